@@ -10,12 +10,12 @@ from workspace import ROOT, TESTED_ALONE, runs_alike_alone
 @pytest.fixture
 def hot_at_once(monkeypatch):
     """Eager calls that are seen a few times are compiled."""
-    from argosy_phi_ops.eager import routes, tiering
+    from argosy_phi_ops.eager import table, tiering
 
     monkeypatch.setattr(tiering, "BUDGET", 1)
-    routes.forget()
+    table.forget()
     yield
-    routes.forget()
+    table.forget()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -15,7 +15,7 @@ import pytest
 
 import argosy as paddle
 from argosy_phi_ops import get_operator
-from argosy_phi_ops.eager import routes, tiering
+from argosy_phi_ops.eager import table, tiering
 from argosy_phi_ops.eager.tiering import Counted
 from argosy_phi_ops.errors import OperatorError
 from argosy_pir import TensorType
@@ -70,9 +70,9 @@ def compiled(monkeypatch):
         forget()
     if os.environ.get("ARGOSY_EAGER") == "plain":
         pytest.skip("everything is left to numpy")
-    routes.forget()
+    table.forget()
     yield names
-    routes.forget()
+    table.forget()
 
 
 def value_and_gradients(f, arrays):
@@ -118,7 +118,7 @@ def test_the_moment_depends_on_shapes_and_calls_alone(compiled, monkeypatch):
     monkeypatch.setattr(tiering, "BUDGET", 10_000_000)
     moments = []
     for _ in range(2):
-        routes.forget()
+        table.forget()
         before, calls = len(compiled), 0
         x = paddle.to_tensor(some(64, 256))
         while len(compiled) == before:
@@ -140,7 +140,7 @@ def test_inexact_programs_are_native_from_the_first_call_or_never(compiled, monk
         for x, value in zip(inputs, values, strict=True):
             assert F.softmax(x).numpy().tobytes() == value.tobytes()
     assert compiled == ["softmax"] * 2
-    routes.forget()
+    table.forget()
     for x, value in zip(reversed(inputs), reversed(values), strict=True):
         assert F.softmax(x).numpy().tobytes() == value.tobytes()
 
@@ -245,8 +245,9 @@ def test_the_estimate_of_a_product():
     for shapes in types:
         x, y = (paddle.to_tensor(some(*shape)) for shape in shapes)
         paddle.matmul(x, y)
-        (route,) = [r for r in get_operator("matmul").routes.values() if [t.shape for t in r.types] == shapes]
-        costs.append(tiering._cost(route.program()))
+        found = get_operator("matmul").applications.applications()
+        (application,) = [a for a in found if [t.shape for t in a.types] == shapes]
+        costs.append(tiering._cost(application.program()))
     assert 5 * (costs[0] - 1000) < costs[1] - 1000 < 11 * (costs[0] - 1000)
 
 
@@ -257,8 +258,9 @@ def test_the_estimate_of_a_convolution():
         x, w = paddle.to_tensor(some(2, 8, 16, 16)), paddle.to_tensor(some(8, 8 // groups, size, size))
         paddle.nn.functional.conv2d(x, w, padding=size // 2, groups=groups)
         shapes = [t.shape for t in (x.payload, w.payload)]
-        (route,) = [r for r in get_operator("conv2d").routes.values() if [t.shape for t in r.types[:2]] == shapes]
-        costs.append(tiering._cost(route.program()))
+        found = get_operator("conv2d").applications.applications()
+        (application,) = [a for a in found if [t.shape for t in a.types[:2]] == shapes]
+        costs.append(tiering._cost(application.program()))
     assert costs[1] > 3 * costs[0]
     assert costs[0] < costs[2] < costs[1]
 
@@ -330,21 +332,21 @@ def test_hot_random_operators_draw_the_same_bits(name: str, monkeypatch: pytest.
         paddle.seed(11)
         return [draw().numpy() for _ in range(90)]
 
-    routes.forget()
+    table.forget()
     compiled = drawn()
     assert len({a.tobytes() for a in compiled}) == len(compiled)
-    routes.forget()
+    table.forget()
     monkeypatch.setenv("ARGOSY_EAGER", "plain")
     for a, b in zip(compiled, drawn(), strict=True):
         np.testing.assert_array_equal(a, b)
-    routes.forget()
+    table.forget()
 
 
 def test_hot_random_operators_are_native_and_follow_the_default_dtype() -> None:
-    routes.forget()
+    table.forget()
     for _ in range(90):
         paddle.rand([64, 50])
-    kernels = [route.kernel for route in get_operator("rand").routes.values()]
+    kernels = [each.kernel for each in get_operator("rand").applications.applications()]
     assert [type(kernel) is Counted for kernel in kernels] == [False]
     paddle.set_default_dtype("float64")
     try:

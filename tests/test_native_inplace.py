@@ -12,7 +12,7 @@ import pytest
 from eager_helpers import is_native, tensor
 
 import argosy as paddle
-from argosy_phi_ops.eager import routes
+from argosy_phi_ops.eager import calls
 
 A = np.random.default_rng(1).uniform(0.5, 2, (4, 5)).astype("f4")
 B = np.random.default_rng(2).uniform(0.5, 2, (4, 5)).astype("f4")
@@ -155,7 +155,7 @@ def test_they_are_native_where_that_is(hot_at_once, monkeypatch):
         x.multiply_(0.5)
         x.exp_()
     called = []
-    monkeypatch.setattr(routes, "general", lambda *_: called.append(1))
+    monkeypatch.setattr(calls, "call", lambda *_: called.append(1))
     writing = sys.modules["argosy_phi_ops.methods"]
     monkeypatch.setattr(writing, "write", lambda *_: called.append(2))
     x.add_(y)

@@ -80,9 +80,9 @@ def test_draws_are_those_of_plain_execution_in_the_same_order(name, hot_at_once,
     hot = sequence()
     assert context().generator.offset == 48
     monkeypatch.setenv("ARGOSY_EAGER", "plain")
-    from argosy_phi_ops.eager import routes
+    from argosy_phi_ops.eager import table
 
-    routes.forget()
+    table.forget()
     for a, b in zip(hot, sequence(), strict=True):
         np.testing.assert_array_equal(a, b)
 

@@ -12,7 +12,7 @@ import argosy as paddle
 from argosy_phi_ops import get_operator, prim
 from argosy_phi_ops.context import building
 from argosy_phi_ops.declare.index import MODULES
-from argosy_phi_ops.eager import routes, tiering
+from argosy_phi_ops.eager import table, tiering
 from argosy_phi_ops.eager.exactness import is_exact
 from argosy_phi_ops.reference.interpreter import prepare
 from argosy_pir.builder import Builder
@@ -29,9 +29,9 @@ CALLS, SWITCHED = 100, 12
 def quickly_hot(monkeypatch):
     """Whatever is exact is compiled after a few calls."""
     monkeypatch.setattr(tiering, "BUDGET", 1)
-    routes.forget()
+    table.forget()
     yield
-    routes.forget()
+    table.forget()
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_deterministic_ones_stay_too_and_are_those_of_numpy(name, deterministic,
     sample = samples(name)[0]
     mine = get_operator(name)(*as_tensors(list(sample.args)), **sample.kwargs).numpy()
     monkeypatch.setenv("ARGOSY_EAGER", "plain")
-    routes.forget()
+    table.forget()
     assert get_operator(name)(*as_tensors(list(sample.args)), **sample.kwargs).numpy().tobytes() == mine.tobytes()
 
 

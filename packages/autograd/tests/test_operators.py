@@ -18,7 +18,8 @@ from argosy_autograd.whole import WHOLE_RULES
 from argosy_phi_ops import get_operator
 from argosy_phi_ops.declare.index import MODULES
 from argosy_phi_ops.declare.operator import Sample
-from argosy_phi_ops.eager.routes import forget
+from argosy_phi_ops.eager.dispatch import call
+from argosy_phi_ops.eager.table import forget
 from argosy_phi_ops.errors import OperatorError
 from argosy_pir import TensorType
 from argosy_tensorcore.tensor import Tensor
@@ -176,7 +177,7 @@ def test_eager_gradients_of_gradients_have_the_type_of_their_tensor(name):
         operands, attributes = bound(op, sample)
         leaves = [x for x in operands if type(x) is Tensor and not x.stop_gradient]
         with np.errstate(all="ignore"):
-            made = op.apply(op, operands, attributes)
+            made = call(op, operands, attributes)
             results = made if isinstance(made, tuple) else (made,)
             ends = [y for y in results if not y.stop_gradient and y.dtype.kind in "fc"]
             if not ends or not leaves:

@@ -14,8 +14,8 @@ from argosy_autoparallel import Layout, Partial, ProcessMesh, ReduceType, Replic
 from argosy_autoparallel.dist_tensor import Sharded
 from argosy_phi_ops.context import context
 from argosy_phi_ops.declare import promotion
-from argosy_phi_ops.declare.expansion import describe
 from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.declare.promotion import describe
 from argosy_phi_ops.eager.dispatch import bind
 from argosy_pir import TensorType
 from argosy_tensorcore.tensor import Tensor
@@ -157,7 +157,7 @@ def prove(names, mesh_ranks, limit, seed=0, longest=None, timeout=3600):
         return on_ranks(main, size, timeout)[0]
     finally:
         for name in names:
-            get_operator(name).plans.clear()  # one for each layout: many gigabytes over all operators
+            get_operator(name).applications.clear()  # one for each layout: many gigabytes over all operators
 
 
 def types_of(op, operands):

@@ -7,8 +7,9 @@ from ranks import on_ranks
 from argosy_autoparallel import ProcessMesh, Replicate, Shard, shard_tensor
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.declare.signature import Signature
+from argosy_phi_ops.eager.application import Application
 from argosy_phi_ops.eager.dispatch import Interpreter, layer
-from argosy_phi_ops.eager.routes import Route, forget
+from argosy_phi_ops.eager.table import forget
 from argosy_tensorcore.tensor import Tensor
 
 X = np.arange(15, dtype=np.float32).reshape(5, 3)
@@ -96,4 +97,4 @@ def test_ordinary_tensors_keep_their_routes_beside_distributed_ones(bindings):
     made, _ = on_ranks(program, 1)[0]
     np.testing.assert_array_equal(made, X + X @ W)
     assert bindings.count("addmm") == 1
-    assert [type(route) for route in get_operator("addmm").routes.values()] == [Route]
+    assert [type(each) for each in get_operator("addmm").applications.applications()] == [Application]

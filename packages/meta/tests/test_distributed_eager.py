@@ -28,8 +28,9 @@ def test_a_hot_local_program_is_compiled_and_gives_the_same():
     def main():
         b, x, w = _operands(dist.ProcessMesh([0, 1]))
         results = [paddle.addmm(b, x, w) for _ in range(250)]
-        mine = [plan for kinds, plan in get_operator("addmm").plans.items() if kinds[0] is b.payload.array_type]
-        return [r.numpy() for r in (results[0], results[-1])], [type(plan.run) is Counted for plan in mine]
+        found = get_operator("addmm").applications.by_key.items()
+        mine = {each for key, each in found if key[0] is b.payload.array_type}
+        return [r.numpy() for r in (results[0], results[-1])], [type(each.kernel) is Counted for each in mine]
 
     for (first, last), counted in run_ranks(main, 2):
         np.testing.assert_allclose(first, B + X @ W, rtol=1e-4, atol=1e-4)

@@ -5,9 +5,10 @@ import inspect
 import numpy as np
 import pytest
 
-from argosy_phi_ops.bounded_cache import Kept
+from argosy_phi_ops.bounded_cache import BoundedCache
 from argosy_phi_ops.context import context
 from argosy_phi_ops.declare.composition import find_function
+from argosy_phi_ops.declare.expansion import EXPANSIONS
 from argosy_phi_ops.declare.index import MODULES
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import OperatorError
@@ -189,23 +190,26 @@ def as_tensors(x):
     return Tensor(x) if isinstance(x, np.ndarray) else [as_tensors(v) for v in x] if isinstance(x, list) else x
 
 
-def test_plans_of_an_operator_are_bounded():
+def test_applications_of_an_operator_are_bounded():
     """Shapes that never come again do not fill the memory; what was dropped is worked out anew."""
     op = get_operator("det")
-    held = op.plans, op.expansions
-    op.plans, op.expansions = Kept(4), Kept(4)
+    op(Tensor(np.eye(2)))
+    table, expansions = op.applications, EXPANSIONS[op]
+    table.clear()
+    expansions.clear()
+    table.limit = table.by_key.limit = expansions.limit = 4
     try:
         for n in [*range(1, 9), 1, 2]:
             assert op(Tensor(np.eye(n) * 2)).item() == 2**n
-            assert len(op.plans) <= 4
-            assert len(op.expansions) <= 4
-        assert type(held[0]) is Kept
+            assert len(table.by_key) <= 4
+            assert len(table.by_types) <= 4
+            assert len(expansions) <= 4
     finally:
-        op.plans, op.expansions = held
+        table.limit = table.by_key.limit = expansions.limit = 1024
 
 
 def test_a_bounded_table_drops_its_oldest_entry():
-    kept = Kept(2)
+    kept = BoundedCache(2)
     for key in "abbc":
         kept[key] = key.upper()
     assert dict(kept) == {"b": "B", "c": "C"}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from argosy_phi_ops import get_operator
 from argosy_phi_ops.context import set_grad_enabled
 from argosy_phi_ops.eager.dispatch import Interpreter, layer
-from argosy_phi_ops.eager.routes import forget
+from argosy_phi_ops.eager.table import forget
 from argosy_phi_ops.errors import OperatorError
 from argosy_tensorcore.dtype import default_dtype, set_default_dtype
 from argosy_tensorcore.tensor import Tensor

@@ -19,12 +19,11 @@ from argosy_autograd.insertion import erase_unused
 from argosy_autograd.recurring import Recurring, runnable
 from argosy_autograd.transform import vjp_values
 from argosy_autograd.whole import WHOLE_RULES
-from argosy_phi_ops.bounded_cache import Kept
 from argosy_phi_ops.context import building
-from argosy_phi_ops.declare.expansion import Expansion, describe
+from argosy_phi_ops.declare.expansion import Expansion
 from argosy_phi_ops.declare.operator import Operator
-from argosy_phi_ops.declare.promotion import promote
-from argosy_phi_ops.eager.dispatch import run_kernel
+from argosy_phi_ops.declare.promotion import describe, promote
+from argosy_phi_ops.eager.table import ApplicationTable
 from argosy_phi_ops.reference.interpreter import prepare
 from argosy_pir import Builder, Program, TensorType, Value
 from argosy_pir.passes import get_pass
@@ -46,9 +45,9 @@ class ProgramOperator:
 
     promote = "none"
     view = inplace = random = opaque = constant = False
-    kernel = bounds = own_bounds = refusal = None
+    kernel = choose = bounds = own_bounds = refusal = None
+    interpreted = True
     axes = ""
-    settled = staticmethod(run_kernel)
 
     def __init__(
         self,
@@ -63,7 +62,7 @@ class ProgramOperator:
         self._also = also
         self.device = device
         self.expansion = Expansion(program, bare=False, runs=runnable(program))
-        self.plans: dict[Any, Any] = Kept(64)
+        self.applications = ApplicationTable(64)
 
     @cached_property
     def reads(self) -> list[frozenset[int]]:
@@ -119,7 +118,7 @@ class Derived:
 
 def derive(key: tuple[Any, ...], attributes: dict[str, Any], present: frozenset[int] | None = None) -> Derived:
     """The derivative of an application, cached. ``key`` is (operator, (dtype, shape) of each tensor operand or
-    the class of a number, attributes by :func:`argosy_phi_ops.declare.operator.attribute_key`, whether each
+    the class of a number, attributes by :func:`argosy_phi_ops.declare.attribute_types.attribute_key`, whether each
     operand wants a gradient). ``present`` are the numbers of the results that have cotangents, by default all of them.
 
     Raises :class:`MissingRule` where a primitive on the way has no rule.

@@ -21,7 +21,7 @@ from argosy_autograd.history import History, Request, any_marked, leaves_of, mar
 from argosy_autograd.replay import Function, read_back, run_replay
 from argosy_autograd.tape import edge_of
 from argosy_autograd.tracing import traced_grad
-from argosy_phi_ops.bounded_cache import Kept
+from argosy_phi_ops.bounded_cache import BoundedCache
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["backward_at_once", "recorded_gradients"]
@@ -32,10 +32,10 @@ _ORDER_AT_ONCE = 4
 
 Results = Sequence[Tensor | None]
 
-_runs: Kept = Kept(256)
+_runs: BoundedCache = BoundedCache(256)
 """How often requests came, by history."""
 
-_inner: Kept = Kept(256)
+_inner: BoundedCache = BoundedCache(256)
 """The histories of requests that others were found to be nested in."""
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.solutions import KERNELS
-from argosy_phi_ops.bounded_cache import Kept
-from argosy_phi_ops.declare.operator import attribute_key
+from argosy_phi_ops.bounded_cache import BoundedCache
+from argosy_phi_ops.declare.attribute_types import attribute_key
 from argosy_phi_ops.eager.native import least_steps_back, way_back
 from argosy_phi_ops.eager.tiering import Counted, NativeKernel
 from argosy_tensorcore.dtype import as_dtype, default_listeners
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from argosy_autograd.derived import Derived
 
 __all__ = [
-    "Recipe", "as_array", "by_program", "complete", "derive", "or_zeros", "present", "recipe_of", "recipe_of_route",
+    "Recipe", "as_array", "by_program", "complete", "derive", "or_zeros", "present", "recipe_of",
+    "recipe_of_application",
 ]  # fmt: skip
 
 
@@ -105,13 +106,13 @@ class Recipe:
         self.run = run
 
 
-_recipes = Kept(1024)
-"""Recipes of applications that have no route."""
+_recipes = BoundedCache(1024)
+"""Recipes of applications that are not kept."""
 default_listeners.append(_recipes.clear)
 
 
 def recipe_of(op: Any, types: Sequence[Any], attributes: dict[str, Any], wants: tuple[bool, ...]) -> Recipe:
-    """The recipe of an application that has no route."""
+    """The recipe of an application that is not kept."""
     key = (op, tuple(types), attribute_key(attributes) if attributes else (), wants)
     found: Recipe | None = _recipes.get(key)
     if found is None:
@@ -179,10 +180,10 @@ def complete(rule: Derived, made: Sequence[Any], key: Any, grads: Sequence[Any])
     ]
 
 
-def recipe_of_route(route: Any, wants: tuple[bool, ...]) -> Recipe:
-    """The recipe of applications by a route."""
-    types = [(t.dtype, t.shape) if type(t) is ArrayType else t for t in route.types]
-    return Recipe(route.op, types, route.attributes, wants)
+def recipe_of_application(application: Any, wants: tuple[bool, ...]) -> Recipe:
+    """The recipe of an application that will come again."""
+    types = [(t.dtype, t.shape) if type(t) is ArrayType else t for t in application.types]
+    return Recipe(application.op, types, application.attributes, wants)
 
 
 def _keeps(key: tuple[Any, ...], attributes: dict[str, Any]) -> tuple[int, ...] | None:

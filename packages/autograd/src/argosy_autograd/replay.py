@@ -23,10 +23,10 @@ from argosy_autograd.recipes import Recipe
 from argosy_autograd.recurring import Recurring
 from argosy_autograd.tape import Edge, OperatorNode, edge_of, tensor_at
 from argosy_autograd.tracing import traced_grad
-from argosy_phi_ops.bounded_cache import Kept
+from argosy_phi_ops.bounded_cache import BoundedCache
 from argosy_phi_ops.capture.tracer import Tracer
 from argosy_phi_ops.context import context, own_context
-from argosy_phi_ops.eager.dispatch import record_results
+from argosy_phi_ops.eager.recording import record_results
 from argosy_pir import Program, TensorType, Value
 from argosy_pir.passes import PassManager
 from argosy_tensorcore.storage import Strided
@@ -72,7 +72,7 @@ class Replay:
         return made
 
 
-_replays: Kept = Kept(256)
+_replays: BoundedCache = BoundedCache(256)
 
 
 def replayed(

@@ -16,9 +16,19 @@ import numpy as np
 
 from argosy_autograd import hooks
 from argosy_autograd.errors import DifferentiationError
-from argosy_autograd.recipes import Recipe, as_array, complete, derive, or_zeros, present, recipe_of, recipe_of_route
-from argosy_phi_ops.eager.dispatch import Recorder, bind
+from argosy_autograd.recipes import (
+    Recipe,
+    as_array,
+    complete,
+    derive,
+    or_zeros,
+    present,
+    recipe_of,
+    recipe_of_application,
+)
+from argosy_phi_ops.eager.dispatch import bind
 from argosy_phi_ops.eager.native import remember
+from argosy_phi_ops.eager.recording import Recorder
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
@@ -118,13 +128,13 @@ class OperatorNode(Node):
             _note_line(self)
 
     @staticmethod
-    def of(route: Any, operands: Sequence[Any], results: Sequence[Tensor]) -> OperatorNode:
-        """The node of an application that looks like earlier ones: its recipe is found in ``route.recipes``."""
+    def of(application: Any, operands: Sequence[Any], results: Sequence[Tensor]) -> OperatorNode:
+        """The node of an application that looks like earlier ones: its recipe is found in ``application.recipes``."""
         edges = [edge_of(x) for x in operands]
         wants = tuple([edge is not None for edge in edges])
-        recipe = route.recipes.get(wants)
+        recipe = application.recipes.get(wants)
         if recipe is None:
-            recipe = route.recipes[wants] = recipe_of_route(route, wants)
+            recipe = application.recipes[wants] = recipe_of_application(application, wants)
         node = _new(OperatorNode)
         node._fill(recipe, edges, operands, results)
         return node
@@ -279,7 +289,7 @@ class Tape(Recorder):
             op, operands, attributes = _equivalent(op, operands, attributes, results)
         OperatorNode(op, operands, attributes, results)
 
-    def record_route(self, route: Any, operands: Sequence[Any], result: Tensor) -> None:
+    def record_application(self, application: Any, operands: Sequence[Any], result: Tensor) -> None:
         """The same for an application that looks like an earlier one: its recipe is found, the rest is written out."""
         edges: list[Edge | None] = []
         wants = 0
@@ -291,11 +301,12 @@ class Tape(Recorder):
                 wants += 1
                 before = x._node
                 edges.append((x, 0) if before is None else (before, x._slot))
-        recipe = route.recipes.get(wants)
+        recipe = application.recipes.get(wants)
         if recipe is None:
-            recipe = route.recipes[wants] = recipe_of_route(route, tuple([edge is not None for edge in edges]))
+            recipe = recipe_of_application(application, tuple([edge is not None for edge in edges]))
+            application.recipes[wants] = recipe
             if not recipe.missing:
-                remember(route, wants, recipe)
+                remember(application, wants, recipe)
         node = _new(OperatorNode)
         node.sequence = next(_sequence)
         node.name = recipe.name
@@ -325,9 +336,9 @@ class Tape(Recorder):
         if recipe.missing:
             _note_line(node)
 
-    def record_repeated(self, repeated: Any, operands: Sequence[Any], results: Sequence[Tensor]) -> None:
+    def record_several(self, application: Any, operands: Sequence[Any], results: Sequence[Tensor]) -> None:
         """The same for several results."""
-        OperatorNode.of(repeated, operands, results)
+        OperatorNode.of(application, operands, results)
 
     def rebind(self, target: Tensor, value: Tensor) -> None:
         """``target`` was overwritten with ``value``: its history is that of the value from now on."""

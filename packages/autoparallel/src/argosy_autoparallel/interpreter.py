@@ -1,8 +1,9 @@
 """Eager execution on distributed tensors: a layer of the interpreter stack.
 
 An operator with a distributed operand is expanded into primitives for the global types, partitioned for the operands'
-layouts, and the local program is run with the rank's communicators. Plans are kept with the operator. Gradients need
-nothing of their own: the tape records operators on global types, and its backward programs come here like others.
+layouts, and the local program is run with the rank's communicators: an application like any other, in the same table.
+Gradients need nothing of their own: the tape records operators on global types, and its backward programs come here
+like others.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.checks.bounds import Bound, bounds_of, check_indices
 from argosy_phi_ops.context import context
 from argosy_phi_ops.declare import promotion
-from argosy_phi_ops.declare.expansion import describe
 from argosy_phi_ops.declare.operator import operator
-from argosy_phi_ops.eager.dispatch import Interpreter, bind, rebind, record_results
+from argosy_phi_ops.declare.promotion import describe
+from argosy_phi_ops.eager.dispatch import Interpreter, bind, rebind
+from argosy_phi_ops.eager.recording import record_results
+from argosy_phi_ops.eager.table import application_key
 from argosy_phi_ops.eager.tiering import Counted, NativeKernel
 from argosy_phi_ops.reference.interpreter import ProgramPlan, prepare
 from argosy_phi_ops.reference.straight import StraightLine, is_straight
@@ -71,18 +74,11 @@ class SpmdLayer(Interpreter):
                 return below(op, operands, attributes)
         if op.opaque:
             return _run_whole(op, operands, attributes, below)
-        return _applied(_plan(op, operands, attributes), op, operands, attributes, False)
+        return _application(op, operands, attributes).run(operands, False)
 
-    def shortcut(
-        self, op: Any, operands: Sequence[Any], attributes: dict[str, Any]
-    ) -> Callable[[Sequence[Any], bool], Any] | None:
+    def application(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> DistributedApplication:
         """See :class:`Interpreter`."""
-        plan = _plan(op, operands, attributes)
-
-        def apply(operands: Sequence[Any], silent: bool) -> Any:
-            return _applied(plan, op, operands, attributes, silent)
-
-        return apply
+        return _application(op, operands, attributes)
 
     def write(self, target: Tensor, value: Tensor, below: Callable[..., None]) -> None:
         """Overwrite, in the layout of the target."""
@@ -106,12 +102,18 @@ class SpmdLayer(Interpreter):
             target.stop_gradient = False
 
 
-class Plan:
-    """How this rank runs an operator: a function from local arrays to local arrays, and the results' layouts."""
+class DistributedApplication:
+    """An application to distributed tensors on this rank: ``kernel`` makes local arrays of local arrays; ``kinds`` are
+    the results' global types and layouts."""
 
-    __slots__ = ("bare", "bounds", "first", "kinds", "name", "numbers", "program", "run", "single", "spread")
+    __slots__ = (
+        "attributes", "bare", "bounds", "first", "kernel", "kinds", "numbers", "op", "program", "single", "spread",
+    )  # fmt: skip
+    draws = 0
+    constants = None
 
     def __init__(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> None:
+        self.op, self.attributes = op, attributes
         described = [describe(x.payload if type(x) is Tensor else x) for x in operands]
         targets = promotion.promote(op.promote, op.name, described)
         self.numbers = [
@@ -128,7 +130,6 @@ class Plan:
         except ValueError as error:
             raise ValueError(f"{op.name}: {error}") from error
         self.bare = expansion.bare
-        self.name = op.name
         whole = [ArrayType(as_dtype(t.dtype), t.shape) for t in types]  # type: ignore[arg-type]  # eager: no symbols
         bounds = bounds_of(op, whole, attributes) or ()
         self.bounds = [found for b in bounds for found in _in_part(b, whole[b.operand].shape, layouts[b.operand])]
@@ -142,12 +143,28 @@ class Plan:
         self.program = made.program
         straight = StraightLine(made.program) if is_straight(made.program) else None
         self.single = straight is not None and len(self.kinds) == 1
-        self.run = _runner(made.program) if straight is None else _on_arrays(straight)
+        self.kernel = _runner(made.program) if straight is None else _on_arrays(straight)
         if straight is not None:
-            self.run = Counted(self.run, lambda: self.program, _native, self._replace, lambda: 1)
+            self.kernel = Counted(self.kernel, lambda: self.program, _native, self._replace, lambda: 1)
 
-    def _replace(self, run: Callable[..., Sequence[Array]]) -> None:
-        self.run = run
+    def _replace(self, kernel: Callable[..., Sequence[Array]]) -> None:
+        self.kernel = kernel
+
+    def run(self, operands: Sequence[Any], silent: bool) -> Any:
+        """The results for operands of these types, recorded where one wants gradients, unless ``silent``."""
+        results = _run(self, operands)
+        if self.op.view:
+            for result in results:
+                result.payload.is_copied_view = True
+        if not (silent or all([type(x) is not Tensor or x.stop_gradient for x in operands])):
+            record_results(self.op, operands, self.attributes, results)
+            for result in results:
+                if result._node is not None:
+                    result._node.on_tensors = True
+        return results[0] if self.bare else tuple(results)
+
+    def explain(self, operands: Sequence[Any], error: Exception) -> None:
+        """Partitioning has refused what the operator does not take."""
 
 
 def _in_part(bound: Bound, shape: tuple[int, ...], layout: Layout | None) -> Iterator[tuple[int, Any, int, int, int]]:
@@ -190,44 +207,27 @@ def _native(compiled: NativeKernel) -> Callable[..., Sequence[Array]]:
     return lambda *arrays: compiled(arrays)
 
 
-def _plan(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> Plan:
-    """The plan for operands like these. Kinds, which tell the rank as well, are found by identity: no other layer has
-    them in the keys of its plans; a call without any has the rank in its key.
-    """
-    key: list[Any] = [x.payload.array_type if type(x) is Tensor else type(x) for x in operands]
-    if not any([type(kind) is Kind for kind in key]):
+def _application(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> DistributedApplication:
+    """The application to operands like these. Kinds, which tell the rank as well, are found by identity; a call without
+    any has the rank in its key."""
+    key: tuple[Any, ...] = application_key(operands, attributes)
+    if not any([type(kind) is Kind for kind in key[0]]):
         key += _LAYER, context().rank
-    if attributes:
-        values = attributes.values()
-        key += *attributes, *map(type, values), *values
-    found: Plan | None = op.plans.get(found_by := tuple(key))
+    applications = op.applications.by_key
+    found: DistributedApplication | None = applications.get(key)
     if found is None:
-        found = op.plans[found_by] = Plan(op, operands, attributes)
+        found = applications[key] = DistributedApplication(op, operands, attributes)
     return found
 
 
-def _applied(plan: Plan, op: Any, operands: Sequence[Any], attributes: dict[str, Any], silent: bool) -> Any:
-    """What ``op`` gives, recorded where an operand wants gradients, unless ``silent``."""
-    results = _run(plan, operands)
-    if op.view:
-        for result in results:
-            result.payload.is_copied_view = True
-    if not (silent or all([type(x) is not Tensor or x.stop_gradient for x in operands])):
-        record_results(op, operands, attributes, results)
-        for result in results:
-            if result._node is not None:
-                result._node.on_tensors = True
-    return results[0] if plan.bare else tuple(results)
-
-
-def _run(plan: Plan, operands: Sequence[Any]) -> Sequence[Tensor]:
+def _run(plan: DistributedApplication, operands: Sequence[Any]) -> Sequence[Tensor]:
     if plan.spread:
         arrays = [x.payload.local.ndarray for x in operands]
     else:
         arrays = [_array(x, number) for x, number in zip(operands, plan.numbers, strict=True)]
     for number, part, *allowed in plan.bounds:  # of the whole axis; each rank looks at its part of the indices
-        check_indices(plan.name, arrays[number][part], *allowed)
-    made = plan.run(*arrays)
+        check_indices(plan.op.name, arrays[number][part], *allowed)
+    made = plan.kernel(*arrays)
     if plan.first is None:
         return [Tensor._wrap(Sharded(_owned(a), k.shape, k.dtype, k.layout)) for a, k in _pairs(made, plan)]
     beside = operands[plan.first].payload.beside
@@ -244,7 +244,7 @@ def _array(x: Any, number: Any) -> Array:
     return held
 
 
-def _pairs(made: Sequence[Array], plan: Plan) -> Iterator[tuple[Array, Kind]]:
+def _pairs(made: Sequence[Array], plan: DistributedApplication) -> Iterator[tuple[Array, Kind]]:
     return zip(made, plan.kinds, strict=True)
 
 
@@ -288,7 +288,8 @@ def relaid(payload: Sharded, layout: Layout) -> Sharded:
     if payload.layout == layout:
         return payload
     operands = (Tensor._wrap(payload),)
-    made: Sharded = _run(_plan(redistribute_op, operands, {"target": encode_layout(layout)}), operands)[0].payload
+    application = _application(redistribute_op, operands, {"target": encode_layout(layout)})
+    made: Sharded = _run(application, operands)[0].payload
     return made
 
 

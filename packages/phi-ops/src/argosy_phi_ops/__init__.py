@@ -4,6 +4,7 @@
 package gives ``Tensor`` its methods and Python operators; the modules behind them load on first use.
 """
 
+from argosy_phi_ops import extension
 from argosy_phi_ops.__about__ import __version__
 from argosy_tensorcore.tensor import set_method_resolver
 
@@ -30,3 +31,4 @@ def _names() -> list[str]:
 
 
 set_method_resolver(_resolve, _names)
+extension.register_evaluator("argosy_phi_ops.eager.entries:EVALUATOR")

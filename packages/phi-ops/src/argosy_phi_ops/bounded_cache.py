@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Kept"]
+__all__ = ["BoundedCache"]
 
 
-class Kept(dict[Any, Any]):
+class BoundedCache(dict[Any, Any]):
     """A table of at most ``limit`` entries; the oldest one makes room."""
 
     __slots__ = ("limit",)

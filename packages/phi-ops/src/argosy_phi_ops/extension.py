@@ -16,6 +16,7 @@ __all__ = [
 METHODS: dict[str, str] = {}
 """Methods of ``Tensor`` that other packages provide, by name."""
 
+_evaluator: list[Any] = []
 _recorder: list[str] = []
 _native: list[str] = []
 
@@ -23,6 +24,18 @@ _native: list[str] = []
 def register_methods(table: Mapping[str, str]) -> None:
     """Give ``Tensor`` the methods of ``table``: name to ``"module:attribute"``."""
     METHODS.update(table)
+
+
+def register_evaluator(source: str) -> None:
+    """Name what applies operators: see :class:`argosy_phi_ops.eager.entries.Evaluator`."""
+    _evaluator[:] = [source]
+
+
+def evaluator() -> Any:
+    """What :func:`register_evaluator` named, loaded now if it was not."""
+    if type(_evaluator[0]) is str:
+        _evaluator[:] = [load(_evaluator[0])]
+    return _evaluator[0]
 
 
 def register_recorder(source: str) -> None:

@@ -15,7 +15,9 @@ from argosy_phi_ops.declare.composition import Composed, find_function
 from argosy_phi_ops.declare.index import MEMBERS
 from argosy_phi_ops.declare.operator import NO_KEYWORDS, Operator, get_operator
 from argosy_phi_ops.declare.signature import OperatorTypeError
+from argosy_phi_ops.eager.calls import call
 from argosy_phi_ops.eager.dispatch import rebind, recording, write
+from argosy_phi_ops.eager.entries import binary
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["find", "inplace", "resolve"]
@@ -59,15 +61,15 @@ def _inplace_form(name: str) -> object | None:
 
 def _method(op: Operator | Composed) -> Callable[..., Any]:
     if isinstance(op, Operator) and op.plain == 1:
-        op.make_entry()
+        applications = op.applications
 
         def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-            return op.route(op, (self, *args), kwargs) if args or kwargs else op.of_one(self)
+            return call(op, (self, *args), kwargs) if args or kwargs else applications.method(self)
 
     elif isinstance(op, Operator):
 
         def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-            return op.route(op, (self, *args), kwargs) if args or kwargs else op(self)
+            return call(op, (self, *args), kwargs) if args or kwargs else op(self)
 
     else:
 
@@ -148,12 +150,12 @@ def _binary(op: Operator, name: str) -> Callable[[Tensor, Any], Any]:
 
     def otherwise(self: Tensor, other: Any) -> Any:
         if type(other) is Tensor or type(other) in _NUMBERS:
-            return op.route(op, (self, other), NO_KEYWORDS)
+            return call(op, (self, other), NO_KEYWORDS)
         if comparison and other is None:
             return name == "ne"
         return op(self, _as_operand(other)) if _acceptable(other) else NotImplemented
 
-    entry = op.binary(op, otherwise) if op.plain == 2 else otherwise
+    entry = binary(op, op.applications, otherwise) if op.plain == 2 else otherwise
 
     def calling(self: Tensor, other: Any) -> Any:
         return op(self, other) if type(other) is Tensor else entry(self, other)

@@ -26,7 +26,7 @@ from argosy_autograd.transform import vjp_program
 from argosy_phi_ops.capture.tracer import Captured
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import grad_enabled
-from argosy_phi_ops.eager.dispatch import record_results
+from argosy_phi_ops.eager.recording import record_results
 from argosy_pir import Operation
 from argosy_pir.program import Program
 from argosy_pir.values import Value

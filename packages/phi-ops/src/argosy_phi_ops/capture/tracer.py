@@ -17,9 +17,8 @@ from argosy_phi_ops.capture.live_tensors import live_tensors
 from argosy_phi_ops.capture.payloads import Selected, Traced
 from argosy_phi_ops.capture.views import link, refresh, write_through
 from argosy_phi_ops.context import AMBIENT, Context, building, context
-from argosy_phi_ops.declare.expansion import describe
 from argosy_phi_ops.declare.operator import Operator
-from argosy_phi_ops.declare.promotion import promote
+from argosy_phi_ops.declare.promotion import describe, promote
 from argosy_phi_ops.eager.dispatch import Interpreter, layer
 from argosy_phi_ops.errors import CaptureError, GraphBreak
 from argosy_phi_ops.primitives import PRIMITIVES

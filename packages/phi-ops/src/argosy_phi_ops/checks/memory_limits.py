@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import argosy_hwadapt
-from argosy_phi_ops.declare.operator import Operator
 from argosy_phi_ops.errors import OperatorError
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
+
+if TYPE_CHECKING:
+    from argosy_phi_ops.declare.operator import Operator
 
 __all__ = ["UNASKED", "OperatorMemoryError", "check_attributes", "check_program"]
 

@@ -1,16 +1,27 @@
-"""Attributes of operators held against the annotations of their parameters, which are read as text."""
+"""Attributes of operators: against the annotations of their parameters, which are read as text, and as keys."""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["fits", "quick_types", "spelled"]
+__all__ = ["attribute_key", "fits", "quick_types", "spelled"]
 
 _ALIASES = {"Axes": "int | Sequence[int] | None", "Sizes": "int | Sequence[int]"}
 _QUICK: dict[str, tuple[type, ...]] = {
     "int": (int, bool), "float": (float, int, bool), "complex": (complex, float, int, bool), "str": (str,),
     "bool": (bool, int, float, type(None)), "None": (type(None),),
 }  # fmt: skip
+
+
+def attribute_key(attributes: dict[str, Any]) -> tuple[Any, ...]:
+    """Attributes as part of a key: values with their types, those of a tuple's items, too, since 1 == 1.0 == True;
+    floats by their digits, since 0.0 == -0.0 and NaN equals nothing."""
+    return tuple(
+        [
+            (k, type(v), repr(v) if type(v) is float else (v, *map(type, v)) if type(v) is tuple else v)
+            for k, v in attributes.items()
+        ]
+    )
 
 
 def spelled(note: str) -> str:

@@ -33,6 +33,7 @@ from argosy_phi_ops.declare.signature import (
     is_operand,
 )
 from argosy_phi_ops.errors import FOREIGN, OperatorError
+from argosy_phi_ops.extension import evaluator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["FUNCTIONS", "Composed", "composed", "find_composed", "find_function"]
@@ -109,7 +110,7 @@ class Composed:
             for p in self.signature.operands:
                 given[p.name] = self._operand(p, given[p.name])
             result = self._applied(given)
-        return result if out is None else Operator.deliver(self, result, out)  # type: ignore[arg-type]
+        return result if out is None else evaluator().deliver(self, result, out)
 
     def _takes(self, args: tuple[Any, ...]) -> bool:
         """Whether the body can have the arguments as they stand: numbers of these types fit any value."""

@@ -7,22 +7,26 @@ without a fast one, and the derivative that autograd derives.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from argosy_phi_ops.bounded_cache import BoundedCache
 from argosy_phi_ops.checks.error_messages import completed
 from argosy_phi_ops.context import building
 from argosy_phi_ops.declare import promotion
-from argosy_phi_ops.declare.operator import Operator
+from argosy_phi_ops.declare.attribute_types import attribute_key
 from argosy_phi_ops.errors import CaptureError, OperatorError
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.primitives.binding import constant
 from argosy_pir.builder import Builder
 from argosy_pir.core import Block, Operation
 from argosy_pir.program import Program
-from argosy_pir.types import TensorType, Type
+from argosy_pir.types import Type
 from argosy_pir.values import Value
 
-__all__ = ["Expansion", "expand", "inline_body"]
+if TYPE_CHECKING:
+    from argosy_phi_ops.declare.operator import Operator
+
+__all__ = ["EXPANSIONS", "Expansion", "expand", "inline_body"]
 
 _NARROW = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
 
@@ -54,8 +58,24 @@ class Expansion:
         return [mapping.get(value, value) for value in self.program.outputs]
 
 
+EXPANSIONS: dict[Operator, BoundedCache] = {}
+"""Those made so far, by operand types and attributes."""
+
+
 def expand(op: Operator, operand_types: Sequence[Type], attributes: dict[str, Any]) -> Expansion:
-    """Run the body of ``op`` on symbolic operands. Use :meth:`Operator.expand`, which caches."""
+    """The decomposition of ``op`` for operands of these types, cached. Raises what its body raises."""
+    key = tuple(operand_types), attribute_key(attributes)
+    known = EXPANSIONS.get(op)
+    if known is None:
+        known = EXPANSIONS[op] = BoundedCache()
+    found: Expansion | None = known.get(key)
+    if found is None:
+        found = known[key] = _expanded(op, key[0], attributes)
+    return found
+
+
+def _expanded(op: Operator, operand_types: Sequence[Type], attributes: dict[str, Any]) -> Expansion:
+    """Run the body of ``op`` on symbolic operands."""
     if op.opaque:
         raise CaptureError(f"{op.name} has no decomposition into primitives: it runs eagerly only")
     program = Program(op.name)
@@ -90,20 +110,8 @@ def _rounded(results: Any, dtype: str) -> Any:
 
 
 def _promote(op: Operator, operands: Sequence[Any]) -> list[Value]:
-    dtypes = promotion.promote(op.promote, op.name, [describe(x) for x in operands])
+    dtypes = promotion.promote(op.promote, op.name, [promotion.describe(x) for x in operands])
     return [_converted(x, dtype) for x, dtype in zip(operands, dtypes, strict=True)]
-
-
-def describe(x: Any) -> promotion.Operand:
-    """Dtype and whether there are axes, of an IR value, a tensor or a Python number."""
-    if isinstance(x, (bool, int, float, complex)):
-        kind = next(kind for kind in (bool, int, float, complex) if isinstance(x, kind))  # numpy's float64 is a float
-        return f"python {kind.__name__}", False
-    if isinstance(x, Value):
-        if not isinstance(x.type, TensorType):
-            raise OperatorError(f"operators take tensors, got a value of type {x.type}")
-        return x.type.dtype, bool(x.type.shape)
-    return x.dtype.name, x.ndim > 0
 
 
 def _converted(x: Any, dtype: str) -> Value:
@@ -113,6 +121,3 @@ def _converted(x: Any, dtype: str) -> Value:
         return x
     result: Value = PRIMITIVES["cast"](x, dtype=dtype)
     return result
-
-
-Operator.decompose = staticmethod(expand)  # type: ignore[method-assign]

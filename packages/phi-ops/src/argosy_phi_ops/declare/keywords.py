@@ -12,6 +12,7 @@ from typing import Any
 
 from argosy_phi_ops.declare.operator import Operator, get_operator
 from argosy_phi_ops.errors import OperatorError
+from argosy_phi_ops.extension import evaluator
 from argosy_tensorcore.place import as_place
 
 __all__ = ["DEFAULTS", "HANDLERS", "call_with_keyword"]
@@ -39,7 +40,7 @@ def _alpha(op: Operator, alpha: Any, args: tuple[Any, ...], kwargs: dict[str, An
     out = kwargs.pop("out", None)
     x, y = op.signature.bind(args, kwargs)[0]
     result = op(x, get_operator("multiply")(y, alpha))
-    return result if out is None else op.deliver(op, result, out)
+    return result if out is None else evaluator().deliver(op, result, out)
 
 
 def _rounding_mode(op: Operator, mode: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -54,7 +55,7 @@ def _rounding_mode(op: Operator, mode: Any, args: tuple[Any, ...], kwargs: dict[
     result = get_operator("trunc")(op(x, y))
     if whole:
         result = get_operator("cast")(result, getattr(x, "dtype", None) or y.dtype)
-    return result if out is None else op.deliver(op, result, out)
+    return result if out is None else evaluator().deliver(op, result, out)
 
 
 def _device(op: Operator, device: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

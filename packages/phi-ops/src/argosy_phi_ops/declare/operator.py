@@ -21,20 +21,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
-from argosy_phi_ops.bounded_cache import Kept
 from argosy_phi_ops.declare.aliases import ALIASES
 from argosy_phi_ops.declare.index import MODULES
 from argosy_phi_ops.declare.signature import ATTRIBUTE, Signature
-from argosy_phi_ops.errors import FOREIGN, OperatorError
+from argosy_phi_ops.errors import OperatorError
+from argosy_phi_ops.extension import evaluator
 from argosy_tensorcore.tensor import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argosy_phi_ops.declare.expansion import Expansion
 
-__all__ = ["OPERATORS", "Operator", "Sample", "attribute_key", "get_operator", "operator"]
+__all__ = ["OPERATORS", "Applications", "Operator", "Sample", "find_operator", "get_operator", "operator"]
 
 NO_ATTRIBUTES: dict[str, Any] = {}
 """The attributes of an operator that has none; never changed."""
@@ -45,10 +45,27 @@ OPERATORS: dict[str, Operator] = {}
 """The operators declared so far; :func:`get_operator` imports what is missing."""
 
 
-def attribute_key(attributes: dict[str, Any]) -> tuple[Any, ...]:
-    """Attributes as part of a key: values with their types, since 1 == 1.0 == True; floats by their digits, since
-    0.0 == -0.0 and NaN equals nothing."""
-    return tuple([(k, type(v), repr(v) if type(v) is float else v) for k, v in attributes.items()])
+class Applications(Protocol):
+    """What calls of an operator go to: ``entry`` those with nothing but tensors, one for each parameter; ``call`` any,
+    as operator, arguments and keywords. ``by_key`` are the applications by what they are told apart by."""
+
+    entry: Callable[..., Any]
+    call: Callable[..., Any]
+    method: Callable[..., Any]
+    by_key: dict[Any, Any]
+
+
+class _NoApplications:
+    """The table of an operator that nobody has called: what asks something of it has one made. (Operators have no
+    ``__getattr__`` of their own, which would make all their attributes slower.)"""
+
+    def __init__(self, op: Operator) -> None:
+        self.op = op
+
+    def __getattr__(self, name: str) -> Any:
+        if self.op.applications is self:
+            self.op.applications = evaluator().table(self.op)
+        return getattr(self.op.applications, name)
 
 
 class Sample:
@@ -73,56 +90,14 @@ class _ShownSignature:
 
 
 class Operator:
-    """A declared operator. Calling it binds operands and attributes at the one bind point of ``dispatch``.
+    """A declared operator. Calling it finds the application that its arguments stand for, and runs that.
 
-    ``apply``, ``deliver``, ``decompose``, ``route`` and ``binary`` belong to the modules :mod:`dispatch`,
-    :mod:`expansion` and :mod:`routes`, which build on this one and put themselves in the place of these when they are
-    imported.
+    ``applications`` is the table of what it has been applied to, which the evaluator makes that the composition root
+    has named (`extension.register_evaluator`).
     """
 
     __signature__ = _ShownSignature()
-
-    @staticmethod
-    def apply(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
-        """Apply ``op`` to bound operands; see :func:`argosy_phi_ops.eager.dispatch.call`."""
-        import_module("argosy_phi_ops.eager.dispatch")
-        return Operator.apply(op, operands, attributes)
-
-    @staticmethod
-    def decompose(op: Operator, operand_types: Sequence[Any], attributes: dict[str, Any]) -> Expansion:
-        """Run the body of ``op``; see :func:`argosy_phi_ops.declare.expansion.expand`."""
-        import_module("argosy_phi_ops.declare.expansion")
-        return Operator.decompose(op, operand_types, attributes)
-
-    @staticmethod
-    def deliver(op: Operator, results: Any, out: Any) -> Any:
-        """Put ``results`` in ``out``; see :func:`argosy_phi_ops.eager.dispatch.deliver`."""
-        import_module("argosy_phi_ops.eager.dispatch")
-        return Operator.deliver(op, results, out)
-
-    @staticmethod
-    def route(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], asked: Any = None) -> Any:
-        """Call ``op``, shortly where it can be; see :func:`argosy_phi_ops.eager.routes.general`."""
-        import_module("argosy_phi_ops.eager.routes")
-        return Operator.route(op, args, kwargs, asked)
-
-    @staticmethod
-    def settled(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
-        """Apply ``op`` beneath the layers; see :func:`argosy_phi_ops.eager.beneath.settled`."""
-        import_module("argosy_phi_ops.eager.beneath")
-        return Operator.settled(op, operands, attributes)
-
-    @staticmethod
-    def unary(op: Operator) -> Callable[[Tensor], Any]:
-        """The entry of ``op`` for one tensor; see :func:`argosy_phi_ops.eager.routes.unary`."""
-        import_module("argosy_phi_ops.eager.routes")
-        return Operator.unary(op)
-
-    @staticmethod
-    def binary(op: Operator, otherwise: Callable[[Tensor, Any], Any]) -> Callable[[Tensor, Any], Any]:
-        """The entry of ``op`` for two tensors; see :func:`argosy_phi_ops.eager.routes.binary`."""
-        import_module("argosy_phi_ops.eager.routes")
-        return Operator.binary(op, otherwise)
+    interpreted = False
 
     def __init__(
         self,
@@ -165,16 +140,9 @@ class Operator:
         self.own_bounds: Callable[..., Iterator[tuple[Any, ...]]] | None = None
         self.refusal: tuple[Callable[..., None], tuple[str, ...]] | None = None
         self.sampler: Callable[..., Iterator[Sample]] | None = None
-        self.expansions: dict[Any, Expansion] = Kept()
-        self.plans: dict[Any, Any] = Kept()
-        self.kernels: dict[Any, Any] = Kept()
-        self.routes: dict[Any, Any] = {}
-        self.pairs: dict[Any, Any] = {}
-        self.beneath: dict[Any, Any] = {}
+        self.applications: Applications = _NoApplications(self)
         self.kinds = tuple([None if p.kind == ATTRIBUTE else p.kind for p in self.signature.parameters])
         self.places = {p.name: i for i, p in enumerate(self.signature.parameters) if p.name not in keywords}
-        self.entry: Callable[..., Any] | None = None
-        self.of_one: Any = None
 
     def reference(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
         """Decorator: the numpy kernel for eager execution, called like the body with (promoted) arrays."""
@@ -216,55 +184,15 @@ class Operator:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Apply the operator to tensors (at the bind point) or to IR values (inlining its body)."""
         if len(args) == self.plain and not kwargs and type(args[0]) is Tensor:
-            entry = self.entry or self.make_entry()
-            return entry(*args)
-        return self.route(self, args, kwargs)
-
-    def make_entry(self) -> Callable[..., Any]:
-        """Make and keep ``entry``: what a call with nothing but tensors goes to. Methods without arguments go to
-        ``of_one``: the same, or the operator itself where native code stands before it."""
-        if self.plain == 1:
-            self.entry = self.entry or self.unary(self)
-            self.of_one = self.of_one or self.entry
-        elif self.plain == 2:
-            self.entry = self.binary(self, lambda x, y: self.route(self, (x, y), NO_KEYWORDS))
-        else:
-            self.entry = lambda *operands: self.route(self, operands, NO_KEYWORDS)
-        return self.entry
-
-    def long_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Bind ``args`` and ``kwargs`` in full generality and apply the operator."""
-        if self.form is not None and (meant := self.form(self, args, kwargs)) is not None:
-            return meant[0](*meant[1], **meant[2])
-        if self.keywords and kwargs and not kwargs.keys().isdisjoint(self.keywords):
-            return import_module("argosy_phi_ops.declare.keywords").call_with_keyword(self, args, kwargs)
-        out = kwargs.pop("out", None) if kwargs else None
-        if self.positional_out and len(args) > len(self.signature.parameters) and type(args[-1]) is Tensor:
-            args, out = args[:-1], args[-1]
-        operands, attributes = self.signature.bind(args, kwargs)
-        if out is not None:
-            return self.deliver(self, self.applied(operands, attributes), out)
-        return self.applied(operands, attributes)
-
-    def applied(self, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
-        """Apply the operator to what :meth:`Signature.bind` gives; errors of Python's insides become
-        :class:`OperatorError`, naming the operator and the argument.
-        """
-        try:
-            return self.apply(self, operands, attributes)
-        except FOREIGN as error:
-            better = import_module("argosy_phi_ops.checks.error_messages").explained(self, operands, attributes, error)
-            if better is None:
-                raise
-            raise better from error
+            entry = self.applications.entry
+            return entry(args[0]) if self.plain == 1 else entry(*args)
+        return self.applications.call(self, args, kwargs)
 
     def expand(self, operand_types: Sequence[Any], attributes: dict[str, Any]) -> Expansion:
         """The decomposition into primitives for operands of these types, cached. Raises what the body raises."""
-        key = (tuple(operand_types), attribute_key(attributes))
-        found = self.expansions.get(key)
-        if found is None:
-            found = self.expansions[key] = self.decompose(self, key[0], attributes)
-        return found
+        from argosy_phi_ops.declare.expansion import expand
+
+        return expand(self, operand_types, attributes)
 
     def __repr__(self) -> str:
         return f"<operator {self.name}({', '.join(p.name for p in self.signature.parameters)})>"

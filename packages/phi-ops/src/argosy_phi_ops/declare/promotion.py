@@ -9,17 +9,33 @@ unless its kind is higher. Kinds are ordered bool < integer < floating < complex
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from argosy_phi_ops.errors import DTypeError
-from argosy_tensorcore.dtype import default_dtype
+from argosy_phi_ops.errors import DTypeError, OperatorError
+from argosy_pir.types import TensorType
+from argosy_pir.values import Value
+from argosy_tensorcore.dtype import as_dtype, default_dtype
+from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["POLICIES", "Operand", "promote"]
+__all__ = ["POLICIES", "Operand", "conversions", "describe", "promote"]
 
 Operand = tuple[str, bool]
 """Dtype name (``""`` kind names ``bool int float complex`` for Python numbers) and whether it has axes."""
 
 _PYTHON = {"python bool": 0, "python int": 1, "python float": 2, "python complex": 3}
 _BITS = {"float8_e4m3fn": 8, "float8_e5m2": 8, "float16": 16, "bfloat16": 16, "float32": 32, "float64": 64}
+
+
+def describe(x: Any) -> Operand:
+    """Dtype and whether there are axes, of an IR value, a payload, a tensor or a Python number."""
+    if isinstance(x, (bool, int, float, complex)):
+        kind = next(kind for kind in (bool, int, float, complex) if isinstance(x, kind))  # numpy's float64 is a float
+        return f"python {kind.__name__}", False
+    if isinstance(x, Value):
+        if not isinstance(x.type, TensorType):
+            raise OperatorError(f"operators take tensors, got a value of type {x.type}")
+        return x.type.dtype, bool(x.type.shape)
+    return x.dtype.name, x.ndim > 0
 
 
 def kind_of(dtype: str) -> int:
@@ -36,6 +52,15 @@ def promote(policy: str, name: str, operands: Sequence[Operand]) -> tuple[str, .
     dtypes.
     """
     return POLICIES[policy](name, operands)
+
+
+def conversions(policy: str, name: str, operands: Sequence[Any]) -> tuple[tuple[str, ...], tuple[Any, ...] | None]:
+    """The dtype of each operand (tensors and numbers) after promotion; and what numpy converts each to first, None
+    where nothing is, or None altogether."""
+    described = [describe(x.payload if type(x) is Tensor else x) for x in operands]
+    targets = promote(policy, name, described)
+    dtypes = [None if t == old else as_dtype(t).numpy for t, (old, _) in zip(targets, described, strict=True)]
+    return targets, tuple(dtypes) if any(dtypes) else None
 
 
 def _none(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_phi_ops.bounded_cache import Kept
+from argosy_phi_ops.bounded_cache import BoundedCache
 from argosy_phi_ops.compiler import NativeCode, available_compilers, get_compiler
 from argosy_phi_ops.eager.exactness import is_exact
 from argosy_phi_ops.errors import CaptureError, CompileError, OperatorError
@@ -33,7 +33,8 @@ from argosy_tensorcore.dtype import default_listeners
 from argosy_tensorcore.storage import Strided
 
 __all__ = [
-    "BUDGET", "SHAPES", "Counted", "NativeKernel", "computes_nothing", "first_kernel", "forget", "is_deterministic",
+    "BUDGET", "SHAPES", "Counted", "NativeKernel", "computed_results", "computes_nothing", "first_kernel", "forget",
+    "given_results", "is_deterministic",
     "native_kernel", "set_deterministic",
 ]  # fmt: skip
 
@@ -178,7 +179,7 @@ def native_kernel(program: Program) -> NativeKernel | None:
 
 
 _deterministic = DETERMINISTIC.read()
-_first: Kept = Kept(1024)
+_first: BoundedCache = BoundedCache(1024)
 """Kernels of inexact programs by their text, None where numpy computes them: an application is reached in several ways,
 with and without layers, and has one arithmetic on all of them."""
 _shapes: dict[str, set[int]] = {}
@@ -258,6 +259,22 @@ def _cost(program: Program, least: int = 2) -> int:
 def computes_nothing(program: Program) -> bool:
     """Whether the results are elements of the inputs, in other places."""
     return all(op.kind in _FREE for op in list(program.block)[:-1])
+
+
+def computed_results(program: Program) -> Program | None:
+    """The program of the results that are no operands as they are (statistics that nothing moves, say), which need not
+    be computed; None where that is none of them."""
+    if not given_results(program):
+        return program
+    made = program.clone()
+    outputs = [value for value in made.outputs if value not in made.inputs]
+    made.set_outputs(outputs)
+    return made if outputs else None
+
+
+def given_results(program: Program) -> dict[int, int]:
+    """Which results are which operands as they are."""
+    return {i: program.inputs.index(v) for i, v in enumerate(program.outputs) if v in program.inputs}
 
 
 def _measured(block: Block) -> tuple[int, float] | None:

@@ -9,7 +9,7 @@ from typing import Any
 from argosy_hwadapt.contract import HOST
 from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.declare.operator import get_operator as op
-from argosy_phi_ops.eager.dispatch import record_results
+from argosy_phi_ops.eager.recording import record_results
 from argosy_phi_ops.errors import CaptureError
 from argosy_tensorcore.dtype import DType, as_dtype
 from argosy_tensorcore.place import Place, as_place

@@ -3,7 +3,7 @@
 The classes stay as they are: Python's operators on ``Tensor`` call native functions, which look an application up in a
 table of plans and do all of it themselves (operands, kernel, result, node), and objects of the framework are freed into
 lists for reuse. What the table does not know goes to the method that the class has, so nothing depends on the native
-build being there. `routes` fills the table, autograd's tape adds its recipes.
+build being there. `eager.application` fills the table, autograd's tape adds its recipes.
 
 ``ARGOSY_EAGER=plain`` switches it off. ``status()`` says whether it is on, and if not, why.
 """
@@ -12,10 +12,10 @@ from argosy_phi_ops.eager.native.backward import least_steps_back, way_back
 from argosy_phi_ops.eager.native.calls import (
     forget,
     learn,
+    learn_parts,
     learn_program,
     learn_several,
     learn_view,
-    learn_views,
     remember,
 )
 from argosy_phi_ops.eager.native.plans import KERNELS, is_small, least_steps
@@ -30,10 +30,10 @@ __all__ = [
     "forget",
     "is_small",
     "learn",
+    "learn_parts",
     "learn_program",
     "learn_several",
     "learn_view",
-    "learn_views",
     "least_steps",
     "least_steps_back",
     "numbers",

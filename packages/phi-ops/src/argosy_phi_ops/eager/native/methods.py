@@ -66,8 +66,7 @@ def install(made: Native, op: Operator) -> None:
     stands for."""
     made.install_call()
     if op.plain == 1:
-        op.make_entry()
-        op.of_one = op
+        op.applications.method = op
     attributes = vars(Tensor)
     if _seen.get(op) != len(attributes):
         _install_special(made, op)

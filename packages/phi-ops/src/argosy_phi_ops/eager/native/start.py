@@ -18,9 +18,9 @@ from argosy_hwadapt.cpu.native import open_shared_object, symbol_address
 from argosy_phi_ops import extension
 from argosy_phi_ops.context import AMBIENT, Context, process_context
 from argosy_phi_ops.declare.operator import Operator
-from argosy_phi_ops.eager import dispatch
 from argosy_phi_ops.eager.native import memory
 from argosy_phi_ops.eager.native.memory import NativeError, peek, poke
+from argosy_phi_ops.eager.recording import active_recorder
 from argosy_phi_ops.settings import EAGER
 from argosy_phi_ops.user_line import warn_user
 from argosy_tensorcore.dtype import DType
@@ -221,7 +221,7 @@ def _refusal() -> str:
 
 def _load(provider: Any) -> Native:
     """Load, check and install. Raises NativeError and whatever the provider raises."""
-    recorder = dispatch.active_recorder()
+    recorder = active_recorder()
     node, recipe = getattr(recorder, "node_type", None), getattr(recorder, "recipe_type", None)
     offsets: Mapping[str, int] = memory.offsets(
         Tensor, Strided, DType, Storage, type(AMBIENT), Context, Generator, node, recipe

@@ -29,7 +29,7 @@ def getitem_method(self: Tensor, index: Any) -> Tensor:
     unsized = self.payload.is_traced and self.payload.selected
     key, tensors = parse(index, None if unsized else self.payload.shape)
     if NOTHING not in key:
-        return getitem.route(getitem, (self, tensors, key), NO_KEYWORDS, ((self, index), NO_KEYWORDS))
+        return getitem.applications.call(getitem, (self, tensors, key), NO_KEYWORDS, ((self, index), NO_KEYWORDS))
     while NOTHING in key:
         self, key = _without_elements(self, key)
     return getitem(self, tensors, key)
