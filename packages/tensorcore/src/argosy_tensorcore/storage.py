@@ -26,12 +26,13 @@ class ArrayType:
     what was planned for operands of some types is found again by identity.
 
     dtype: DType; shape: tuple of ints; ndim: number of axes; differentiable: whether elements are real or complex
-    numbers of floating kind.
+    numbers of floating kind; device: what holds the array, where the host cannot see it, else None.
     """
 
-    __slots__ = ("differentiable", "dtype", "ndim", "shape")
+    __slots__ = ("device", "differentiable", "dtype", "ndim", "shape")
 
-    def __init__(self, dtype: DType, shape: tuple[int, ...]) -> None:
+    def __init__(self, dtype: DType, shape: tuple[int, ...], device: Device | None = None) -> None:
+        self.device = device
         self.dtype = dtype
         self.shape = shape
         self.ndim = len(shape)
@@ -44,7 +45,7 @@ class ArrayType:
 Array = np.ndarray[Any, Any]
 _materialising = allocate_lock()
 _TYPES_KEPT = 1 << 16
-_array_types: dict[tuple[np.dtype[Any], tuple[int, ...]], ArrayType] = {}  # as they are met
+_array_types: dict[tuple[Any, ...], ArrayType] = {}  # by numpy's dtype, shape and perhaps device, as they are met
 
 
 def host_device() -> Device:
@@ -282,7 +283,10 @@ def _learn(dtype: np.dtype[Any], shape: tuple[int, ...]) -> ArrayType:
 
 
 def _array_type(p: Strided) -> ArrayType:
-    key = (p.dtype.numpy, p.shape)
+    key = p.dtype.numpy, p.shape
+    if not p.host_owned and p.nbytes and p.device.host_view(p.storage.buffer) is None:
+        there = (*key, p.device)
+        return _array_types.get(there) or _array_types.setdefault(there, ArrayType(p.dtype, p.shape, p.device))
     return _array_types.get(key) or _learn(*key)
 
 

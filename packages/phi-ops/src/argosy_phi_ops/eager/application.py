@@ -68,6 +68,7 @@ class Application:
         self.op, self.attributes = op, attributes
         self.types: tuple[Any, ...] = tuple([type(x) for x in operands]) if types is None else types
         arrays = any([type(t) is ArrayType for t in self.types])
+        _check_devices(op.name, self.types)
         self.fixed = types is not None and not op.opaque and (op.random or arrays or not types)
         self.draws = op.random
         self.results: list[ArrayType] | None = None
@@ -365,6 +366,15 @@ class Application:
         if self.dtypes is None:
             return arrays
         return [a if d is None else np.asarray(a, d) for a, d in zip(arrays, self.dtypes, strict=True)]
+
+
+def _check_devices(name: str, types: Sequence[Any]) -> None:
+    """Raise where an operand lies on a device whose memory the host's kernels cannot read."""
+    for t in types:
+        if type(t) is ArrayType and t.device is not None:
+            raise NotImplementedError(
+                f"{name}: there are no kernels for eager execution on {t.device.name!r}; copy its operands to cpu first"
+            )
 
 
 def _may_be_compiled(op: Any, types: Sequence[Any]) -> bool:

@@ -5,21 +5,22 @@ Regions run in the environment of the operation, so they see the values around t
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from argosy_phi_ops.errors import CompileError
-from argosy_phi_ops.reference.interpreter import BlockPlan, Environment, Run, Step
 from argosy_phi_ops.reference.kernels.registry import Array, numpy_dtype
 from argosy_phi_ops.reference.symbols import evaluate_dim, evaluate_shape
 from argosy_pir.core import Operation
-from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 
+if TYPE_CHECKING:
+    from argosy_phi_ops.reference.interpreter import BlockPlan, Environment, Run, Step
 
-def plan_control(op: Operation, program: Program) -> Step:
-    """The step that executes the control operation `op`.
+
+def plan_control(op: Operation, regions: list[BlockPlan]) -> Step:
+    """The step that executes the control operation `op` with these `regions`.
 
     Raises:
         CompileError: for one that is not known here.
@@ -27,7 +28,7 @@ def plan_control(op: Operation, program: Program) -> Step:
     plan = _PLANS.get(op.name)
     if plan is None:
         raise CompileError(f"the reference interpreter does not know '{op.name}'; it knows {', '.join(_PLANS)}")
-    return plan(op, [BlockPlan(region.block, program) for region in op.regions])
+    return plan(op, regions)
 
 
 def _read(environment: Environment, op: Operation) -> list[Any]:

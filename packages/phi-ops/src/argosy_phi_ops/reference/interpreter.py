@@ -15,6 +15,7 @@ import numpy as np
 from argosy_phi_ops.checks.index_errors import CHECK, first_outside, index_error_of
 from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.reference.constants import constant_array
+from argosy_phi_ops.reference.control import plan_control
 from argosy_phi_ops.reference.kernels import kernel_for
 from argosy_phi_ops.reference.kernels.registry import kernel_into_for
 from argosy_phi_ops.reference.straight import StraightLine, is_straight
@@ -115,9 +116,7 @@ def plan_operation(op: Operation, program: Program) -> Step:
     if op.name == "builtin.call":
         return _plan_call(op, program)
     if op.dialect == "control":
-        from argosy_phi_ops.reference.control import plan_control
-
-        return plan_control(op, program)
+        return plan_control(op, [BlockPlan(region.block, program) for region in op.regions])
     raise CompileError(_refusal(op))
 
 
