@@ -23,7 +23,7 @@ _DISTRIBUTIONS = {
 #: Packages in which no files import each other in a circle, imports within functions counted. It grows to all.
 WITHOUT_CIRCLES = ("hwadapt", "phi-ops", "autograd", "cinn", "infer", "meta")
 #: Packages whose README lists their modules from top to bottom, and whose imports run down. It grows to all.
-WITH_FLOORS = ("hwadapt", "tensorcore", "pir", "autograd", "cinn", "infer", "meta")
+WITH_FLOORS = ("hwadapt", "tensorcore", "pir", "autograd", "cinn", "autoparallel", "infer", "meta")
 #: Libraries of the framework for one domain each: they use its core, which does not know them.
 DOMAINS = {
     "audio", "distribution", "geometric", "hapi", "incubate", "inference", "models", "quantization", "science",

@@ -22,13 +22,13 @@ from occurrences import value_of
 from prover import assert_close, calls, types_of
 
 from argosy_autoparallel import Partial, ProcessMesh, ReduceType, Replicate, Shard
-from argosy_autoparallel.choosing import of_one_kind
 from argosy_autoparallel.localize import Local, emit_local
 from argosy_autoparallel.resharding.emitter import Emitter
 from argosy_autoparallel.resharding.path import allowed
 from argosy_autoparallel.resharding.steps import emit_step
 from argosy_autoparallel.spmd import strategies
 from argosy_autoparallel.spmd.strategy import Setting
+from argosy_autoparallel.strategy_choice import of_one_kind
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.primitives import PRIMITIVES

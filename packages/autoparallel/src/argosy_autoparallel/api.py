@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from argosy_autoparallel.agreeing import whole_shape
 from argosy_autoparallel.dist_tensor import Sharded, local_value
+from argosy_autoparallel.global_shape import whole_shape
 from argosy_autoparallel.groups import ensure_groups, rank
 from argosy_autoparallel.interpreter import redistribute, redistribute_op, relaid, replicated_payload
 from argosy_autoparallel.mesh import ProcessMesh

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argosy_autoparallel.groups import rank
-from argosy_autoparallel.kind import Kind, kind_of
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Placement
 from argosy_autoparallel.presence import presence
+from argosy_autoparallel.shard_type import ShardType, shard_type_of
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import extension
 from argosy_tensorcore.dtype import DType
@@ -34,13 +34,13 @@ class Sharded:
     is_traced = False
 
     def __init__(self, local: Strided, shape: Sequence[int], dtype: DType, layout: Layout) -> None:
-        kind = self.array_type = kind_of(tuple(shape), dtype, layout)
+        kind = self.array_type = shard_type_of(tuple(shape), dtype, layout)
         self.local = local
         self.shape, self.dtype, self.layout = kind.shape, dtype, layout
         self.is_copied_view = False
         self._presence = presence()
 
-    def beside(self, local: Strided, kind: Kind) -> Sharded:
+    def beside(self, local: Strided, kind: ShardType) -> Sharded:
         """Another payload of this rank, where the presence of this one saves asking for it."""
         made = _new(Sharded)
         made.local = local

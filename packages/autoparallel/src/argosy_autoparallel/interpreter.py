@@ -15,10 +15,10 @@ import numpy as np
 
 from argosy_autoparallel.dist_tensor import Sharded
 from argosy_autoparallel.groups import communicators, rank
-from argosy_autoparallel.kind import Kind, kind_of
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.partition import partition
 from argosy_autoparallel.presence import presence, serve
+from argosy_autoparallel.shard_type import ShardType, shard_type_of
 from argosy_autoparallel.tensor_layout import Layout, encode_layout
 from argosy_phi_ops import prim
 from argosy_phi_ops.checks.bounds import Bound, bounds_of, check_indices
@@ -137,7 +137,7 @@ class DistributedApplication:
         self.first = next((i for i, layout in enumerate(layouts) if layout is not None), None)
         mesh = next((layout.mesh for layout in layouts if layout is not None), None)
         self.kinds = [
-            kind_of(tuple(t.shape), as_dtype(t.dtype), _held_by(layout, mesh))
+            shard_type_of(tuple(t.shape), as_dtype(t.dtype), _held_by(layout, mesh))
             for t, layout in zip(expansion.result_types, made.output_layouts, strict=True)
         ]
         self.program = made.program
@@ -211,7 +211,7 @@ def _application(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -
     """The application to operands like these. Kinds, which tell the rank as well, are found by identity; a call without
     any has the rank in its key."""
     key: tuple[Any, ...] = application_key(operands, attributes)
-    if not any([type(kind) is Kind for kind in key[0]]):
+    if not any([type(kind) is ShardType for kind in key[0]]):
         key += _LAYER, context().rank
     applications = op.applications.by_key
     found: DistributedApplication | None = applications.get(key)
@@ -244,7 +244,7 @@ def _array(x: Any, number: Any) -> Array:
     return held
 
 
-def _pairs(made: Sequence[Array], plan: DistributedApplication) -> Iterator[tuple[Array, Kind]]:
+def _pairs(made: Sequence[Array], plan: DistributedApplication) -> Iterator[tuple[Array, ShardType]]:
     return zip(made, plan.kinds, strict=True)
 
 

@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from argosy_autoparallel.choosing import Choosing
-from argosy_autoparallel.combining import combine
-from argosy_autoparallel.held import Held, captured, is_static, is_zero
+from argosy_autoparallel.broadcast_resharding import broadcast_of, source_placement
 from argosy_autoparallel.localize import Local, emit_local
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Partial, ReduceType, Replicate
@@ -23,8 +21,10 @@ from argosy_autoparallel.resharding.convert import convert
 from argosy_autoparallel.resharding.emitter import Emitter, static_shape
 from argosy_autoparallel.resharding.path import path_cost
 from argosy_autoparallel.spmd import Strategy
-from argosy_autoparallel.spreading import source_placement, spreading
+from argosy_autoparallel.strategy_choice import StrategyChoice
+from argosy_autoparallel.sum_buckets import combine
 from argosy_autoparallel.tensor_layout import WHOLE, Layout, decode_layout
+from argosy_autoparallel.value_layouts import ValueLayouts, captured, is_static, is_zero
 from argosy_phi_ops.context import context
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.primitives import PRIMITIVES
@@ -81,8 +81,8 @@ class Partitioner:
         self.rank = rank
         self.target = Program(program.name)
         self.emitter = Emitter(self.target, rank)
-        self.held: dict[Value, Held] = {}
-        self.choosing = Choosing(self.held)
+        self.held: dict[Value, ValueLayouts] = {}
+        self.choosing = StrategyChoice(self.held)
         self.state_layouts = tuple(states) or (None,) * len(program.states)
         for value, layout in zip(program.inputs, inputs, strict=True):
             self.enter(value, layout)
@@ -138,7 +138,7 @@ class Partitioner:
         return TensorType(layout.local(static_shape(value), self.rank).shape, value.dtype)
 
     def _enter(self, value: Value, layout: Layout | None, local: Value) -> None:
-        held = self.held[value] = Held()
+        held = self.held[value] = ValueLayouts()
         held.primary = layout
         held.keep(layout, local if layout is None or layout.mesh.contains(self.rank) else None, -1)
         held.mesh = None if layout is None else layout.mesh
@@ -178,7 +178,7 @@ class Partitioner:
         held.keep(layout, made, self.emitter.clock)
         return made
 
-    def _converted(self, value: Value, held: Held, layout: Layout) -> Value | None:
+    def _converted(self, value: Value, held: ValueLayouts, layout: Layout) -> Value | None:
         shape, itemsize = static_shape(value), as_dtype(value.dtype).itemsize
         best: tuple[float, Layout, Value | None, int] | None = None
         for found, local in held.versions.items():
@@ -199,7 +199,7 @@ class Partitioner:
 
         Ranks outside the mesh come to the same answer, since what they know of layouts must stay the same.
         """
-        op = spreading(value)
+        op = broadcast_of(value)
         if op is None:
             return []
         placements = [source_placement(op, wanted) for wanted in layout.placements]
@@ -220,7 +220,7 @@ class Partitioner:
             return []
         return self._emit(op, layout.mesh, chosen)
 
-    def _get_deferred(self, value: Value, held: Held, layout: Layout | None) -> Value | None:
+    def _get_deferred(self, value: Value, held: ValueLayouts, layout: Layout | None) -> Value | None:
         op = held.op
         assert op is not None
         if layout is None:
@@ -281,7 +281,7 @@ class Partitioner:
         mesh = self._mesh(op)
         depth = 1 + max((self.held[x].depth for x in op.operands), default=0)
         for result in op.results:
-            held = self.held[result] = Held()
+            held = self.held[result] = ValueLayouts()
             held.op, held.depth, held.mesh = op, depth, mesh
 
     def _mesh(self, op: Operation, values: Iterable[Value] | None = None) -> ProcessMesh | None:
@@ -396,7 +396,7 @@ class Partitioner:
             self._store(result, layout, value)
 
     def _store(self, result: Value, layout: Layout | None, value: Value | None) -> None:
-        held = self.held[result] = Held()
+        held = self.held[result] = ValueLayouts()
         held.primary, held.mesh = layout, None if layout is None else layout.mesh
         held.keep(layout, value, self.emitter.clock)
 

@@ -10,9 +10,9 @@ from argosy.distributed.environment import environment
 from argosy.nn.nesting import flatten, pack_as
 from argosy_autograd.pylayer import PyLayer
 from argosy_autoparallel import Placement, ProcessMesh, api, ensure_groups
-from argosy_autoparallel.agreeing import whole_shape
 from argosy_autoparallel.captured import part_of, whole_of
 from argosy_autoparallel.dist_tensor import is_dist, layout_of
+from argosy_autoparallel.global_shape import whole_shape
 from argosy_autoparallel.interpreter import redistribute
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.capture.tracer import active_tracer

@@ -1,19 +1,19 @@
-"""Which strategy an operation takes: the one that costs least communication for its operands' present layouts."""
+"""The choice of a strategy for an operation: the one that costs least communication for its operands' layouts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from argosy_autoparallel.held import Held, bytes_of, is_zero
+from argosy_autoparallel.broadcast_resharding import broadcast_of, source_placement
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Partial, Placement, Replicate, Shard
 from argosy_autoparallel.resharding.costs import step_cost
 from argosy_autoparallel.spmd import Strategy, strategies
 from argosy_autoparallel.spmd.strategy import Setting
-from argosy_autoparallel.spreading import source_placement, spreading
+from argosy_autoparallel.value_layouts import ValueLayouts, bytes_of, is_zero
 from argosy_pir import Operation, Value
 
-__all__ = ["Choosing", "of_one_kind"]
+__all__ = ["StrategyChoice", "of_one_kind"]
 
 
 def of_one_kind(options: Sequence[Strategy], chosen: Sequence[Strategy]) -> list[Strategy]:
@@ -31,10 +31,10 @@ def of_one_kind(options: Sequence[Strategy], chosen: Sequence[Strategy]) -> list
     ]
 
 
-class Choosing:
+class StrategyChoice:
     """Choices for the values of one program, as they are ``held`` by the time of each."""
 
-    def __init__(self, held: Mapping[Value, Held]) -> None:
+    def __init__(self, held: Mapping[Value, ValueLayouts]) -> None:
         self.held = held
 
     def choose(
@@ -116,7 +116,7 @@ class Choosing:
                 whole = size if layout is None else size / layout.parts(but=dim)
                 prices.append((step_cost(at, wanted, whole, n), at != wanted))
         best = min(prices)
-        op = spreading(value)
+        op = broadcast_of(value)
         before = None if op is None or not best[0] else source_placement(op, wanted)
         if op is not None and before is not None and op.operand(0) in self.held:
             best = min(best, (self._change(op.operand(0), before, mesh, dim, n)[0], True))

@@ -1,4 +1,4 @@
-"""Broadcasts made again: where a spread value is needed in another layout, its small source may be moved instead.
+"""Broadcasts made again: where a broadcast value is needed in another layout, its small source may be moved instead.
 
 A bias that is split over ranks, spread over a batch that is split as well, would otherwise move whole activations.
 """
@@ -9,10 +9,10 @@ from argosy_autoparallel.placement import Placement, Replicate, Shard
 from argosy_pir import Operation, Value
 from argosy_pir.values import OpResult
 
-__all__ = ["source_placement", "spreading"]
+__all__ = ["broadcast_of", "source_placement"]
 
 
-def spreading(value: Value) -> Operation | None:
+def broadcast_of(value: Value) -> Operation | None:
     """The broadcast that makes ``value`` from something smaller; None when it comes from elsewhere."""
     if not isinstance(value, OpResult) or value.op.name != "prim.broadcast":
         return None

@@ -1,4 +1,4 @@
-"""A value of the global program in the layouts in which it exists by now, and what is known of it beforehand."""
+"""Layouts of a value of the global program: those in which it exists by now, and what is known of it beforehand."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from argosy_pir.scalars import decode_scalar
 from argosy_pir.values import OpResult
 from argosy_tensorcore.dtype import as_dtype
 
-__all__ = ["Held", "bytes_of", "captured", "is_static", "is_zero"]
+__all__ = ["ValueLayouts", "bytes_of", "captured", "is_static", "is_zero"]
 
 
-class Held:
+class ValueLayouts:
     """The forms in which a value exists: ``versions`` by layout (None: plain, on every rank of the world), and the
     numbers of the operations ``since`` which they do."""
 

@@ -1,4 +1,4 @@
-"""What plans depend on of a distributed tensor, as one object: equal kinds are the same object, found by identity."""
+"""The type of a distributed tensor's payload: what plans depend on, as one object that is found by identity."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.context import context
 from argosy_tensorcore.dtype import DType
 
-__all__ = ["Kind", "kind_of"]
+__all__ = ["ShardType", "shard_type_of"]
 
 
-class Kind:
-    """Global ``shape``, ``dtype`` and ``layout`` of a tensor, and whose part it is. Immutable; made by :func:`kind_of`
-    alone.
+class ShardType:
+    """Global ``shape``, ``dtype`` and ``layout`` of a tensor, and whose part it is. Immutable; made by
+    :func:`shard_type_of` alone.
     """
 
     __slots__ = ("__weakref__", "dtype", "layout", "rank", "shape")
@@ -25,12 +25,14 @@ class Kind:
         self.rank = rank
 
 
-_KINDS: WeakValueDictionary[tuple[tuple[int, ...], DType, Layout, int, tuple[str, ...]], Kind] = WeakValueDictionary()
+_KINDS: WeakValueDictionary[tuple[tuple[int, ...], DType, Layout, int, tuple[str, ...]], ShardType] = (
+    WeakValueDictionary()
+)
 
 
-def kind_of(shape: tuple[int, ...], dtype: DType, layout: Layout) -> Kind:
+def shard_type_of(shape: tuple[int, ...], dtype: DType, layout: Layout) -> ShardType:
     """The calling rank's one kind of these. (Two threads at once may make two: plans are then made twice, no worse.)"""
     rank = context().rank
     key = shape, dtype, layout, rank, tuple(layout.mesh.dim_names)  # meshes are equal whatever their names
     found = _KINDS.get(key)
-    return _KINDS.setdefault(key, Kind(shape, dtype, layout, rank)) if found is None else found
+    return _KINDS.setdefault(key, ShardType(shape, dtype, layout, rank)) if found is None else found
