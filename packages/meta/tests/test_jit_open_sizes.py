@@ -59,18 +59,29 @@ def test_images_of_any_size(name):
     assert len(static.compiled) <= 2
 
 
-def test_what_has_no_formula_for_open_sizes_is_named():
-    spec = [paddle.static.InputSpec([None, 2, None, None], "float32")]
-    for function, missing in (
+@pytest.mark.parametrize(
+    ("function", "missing"),
+    [
         (
             lambda x: F.interpolate(x, size=[2, 2], mode="bilinear", antialias=True),
             "antialias along an axis of symbolic",
         ),
         (lambda x: F.interpolate(x, scale_factor=2**0.5), "scale_factor 1.414"),
         (lambda x: F.adaptive_max_pool2d(x, 2), "several outputs along an axis of symbolic size"),
-    ):
-        with pytest.raises(NotImplementedError, match=missing):
-            paddle.jit.to_static(function, input_spec=spec, full_graph=True)(image(5, 5))
+        (lambda x: paddle.stack([row * len(x) for row in x.unbind(2)]), "no number of slices"),
+        (lambda x: x * float(x.shape[2]), "real number"),
+    ],
+)
+def test_what_has_no_formula_for_open_sizes_is_compiled_for_each(function, missing):
+    """A warning names it, once."""
+    spec = [paddle.static.InputSpec([None, 2, None, None], "float32")]
+    static = paddle.jit.to_static(function, input_spec=spec, full_graph=True)
+    with pytest.warns(UserWarning, match=missing):
+        got = static(image(5, 5))
+    np.testing.assert_allclose(got.numpy(), function(image(5, 5)).numpy(), rtol=1e-5, atol=1e-6)
+    for n in (4, 5, 4):
+        np.testing.assert_allclose(static(image(n, n)).numpy(), function(image(n, n)).numpy(), rtol=1e-5, atol=1e-6)
+    assert len(static.compiled) == 2
 
 
 @pytest.mark.parametrize(
@@ -82,7 +93,7 @@ def test_what_has_no_formula_for_open_sizes_is_named():
     ],
 )
 def test_an_axis_of_at_most_one_is_squeezed(function, none):
-    """What is cut to one element is one, whatever the open size was; cut to none it is refused by name."""
+    """What is cut to one element is one, whatever the open size was; cut to none it is as eagerly."""
     spec = [paddle.static.InputSpec([None, None, 3], "float32")]
     static = paddle.jit.to_static(function, full_graph=True, input_spec=spec)
     for n in (4, 1, 2):
@@ -96,8 +107,7 @@ def test_an_axis_of_at_most_one_is_squeezed(function, none):
             results.append((y.numpy(), x.grad.numpy()))
         for got, expected in zip(*results, strict=True):
             np.testing.assert_array_equal(got, expected)
-    with pytest.raises(ValueError, match="no meaning at the sizes"):
-        static(paddle.rand(none))
+    assert static(paddle.rand(none)).shape == function(paddle.rand(none)).shape
 
 
 @pytest.mark.parametrize(
@@ -110,16 +120,25 @@ def test_an_axis_of_at_most_one_is_squeezed(function, none):
     ],
     ids=["index", "from the end", "part", "window"],
 )
-def test_what_lies_beyond_an_open_size_is_refused(function, fits, missing):
-    """Code for all sizes would read what is not there; nothing is read, and the operation and its line are named."""
+def test_what_lies_beyond_an_open_size_is_refused(function, fits, missing, tmp_path):
+    """Captured code refuses it as eager code does. Exported code for all sizes would read what is not there; nothing is
+    read, and the operation and its line are named."""
     spec = [paddle.static.InputSpec([None, 2, None, None], "float32")]
     static = paddle.jit.to_static(function, input_spec=spec, full_graph=True)
+    paddle.jit.save(function, tmp_path / "exported", input_spec=spec)
+    exported = paddle.jit.load(tmp_path / "exported")
     for n in (fits + 1, fits):
-        np.testing.assert_allclose(static(image(n, n)).numpy(), function(image(n, n)).numpy(), rtol=1e-6)
+        for captured in (static, exported):
+            np.testing.assert_allclose(captured(image(n, n)).numpy(), function(image(n, n)).numpy(), rtol=1e-6)
     with pytest.raises(ValueError, match=missing) as refused:
-        static(image(2, 2))
+        exported(image(2, 2))
     assert "no meaning at the sizes" in str(refused.value)
     assert "test_jit_open_sizes.py" in str(refused.value)
+    with pytest.raises(ValueError) as eagerly:  # noqa: PT011
+        function(image(2, 2))
+    with pytest.raises(ValueError) as captured:  # noqa: PT011
+        static(image(2, 2))
+    assert type(captured.value) is type(eagerly.value)
 
 
 @pytest.mark.parametrize("function", [lambda x, y: x * y, lambda x, y: x + y, lambda x, y: x & y])
@@ -128,3 +147,56 @@ def test_booleans_multiply_and_add_as_they_do_eagerly(function):
     made = paddle.jit.to_static(function, full_graph=True)(x, y)
     assert made.dtype == paddle.bool
     assert made.tolist() == function(x, y).tolist()
+
+
+ONE_AXIS = {
+    "inner part": lambda x: x[5:-3],
+    "rest": lambda x: x[1:],
+    "extremum of a part": lambda x: x[5:-3].amax(),
+    "quantile": lambda x: paddle.quantile(x, 0.5),
+    "median": lambda x: paddle.median(x),
+    "irfft": lambda x: paddle.fft.irfft(x),
+    "argmax": lambda x: paddle.argmax(x),
+    "argmin": lambda x: paddle.argmin(x, 0),
+    "amax": lambda x: paddle.amax(x),
+    "min": lambda x: paddle.min(x, 0),
+}
+
+
+def answer(function, x):
+    """What a function gives, or the class with which it refuses."""
+    try:
+        return function(x)
+    except Exception as error:  # noqa: BLE001  (whichever it is)
+        return type(error)
+
+
+@pytest.mark.parametrize("backend", ["CINN", "reference"])
+@pytest.mark.parametrize("name", ONE_AXIS)
+def test_captured_code_answers_and_refuses_as_eager_code_at_any_size(name, backend):
+    function = ONE_AXIS[name]
+    static = paddle.jit.to_static(function, input_spec=[paddle.static.InputSpec([None])], backend=backend)
+    for n in (9, 0, 1, 2, 7, 8, 11):
+        x = paddle.arange(float(n))
+        got, expected = answer(static, x), answer(function, x)
+        if isinstance(expected, type):
+            assert got is expected
+        else:
+            np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_size_that_an_operator_needs_is_checked_at_the_call():
+    """Calls of that size have one program, whatever the other open sizes are; another size is refused as eagerly."""
+
+    def function(x):
+        return x.reshape([x.shape[0], 3, 3])
+
+    static = paddle.jit.to_static(function, input_spec=[paddle.static.InputSpec([None, None])])
+    for n in (5, 4, 7):
+        assert static(paddle.ones([n, 9])).shape == [n, 3, 3]
+    assert len(static.compiled) == 1
+    with pytest.raises(ValueError, match=r"\[4, 8\].* has 32 elements, \[4, 3, 3\] has 36"):
+        static(paddle.ones([4, 8]))
+    assert static(paddle.ones([0, 9])).shape == [0, 3, 3]
+    assert static(paddle.ones([6, 9])).shape == [6, 3, 3]
+    assert len(static.compiled) == 2

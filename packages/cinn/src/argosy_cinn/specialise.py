@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from argosy_cinn.executable import Bound, Executable
-from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.checks.index_errors import checks_size, size_error_of
+from argosy_phi_ops.errors import UnsupportedSizes
+from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.reference.symbols import bind_symbols, evaluate_attribute, evaluate_shape
 from argosy_pir.attributes import Attributes, Dense
 from argosy_pir.core import Operation
@@ -67,7 +69,7 @@ class SpecialisingExecutable:
         self._latest: Executable | InterpretedExecutable | None = None
         self._met = self._compiled = 0
         self._symbols = program.symbols()
-        self._at_risk = at_risk(program)
+        self._at_risk: list[Operation] | None = None  # of the program in primitives, which is made when sizes are met
         self._labels = [f"input {i}" for i in range(len(program.inputs))]
         self._labels += [f"state {state.name!r}" for state in program.states]
         shapes = [argument.shape for argument in program.block.arguments]
@@ -104,14 +106,13 @@ class SpecialisingExecutable:
         self, inputs: Sequence[Strided], states: Sequence[Strided], known: bool = False
     ) -> Executable | InterpretedExecutable:
         """The executable for the sizes of these arguments; ``known``: for states that were checked before. Raises
-        ``ShapeError`` where an operation has no meaning at these sizes, or another shape than its formula tells
+        ``UnsupportedSizes`` where an operation has no meaning at these sizes, or another shape than its formula tells
         (`check_types`)."""
         symbols = self.sizes_of(inputs, states, known)
         key = tuple([symbols[name] for name in self._symbols])
         found = self._made.get(key) or self._again(key)
         if found is None:
-            checked = filter(_is_checked, self.program.walk()) if 0 in key else self._at_risk
-            check_types(self.program, checked, symbols)
+            check_types(self.program, self._checked(0 in key), symbols)
             made = None if self._shared is None else self._shared.executable(symbols)
             if made is not None:
                 found = _keep(self._made, key, made, _KEPT)
@@ -122,6 +123,14 @@ class SpecialisingExecutable:
             self._met += 1
         self._latest = found
         return found
+
+    def _checked(self, without_elements: bool) -> Iterable[Operation]:
+        """The primitives to check at sizes that are new: all where one is zero, else those at risk."""
+        if without_elements:
+            return filter(_is_checked, primitives(self.program).walk())
+        if self._at_risk is None:
+            self._at_risk = at_risk(primitives(self.program))
+        return self._at_risk
 
     def _again(self, key: tuple[int, ...]) -> Executable | InterpretedExecutable | None:
         """The specialisation for these sizes, which is then the latest used: the last to be dropped."""
@@ -190,10 +199,21 @@ def specialise(program: Program, symbols: dict[str, int]) -> Program:
     return static
 
 
+def primitives(program: Program) -> Program:
+    """The program, or a copy of primitives where it has operators: it may come from a file, or have its code in a
+    cache, so that it was never decomposed."""
+    if all(op.dialect != "phi" for op in program.walk()):
+        return program
+    made = program.clone()
+    Decompose().run(made)
+    return made
+
+
 def at_risk(program: Program) -> list[Operation]:
     """The primitives that may have no meaning at some sizes, as far as bounds of sizes tell: parts that may reach
     beyond an axis, and sizes that may be negative, such as those of windows that do not fit."""
-    return [op for op in program.walk() if _is_checked(op) and (_may_reach_out(op) or _may_be_negative(op))]
+    risks = (_may_reach_out, _may_be_negative, checks_size)
+    return [op for op in program.walk() if _is_checked(op) and any(risk(op) for risk in risks)]
 
 
 def _is_checked(op: Operation) -> bool:
@@ -227,14 +247,16 @@ def check_types(program: Program, operations: Iterable[Operation], symbols: dict
     axes, and at a size of zero every type is the one that the operation's rule gives: formulas of sizes are those of
     axes with elements, but gaps between none are none, not one less, and no window fits into nothing.
 
-    Raises ``ShapeError`` naming the operation, its line and the sizes."""
+    Raises ``UnsupportedSizes`` naming the operation, its line and the sizes."""
     by_rule = 0 in symbols.values()
     for op in operations:
+        if checks_size(op) and (size := evaluate_attribute(op.attributes["size"], symbols)) < 1:
+            raise size_error_of(op, size)
         try:
             _check_type(op, symbols, by_rule or op.name == _SLICE)
         except VerifyError as error:
             sizes = ", ".join(f"{name} = {number}" for name, number in symbols.items())
-            raise ShapeError(f"program '{program.name}' has no meaning at the sizes {sizes}: {error}") from error
+            raise UnsupportedSizes(f"program '{program.name}' has no meaning at the sizes {sizes}: {error}") from error
 
 
 def _check_type(op: Operation, symbols: dict[str, int], by_rule: bool) -> None:

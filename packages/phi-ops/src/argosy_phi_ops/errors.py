@@ -17,6 +17,10 @@ class ShapeError(OperatorError):
     sizes: tuple[object, object] | None = None
 
 
+class UnsupportedSizes(ShapeError):
+    """A program with symbolic sizes has no meaning at those of a call. Nothing was executed."""
+
+
 class DTypeError(OperatorError, TypeError):
     """A dtype is not supported, or dtypes that must agree do not."""
 

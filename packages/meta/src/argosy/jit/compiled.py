@@ -9,6 +9,7 @@ import numpy as np
 
 from argosy.jit.arguments import Call, tensors_in
 from argosy.jit.guards import Guards
+from argosy.jit.open_sizes import SizeBounds
 from argosy.jit.places import Place
 from argosy.jit.slots import GradientSlots, write_over
 from argosy.jit.structure import map_items
@@ -101,7 +102,8 @@ class CompiledCall:
     """An executable bound to its states, with the guards under which it is valid."""
 
     __slots__ = (
-        "bound", "carried", "effects", "executable", "fixed", "guards", "route", "run", "runtime", "slots", "tree",
+        "bound", "carried", "effects", "executable", "fixed", "guards", "route", "run", "runtime", "sizes",
+        "slots", "tree",
     )  # fmt: skip
 
     def __init__(
@@ -125,6 +127,7 @@ class CompiledCall:
         self.slots = GradientSlots(captured, guards.leaves)
         self.fixed = fixed
         self.runtime = runtime
+        self.sizes: SizeBounds | None = None  # where an input_spec leaves sizes open
         self.route: Any = None  # the short way of such calls (`argosy.jit.route`), False where there is none
 
     def valid(self, floats: list[float]) -> bool:

@@ -15,7 +15,7 @@ from argosy.jit.conversion.source import converted, converted_callee
 from argosy.jit.guards import watch
 from argosy.jit.input_spec import InputSpec
 from argosy.jit.properties import PROPERTIES, property_values
-from argosy.jit.specs import alike, spec_types
+from argosy.jit.specs import alike, solved_size, spec_types, with_sizes
 from argosy.jit.static_function import StaticFunction
 from argosy.jit.structure import leaves, map_items
 from argosy.jit.tracing import explain_break
@@ -26,9 +26,7 @@ from argosy_infer.predictor import SIZES
 from argosy_phi_ops.capture.tracer import Captured, Tracer
 from argosy_phi_ops.context import set_grad_enabled
 from argosy_phi_ops.errors import GraphBreak, ShapeError
-from argosy_pir.dims import SymExpr, solved
 from argosy_pir.passes import PassManager
-from argosy_pir.types import TensorType
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
 
@@ -171,7 +169,7 @@ def _trace_solving(function: Any, specs: list[Any], symbols: Sequence[int]) -> C
         try:
             captured = _trace(function, specs, symbols, known)
         except ShapeError as error:
-            found = _solved(error)
+            found = solved_size(error)
             if found is None or found[0] in known:
                 raise
             known[found[0]] = found[1]
@@ -188,32 +186,18 @@ def _line_of(error: BaseException) -> str:
     return f" ({frames[-1][0].f_code.co_filename}:{frames[-1][1]})" if frames else ""
 
 
-def _solved(error: BaseException | None) -> tuple[str, int] | None:
-    """The size that would have kept ``error``, or what it explains, from being raised."""
-    while error is not None:
-        if isinstance(error, ShapeError) and error.sizes is not None:
-            return solved(*error.sizes)  # type: ignore[arg-type]
-        error = error.__cause__ or error.__context__
-    return None
-
-
 def _trace(function: Any, specs: list[Any], symbols: Sequence[int], known: dict[str, int]) -> Captured:
     tracer = Tracer("forward")
     tracer.callee = converted_callee
     function = converted(function, True)
     flat: list[InputSpec] = leaves(specs, InputSpec)
     with tracer:
-        types = [_with_sizes(type, known) for type in spec_types(flat, symbols)]
+        types = [with_sizes(type, known) for type in spec_types(flat, symbols)]
         inputs = {
             id(s): tracer.input(type, s.name or f"x{i}") for i, (s, type) in enumerate(zip(flat, types, strict=True))
         }
         results = function(*(_given(spec, inputs) for spec in specs))
         return tracer.finish(leaves(results, Tensor))
-
-
-def _with_sizes(type: TensorType, known: dict[str, int]) -> TensorType:
-    sizes = (n.substitute(known) if isinstance(n, SymExpr) else n for n in type.shape)
-    return TensorType(tuple(sizes), type.dtype)
 
 
 def _given(spec: Any, inputs: dict[int, Tensor]) -> Any:

@@ -20,10 +20,10 @@ from argosy.jit.counting import note_compile
 from argosy.jit.guards import Guards, watch
 from argosy.jit.input_spec import InputSpec
 from argosy.jit.methods import captured_method
+from argosy.jit.open_sizes import OpenSizes, SizeBounds
 from argosy.jit.partitioned import kept_layouts, layouts_of, lower_partitioned, makes_distributed
 from argosy.jit.places import Place
 from argosy.jit.route import MISS, Route, nothing_around, only_grad_is_off, route
-from argosy.jit.specs import matched_key
 from argosy.jit.tracing import Finished, explain_break, trace
 from argosy.jit.training import (
     DifferentiableCall,
@@ -35,7 +35,7 @@ from argosy.settings import log
 from argosy_phi_ops.capture.tracer import Captured, Tracer, active_tracer
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import AMBIENT, context, grad_enabled
-from argosy_phi_ops.errors import GraphBreak
+from argosy_phi_ops.errors import FOREIGN, GraphBreak, UnsupportedSizes
 from argosy_phi_ops.user_line import warn_user
 
 __all__ = ["StaticFunction", "Uncapturable", "enabled"]
@@ -50,6 +50,14 @@ _OFTEN = 8  # captures of one kind of call after which a user should know
 
 class Uncapturable(Exception):
     """This kind of call has to run as plain Python."""
+
+
+class _NeedsNumbers(Exception):
+    """With symbols for ``sizes`` there is no program for this kind of call, because of ``error``."""
+
+    def __init__(self, sizes: OpenSizes, error: Exception) -> None:
+        super().__init__(str(error))
+        self.sizes, self.error = sizes, error
 
 
 class Cut(Protocol):
@@ -103,6 +111,7 @@ class StaticFunction:
         self.__doc__ = function.__doc__
         self._function = function
         self._spec = None if input_spec is None else _specs(input_spec)
+        self._sizes = None if self._spec is None else OpenSizes(self._spec, self.__name__)
         self._backend = backend
         self._full_graph = full_graph
         self._known: OrderedDict[Any, None] = OrderedDict()  # keys of calls, the latest used last once there are many
@@ -190,19 +199,14 @@ class StaticFunction:
             function = self._function if tracer.callee is None else tracer.callee(self._function)
             return function(*args, **kwargs)
         call = flatten(args, kwargs)
-        key = call.key if self._spec is None else matched_key(self._spec, call, self.__name__)
-        if AMBIENT.word:
-            cast = current()
-            around = (grad_enabled(), cast and cast.key, context().rank, layouts_of(call.tensors))
-            if around != _NOTHING_AROUND:  # a profiler is a layer, too, and changes no program
-                key = (key, *around)
+        key = self._key(call)
         if len(self._known) > _MANY:
             self._use(key)
         for compiled in self._by_key.get(key, ()):
             if compiled.valid(call.floats):
                 if compiled.route is None and not kwargs and self._spec is None:
                     self._open_route(compiled, args)
-                return compiled(call)
+                return self._run(compiled, call, args, kwargs)
         if key in self._plain:
             return self._in_pieces()(*args, **kwargs)
         try:
@@ -210,7 +214,32 @@ class StaticFunction:
         except Uncapturable:
             self._run_plain(key)
             return self._function(*args, **kwargs)
-        return made.result if isinstance(made, Finished) else made(call)
+        return made.result if isinstance(made, Finished) else self._run(made, call, args, kwargs)
+
+    def _run(self, compiled: CompiledCall, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Execute a program; where it has no meaning at the sizes of the call, another one with these as numbers."""
+        sizes = self._sizes
+        if sizes is None:
+            return compiled(call)
+        if compiled.sizes is None or compiled.sizes.hold(call):
+            try:
+                return compiled(call)
+            except UnsupportedSizes:
+                if not sizes.refused(call):
+                    raise
+        else:
+            sizes.refused(call)
+        return self._call(args, kwargs)
+
+    def _key(self, call: Call) -> Any:
+        """The kind of a call, with what is around it."""
+        key = call.key if self._sizes is None else self._sizes.key(call)
+        if AMBIENT.word:
+            cast = current()
+            around = (grad_enabled(), cast and cast.key, context().rank, layouts_of(call.tensors))
+            if around != _NOTHING_AROUND:  # a profiler is a layer, too, and changes no program
+                return (key, *around)
+        return key
 
     def _use(self, key: Any) -> None:
         """Let a kind of call be the last to make room, where it is known."""
@@ -260,7 +289,7 @@ class StaticFunction:
         Raises NotImplementedError where such a call runs as plain Python, and where the graph would break.
         """
         call = flatten(args, kwargs)
-        key = call.key if self._spec is None else matched_key(self._spec, call, self.__name__)
+        key = call.key if self._sizes is None else self._sizes.key(call)
         try:
             made = self._capture(args, kwargs, call, key, whole=True)
         except Uncapturable:
@@ -300,6 +329,10 @@ class StaticFunction:
         except NeedsCarried as needed:
             self._carried += needed.places
             return self._capture(args, kwargs, call, key, whole)
+        except _NeedsNumbers as needed:
+            made = self._capture(args, kwargs, call, self._key(call), whole)
+            needed.sizes.need_numbers(call, needed.error)
+            return made
         if isinstance(compiled, Finished) and compiled.carried:
             self._carried += compiled.carried
             return compiled
@@ -381,18 +414,26 @@ class StaticFunction:
         tracer = Tracer(self.__name__) if whole else BreakingTracer(self.__name__, extended, executable)
         if isinstance(tracer, BreakingTracer):
             tracer.runtime = sorted(runtime)
-        made = trace(self._function, self.__name__, args, kwargs, call, self._spec, runtime, assignments, tracer)
-        if isinstance(made, Finished):
-            return made
-        captured, tree, effects = made
-        guards.note_read(tracer.read)
-        self._accept(captured, tree, effects, guards)
-        self._changed = not whole and self._has_changed(guards)
-        guards.keep_unchanged()
-        traced = perf_counter()
-        operations = sum(1 for _ in captured.program.block)
-        compiled = executable(captured, tree, effects)
+        try:
+            made = trace(self._function, self.__name__, args, kwargs, call, self._sizes, runtime, assignments, tracer)
+            if isinstance(made, Finished):
+                return made
+            captured, tree, effects = made
+            guards.note_read(tracer.read)
+            self._accept(captured, tree, effects, guards)
+            self._changed = not whole and self._has_changed(guards)
+            guards.keep_unchanged()
+            traced = perf_counter()
+            operations = sum(1 for _ in captured.program.block)
+            bounds = None if self._sizes is None else SizeBounds(captured.program)
+            compiled = executable(captured, tree, effects)
+        except FOREIGN as error:
+            has_executed = isinstance(tracer, BreakingTracer) and tracer.broken
+            if self._sizes is None or has_executed or not self._sizes.refused(call, error):
+                raise
+            raise _NeedsNumbers(self._sizes, error) from error
         compiled.carried = assignments.carried
+        compiled.sizes = bounds
         log(
             "compile",
             f"{self.__name__}, {reason}: {operations} operations captured in {traced - started:.2f} s, compiled in "

@@ -11,6 +11,7 @@ from argosy.jit.assignments import Assignments, NeedsCarried
 from argosy.jit.breaking import BreakingTracer
 from argosy.jit.compiled import Effects, OutputTree
 from argosy.jit.conversion.source import converted, converted_callee
+from argosy.jit.open_sizes import OpenSizes
 from argosy.jit.partitioned import CaptureLayouts
 from argosy.jit.places import Place
 from argosy.jit.reporting import Break
@@ -33,7 +34,7 @@ def trace(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     call: Call,
-    spec: Sequence[Any] | None,
+    sizes: OpenSizes | None,
     runtime: frozenset[int],
     assignments: Assignments,
     tracer: Tracer,
@@ -41,7 +42,8 @@ def trace(
     """Run ``function`` under ``tracer``; its tensors, and the floats at positions ``runtime``, are the program's
     inputs. Where the graph broke the call is done, and its result comes back.
     """
-    types = traced_types(call, spec)
+    types = traced_types(call) if sizes is None else sizes.types(call)
+    spec = None if sizes is None else sizes.spec
     types += [TensorType(x.payload.shape, x.payload.dtype.name) for x in assignments.values]
     all_tensors = tracer.given = [*call.tensors, *assignments.values]
     function = converted(function, not tracer.breaks)

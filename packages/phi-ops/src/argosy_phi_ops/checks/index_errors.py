@@ -7,12 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from argosy_phi_ops.errors import AxisError
-from argosy_pir.core import Operation
+from argosy_phi_ops.errors import AxisError, UnsupportedSizes
+from argosy_pir.core import Block, Operation
+from argosy_pir.dims import SymExpr
 
-__all__ = ["CHECK", "first_outside", "index_error", "index_error_of"]
+__all__ = ["CHECK", "checks_size", "first_outside", "index_error", "index_error_of", "size_error_of"]
 
 CHECK = "prim.check_index"
+
+
+def checks_size(op: Operation) -> bool:
+    """Whether ``op`` refuses open sizes of calls (see `ops.common.arguments.require_size`), not indices."""
+    return op.name == CHECK and isinstance(op.attributes["size"], SymExpr) and _is_constant(op.operand(0).owner)
+
+
+def _is_constant(owner: Operation | Block) -> bool:
+    return isinstance(owner, Operation) and owner.name == "builtin.constant"
+
+
+def size_error_of(op: Operation, size: int) -> UnsupportedSizes:
+    """The error for a ``size`` below one of ``op``, a check of sizes, with the user's line."""
+    where = "" if op.location.is_unknown else f", at {op.location}"
+    a = op.attributes
+    return UnsupportedSizes(f"{a['operator']}: {a['size']} is {size}; expected a size of at least one{where}")
 
 
 def first_outside(indices: np.ndarray[Any, Any], low: int, size: int, besides: int | None) -> int | None:

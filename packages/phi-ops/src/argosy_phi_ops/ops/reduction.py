@@ -11,7 +11,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.declare.call_overloads import keepdim_first
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.ops.common.arguments import Axes, axes_of, ones_at, restore
+from argosy_phi_ops.ops.common.arguments import Axes, axes_of, ones_at, require_size, restore
 from argosy_phi_ops.primitives.checks import BOOL, COMPLEX, FLOATING
 from argosy_phi_ops.reference.kernels.registry import quiet
 from argosy_tensorcore.tensor import Tensor
@@ -97,12 +97,12 @@ def prod(x: Tensor, axis: Axes = None, keepdim: bool = False, dtype: str | None 
 prod.samples(reducible)
 
 
-def _nonempty(name: str, x: Tensor, axes: Sequence[int]) -> None:
+def check_elements(name: str, x: Tensor, axes: Sequence[int]) -> None:
     """Refuse axes without elements; of open ones, at the call: then there is not even a first element."""
     for axis in axes:
         size = x.shape[axis]
         if not isinstance(size, int):
-            prim.check_index(prim.constant(0, "int64"), operator=name, low=0, size=size, besides=None)
+            require_size(name, size)
         elif size == 0:
             raise ShapeError(f"{name} over no elements has no value: axes {tuple(axes)} of {x.type}")
 
@@ -111,7 +111,7 @@ def _nonempty(name: str, x: Tensor, axes: Sequence[int]) -> None:
 def max_(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     """The maximum over `axis` (all by default). Raises :class:`ShapeError` over no elements."""
     axes = axes_of("max", axis, x.ndim)
-    _nonempty("max", x, axes)
+    check_elements("max", x, axes)
     return keep(prim.reduce_max(x, axes=axes), x.shape, axes, keepdim)
 
 
@@ -122,7 +122,7 @@ max_.samples(reducible)
 def min_(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     """The minimum over `axis` (all by default). Raises :class:`ShapeError` over no elements."""
     axes = axes_of("min", axis, x.ndim)
-    _nonempty("min", x, axes)
+    check_elements("min", x, axes)
     return keep(prim.reduce_min(x, axes=axes), x.shape, axes, keepdim)
 
 
@@ -133,7 +133,7 @@ min_.samples(reducible)
 def amax(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     """The maximum over `axis`, as :func:`max`; equal maxima share the gradient."""
     axes = axes_of("amax", axis, x.ndim)
-    _nonempty("amax", x, axes)
+    check_elements("amax", x, axes)
     return keep(prim.reduce_max(x, axes=axes), x.shape, axes, keepdim)
 
 
@@ -144,7 +144,7 @@ amax.samples(reducible)
 def amin(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     """The minimum over `axis`, as :func:`min`; equal minima share the gradient."""
     axes = axes_of("amin", axis, x.ndim)
-    _nonempty("amin", x, axes)
+    check_elements("amin", x, axes)
     return keep(prim.reduce_min(x, axes=axes), x.shape, axes, keepdim)
 
 

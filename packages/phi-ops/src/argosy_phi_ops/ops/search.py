@@ -12,8 +12,8 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.declare.promotion import kind_of
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.ops.common.arguments import axis_of, section
-from argosy_phi_ops.ops.reduction import keep
+from argosy_phi_ops.ops.common.arguments import axis_of, require_size, section
+from argosy_phi_ops.ops.reduction import check_elements, keep
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 
@@ -30,16 +30,18 @@ def indexed(rng: np.random.Generator) -> Iterator[Sample]:
 def _flat_or_along(primitive: Any, x: Tensor, axis: int | None, keepdim: bool, dtype: str) -> Tensor:
     shape = x.shape
     if axis is None:
+        check_elements(primitive.name, x, range(len(shape)))
         size: Any = x.type.size
         found = primitive(prim.reshape(x, shape=(size,)), axis=0, dtype=dtype)
         return prim.reshape(found, shape=(1,) * len(shape)) if keepdim else found
     at = axis_of(primitive.name, axis, len(shape))
+    check_elements(primitive.name, x, (at,))
     return keep(primitive(x, axis=at, dtype=dtype), shape, (at,), keepdim)
 
 
 @operator()
 def argmax(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: str = "int64") -> Tensor:
-    """The index of the first maximum along `axis`, or in the flattened tensor."""
+    """The index of the first maximum along `axis`, or in the flattened tensor. ShapeError over no elements."""
     return _flat_or_along(prim.argmax, x, axis, keepdim, dtype)
 
 
@@ -48,7 +50,7 @@ argmax.samples(indexed)
 
 @operator()
 def argmin(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: str = "int64") -> Tensor:
-    """The index of the first minimum along `axis`, or in the flattened tensor."""
+    """The index of the first minimum along `axis`, or in the flattened tensor. ShapeError over no elements."""
     return _flat_or_along(prim.argmin, x, axis, keepdim, dtype)
 
 
@@ -102,6 +104,7 @@ def topk(
     size = x.shape[at]
     if isinstance(size, int) and k > size:
         raise ShapeError(f"topk: axis {at} of {x.type} should have {k} elements or more")
+    require_size("topk", size - k + 1)
     values, order = _with_indices(x, at, largest)
     return section(values, at, 0, k), section(order, at, 0, k)
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from argosy_phi_ops.checks.index_errors import CHECK, first_outside, index_error_of
-from argosy_phi_ops.errors import CompileError
+from argosy_phi_ops.checks.index_errors import CHECK, checks_size, first_outside, index_error_of, size_error_of
+from argosy_phi_ops.errors import CompileError, UnsupportedSizes
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_phi_ops.reference.control import plan_control
 from argosy_phi_ops.reference.kernels import kernel_for
@@ -174,22 +174,22 @@ def _plan_check(op: Operation) -> Step:
         besides = None if a["besides"] is None else number(a["besides"])
         wrong = first_outside(environment[indices], number(a["low"]), number(a["size"]), besides)
         if wrong is not None:
-            raise index_error_of(op, wrong, number)
+            raise size_error_of(op, number(a["size"])) if checks_size(op) else index_error_of(op, wrong, number)
         run.calls[op.name] = run.calls.get(op.name, 0) + 1
 
     return step
 
 
 def _check_result(op: Operation, result: Value, value: Any, symbols: Symbols) -> None:
-    """A kernel that disagrees with the type rule is a bug in one of them; it must not pass on."""
+    """A kernel that disagrees with the type rule is a bug in one of them, or a formula of sizes has no meaning at those
+    of the call; it must not pass on."""
     expected = result.type
     if not isinstance(expected, TensorType):
         return
     if value.shape != evaluate_shape(expected.shape, symbols) or value.dtype.name != expected.dtype:
-        raise RuntimeError(
-            f"the reference kernel of '{op.name}' gave {value.dtype.name} {list(value.shape)}, "
-            f"but its type is {expected}"
-        )
+        wrong = f"the reference kernel of '{op.name}' gave {value.dtype.name} {list(value.shape)}"
+        kind = RuntimeError if expected.is_static else UnsupportedSizes  # a formula of sizes holds for most of them
+        raise kind(f"{wrong}, but its type is {expected}")
 
 
 def plan_into(op: Operation) -> Callable[..., None] | None:

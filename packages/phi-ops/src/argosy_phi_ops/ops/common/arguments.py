@@ -12,6 +12,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.context import context
 from argosy_phi_ops.declare.operator import Sample
 from argosy_phi_ops.errors import AxisError, OperatorError, ShapeError
+from argosy_pir.dims import Dim
 from argosy_pir.types import TensorType
 
 Shape = tuple[Any, ...]
@@ -225,3 +226,14 @@ def softplus_parts(x: Any) -> tuple[Any, Any]:
 def between(x: Any, low: float, high: float) -> Any:
     """`x` moved into [low, high], with derivative 0 on the bounds; NaN stays."""
     return prim.select(prim.le(x, low), low, prim.select(prim.ge(x, high), high, x))
+
+
+def require_size(name: str, size: Dim) -> None:
+    """Let calls be refused at which an open ``size`` is less than one."""
+    if not isinstance(size, int):
+        prim.check_index(prim.constant(0, "int64"), operator=name, low=0, size=size, besides=None)
+
+
+def require_multiple(name: str, size: Dim, factor: int) -> None:
+    """Let calls be refused at which an open ``size`` is no multiple of ``factor``."""
+    require_size(name, 1 - size % factor)

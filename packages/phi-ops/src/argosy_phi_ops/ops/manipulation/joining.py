@@ -10,7 +10,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.ops.common.arguments import axis_of, section
+from argosy_phi_ops.ops.common.arguments import axis_of, require_multiple, section
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -53,6 +53,7 @@ def split(x: Tensor, num_or_sections: int | Sequence[int], axis: int = 0) -> tup
     if isinstance(num_or_sections, int):
         if isinstance(size, int) and size % num_or_sections:
             raise ShapeError(f"split: axis {axis} of {x.type} does not divide into {num_or_sections} equal parts")
+        require_multiple("split", size, num_or_sections)
         sections: list[Any] = [size // num_or_sections] * num_or_sections
     else:
         sections = list(num_or_sections)
@@ -85,6 +86,7 @@ def chunk(x: Tensor, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     size = x.shape[at]
     each = -(-size // chunks)
     if not isinstance(size, int):
+        require_multiple("chunk", size, chunks)
         return _cut("chunk", x, at, [size // chunks] * chunks)
     if size == 0:
         return _cut("chunk", x, at, [0] * chunks)

@@ -18,6 +18,7 @@ from argosy_phi_ops.ops.common.arguments import (
     complex_too,
     positive_part,
     real,
+    require_multiple,
     restore,
     softplus_parts,
 )
@@ -151,6 +152,7 @@ def _halves(name: str, x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
     size = x.shape[axis]
     if isinstance(size, int) and size % 2:
         raise ShapeError(f"{name}: axis {axis} of {x.type} has no two halves")
+    require_multiple(name, size, 2)
     start, limit = [0] * x.ndim, list(x.shape)
     limit[axis] = size // 2
     first = prim.slice(x, start=tuple(start), limit=tuple(limit), stride=(1,) * x.ndim)
