@@ -335,6 +335,7 @@ def _time_besides(op: Operation, operations: float) -> float:
     the cores with them."""
     left, right = (value.type.shape for value in op.operands)  # type: ignore[attr-defined]
     if op.kind == "conv":
-        return _WINDOW * operations / 2 / max(1, right[0]) * op.attributes.get("groups", 1)
+        groups: int = op.attributes.get("groups", 1)
+        return _WINDOW * operations / 2 / max(1, int(right[0])) * groups
     least, woken = _WOKEN
     return woken if operations > least * max(1, prod(left[i] for i in op.attributes.get("lhs_batch", ()))) else 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from argosy_pir.types import TensorType, Type
+from argosy_pir.types import ITEM_SIZES, TensorType, Type
 
 __all__ = ["UNKNOWN", "Cost", "cost_of_moving", "elements", "free"]
 
@@ -40,4 +40,4 @@ def cost_of_moving(operands: Sequence[Type], results: Sequence[Type], operations
 
 
 def _bytes(type_: Type) -> float:
-    return elements(type_.shape) * TensorType((), type_.dtype).nbytes if isinstance(type_, TensorType) else 0.0
+    return elements(type_.shape) * ITEM_SIZES[type_.dtype] if isinstance(type_, TensorType) else 0.0
