@@ -34,7 +34,7 @@ class SizeBounds:
                     if _may_be_below(size, number):
                         least[size] = max(number, least.get(size, 0))
         self._least = [(size, number) for size, number in least.items() if number > 1 or str(size) not in size.symbols]
-        self._types = [value.type for value in program.inputs]
+        self._types: list[Any] = [value.type for value in program.inputs]
         self._within: set[Any] = set()
 
     def hold(self, call: Call) -> bool:
