@@ -14,6 +14,7 @@ from numpy import triu_indices
 from argosy_phi_ops.declare.composition import composed
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_phi_ops.errors import OperatorError, ShapeError
+from argosy_phi_ops.extension import evaluator
 from argosy_phi_ops.ops.common.arguments import Axes
 from argosy_tensorcore.dtype import finfo
 from argosy_tensorcore.tensor import Tensor
@@ -41,7 +42,7 @@ def norm(
 ) -> Tensor:
     """The norm of vectors over ``axis``, or of matrices over two axes; of all elements by default."""
     result = op("norm")(x, p, axis, keepdim, dtype)
-    return result if out is None else op("norm").deliver(op("norm"), result, out)
+    return result if out is None else evaluator().deliver(op("norm"), result, out)
 
 
 @composed(out=True, aliases={"ord": "p"})
@@ -54,7 +55,7 @@ def vector_norm(x: Tensor, p: float = 2.0, axis: Axes = None, keepdim: bool = Fa
 def normalize(x: Tensor, p: float = 2, axis: int = 1, epsilon: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """``x`` divided by its p-norm along ``axis``, which counts as at least ``epsilon``; put in ``out`` if given."""
     result = op("normalize")(x, p, axis, epsilon)
-    return result if out is None else op("normalize").deliver(op("normalize"), result, out)
+    return result if out is None else evaluator().deliver(op("normalize"), result, out)
 
 
 @composed()
