@@ -42,6 +42,14 @@ def test_out_receives_values_shape_and_dtype():
         get_operator("add")(x, x, out=3)
 
 
+@pytest.mark.parametrize("name", ["norm", "normalize", "vector_norm"])
+def test_functions_with_out_put_their_result_there(name):
+    x, out = Tensor(np.arange(6.0).reshape(2, 3)), Tensor(np.zeros(1))
+    function = find_function(name)
+    assert function(x, out=out) is out
+    np.testing.assert_array_equal(out.numpy(), function(x).numpy())
+
+
 def test_out_of_equal_shape_is_written_in_its_own_memory():
     x, out = Tensor(np.ones(3)), Tensor(np.zeros(3))
     shared, version = out.detach(), out.inplace_version
