@@ -12,6 +12,7 @@ from argosy_phi_ops.declare.expansion import EXPANSIONS
 from argosy_phi_ops.declare.index import MODULES
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import OperatorError
+from argosy_phi_ops.listing import methods
 from argosy_phi_ops.methods import find
 from argosy_tensorcore.tensor import Tensor
 
@@ -262,3 +263,7 @@ def test_composed_functions_take_keywords_that_fit_as_they_stand(monkeypatch):
             wrong()
     assert len(matched) == 4
     assert len(split(x, 2, axis=Tensor(np.int64(1)))) == 2
+
+
+def test_methods_that_are_composed_functions_are_listed_too():
+    assert {"pow", "pow_", "norm"} <= set(methods())

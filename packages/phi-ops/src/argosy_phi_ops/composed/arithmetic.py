@@ -21,10 +21,10 @@ def positive(x: Tensor) -> Tensor:
 
 
 @composed(inplace=True, out=True, aliases={"input": "x", "other": "y", "exponent": "y"})
-def pow(x: Any, y: Any) -> Tensor:
+def pow(x: Tensor, y: Any) -> Tensor:
     """``x`` to the power ``y`` with broadcasting. Integers to a whole power stay integers, though it be a float such as
     2.0; by the operator ``x ** 2.0`` they become floats, as in Paddle."""
-    whole = type(y) is float and 0 <= y < 2**31 and y.is_integer() and isinstance(x, Tensor) and x.is_integer()
+    whole = type(y) is float and 0 <= y < 2**31 and y.is_integer() and x.is_integer()
     return op("pow")(x, int(y) if whole else y)
 
 
