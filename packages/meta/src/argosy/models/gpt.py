@@ -78,9 +78,9 @@ class Block(Layer):
         self.narrow = nn.Linear(config.hidden, config.width, weight_attr=_normal(residual))
         self.dropout = nn.Dropout(config.dropout) if config.dropout else nn.Identity()
 
-    def forward(self, x_BTD: Any, mask: Any = None) -> Any:
-        """The block's output, of the input's shape."""
-        x_BTD = x_BTD + self.dropout(self.attention(self.norm1(x_BTD), mask))
+    def forward(self, x_BTD: Any, *mask: Any) -> Any:
+        """The block's output, of the input's shape; a mask, where there is one, is the attention's."""
+        x_BTD = x_BTD + self.dropout(self.attention(self.norm1(x_BTD), *mask))
         hidden = F.gelu(self.wide(self.norm2(x_BTD)), approximate=True)
         return x_BTD + self.dropout(self.narrow(hidden))
 
@@ -105,9 +105,9 @@ class GPT(Layer):
         if isinstance(length, int) and length > self.config.positions:
             raise ValueError(f"GPT: a sequence of {length} tokens is longer than the {self.config.positions} positions")
         x_BTD = self.tokens(ids_BT) + self.positions(paddle.arange(length, dtype="int64"))
-        mask = Positions(length, padding_BT).mask
+        mask = () if padding_BT is None else (Positions(length, padding_BT).mask,)
         for block in self.blocks:
-            x_BTD = block(x_BTD, mask)
+            x_BTD = block(x_BTD, *mask)
         x_BTD = self.norm(x_BTD)
         return paddle.matmul(x_BTD, self.tokens.weight, transpose_y=True) if self.config.tied else self.head(x_BTD)
 

@@ -122,7 +122,7 @@ def _application(op: Operator, operands: Sequence[Any], attributes: dict[str, An
         found = op.applications.by_key.get(application_key(operands, attributes))
     except (AttributeError, TypeError):  # a payload that is no plain array, attributes that are no plain data
         return None
-    return found if found is not None and found.fixed else None
+    return found if type(found) is Application and found.fixed else None
 
 
 def _layer_application(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
