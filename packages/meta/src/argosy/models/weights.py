@@ -212,7 +212,7 @@ def collect_weights(model: Layer, family: ModuleType) -> dict[str, Array]:
     """The tensors of a file that :func:`fill_weights` reads as the parameters of ``model``."""
     parameters = dict(model.named_parameters())
     pieces: dict[str, list[tuple[Array, Part]]] = {}
-    for name, each in parts_of(model, family, lambda _: getattr(family, "FUSED_EXPERTS", False)).items():
+    for name, each in parts_of(model, family, lambda _: False).items():  # experts one by one
         array = parameters[name].payload.array()
         for part in each:
             piece = array[part.place] if part.place else array
