@@ -1,7 +1,5 @@
 """Results go past the caches where they would have left them before anybody reads them, and nowhere else."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from programs import build, check
@@ -9,7 +7,6 @@ from programs import build, check
 from argosy_cinn.assembly.building import assembled
 from argosy_cinn.fuel import Budget
 from argosy_cinn.pipeline import lowered
-from argosy_cinn.plan import streaming_stores
 from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
@@ -32,8 +29,7 @@ def far_and_near(x, w):
 
 def shrink(monkeypatch, nbytes):
     """A last-level cache of so many bytes."""
-    target = SimpleNamespace(l3_bytes=nbytes, vector_bits=Target.host().vector_bits)
-    monkeypatch.setattr(streaming_stores, "Target", SimpleNamespace(host=lambda: target))
+    monkeypatch.setattr(Target.host(), "l3_bytes", nbytes)
 
 
 def marked(function, *arguments):

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from argosy_hwadapt import device
 from argosy_infer import Generator, LoadedProgram, Predictor, SamplingOptions
 from argosy_infer.errors import InputError, LogitsError
+from argosy_phi_ops import compiler as compilers
 from argosy_phi_ops import prim
 from argosy_phi_ops.compiler import available_compilers
 from argosy_phi_ops.context import building
@@ -169,3 +171,25 @@ def test_values_that_fit_an_input_convert(compiler, dtype, given):
     program.set_outputs([program.add_input(TensorType((SymExpr.symbol("n"),), dtype), "x")])
     (made,) = Predictor(LoadedProgram(program, {}), compiler).run(given)
     np.testing.assert_array_equal(made, np.array(given, dtype))
+
+
+def test_a_program_is_compiled_for_the_device_that_is_named(monkeypatch):
+    """With its weights and inputs there, and its outputs here."""
+    made = []
+
+    class Compiler:
+        def compile(self, program, where):
+            made.append(where)
+            return self
+
+        def bind(self, states):
+            assert [state.device for state in states] == made
+            return lambda inputs: inputs
+
+    monkeypatch.setitem(compilers._made, "asked", Compiler())
+    program = Program("f")
+    weight = program.add_state("w", TensorType((2,), "float32"))
+    program.set_outputs([program.add_input(TensorType((2,), "float32"), "x")], [weight.argument])
+    loaded = LoadedProgram(program, {"w": np.zeros(2, np.float32)})
+    (result,) = Predictor(loaded, "asked", device="virtual:1").run(np.array([1, 2], np.float32))
+    assert (made, result.tolist()) == ([device("virtual", 1)], [1.0, 2.0])

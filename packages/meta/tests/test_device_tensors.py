@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 import argosy as paddle
-from argosy_hwadapt import registry
+from argosy.device import places
+from argosy.jit import lowering
+from argosy_hwadapt import device, registry
+from argosy_phi_ops.compiler import get_compiler
+from argosy_tensorcore.place import Place
 
 there = pytest.mark.parametrize("bring", [lambda x: x.cpu(), lambda x: x.to("cpu"), lambda x: x.to(paddle.CPUPlace())])
 
@@ -54,8 +58,8 @@ def test_a_layer_brings_its_tensors_to_the_host():
     layer = paddle.nn.Linear(2, 2)
     layer.register_buffer("scale", paddle.to_tensor([2.0, 3.0], place="virtual"))
     weight = layer.weight
-    for device in (paddle.CPUPlace(), "cpu"):
-        assert layer.to(device) is layer
+    for place in (paddle.CPUPlace(), "cpu"):
+        assert layer.to(place) is layer
     assert layer.weight is weight
     assert (layer.scale * 2).tolist() == [4.0, 6.0]
     with pytest.raises(NotImplementedError, match=r"Layer.to\(device='gpu'\)"):
@@ -88,3 +92,22 @@ class Point:
     def load(self):
         module, _, attribute = self.value.partition(":")
         return getattr(__import__(module, fromlist=[attribute]), attribute)
+
+
+def test_captured_programs_are_compiled_for_the_device_of_new_tensors(monkeypatch):
+    """That is the rank's; tensors that the host cannot see decide before it."""
+    asked = []
+
+    class Compiler:
+        def compile(self, program, where, *rest):
+            asked.append(where)
+            return get_compiler("reference").compile(program, device("cpu"), *rest)
+
+    monkeypatch.setattr(lowering, "get_compiler", lambda name: Compiler())
+    monkeypatch.setattr(places._current, "value", Place("cpu"))
+    x = paddle.ones([2])
+    assert paddle.jit.to_static(lambda x: x * 2, full_graph=True)(x).tolist() == [2.0, 2.0]
+    places._current.value = Place("virtual", 1)
+    assert paddle.jit.to_static(lambda x: x * 3, full_graph=True)(x).tolist() == [3.0, 3.0]
+    assert asked == [device("cpu"), device("virtual", 1)]
+    assert lowering.device_of([x, paddle.to_tensor([1.0], place="virtual")]) is device("virtual")

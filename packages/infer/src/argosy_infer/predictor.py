@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_hwadapt import device as open_device
+from argosy_hwadapt import Device
 from argosy_infer.errors import InputError
 from argosy_infer.export import LoadedProgram, load_program
 from argosy_phi_ops.compiler import Executable, get_compiler
@@ -16,6 +16,7 @@ from argosy_pir.types import TensorType
 from argosy_tensorcore.conversion import DataError
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.fitting import fitted
+from argosy_tensorcore.place import Place, as_place
 from argosy_tensorcore.storage import Strided
 
 __all__ = ["SIZES", "Predictor"]
@@ -27,20 +28,26 @@ Array = np.ndarray[Any, Any]
 
 
 class Predictor:
-    """A program bound to its weights and compiled, on the CPU device.
+    """A program bound to its weights and compiled, on the ``device`` of that name (or place, or opened one).
 
     ``source`` is a path as given to ``save_program`` or a :class:`LoadedProgram`; ``compiler`` a name (``"cinn"``,
     ``"reference"``), by default the best one installed. States that the program updates (caches) live on here between
     calls, in ``states`` by name.
     """
 
-    def __init__(self, source: str | os.PathLike[str] | LoadedProgram, compiler: str | None = None) -> None:
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | LoadedProgram,
+        compiler: str | None = None,
+        device: str | Place | Device | None = None,
+    ) -> None:
+        self.device = device if isinstance(device, Device) else as_place(device).device()
         loaded = source if isinstance(source, LoadedProgram) else load_program(source)
         self.program = loaded.program
         self.input_names = [x.name_hint or f"input_{i}" for i, x in enumerate(self.program.inputs)]
         self.output_names = [v.name_hint or f"output_{i}" for i, v in enumerate(self.program.outputs)]
-        self.states = {s.name: Strided.from_array(loaded.states[s.name]) for s in self.program.states}
-        self.executable: Executable = get_compiler(compiler).compile(self.program, open_device("cpu"))
+        self.states = {s.name: Strided.from_array(loaded.states[s.name], self.device) for s in self.program.states}
+        self.executable: Executable = get_compiler(compiler).compile(self.program, self.device)
         #: Runs the program on payloads of its inputs' types, unchecked: for callers that make them.
         self.call: Callable[[Sequence[Strided]], list[Strided]] = self.executable.bind(list(self.states.values()))
 
@@ -52,10 +59,10 @@ class Predictor:
         """
         given = self._gather(arrays, named)
         inputs = [
-            Strided.from_array(self._fit(name, value, type))
+            Strided.from_array(self._fit(name, value, type), self.device)
             for (name, value), type in zip(given.items(), (x.type for x in self.program.inputs), strict=True)
         ]
-        return [payload.array() for payload in self.call(inputs)]
+        return [payload.to_host() for payload in self.call(inputs)]
 
     def _gather(self, arrays: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
         if len(arrays) > len(self.input_names):

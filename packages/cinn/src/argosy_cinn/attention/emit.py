@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from argosy_cinn.attention.sweep import PANEL_VECTORS, Sweep
+from argosy_cinn.attention.tiles import choose_tiles
 from argosy_cinn.contraction.packing import SLACK, pack_a, pack_b
 from argosy_cinn.contraction.problem import Block, Format, Matrix
 from argosy_cinn.contraction.tile import NULL, Tile, TileArguments, call_tile
@@ -414,6 +415,6 @@ class _Sum(_Tiles):
             self._store_row(sink, row, c.index, self._steady_factor(sink))
 
 
-EMITTER = Emitter(emit_attention, lambda kernel, target: kernel.chunks)
+EMITTER = Emitter(emit_attention, lambda kernel, target: kernel.chunks, schedule=choose_tiles)
 SUM_EMITTER = Emitter(emit_sum, lambda form, target: form.attention.elements)
 """For `argosy_cinn.kinds`."""

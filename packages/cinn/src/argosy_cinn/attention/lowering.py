@@ -9,7 +9,6 @@ from typing import Any
 from argosy_cinn.attention.bounds import find_bounds
 from argosy_cinn.attention.operands import Outer, operand_of
 from argosy_cinn.attention.regions import Region, Sink
-from argosy_cinn.attention.tiles import choose_tiles
 from argosy_cinn.forms.attention import AttentionForm, Bounds, RowReduction, Score, WeightedSum
 from argosy_cinn.forms.expressions import Expression, Graph
 from argosy_cinn.forms.indices import Position, SplitVariable, Variable, linearise, of
@@ -25,12 +24,9 @@ def lower_attention(region: Region, memory: Container[Value], stored: Container[
     outer, split = Outer(region.shape[:-2]), True
     while True:
         try:
-            form = _Lowering(region, memory, stored, outer, split).form()
-            break
+            return _Lowering(region, memory, stored, outer, split).form()
         except SplitVariable as request:
             split = outer.split(request)
-    form.tiles = choose_tiles(form)
-    return form
 
 
 class _Lowering:

@@ -22,11 +22,10 @@ _CHUNK_ROWS = 256
 _MOST_PARTS = 8
 
 
-def choose_tiles(form: AttentionForm) -> Tiles:
-    """The tiles of a form for this machine's caches."""
-    tiles = _with_buffers(form)
-    _choose_rows(form, tiles)
-    return tiles
+def choose_tiles(form: AttentionForm, target: Target) -> None:
+    """Give a form its tiles, for a machine's caches."""
+    form.tiles = _with_buffers(form)
+    _choose_rows(form, form.tiles, target.l2_bytes)
 
 
 def _with_buffers(form: AttentionForm) -> Tiles:
@@ -96,9 +95,8 @@ def _last_uses(form: AttentionForm, stored: dict[int, int]) -> dict[int, int]:
     return last
 
 
-def _choose_rows(form: AttentionForm, tiles: Tiles) -> None:
-    """Rows of a tile, and the parts that the rows are cut into."""
-    room = Target.host().l2_bytes
+def _choose_rows(form: AttentionForm, tiles: Tiles, room: int) -> None:
+    """Rows of a tile, whose buffers take ``room`` bytes, and the parts that the rows are cut into."""
     rows = room // (4 * form.column.extent * tiles.buffers) // 8 * 8
     tiles.most_rows = _MOST_ROWS
     tiles.rows = smaller(smaller(larger(rows, 16), _MOST_ROWS), ceil_div(form.row.extent, 8) * 8)

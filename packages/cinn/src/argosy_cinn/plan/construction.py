@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
+from argosy_cinn.forms.form import Form
 from argosy_cinn.forms.index_check import RECORD, RECORD_BYTES
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.memory import Memory
+from argosy_cinn.kinds import emitter_of
 from argosy_cinn.plan.buffer_reuse import choose_overwriting
 from argosy_cinn.plan.lifetimes import lifetimes_of, merge_lifetimes
 from argosy_cinn.plan.memory import Lifetime, Place, assign_offsets, place_apart
@@ -20,6 +22,7 @@ from argosy_cinn.plan.state_updates import choose_in_place
 from argosy_cinn.plan.steps import Plan, Step
 from argosy_cinn.plan.streaming_stores import choose_streaming
 from argosy_cinn.shapes import has_bytes, nbytes, sizes
+from argosy_cinn.target import Target
 from argosy_pir.dims import SymExpr, is_static
 from argosy_pir.values import OpResult, Value
 
@@ -27,12 +30,13 @@ from argosy_pir.values import OpResult, Value
 def make_plan(
     memory: Memory,
     fusion: Fusion,
+    target: Target,
     inner: bool = False,
     run_time: str | None = None,
     budget: int | None = None,
     guard: str = "",
 ) -> Plan:
-    """Order the groups, lower them and place all values.
+    """Order the groups, lower them, schedule them for ``target`` and place all values.
 
     ``inner``: a region of a branch or loop. ``run_time``: memory is planned when sizes are known; the prefix of the
     names of the offsets. ``budget``: bytes of intermediate values, see `rematerialisation`. ``guard``: every value has
@@ -42,7 +46,7 @@ def make_plan(
     stored = _stored(memory, fusion)
     steps: dict[int, Step] = {}
     for group in fusion.groups.values():
-        steps[group.number] = Step(group, group.kind.lower(group, memory, stored))
+        steps[group.number] = Step(group, _scheduled(group.kind.lower(group, memory, stored), target))
     after = {number: {p.number for p in fusion.producers(step.group)} for number, step in steps.items()}
     in_place = choose_in_place(memory, fusion, steps, after)
     updates = list(zip(program.states, program.state_updates, strict=True))
@@ -66,7 +70,7 @@ def make_plan(
     apart = run_time is not None or bool(guard)
     over = {} if apart else _overwriting(sequence, lifetimes_of(sequence, stored, places, copies), budget)
     if not inner:
-        choose_streaming(sequence, stored, in_place | over.keys())
+        choose_streaming(sequence, stored, in_place | over.keys(), target)
     recomputation = None
     if budget is not None and not over:
 
@@ -94,6 +98,13 @@ def make_plan(
         places.update((key, Place(0, offset)) for key, offset in offsets.items())
     places.update((value, places[first]) for value, first in over.items())
     return made
+
+
+def _scheduled(forms: list[Form], target: Target) -> list[Form]:
+    """``forms``, for which their emitters have chosen what the plan depends on."""
+    for form in forms:
+        emitter_of(form.kind, target.schedules).schedule(form, target)
+    return forms
 
 
 def _place_at_run_time(made: Plan, prefix: str) -> None:

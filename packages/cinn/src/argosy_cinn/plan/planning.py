@@ -53,7 +53,7 @@ def _planned(
         memory, fusion = _fused(program, native, symbolic, attention=True)
     except NotAligned:  # a region of attention in which one cell needs another
         memory, fusion = _fused(program, native, symbolic, attention=False)
-    return make_plan(memory, fusion, inner=inner, run_time=run_time, budget=budget, guard=guard)
+    return make_plan(memory, fusion, target, inner=inner, run_time=run_time, budget=budget, guard=guard)
 
 
 def _fused(

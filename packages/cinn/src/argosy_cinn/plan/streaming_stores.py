@@ -14,10 +14,11 @@ from argosy_cinn.target import Target
 from argosy_pir.values import Value
 
 
-def choose_streaming(steps: Sequence[Step], stored: Container[Value], in_place: Container[Value]) -> None:
-    """Mark the stores of ``steps``, which are in order. ``stored``: values that reach memory; ``in_place``: those that
-    are written over what was read."""
-    target = Target.host()
+def choose_streaming(
+    steps: Sequence[Step], stored: Container[Value], in_place: Container[Value], target: Target
+) -> None:
+    """Mark the stores of ``steps``, which are in order, for a machine's caches. ``stored``: values that reach memory;
+    ``in_place``: those that are written over what was read."""
     until_read = traffic_until_read(steps, stored)
     for step in steps:
         for form in step.forms:

@@ -7,12 +7,13 @@ it there. A program whose code is in the compiler's cache needs no passes: it wa
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 import argosy_phi_ops.passes.decompose  # noqa: F401  (registers its pass)
-from argosy_hwadapt import device
+from argosy.device.places import expected_place
+from argosy_hwadapt import Device
 from argosy_phi_ops.compiler import Executable, available_compilers, get_compiler
 from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import CompileError
@@ -21,8 +22,12 @@ from argosy_phi_ops.settings import DUMP, VERIFY
 from argosy_phi_ops.user_line import warn_user
 from argosy_pir.passes import PassManager
 from argosy_pir.program import Program
+from argosy_tensorcore.storage import Strided
 
-__all__ = ["PIPELINE", "Backend", "Configured", "build", "choose_compiler", "lower", "passes", "recorded", "simplify"]
+__all__ = [
+    "PIPELINE", "Backend", "Configured", "build", "choose_compiler", "device_of", "lower", "passes", "recorded",
+    "simplify",
+]  # fmt: skip
 
 
 class Configured(NamedTuple):
@@ -52,8 +57,16 @@ class _Passes:
         simplify(program)
 
 
-def lower(program: Program, backend: Backend, at_once: bool = False) -> Executable:
-    """Run the passes on ``program`` in place and compile it for the host.
+def device_of(tensors: Sequence[Any]) -> Device:
+    """The device of a program that reads ``tensors``: the one that holds any of them where the host cannot see it, else
+    that of new tensors here."""
+    types = [x.payload.array_type for x in tensors if type(x.payload) is Strided]
+    apart = next((t.device for t in types if t.device is not None), None)
+    return apart or expected_place().device()
+
+
+def lower(program: Program, backend: Backend, device: Device, at_once: bool = False) -> Executable:
+    """Run the passes on ``program`` in place and compile it for ``device``.
 
     The passes run when somebody asks for the executable's program, where the compiler knows their outcome from
     earlier; ``at_once``: always now.
@@ -62,8 +75,8 @@ def lower(program: Program, backend: Backend, at_once: bool = False) -> Executab
     compile_prepared = getattr(get_compiler(name), "compile_prepared", None)
     if at_once or compile_prepared is None or _stages is not None or DUMP.is_set:
         simplify(program)
-        return build(program, backend)
-    executable: Executable = compile_prepared(program, _Passes(), device("cpu", 0), (), options)
+        return build(program, backend, device)
+    executable: Executable = compile_prepared(program, _Passes(), device, (), options)
     return executable
 
 
@@ -104,10 +117,11 @@ def passes(backend: Backend) -> str:
     return ",".join([PIPELINE, *([compiler.passes()] if hasattr(compiler, "passes") else [])])
 
 
-def build(program: Program, backend: Backend, communicators: Any = ()) -> Executable:
-    """Compile a program that is simplified already; ``communicators`` serve its communication primitives."""
+def build(program: Program, backend: Backend, device: Device, communicators: Any = ()) -> Executable:
+    """Compile a program that is simplified already, for ``device``; ``communicators`` serve its communication
+    primitives."""
     name, options = _compiler_for(backend)
-    return get_compiler(name).compile(program, device("cpu", 0), communicators, options)
+    return get_compiler(name).compile(program, device, communicators, options)
 
 
 def _compiler_for(backend: Backend) -> tuple[str, dict[str, Any]]:

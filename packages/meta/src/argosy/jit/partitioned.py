@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from argosy.jit import lowering
+from argosy_hwadapt import Device
 from argosy_phi_ops.capture.tracer import Captured, Traced
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import context, own_context
@@ -123,11 +124,12 @@ def _behind_gradients(tracer: Any, value: Value) -> Layout | None:
 def lower_partitioned(
     program: Program,
     backend: lowering.Backend,
+    device: Device,
     inputs: tuple[Layout | None, ...] | None,
     states: tuple[Layout | None, ...] | None,
     outputs: Sequence[Layout | None] = (),
 ) -> PartitionedExecutable:
-    """Run the passes on the global ``program``, cut out this rank's part and compile it.
+    """Run the passes on the global ``program``, cut out this rank's part and compile it for ``device``.
 
     ``inputs`` and ``states`` are layouts (None: all ordinary). Inputs beyond those given are numbers. ``outputs`` may
     ask for layouts (None: as it comes).
@@ -142,7 +144,9 @@ def lower_partitioned(
     types = [(tuple(value.shape), value.dtype) for value in program.outputs]
     made.program.name = f"{program.name}_rank{context().rank}"
     lowering.simplify(made.program, "cse,dce")
-    return PartitionedExecutable(lowering.build(made.program, backend, communicators()), made.output_layouts, types)
+    return PartitionedExecutable(
+        lowering.build(made.program, backend, device, communicators()), made.output_layouts, types
+    )
 
 
 class PartitionedExecutable:

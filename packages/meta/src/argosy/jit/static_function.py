@@ -458,16 +458,17 @@ class StaticFunction:
         if writes_what_it_leaves(captured, tree):
             raise Uncapturable
         lowered = differentiable_form(captured.program) if differentiable else captured.program
+        device = lowering.device_of([*call.tensors, *captured.states])
         executable: Executable
         if distributed:
-            executable = lower_partitioned(captured.program, self._backend, *placed, kept_layouts(captured))
+            executable = lower_partitioned(captured.program, self._backend, device, *placed, kept_layouts(captured))
         else:
-            executable = lowering.lower(captured.program, self._backend, at_once=differentiable)
+            executable = lowering.lower(captured.program, self._backend, device, at_once=differentiable)
         note_compile(self.__name__)
         fixed = [(i, x) for i, x in enumerate(call.floats) if i not in runtime]
         parts = (captured, executable, tree, effects, guards, fixed, sorted(runtime))
         return (
-            DifferentiableCall(*parts, backend=self._backend, lowered=lowered)
+            DifferentiableCall(*parts, backend=self._backend, device=device, lowered=lowered)
             if differentiable
             else CompiledCall(*parts)
         )

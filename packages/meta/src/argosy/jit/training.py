@@ -23,6 +23,7 @@ from argosy_autograd.derived import ProgramOperator
 from argosy_autograd.pylayer import PyLayer
 from argosy_autograd.recurring import Recurring
 from argosy_autograd.transform import vjp_program
+from argosy_hwadapt import Device
 from argosy_phi_ops.capture.tracer import Captured
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import grad_enabled
@@ -30,7 +31,7 @@ from argosy_phi_ops.eager.recording import record_results
 from argosy_pir import Operation
 from argosy_pir.program import Program
 from argosy_pir.values import Value
-from argosy_tensorcore.storage import Strided, host_device
+from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -90,16 +91,18 @@ class DifferentiableCall(CompiledCall):
     """A compiled forward function whose results can be differentiated; ``lowered`` is what is differentiated."""
 
     __slots__ = (
-        "backend", "backward", "cotangents", "differentiable", "leaves", "lowered", "reads", "recorded", "written",
+        "backend", "backward", "cotangents", "device", "differentiable", "leaves", "lowered", "reads", "recorded",
+        "written",
     )  # fmt: skip
 
     def __init__(
-        self, captured: Captured, executable: Executable, tree: OutputTree, *rest: Any, backend: Any, lowered: Program
-    ) -> None:
+        self, captured: Captured, executable: Executable, tree: OutputTree, *rest: Any, backend: Any, device: Device,
+        lowered: Program,
+    ) -> None:  # fmt: skip
         self.differentiable = [i for i, t in enumerate(tree.traced) if not t.stop_gradient]
         super().__init__(captured, executable, tree, *rest)
         self.lowered = lowered
-        self.backend = backend
+        self.backend, self.device = backend, device
         self.leaves = [
             (i, t) for i, t in enumerate(captured.states) if not t.stop_gradient and t.payload.dtype.kind in "fc"
         ]
@@ -137,7 +140,7 @@ class DifferentiableCall(CompiledCall):
                 "tensors, asked for outside of it; take paddle.grad inside of the captured function"
             )
         if self.recorded is None:
-            self.recorded = _Recorded(self._backward_program(call))
+            self.recorded = _Recorded(self._backward_program(call), self.device)
         inputs = self.payloads(call)[len(call.tensors) :] + before
         made = [Tensor._wrap(payload) for payload in inputs]
         floats, before = made[: len(made) - len(before)], made[len(made) - len(before) :]
@@ -177,13 +180,13 @@ class DifferentiableCall(CompiledCall):
     def _lowered_backward(self, program: Program, call: Call, wrt: list[int]) -> Executable:
         """The backward program compiled; on a mesh this rank's, with gradients laid out like what they belong to."""
         if self.cotangents is None:
-            return lowering.lower(program, self.backend)
+            return lowering.lower(program, self.backend, self.device)
         inputs = layouts_of(call.tensors) or (None,) * len(call.tensors)
         states = tuple([getattr(payload, "layout", None) for _, payload in self.bound])
         inputs += (None,) * (len(self.lowered.inputs) - len(inputs))
         wanted = [(inputs + states)[i] for i in wrt]
         outputs = [None if layout is None else layout.cotangent() for layout in wanted]
-        return lower_partitioned(program, self.backend, inputs + self.cotangents, states, outputs)
+        return lower_partitioned(program, self.backend, self.device, inputs + self.cotangents, states, outputs)
 
     def _cotangent_layouts(self, executable: Executable) -> tuple[Layout | None, ...] | None:
         """Where the gradients of results lie; None for a program of ordinary tensors."""
@@ -245,11 +248,10 @@ class _Recorded:
 
     __slots__ = ("_operator", "_run")
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, device: Device) -> None:
         outputs = program.outputs
         program.states.clear()  # they are the last arguments of the block: inputs from here on
         program.set_outputs(outputs)
-        device = host_device()
         self._operator: Any = ProgramOperator(program.name, program, device)
         self._run = Recurring(self._operator.expansion.runs, device)
 

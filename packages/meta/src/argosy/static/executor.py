@@ -63,7 +63,7 @@ class _Compiled:
     def __init__(self, ended: Captured, tensors: Mapping[str, Tensor]) -> None:
         self.inputs = [(value.name_hint or "", value.type) for value in ended.inputs]
         self.states = [tensors[state.name] for state in ended.states]
-        self.executable = lowering.lower(ended, "CINN")
+        self.executable = lowering.lower(ended, "CINN", lowering.device_of(list(tensors.values())))
         self._bound: list[Any] = []
         self._run: Callable[[list[Strided]], list[Strided]] | None = None
         note_compile("static program")

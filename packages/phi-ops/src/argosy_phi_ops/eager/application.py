@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import ArrayType, Strided
 from argosy_tensorcore.tensor import Tensor
+
+if TYPE_CHECKING:
+    from argosy_hwadapt import Device
 
 __all__ = ["NUMBERS", "Application"]
 
@@ -87,6 +90,11 @@ class Application:
         targets, self.dtypes = promotion.conversions(op.promote, op.name, operands)
         self.kernel = self._chosen_kernel(operands, targets)
 
+    @property
+    def device(self) -> Device | None:
+        """What holds an operand whose memory the host cannot see; None where there is no such operand."""
+        return next((t.device for t in self.types if type(t) is ArrayType and t.device is not None), None)
+
     # ---- check: what computes it
 
     def _chosen_kernel(self, operands: Sequence[Any], targets: Sequence[str]) -> Kernel:
@@ -100,7 +108,8 @@ class Application:
         if self._is_elementwise():
             self.ufunc = kernel = _ufunc_of(op.kernel, max(getattr(t, "ndim", 0) for t in types))
         if dtypes is None and self.fixed and _may_be_compiled(op, types):
-            kernel = Counted(kernel, self.program, self._compiled, self._install, partial(native.least_steps, self))
+            least = partial(native.least_steps, self)
+            kernel = Counted(kernel, self.program, self._compiled, self._install, least, device=self.device)
         if self.ufunc is not None:
             self.ufunc, kernel = kernel, self._run_quietly
         return kernel if dtypes is None else _converting(kernel, dtypes)
@@ -239,7 +248,7 @@ class Application:
 
         if parts.are_views:
             return Counted(parts.show, lambda: None, lambda kernel: kernel, show_natively)
-        return Counted(parts.show, self.program, copy_natively, stay, lambda: 1)
+        return Counted(parts.show, self.program, copy_natively, stay, lambda: 1, device=self.device)
 
     # ---- run, wrap, record
 
