@@ -2,7 +2,6 @@
 at a time, and on 1, 2 and 4 threads the bits are the same."""
 
 import functools
-from types import SimpleNamespace
 
 import pytest
 from programs import assert_equal, build
@@ -20,7 +19,7 @@ from argosy_cinn.fusion import groups, memory, recompute
 from argosy_cinn.loops import nest as loops
 from argosy_cinn.loops import schedule
 from argosy_cinn.pipeline import lowered
-from argosy_cinn.plan import buffer_reuse, streaming_stores
+from argosy_cinn.plan import buffer_reuse
 from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime import ObjectCache, set_threads
 from argosy_cinn.target import Target
@@ -29,9 +28,8 @@ from argosy_phi_ops.reference.interpreter import interpret
 from argosy_tensorcore.storage import Strided
 
 HUGE = 1 << 40
-NO_CACHE = SimpleNamespace(host=lambda: SimpleNamespace(l3_bytes=0, vector_bits=Target.host().vector_bits))
 
-#: What is chosen otherwise: modules, names in them and other values.
+#: What is chosen otherwise: modules (or this machine), names in them and other values.
 CHOICES = {
     "single vectors": [(loops, "_FOUR_IN_TURNS", HUGE), (loops, "_WITH_SUMS", HUGE), (loops, "_HEAVY", 0)],
     "four vectors in turns": [
@@ -49,7 +47,7 @@ CHOICES = {
         (orientation, "_MOST_ROWS", HUGE), (orientation, "_DEEP", 0), (orientation, "_LEAST_TERMS", 0)
     ],
     "no product is skinny": [(skinny, "MOST", 0)],
-    "past the caches": [(streaming_stores, "Target", NO_CACHE)],
+    "past the caches": [(Target.host(), "l3_bytes", 0)],
     "small results over operands": [(buffer_reuse, "LARGE", 0)],
     "small batches in blocks": [
         (blocks, "_LEAST", 8), (blocks, "_MOST", 8), (blocks, "_NEAR", 1e-3), (blocks, "_AGAIN", 100.0)

@@ -1,7 +1,6 @@
 """Results do not depend on which optimisations ran: each kind is left out, and fuel ends after any number of them."""
 
 import functools
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from argosy_cinn import CinnCompiler
 from argosy_cinn.batch_tiling import rewrite as blocks
 from argosy_cinn.fuel import ALWAYS, KINDS, Budget, allowed
 from argosy_cinn.fusion import recompute
-from argosy_cinn.plan import buffer_reuse, streaming_stores
+from argosy_cinn.plan import buffer_reuse
 from argosy_cinn.rewrites.simplify import RULES
 from argosy_cinn.runtime import ObjectCache
 from argosy_cinn.target import Target
@@ -163,8 +162,7 @@ def small_ones_too(monkeypatch):
         monkeypatch.setattr(blocks, name, value)
     monkeypatch.setattr(buffer_reuse, "LARGE", 0)
     monkeypatch.setattr(recompute, "_LARGE", 0)
-    target = SimpleNamespace(l3_bytes=0, vector_bits=Target.host().vector_bits)
-    monkeypatch.setattr(streaming_stores, "Target", SimpleNamespace(host=lambda: target))
+    monkeypatch.setattr(Target.host(), "l3_bytes", 0)
 
 
 @functools.cache
