@@ -20,10 +20,6 @@ _DISTRIBUTIONS = {
     "ml_dtypes": "ml-dtypes",
 }
 
-#: Packages in which no files import each other in a circle, imports within functions counted. It grows to all.
-WITHOUT_CIRCLES = ("hwadapt", "phi-ops", "autograd", "cinn", "infer", "meta")
-#: Packages whose README lists their modules from top to bottom, and whose imports run down. It grows to all.
-WITH_FLOORS = ("hwadapt", "tensorcore", "pir", "autograd", "cinn", "autoparallel", "infer", "meta")
 #: Libraries of the framework for one domain each: they use its core, which does not know them.
 DOMAINS = {
     "audio", "distribution", "geometric", "hapi", "incubate", "inference", "models", "quantization", "science",
@@ -109,12 +105,12 @@ def floors(package: str) -> Floors:
     return Floors((ROOT / "packages" / package / "README.md").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("package", WITHOUT_CIRCLES)
+@pytest.mark.parametrize("package", ALLOWED)
 def test_no_files_import_each_other_in_a_circle(package):
     assert circles(graph(package)) == []
 
 
-@pytest.mark.parametrize("package", WITH_FLOORS)
+@pytest.mark.parametrize("package", ALLOWED)
 def test_a_readme_lists_every_module_once(package):
     found, modules = floors(package), graph(package)
     assert found.repeated == []
@@ -122,7 +118,7 @@ def test_a_readme_lists_every_module_once(package):
     assert found.rows.keys() - modules.keys() - {"__main__"} == set(), "there are no such modules"
 
 
-@pytest.mark.parametrize("package", WITH_FLOORS)
+@pytest.mark.parametrize("package", ALLOWED)
 def test_imports_run_down_the_rows_of_the_readme(package):
     upward = [f"{u.module}:{u.line} imports {u.imports}" for u in floors(package).upward(graph(package))]
     assert upward == []

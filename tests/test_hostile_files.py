@@ -29,8 +29,8 @@ import pytest
 import argosy as paddle
 import argosy.distributed as dist
 from argosy_infer.export import load_program
-from argosy_pir.program import Program
-from argosy_pir.serialization import from_bytes, to_bytes
+from argosy_pir.program import Program, from_bytes
+from argosy_pir.serialization import to_bytes
 from argosy_pir.types import TensorType
 from argosy_tensorcore.safetensors import load_file, save_file
 

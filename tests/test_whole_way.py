@@ -12,8 +12,8 @@ from argosy.models.gpt import GPT, GPTConfig
 from argosy_infer import Generator
 from argosy_phi_ops.capture.tracer import Tracer
 from argosy_pir.passes import PassManager
-from argosy_pir.program import Program
-from argosy_pir.serialization import from_bytes, to_bytes
+from argosy_pir.program import Program, from_bytes
+from argosy_pir.serialization import to_bytes
 from argosy_pir.types import TensorType
 
 F = paddle.nn.functional

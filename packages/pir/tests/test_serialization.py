@@ -130,7 +130,7 @@ def test_hostile_sections_are_refused_quickly(content):
     """Counts that lie, shared parts that explode, and deep nesting cost nothing and end in FormatError."""
     start = process_time()
     with pytest.raises(FormatError):
-        decode_sections(_sections(**content))
+        decode_sections(Program, _sections(**content))
     assert process_time() - start < 10
 
 

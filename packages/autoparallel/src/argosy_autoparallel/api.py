@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from argosy_autoparallel.dist_tensor import Sharded, local_value
+from argosy_autoparallel.dist_tensor import Sharded, local_value, replicated_payload
 from argosy_autoparallel.global_shape import whole_shape
 from argosy_autoparallel.groups import ensure_groups, rank
-from argosy_autoparallel.interpreter import redistribute, redistribute_op, relaid, replicated_payload
+from argosy_autoparallel.interpreter import SpmdLayer
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Placement, Replicate
+from argosy_autoparallel.presence import serve
+from argosy_autoparallel.redistribution import redistribute, redistribute_op, relaid
 from argosy_autoparallel.tensor_layout import WHOLE, Layout
 from argosy_phi_ops.eager.dispatch import bind
 from argosy_tensorcore.storage import Strided
@@ -22,6 +24,8 @@ __all__ = [
     "dtensor_from_fn", "dtensor_from_local", "dtensor_from_part", "dtensor_to_local", "reshard", "shard_tensor",
     "unshard_dtensor",
 ]  # fmt: skip
+
+serve(SpmdLayer())
 
 
 def shard_tensor(

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from argosy_autoparallel.bucketing import SumsOnMesh
 from argosy_autoparallel.groups import rank
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Placement
 from argosy_autoparallel.presence import presence
+from argosy_autoparallel.redistribution import redistribute, relaid
 from argosy_autoparallel.shard_type import ShardType, shard_type_of
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import extension
-from argosy_tensorcore.dtype import DType
+from argosy_tensorcore.dtype import DType, as_dtype
 from argosy_tensorcore.shape import Size, contiguous_strides
 from argosy_tensorcore.storage import Storage, Strided
 from argosy_tensorcore.tensor import Tensor
@@ -22,7 +24,9 @@ from argosy_tensorcore.tensor import Tensor
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Sharded", "is_dist", "layout_of"]
+__all__ = ["Sharded", "is_dist", "layout_of", "replicated_payload"]
+
+_NOTHING = np.zeros(0, np.bool_)
 
 
 class Sharded:
@@ -119,8 +123,6 @@ class Sharded:
 
         Raises ``RuntimeError`` on a rank outside the mesh.
         """
-        from argosy_autoparallel.interpreter import relaid
-
         if not self.is_held:
             raise RuntimeError(
                 f"rank {rank()} holds nothing of a tensor on {self.mesh!r}: its value is not known here. item() gives "
@@ -144,8 +146,6 @@ class Sharded:
 
     def fill_from(self, source: NDArray[Any]) -> None:
         """Overwrite this rank's part with that of ``source``, broadcast to the global shape and cast."""
-        from argosy_autoparallel.interpreter import relaid, replicated_payload
-
         self.check_writable()
         if self.is_held:
             whole = replicated_payload(np.broadcast_to(np.asarray(source, self.dtype.numpy), self.shape), self.mesh)
@@ -157,22 +157,16 @@ class Sharded:
         Nothing is communicated where both are laid out alike; otherwise every rank that takes part must call.
         """
         self.check_writable()
-        from argosy_autoparallel.interpreter import relaid
-
         self.local.fill_from(relaid(source, self.layout).local.ndarray)
 
     def adopt_gradient(self, g: Tensor) -> Tensor:
         """The gradient ``g`` of this tensor, laid out like it: a sum over ranks is made here, once."""
-        from argosy_autoparallel.interpreter import redistribute
-
         wanted = self.layout.cotangent()
         return g if layout_of(g) == wanted else redistribute(g, wanted)
 
     @staticmethod
     def adopt_gradients(tensors: Sequence[Sharded], gradients: Sequence[Tensor]) -> list[Tensor]:
         """:meth:`adopt_gradient` of several tensors, whose sums over ranks are made together."""
-        from argosy_autoparallel.bucketing import SumsOnMesh
-
         sums = SumsOnMesh()
         for i, (x, g) in enumerate(zip(tensors, gradients, strict=True)):
             layout = layout_of(g)
@@ -199,6 +193,13 @@ class Sharded:
 
 
 _new = object.__new__
+
+
+def replicated_payload(array: NDArray[Any], mesh: ProcessMesh) -> Sharded:
+    """The payload of a tensor whose value every rank of ``mesh`` has."""
+    held = mesh.contains(rank())
+    local = Strided.from_array(array if held else _NOTHING.copy())
+    return Sharded(local, array.shape, as_dtype(array.dtype), Layout.replicated(mesh))
 
 
 def layout_of(tensor: Tensor) -> Layout | None:

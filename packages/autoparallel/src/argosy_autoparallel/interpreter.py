@@ -13,20 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from argosy_autoparallel.dist_tensor import Sharded
+from argosy_autoparallel.dist_tensor import Sharded, replicated_payload
 from argosy_autoparallel.groups import communicators, rank
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.partition import partition
-from argosy_autoparallel.presence import presence, serve
+from argosy_autoparallel.redistribution import redistribute, redistribute_op
 from argosy_autoparallel.shard_type import ShardType, shard_type_of
-from argosy_autoparallel.tensor_layout import Layout, encode_layout
-from argosy_phi_ops import prim
+from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.checks.bounds import Bound, bounds_of, check_indices
 from argosy_phi_ops.context import context
 from argosy_phi_ops.declare import promotion
-from argosy_phi_ops.declare.operator import operator
 from argosy_phi_ops.declare.promotion import describe
-from argosy_phi_ops.eager.dispatch import Interpreter, bind, rebind
+from argosy_phi_ops.eager.dispatch import Interpreter, rebind
 from argosy_phi_ops.eager.recording import record_results
 from argosy_phi_ops.eager.table import application_key
 from argosy_phi_ops.eager.tiering import Counted, NativeKernel
@@ -38,25 +36,10 @@ from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import ArrayType, Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["SpmdLayer", "redistribute", "redistribute_op", "relaid", "replicated_payload"]
+__all__ = ["SpmdLayer"]
 
 Array = np.ndarray[Any, Any]
-_NOTHING = np.zeros(0, np.bool_)
 _LAYER = "argosy.spmd"
-
-
-@operator()
-def redistribute_op(x: Tensor, target: tuple = ()) -> Tensor:  # type: ignore[type-arg]
-    """``x`` laid out as the encoded layout ``target`` says; its gradient is laid out like ``x``."""
-    return prim.relayout(x, target=target)  # type: ignore[no-any-return]
-
-
-def redistribute(x: Tensor, layout: Layout) -> Tensor:
-    """``x`` in ``layout``, differentiably; an ordinary tensor counts as held by every rank."""
-    present = presence()  # held until the result holds it: x may be an ordinary tensor
-    made: Tensor = bind(redistribute_op, (x,), {"target": encode_layout(layout)})
-    del present
-    return made
 
 
 class SpmdLayer(Interpreter):
@@ -274,23 +257,3 @@ def _run_whole(op: Any, operands: Sequence[Any], attributes: dict[str, Any], bel
 
 def _gathered(x: Tensor) -> Tensor:
     return Tensor._wrap(Strided.from_array(np.array(x.payload.to_host())), x.stop_gradient)
-
-
-def replicated_payload(array: Array, mesh: ProcessMesh) -> Sharded:
-    """The payload of a tensor whose value every rank of ``mesh`` has."""
-    held = mesh.contains(rank())
-    local = Strided.from_array(array if held else _NOTHING.copy())
-    return Sharded(local, array.shape, as_dtype(array.dtype), Layout.replicated(mesh))
-
-
-def relaid(payload: Sharded, layout: Layout) -> Sharded:
-    """The payload in another layout; nothing is recorded. Every rank that takes part must call."""
-    if payload.layout == layout:
-        return payload
-    operands = (Tensor._wrap(payload),)
-    application = _application(redistribute_op, operands, {"target": encode_layout(layout)})
-    made: Sharded = _run(application, operands)[0].payload
-    return made
-
-
-serve(SpmdLayer())

@@ -37,7 +37,7 @@ class Presence:
 
 
 def serve(layer: Any) -> None:
-    """Let ``layer`` be the one for operators on distributed tensors (the interpreter's, when it is loaded)."""
+    """Let ``layer`` be the one for operators on distributed tensors (when what makes them is loaded)."""
     _serving[:] = [layer]
 
 

@@ -18,8 +18,8 @@ from argosy_hwadapt.files import content_key, member_path, write_files
 from argosy_infer.errors import ProgramFileError
 from argosy_phi_ops.errors import FOREIGN
 from argosy_pir.errors import IRError
-from argosy_pir.program import Program
-from argosy_pir.serialization import from_bytes, to_bytes
+from argosy_pir.program import Program, from_bytes
+from argosy_pir.serialization import to_bytes
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, file_parts

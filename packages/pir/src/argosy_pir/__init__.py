@@ -38,19 +38,17 @@ from argosy_pir.dims import (
 from argosy_pir.errors import DialectError, FormatError, IRError, ParseError, PassError, VerifyError
 from argosy_pir.location import UNKNOWN, FusedLocation, Location
 from argosy_pir.opdef import COMMUTATIVE, CONSTANT, EFFECT, PURE, SYMBOL, TERMINATOR, OpDef
-from argosy_pir.program import Function, Program, State, program_of
+from argosy_pir.program import Function, Program, State, from_bytes, parse_program, program_of
 from argosy_pir.scalars import decode_scalar, encode_scalar
 from argosy_pir.types import ITEM_SIZES, FunctionType, OpaqueType, TensorType, TokenType, Type
 from argosy_pir.values import VALUE_OPERATORS, BlockArgument, OpResult, Value, set_value_operators
 
 _LAZY = {
     "parse_dim": "argosy_pir.text.parser",
-    "parse_program": "argosy_pir.text.parser",
     "parse_type": "argosy_pir.text.parser",
     "print_operation": "argosy_pir.text.printer",
     "print_program": "argosy_pir.text.printer",
     "verify_program": "argosy_pir.verifier",
-    "from_bytes": "argosy_pir.serialization",
     "to_bytes": "argosy_pir.serialization",
     "structurally_equal": "argosy_pir.equality",
 }

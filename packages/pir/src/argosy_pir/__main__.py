@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 from argosy_pir.binary.format import MAGIC
 from argosy_pir.errors import IRError
 from argosy_pir.passes.manager import PassManager
 from argosy_pir.passes.registry import available_passes
-from argosy_pir.program import Program
+from argosy_pir.program import Program, from_bytes
 from argosy_pir.reduce import fails_command, reduce_program
-from argosy_pir.serialization import from_bytes, to_bytes
-from argosy_pir.text.parser import parse_valid_program
+from argosy_pir.serialization import to_bytes
 from argosy_pir.text.printer import print_program
 
 TYPE_CHECKING = False
@@ -82,7 +82,7 @@ def _print(options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    program = _read(options.file, parse_valid_program)
+    program = _read(options.file, partial(Program.parse, verify=True))
     program.verify()
     count = sum(1 for _ in program.walk())
     sys.stdout.write(f"{options.file}: valid, {count} operations, {len(program.functions)} functions\n")

@@ -33,6 +33,8 @@ SYMBOL = "symbol"
 """Refers to functions by Symbol attributes."""
 CONSTANT = "constant"
 """Its value is its attribute ``value``."""
+RETURN = "builtin.return"
+"""The operation that ends programs and functions."""
 TRAITS = frozenset({PURE, TERMINATOR, COMMUTATIVE, EFFECT, SYMBOL, CONSTANT})
 
 _KINDS: dict[str, Callable[[Any], bool]] = {

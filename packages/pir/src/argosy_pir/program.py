@@ -6,6 +6,7 @@ from argosy_pir.attributes import Attributes
 from argosy_pir.core import Block, Operation, Region
 from argosy_pir.dims import SymExpr, dim_symbols
 from argosy_pir.errors import IRError
+from argosy_pir.opdef import RETURN
 from argosy_pir.types import FunctionType, TensorType
 
 TYPE_CHECKING = False
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from argosy_pir.types import Type
     from argosy_pir.values import BlockArgument, Value
 
-RETURN = "builtin.return"
+__all__ = ["Function", "Program", "State", "from_bytes", "parse_program", "program_of"]
 
 
 class State:
@@ -169,6 +170,10 @@ class Program:
         self.functions[function.name] = function
         return function
 
+    def new_function(self, name: str) -> Function:
+        """An empty function of this program; raises ``IRError`` for a name that is taken."""
+        return self.add_function(Function(name))
+
     def symbols(self) -> tuple[str, ...]:
         """Names of the symbolic sizes in its input and state types, in order of appearance."""
         found: dict[str, None] = {}
@@ -216,16 +221,17 @@ class Program:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickling and deep copies go through the binary form."""
-        from argosy_pir.serialization import from_bytes, to_bytes
+        from argosy_pir.serialization import to_bytes
 
         return from_bytes, (to_bytes(self),)
 
     @staticmethod
-    def parse(text: str, name: str = "<text>") -> Program:
-        """The program that ``text`` describes; raises ``ParseError``. ``name`` is shown in errors."""
-        from argosy_pir.text.parser import parse_program
+    def parse(text: str, name: str = "<text>", verify: bool = False) -> Program:
+        """The program that ``text`` describes; raises ``ParseError``, which shows ``name`` as the source. With
+        ``verify`` it is checked, too, and a broken rule shown at its operation."""
+        from argosy_pir.text.parser import read_program
 
-        return parse_program(text, name)
+        return read_program(Program, text, name, verify)
 
     def __str__(self) -> str:
         from argosy_pir.text.printer import print_program
@@ -234,6 +240,16 @@ class Program:
 
     def __repr__(self) -> str:
         return f"<Program {self.name} of {len(self.block)} operations>"
+
+
+parse_program = Program.parse
+
+
+def from_bytes(data: bytes) -> Program:
+    """The program in ``data``, which is not verified; raises ``FormatError`` for anything else."""
+    from argosy_pir.serialization import read_bytes
+
+    return read_bytes(Program, data)
 
 
 def _checked(name: str) -> str:

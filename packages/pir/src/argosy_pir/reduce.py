@@ -13,7 +13,8 @@ from pathlib import Path
 
 from argosy_pir.core import Operation
 from argosy_pir.errors import IRError
-from argosy_pir.program import RETURN, Program
+from argosy_pir.opdef import RETURN
+from argosy_pir.program import Program
 from argosy_pir.text.printer import print_program
 
 TYPE_CHECKING = False

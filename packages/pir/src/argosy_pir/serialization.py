@@ -1,4 +1,4 @@
-"""The binary form of programs: ``to_bytes`` and ``from_bytes``.
+"""The binary form of programs.
 
 A file is ``PIR\\x1a``, the format's major and minor version (a byte each), sections, and a CRC-32 of all
 before it. A section is a tag, the length of its content, and the content. A reader skips sections it does
@@ -20,6 +20,8 @@ from argosy_pir.errors import FormatError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from argosy_pir.program import Program
 
 _HEADER = len(MAGIC) + 2
@@ -39,8 +41,8 @@ def to_bytes(program: Program) -> bytes:
     return bytes(out + crc32(out).to_bytes(_CHECKSUM, "little"))
 
 
-def from_bytes(data: bytes) -> Program:
-    """The program in ``data``, which is not verified; raises ``FormatError`` for anything else."""
+def read_bytes(make: Callable[[str], Program], data: bytes) -> Program:
+    """The program in ``data``, which ``make`` begins by its name; see `argosy_pir.from_bytes`."""
     data = bytes(data)
     if data[: len(MAGIC)] != MAGIC:
         raise FormatError(f"these bytes are no program: they begin with {data[:4]!r}, not {MAGIC!r}")
@@ -51,13 +53,13 @@ def from_bytes(data: bytes) -> Program:
         raise FormatError(f"the file has format version {major}.{minor}; this version of argosy_pir reads {MAJOR}.x")
     if crc32(data[:-_CHECKSUM]) != int.from_bytes(data[-_CHECKSUM:], "little"):
         raise FormatError("the checksum does not match: the file is truncated or damaged")
-    return decode_sections(data[_HEADER:-_CHECKSUM])
+    return decode_sections(make, data[_HEADER:-_CHECKSUM])
 
 
-def decode_sections(data: bytes) -> Program:
+def decode_sections(make: Callable[[str], Program], data: bytes) -> Program:
     """The program in the sections of a file, between header and checksum; raises ``FormatError``."""
     try:
-        return read_program(_split(data))
+        return read_program(make, _split(data))
     except FormatError:
         raise
     except (IndexError, ValueError, TypeError, OverflowError, NotImplementedError, RecursionError) as error:

@@ -6,8 +6,8 @@ from argosy_pir.dialect import Dialect, get_definition
 from argosy_pir.equality import structurally_equal
 from argosy_pir.passes.pipeline import parse_pipeline
 from argosy_pir.passes.printing import print_pipeline
-from argosy_pir.program import Program
-from argosy_pir.serialization import from_bytes, to_bytes
+from argosy_pir.program import Program, from_bytes
+from argosy_pir.serialization import to_bytes
 from argosy_pir.text.printer import print_program
 
 TYPE_CHECKING = False

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from argosy_pir.dialect import get_definition, get_dialect
 from argosy_pir.errors import VerifyError
-from argosy_pir.opdef import TERMINATOR
-from argosy_pir.program import RETURN
+from argosy_pir.opdef import RETURN, TERMINATOR
 from argosy_pir.values import BlockArgument
 
 TYPE_CHECKING = False

@@ -224,21 +224,16 @@ def _device_of(tensor: Tensor) -> Any:
     return None if tensor.place.is_cpu_place() else tensor.payload.device
 
 
-def reduce(tensor: Tensor) -> tuple[Any, ...]:
-    """How pickle sees a tensor: bits, dtype name, flags and attributes, nothing that names code."""
+def pickled(tensor: Tensor) -> tuple[Array, str, str, tuple[bool, bool, bool]]:
+    """How pickle sees a tensor: bits, dtype name, name and flags, nothing that names code."""
     if tensor._node is not None:
         raise RuntimeError(f"only leaf tensors can be pickled; {tensor.name} is the result of an operator: detach() it")
     bits = np.ascontiguousarray(bit_pattern(host_array(tensor, "pickle"))).reshape(tensor.payload.shape)
-    flags = (tensor.stop_gradient, tensor.persistable, tensor.is_parameter)
-    return rebuild, (bits, tensor.dtype.name, tensor.name, flags), tensor.__dict__ or None
+    return bits, tensor.dtype.name, tensor.name, (tensor.stop_gradient, tensor.persistable, tensor.is_parameter)
 
 
-def rebuild(bits: Array, dtype: str, name: str, flags: tuple[bool, bool, bool]) -> Tensor:
-    """The tensor that ``reduce`` took apart. Checks its arguments, since a pickle is untrusted."""
-    from argosy_tensorcore.tensor import Tensor
-
+def payload_of_bits(bits: Array, dtype: str) -> Strided:
+    """The payload that a pickle has as bits, which are checked, since a pickle is untrusted."""
     if not isinstance(bits, np.ndarray) or bits.dtype.kind not in "biufc" or bits.itemsize != as_dtype(dtype).itemsize:
         raise ValueError(f"corrupted pickle of a tensor: no array of {dtype} elements")
-    tensor = Tensor._wrap(Strided.from_array(np.array(bits).view(as_dtype(dtype).numpy)), bool(flags[0]))
-    tensor._name, tensor.persistable, tensor.is_parameter = str(name), bool(flags[1]), bool(flags[2])
-    return tensor
+    return Strided.from_array(np.array(bits).view(as_dtype(dtype).numpy))

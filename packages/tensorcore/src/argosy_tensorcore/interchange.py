@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from argosy_tensorcore.conversion import host_array
 from argosy_tensorcore.storage import Array, Strided
-
-if TYPE_CHECKING:
-    from argosy_tensorcore.tensor import Tensor
-
-_CPU_DEVICE = (1, 0)  # DLPack's kDLCPU
+from argosy_tensorcore.tensor import Tensor
 
 
 def to_numpy(tensor: Tensor) -> Array:
@@ -22,8 +18,6 @@ def to_numpy(tensor: Tensor) -> Array:
 
 def from_numpy(array: Array) -> Tensor:
     """A tensor that shares the array's memory, or a copy where ``Strided.from_array`` must copy."""
-    from argosy_tensorcore.tensor import Tensor
-
     if not isinstance(array, (np.ndarray, np.generic)):
         raise TypeError(f"from_numpy takes an ndarray, not {type(array).__name__}; see to_tensor")
     return Tensor._wrap(Strided.from_array(array))
@@ -31,8 +25,6 @@ def from_numpy(array: Array) -> Tensor:
 
 def from_dlpack(producer: Any) -> Tensor:
     """A tensor that shares the memory of any host array with ``__dlpack__`` (numpy, torch, jax)."""
-    from argosy_tensorcore.tensor import Tensor
-
     if isinstance(producer, Tensor):
         return producer.detach()
     if not hasattr(producer, "__dlpack__"):
@@ -40,24 +32,3 @@ def from_dlpack(producer: Any) -> Tensor:
             f"from_dlpack takes an object that has __dlpack__ and its device, not {type(producer).__name__}"
         )
     return Tensor._wrap(Strided.from_array(np.from_dlpack(producer)))
-
-
-def dlpack_device(tensor: Tensor) -> tuple[int, int]:
-    """DLPack's (device type, index) of the memory. Raises BufferError when the host cannot see it."""
-    if not tensor.place.is_cpu_place():
-        raise BufferError(
-            f"only host memory is offered through DLPack; this tensor is on {tensor.place}: copy it to cpu"
-        )
-    return _CPU_DEVICE
-
-
-def to_dlpack(tensor: Tensor, **request: Any) -> Any:
-    """The DLPack capsule of a tensor; request: max_version, dl_device, copy of the array API standard."""
-    if not tensor.stop_gradient:
-        raise BufferError("a tensor that needs gradients is not offered through DLPack; detach() it first")
-    dlpack_device(tensor)
-    wanted = {key: value for key, value in request.items() if value is not None}
-    array = host_array(tensor, "__dlpack__()")
-    if not tensor.dtype.in_numpy:
-        raise BufferError(f"numpy, which makes the capsule, cannot offer {tensor.dtype.name} through DLPack")
-    return array.__dlpack__(**wanted)

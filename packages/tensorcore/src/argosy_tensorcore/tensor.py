@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
-from argosy_tensorcore import conversion, interchange, naming, printing
+from argosy_tensorcore import conversion, dlpack, naming, printing
 from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.operators import OPERATOR_NAMES, Operators, install_trampolines
 from argosy_tensorcore.place import CPU, Place, as_place, place_of
@@ -353,10 +353,10 @@ class Tensor(Operators, metaclass=_TensorType):
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
     ) -> Any:
-        return interchange.to_dlpack(self, max_version=max_version, dl_device=dl_device, copy=copy)
+        return dlpack.to_dlpack(self, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return interchange.dlpack_device(self)
+        return dlpack.dlpack_device(self)
 
     def __len__(self) -> int:
         if not self.payload.shape:
@@ -420,7 +420,14 @@ class Tensor(Operators, metaclass=_TensorType):
         return conversion.shallow_copy(self)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return conversion.reduce(self)
+        return _rebuild, conversion.pickled(self), self.__dict__ or None
+
+
+def _rebuild(bits: Array, dtype: str, name: str, flags: tuple[bool, bool, bool]) -> Tensor:
+    """The tensor of a pickle."""
+    tensor = Tensor._wrap(conversion.payload_of_bits(bits, dtype), bool(flags[0]))
+    tensor._name, tensor.persistable, tensor.is_parameter = str(name), bool(flags[1]), bool(flags[2])
+    return tensor
 
 
 _new: Callable[[type[Tensor]], Tensor] = object.__new__

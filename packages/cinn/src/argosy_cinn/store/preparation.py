@@ -24,8 +24,8 @@ from argosy_cinn.tools.dump import dumping
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir.core import Operation
 from argosy_pir.errors import FormatError
-from argosy_pir.program import Program
-from argosy_pir.serialization import from_bytes, to_bytes
+from argosy_pir.program import Program, from_bytes
+from argosy_pir.serialization import to_bytes
 from argosy_tensorcore.dtype import default_dtype
 
 _REQUESTS = frozenset({"ad.gradient", "ad.jet"})

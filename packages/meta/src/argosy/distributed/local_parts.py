@@ -13,7 +13,7 @@ from argosy_autoparallel import Placement, ProcessMesh, api, ensure_groups
 from argosy_autoparallel.captured import part_of, whole_of
 from argosy_autoparallel.dist_tensor import is_dist, layout_of
 from argosy_autoparallel.global_shape import whole_shape
-from argosy_autoparallel.interpreter import redistribute
+from argosy_autoparallel.redistribution import redistribute
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_tensorcore.tensor import Tensor

@@ -199,7 +199,7 @@ class DifferentiableCall(CompiledCall):
         """Cotangents where the backward program expects them."""
         if self.cotangents is None:
             return cotangents
-        from argosy_autoparallel.interpreter import redistribute
+        from argosy_autoparallel.redistribution import redistribute
 
         return [
             g if layout is None or getattr(g.payload, "layout", None) == layout else redistribute(g, layout)

@@ -17,7 +17,8 @@ from argosy.static.executor import Executor
 from argosy.static.program import Program, default_main_program
 from argosy_infer.export import LoadedProgram, load_program, save_program
 from argosy_pir.program import Program as Captured
-from argosy_pir.serialization import from_bytes, to_bytes
+from argosy_pir.program import from_bytes
+from argosy_pir.serialization import to_bytes
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor

@@ -10,14 +10,14 @@ from argosy_pir.binary.tables import MAX_DEPTH, Reader, Writer
 from argosy_pir.core import Block, Operation, Region
 from argosy_pir.dialect import get_dialect, loaded_dialects
 from argosy_pir.errors import FormatError
-from argosy_pir.program import Function, Program
 from argosy_pir.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from argosy_pir.attributes import Attribute
+    from argosy_pir.program import Program
     from argosy_pir.types import Type
 
 
@@ -38,8 +38,9 @@ def write_program(program: Program) -> Sections:
     }
 
 
-def read_program(sections: Sections) -> Program:
-    """The program in the sections of a file; sections that are not known here are passed over."""
+def read_program(make: Callable[[str], Program], sections: Sections) -> Program:
+    """The program in the sections of a file, which ``make`` begins by its name; sections that are not known here are
+    passed over."""
     missing = [tag for tag in range(form.STRINGS, form.PROGRAM + 1) if tag not in sections]
     if missing:
         raise FormatError(f"sections {missing} are missing")
@@ -52,7 +53,7 @@ def read_program(sections: Sections) -> Program:
         sections[form.BLOB],
         sections[form.LOCATIONS],
     )
-    return _BodyReader(tables, Numbers(sections[form.PROGRAM])).program()
+    return _BodyReader(tables, Numbers(sections[form.PROGRAM])).program(make)
 
 
 def _dialect_versions(program: Program, tables: Writer) -> list[int]:
@@ -150,9 +151,9 @@ class _BodyReader:
         self._in = numbers
         self._values: list[Value] = []
 
-    def program(self) -> Program:
+    def program(self, make: Callable[[str], Program]) -> Program:
         numbers, strings = self._in, self._tables.strings
-        program = Program(strings[numbers.next()])
+        program = make(strings[numbers.next()])
         program.attributes.update(self._attributes())
         states = [(strings[numbers.next()], self._attributes()) for _ in range(numbers.count())]
         arguments = self._arguments()
@@ -165,16 +166,15 @@ class _BodyReader:
             self._values.append(program.add_state(name, type, attributes, hint).argument)
         self._operations(program.block, 0)
         for _ in range(numbers.count()):
-            program.add_function(self._function())
+            self._function(program)
         numbers.finish()
         return program
 
-    def _function(self) -> Function:
+    def _function(self, program: Program) -> None:
         self._values = []
-        function = Function(self._tables.strings[self._in.next()])
+        function = program.new_function(self._tables.strings[self._in.next()])
         function.attributes.update(self._attributes())
         self._fill(function.block, 0)
-        return function
 
     def _attributes(self) -> Attributes:
         return self._tables.pairs(self._in.take(2 * self._in.count()))

@@ -13,8 +13,9 @@ from argosy_pir.core import Block, Operation
 from argosy_pir.equality import regions_equal
 from argosy_pir.errors import PassError
 from argosy_pir.location import Location
+from argosy_pir.opdef import RETURN
 from argosy_pir.passes.registry import Pass, register_pass
-from argosy_pir.program import RETURN, Function, Program
+from argosy_pir.program import Function, Program
 from argosy_pir.rewrite.fuel import spend
 from argosy_pir.values import Value
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from argosy_pir.attributes import Attributes
 from argosy_pir.core import Block, Operation, Region
-from argosy_pir.errors import IRError, ParseError, VerifyError
-from argosy_pir.program import RETURN, Function, Program
+from argosy_pir.errors import IRError, VerifyError
+from argosy_pir.opdef import RETURN
 from argosy_pir.text.dims import parse_dim
 from argosy_pir.text.lexer import tokenize
 from argosy_pir.text.reader import Reader
@@ -18,30 +18,24 @@ from argosy_pir.text.values import read_attribute, read_attributes, read_locatio
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from argosy_pir.attributes import Attribute
     from argosy_pir.location import Location
+    from argosy_pir.program import Program
     from argosy_pir.types import Type
     from argosy_pir.values import Value
 
-__all__ = ["parse_attribute", "parse_dim", "parse_program", "parse_type"]
+__all__ = ["parse_attribute", "parse_dim", "parse_type", "read_program"]
 
 
-def parse_program(text: str, name: str = "<text>") -> Program:
-    """The program that ``text`` describes; raises ``ParseError``, which shows ``name`` as the source."""
+def read_program(make: Callable[[str], Program], text: str, name: str = "<text>", verify: bool = False) -> Program:
+    """The program that ``text`` describes, which ``make`` begins by its name; raises ``ParseError``, which shows
+    ``name`` as the source. With ``verify`` a broken rule is shown at its operation."""
     parser = _Parser(Reader(text, tokenize(text), name))
-    return parser.program()
-
-
-def parse_valid_program(text: str, name: str = "<text>") -> Program:
-    """The verified program that ``text`` describes; raises ``ParseError``, for a broken rule at its operation."""
-    parser = _Parser(Reader(text, tokenize(text), name))
-    program = parser.program()
-    try:
-        program.verify()
-    except VerifyError as error:
-        if error.operation not in parser.starts:
-            raise
-        raise parser.error(str(error), error.operation) from None
+    program = parser.program(make)
+    if verify:
+        parser.verify(program)
     return program
 
 
@@ -58,22 +52,26 @@ def parse_attribute(text: str) -> Attribute:
 
 
 class _Parser:
-    """Recursive descent over tokens; ``_values`` are the names defined so far in the current function, ``starts`` the
+    """Recursive descent over tokens; ``_values`` are the names defined so far in the current function, ``_starts`` the
     first token of each operation."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._values: dict[str, Value] = {}
-        self.starts: dict[Operation | None, int] = {}
+        self._starts: dict[Operation | None, int] = {}
 
-    def error(self, message: str, operation: Operation | None) -> ParseError:
-        """An error at an operation."""
-        return self._reader.error(message, self.starts[operation])
+    def verify(self, program: Program) -> None:
+        try:
+            program.verify()
+        except VerifyError as error:
+            if error.operation not in self._starts:
+                raise
+            raise self._reader.error(str(error), self._starts[error.operation]) from None
 
-    def program(self) -> Program:
+    def program(self, make: Callable[[str], Program]) -> Program:
         reader = self._reader
         reader.expect("program")
-        program = Program(reader.symbol())
+        program = make(reader.symbol())
         self._arguments(program.block)
         if reader.take("state"):
             reader.expect("(")
@@ -88,14 +86,13 @@ class _Parser:
 
     def _function(self, program: Program) -> None:
         at = self._reader.at
-        function = Function(self._reader.symbol())
+        try:
+            function = program.new_function(self._reader.symbol())
+        except IRError as error:
+            raise self._reader.error(str(error), at) from None
         self._values = {}
         self._arguments(function.block)
         self._body(function.attributes, function.block)
-        try:
-            program.add_function(function)
-        except IRError as error:
-            raise self._reader.error(str(error), at) from None
 
     def _body(self, attributes: Attributes, block: Block) -> None:
         if self._reader.take("attributes"):
@@ -146,7 +143,7 @@ class _Parser:
             raise reader.error(f"'{name}' defines {len(labels)} values but gives {len(types)} types", start)
         regions = [self._region() for _ in iter(lambda: reader.take("region"), False)]
         op = Operation(name, operands, types, None, regions, location)
-        self.starts[op] = start
+        self._starts[op] = start
         if attributes is not None:
             op.attributes = attributes
         for i, label in enumerate(labels):

@@ -6,7 +6,7 @@ numbered.
 
 from __future__ import annotations
 
-from argosy_pir.program import RETURN
+from argosy_pir.opdef import RETURN
 from argosy_pir.text.attributes import IDENTIFIER, format_attributes, format_location, format_name
 from argosy_pir.text.strings import quote
 

@@ -1,0 +1,40 @@
+"""Redistribution: the operator that lays a tensor out otherwise, which the layer of distributed tensors runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from argosy_autoparallel.presence import presence
+from argosy_autoparallel.tensor_layout import Layout, encode_layout
+from argosy_phi_ops import prim
+from argosy_phi_ops.declare.operator import operator
+from argosy_phi_ops.eager.dispatch import bind, suspended
+from argosy_tensorcore.tensor import Tensor
+
+if TYPE_CHECKING:
+    from argosy_autoparallel.dist_tensor import Sharded
+
+__all__ = ["redistribute", "redistribute_op", "relaid"]
+
+
+@operator()
+def redistribute_op(x: Tensor, target: tuple = ()) -> Tensor:  # type: ignore[type-arg]
+    """``x`` laid out as the encoded layout ``target`` says; its gradient is laid out like ``x``."""
+    return prim.relayout(x, target=target)  # type: ignore[no-any-return]
+
+
+def redistribute(x: Tensor, layout: Layout) -> Tensor:
+    """``x`` in ``layout``, differentiably; an ordinary tensor counts as held by every rank."""
+    present = presence()  # held until the result holds it: x may be an ordinary tensor
+    made: Tensor = bind(redistribute_op, (x,), {"target": encode_layout(layout)})
+    del present
+    return made
+
+
+def relaid(payload: Sharded, layout: Layout) -> Sharded:
+    """The payload in another layout; nothing is recorded. Every rank that takes part must call."""
+    if payload.layout == layout:
+        return payload
+    with suspended():
+        made: Sharded = redistribute(Tensor._wrap(payload), layout).payload
+    return made
