@@ -28,11 +28,12 @@ def medians(record: dict[str, Any], what: str = "median_ms") -> dict[str, float]
     return {framework: statistics.median(values) for framework, values in found.items()}
 
 
-def first_calls(record: dict[str, Any]) -> tuple[float, float]:
-    """Seconds of our first call less a step, with an empty object cache and with a filled one."""
+def first_calls(record: dict[str, Any]) -> str:
+    """Seconds of our first call less a step, with an empty object cache and with a filled one (where rounds followed)."""
     ours = [f for f in record["figures"] if f["framework"] == "argosy" and "first_call_s" in f]
     latency = {f["round"]: f["first_call_s"] - f["median_ms"] / 1e3 for f in ours}
-    return latency[0], statistics.median(v for k, v in latency.items() if k)
+    warm = [v for k, v in latency.items() if k]
+    return f"{latency[0]:.2f} / {f'{statistics.median(warm):.2f}' if warm else '-'} s"
 
 
 def milliseconds(time: float) -> str:
@@ -61,10 +62,9 @@ def row(workload: Workload, record: dict[str, Any]) -> str:
     peers = ", ".join([*shown, *(f"{peer} {reason}" for peer, reason in over.items() if peer not in times)])
     memory = medians(record, "peak_rss_mib")
     least = min((v for k, v in memory.items() if not k.startswith("argosy")), default=0)
-    cold, warm = first_calls(record)
     return (
         f"| {workload.title} | {milliseconds(ours)} | {share(workload, record, ours)} | {peers} "
-        f"| {memory['argosy']:.0f} / {least:.0f} MiB | {cold:.2f} / {warm:.2f} s |"
+        f"| {memory['argosy']:.0f} / {least:.0f} MiB | {first_calls(record)} |"
     )
 
 
