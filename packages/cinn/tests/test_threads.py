@@ -264,3 +264,32 @@ def test_a_child_does_not_wait_for_a_module_that_a_thread_was_importing(tmp_path
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
     importing.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX processes")
+def test_a_child_imports_again_what_began_to_be_imported_just_before_the_fork(tmp_path):
+    """After the process has waited for imports another may begin: its lock is nobody's in the child."""
+    (tmp_path / "slowly_imported.py").write_text("import time\ntime.sleep(0.3)\ndone = True\n")
+    code = """
+        import importlib, os, signal, sys, threading
+        thread = threading.Thread(target=importlib.import_module, args=("slowly_imported",))
+        def begin():
+            thread.start()
+            while "slowly_imported" not in sys.modules:
+                pass
+        os.register_at_fork(before=begin)  # hooks run in reverse order: this one is the last
+        import argosy_cinn.call_once
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)  # a child that waits for ever is killed by it
+            import slowly_imported
+            os._exit(7 if slowly_imported.done else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        thread.join()
+    """
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)], env=environment, capture_output=True, text=True,
+        timeout=3600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]

@@ -431,6 +431,75 @@ def test_what_nests_is_traced_once(statement):
     assert len(seen) <= 2
 
 
+def _counting_function(depth, seen, start, step):
+    """Loops within each other that count a number up from ``start``; ``seen`` grows with each innermost trace."""
+    lines = ["def f(x, n):", "    y, total = x, 0"]
+    for i in range(depth):
+        inner = "    " * (i + 1)
+        lines += [f"{inner}i{i} = {start}", f"{inner}while i{i} < n:", f"{inner}    i{i} = i{i} + 1"]
+        lines += [f"{inner}    total = total + {step}", f"{inner}    y = y + x * i{i}"]
+    lines += ["    " * (depth + 1) + "seen.append(0)", "    return y, total"]
+    path = f"<counting {depth} {start} {step}>"
+    linecache.cache[path] = (0, None, [line + "\n" for line in lines], path)
+    names = {"paddle": paddle, "seen": seen}
+    exec(compile("\n".join(lines), path, "exec"), names)
+    return names["f"]
+
+
+@pytest.mark.parametrize(("start", "step"), [("0", "1"), ("0", "i0"), ("total", "1")])
+def test_numbers_that_become_tensors_cost_a_trace_for_each_level(start, step):
+    """Loops within a loop keep what they found to carry: 2^8 traces would be needed to find it again and again."""
+    seen, depth = [], 8
+    plain = _counting_function(depth, [], start, step)
+    captured = paddle.jit.to_static(_counting_function(depth, seen, start, step), full_graph=True)
+    for got, expected in zip(captured(_t(2), paddle.to_tensor(1)), plain(_t(2), 1), strict=True):
+        np.testing.assert_array_equal(got.numpy(), np.asarray(expected))
+    assert len(seen) <= 2 * depth
+    for count in (2, 3):
+        shallow = _counting_function(3, [], start, step)
+        again = paddle.jit.to_static(_counting_function(3, [], start, step), full_graph=True)
+        for got, expected in zip(again(_t(2), paddle.to_tensor(count)), shallow(_t(2), count), strict=True):
+            np.testing.assert_array_equal(got.numpy(), np.asarray(expected))
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_training_and_drawing_in_loops_within_loops(depth):
+    """Inner loops that update weights, draw, widen a counter and keep a running state give what eager execution gives,
+    however often they are traced."""
+
+    def run(capture):
+        paddle.seed(7)
+        layer = paddle.nn.Linear(2, 2)
+        layer.register_buffer("steps", paddle.zeros([]))
+        optimizer = paddle.optimizer.SGD(0.1, parameters=layer.parameters())
+
+        def step(x, scale):
+            loss = (layer(x) * scale).square().mean() + paddle.rand([2]).sum()
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            layer.steps.add_(paddle.ones([]))
+            return loss
+
+        def inner(x, n, level, scale):
+            i, total = 0, 0.0
+            while i < n:
+                total = total + step(x, scale)
+                if level:
+                    total = total + inner(x, n, level - 1, scale + i)
+                i = i + 1
+            return total
+
+        def f(x, n):
+            return inner(x, n, depth - 1, 1)
+
+        made = (paddle.jit.to_static(f, full_graph=True) if capture else f)(paddle.ones([3, 2]), paddle.to_tensor(2))
+        return [made, layer.weight, layer.bias, layer.steps]
+
+    for got, expected in zip(run(True), run(False), strict=True):
+        np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-5)
+
+
 def test_a_signal_ends_an_endless_loop_of_a_file(tmp_path):
     """The call raises what the signal's handler raises (KeyboardInterrupt for Ctrl-C), captured and from a file."""
 

@@ -68,18 +68,6 @@ def test_segments_by_ids_of_a_closure_are_captured(segment):
     assert len(run.compiled) == 2
 
 
-@pytest.mark.parametrize("segment", SEGMENTS, ids=lambda f: f.__name__)
-def test_segments_by_ids_of_the_call_break_the_graph_or_say_why(segment):
-    """How many rows there are is a value: Python reads it where the graph may break, else the operator is named."""
-    x = paddle.arange(15, dtype="float32").reshape([5, 3])
-    runs = [paddle.jit.to_static(lambda x, ids: segment(x * 2, ids), full_graph=whole) for whole in (False, True)]
-    for given in ([0, 0, 1, 1, 2], [0, 1, 1, 3, 3]):
-        ids = paddle.to_tensor(given)
-        np.testing.assert_allclose(runs[0](x, ids).numpy(), segment(x * 2, ids).numpy(), rtol=1e-6)
-    with pytest.raises(NotImplementedError, match=f"{segment.__name__}: the result has a row for each id"):
-        runs[1](x, ids)
-
-
 def _open(*last):
     return InputSpec([None, None, *last])
 

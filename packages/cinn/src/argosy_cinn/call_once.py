@@ -6,11 +6,13 @@ nothing else meanwhile, and makes what it needs of LLVM itself (`call_once_in_ll
 locks are re-entrant.
 
 A process forks while no other thread is in LLVM: the child would wait forever for a thread that it does not have. What
-another thread was making of other things, the child makes again. Modules that another thread imports are waited for.
+another thread was making of other things, the child makes again. Modules that another thread imports are waited for;
+what began to be imported since, the child imports again.
 """
 
 from __future__ import annotations
 
+import _frozen_importlib
 import os
 import sys
 import threading
@@ -86,17 +88,33 @@ def _renew_locks() -> None:
 
 
 def _finish_imports() -> None:
-    """Wait for the modules that other threads import: in the child their locks would be held for ever, and parts of the
-    compiler are imported by whoever compiles first."""
-    for name, module in list(sys.modules.items()):
-        if getattr(getattr(module, "__spec__", None), "_initializing", False):
-            with suppress(Exception):  # it is an error there
-                import_module(name)
+    """Wait for the modules that other threads import: parts of the compiler are imported by whoever compiles first."""
+    for name in _half_imported():
+        with suppress(Exception):  # it is an error there
+            import_module(name)
+
+
+def _half_imported() -> list[str]:
+    found = list(sys.modules.items())
+    return [name for name, module in found if getattr(getattr(module, "__spec__", None), "_initializing", False)]
+
+
+def _forget_imports() -> None:
+    """In the child, forget what threads that it does not have were importing: CPython gives their locks to nobody, so
+    that the child would wait for them for ever."""
+    locks = getattr(_frozen_importlib, "_module_locks", {})
+    mine = {name for name, lock in list(locks.items()) if getattr(lock(), "owner", None) == threading.get_ident()}
+    for name in _half_imported():
+        if name not in mine:
+            del sys.modules[name]
+    for name in set(locks) - mine:
+        del locks[name]
 
 
 #: Held while LLVM works (which it does on one thread at a time anyway).
 LLVM = held_at_fork(threading.RLock())
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_finish_imports, after_in_child=_renew_locks)
+    os.register_at_fork(after_in_child=_forget_imports)
 
 __all__ = ["LLVM", "CallOnce", "call_once", "call_once_in_llvm", "held_at_fork"]

@@ -17,7 +17,7 @@ REDUCTIONS = ("sum", "mean", "max", "min")
 MESSAGES = ("add", "sub", "mul", "div")
 
 
-def reduce_rows(owner: str, rows: Any, index: Any, count: int, reduce: str) -> Tensor:
+def reduce_rows(owner: str, rows: Any, index: Any, count: Any, reduce: str) -> Tensor:
     """``rows`` gathered into ``count`` rows by ``index``; rows that get nothing are 0."""
     if reduce not in REDUCTIONS:
         raise ValueError(f"{owner}: reduce_op should be one of {', '.join(REDUCTIONS)}, got {reduce!r}")
@@ -52,9 +52,9 @@ def _segments(owner: str, data: Any, segment_ids: Any, reduce: str) -> Tensor:
     return reduce_rows(owner, data, segment_ids, _segment_count(owner, segment_ids), reduce)
 
 
-def _segment_count(owner: str, segment_ids: Any) -> int:
+def _segment_count(owner: str, segment_ids: Any) -> Any:
     """One more than the largest id. While capturing, ids that are not computed there are taken as they are: the program
-    is for these."""
+    is for these; of others the tracer finds a way to tell."""
     tracer = active_tracer()
     if tracer is not None and not segment_ids.payload.is_traced and not tracer.has_written(segment_ids):
         tracer.reads(segment_ids)
@@ -62,9 +62,10 @@ def _segment_count(owner: str, segment_ids: Any) -> int:
         return int(ids.max()) + 1 if ids.size else 0
     if not segment_ids.payload.is_traced:
         return int(segment_ids.max()) + 1 if segment_ids.size else 0
-    kind = f"{owner}: the result has a row for each id up to the largest of segment_ids, which"
-    ids = segment_ids.payload.concretize(kind)
-    return int(ids.max()) + 1 if ids.size else 0
+    if segment_ids.shape[0] == 0:
+        return 0
+    why = f"{owner}: the result has a row for each id up to the largest of segment_ids, which"
+    return segment_ids.payload.tracer.size_of(segment_ids.max() + 1, why)
 
 
 @named
@@ -92,11 +93,14 @@ def segment_min(data: Tensor, segment_ids: Tensor, name: str | None = None) -> T
     return _segments("segment_min", data, segment_ids, "min")
 
 
-def _rows(x: Any, out_size: Any) -> int:
+def _rows(owner: str, x: Any, out_size: Any) -> Any:
     if out_size is None:
-        return int(x.shape[0])
+        return x.shape[0]
+    if type(out_size) is Tensor and out_size.payload.is_traced:
+        wanted = get_operator("where")(out_size > 0, out_size, x.shape[0])
+        return out_size.payload.tracer.size_of(wanted, f"{owner}: the result has out_size rows, which")
     wanted = int(out_size)
-    return wanted if wanted > 0 else int(x.shape[0])
+    return wanted if wanted > 0 else x.shape[0]
 
 
 @named
@@ -113,7 +117,7 @@ def send_u_recv(
     reduce_op: sum, mean, max or min, of which each of equal ones gets the whole gradient; out_size: how many rows the
     result has, as many as ``x`` by default. Nodes where nothing arrives get 0.
     """
-    return reduce_rows("send_u_recv", _pick(x, src_index), dst_index, _rows(x, out_size), reduce_op)
+    return reduce_rows("send_u_recv", _pick(x, src_index), dst_index, _rows("send_u_recv", x, out_size), reduce_op)
 
 
 @named
@@ -132,7 +136,7 @@ def send_ue_recv(
     message_op: add, sub, mul or div; features of nodes and edges broadcast against each other.
     """
     sent = _message("send_ue_recv", _pick(x, src_index), y, message_op)
-    return reduce_rows("send_ue_recv", sent, dst_index, _rows(x, out_size), reduce_op)
+    return reduce_rows("send_ue_recv", sent, dst_index, _rows("send_ue_recv", x, out_size), reduce_op)
 
 
 @named

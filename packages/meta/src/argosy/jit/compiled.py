@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from argosy.jit.arguments import Call, tensors_in
 from argosy.jit.guards import Guards
 from argosy.jit.open_sizes import SizeBounds
 from argosy.jit.places import Place
 from argosy.jit.slots import GradientSlots, write_over
 from argosy.jit.structure import map_items
+from argosy.jit.value_sizes import ValueSize, payloads_of
 from argosy_autograd.gradients import accumulate_grad
 from argosy_phi_ops.capture.tracer import Captured
 from argosy_phi_ops.compiler import Executable
-from argosy_tensorcore.dtype import default_dtype
-from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["CompiledCall", "Effects", "OutputTree", "Position"]
@@ -103,7 +100,7 @@ class CompiledCall:
 
     __slots__ = (
         "bound", "carried", "effects", "executable", "fixed", "guards", "route", "run", "runtime", "sizes",
-        "slots", "tree",
+        "slots", "tree", "value_sizes",
     )  # fmt: skip
 
     def __init__(
@@ -128,17 +125,25 @@ class CompiledCall:
         self.fixed = fixed
         self.runtime = runtime
         self.sizes: SizeBounds | None = None  # where an input_spec leaves sizes open
+        self.value_sizes: Sequence[ValueSize] = ()  # those whose numbers are not known are its last inputs
         self.route: Any = None  # the short way of such calls (`argosy.jit.route`), False where there is none
 
-    def valid(self, floats: list[float]) -> bool:
-        """Whether fixed floats, states, gradient slots and guarded Python values are those of the capture."""
+    def valid(self, call: Call) -> bool:
+        """Whether fixed floats, states, gradient slots, guarded Python values and sizes that values tell are those of
+        the capture."""
         for i, value in self.fixed:
-            if floats[i] != value:
+            if call.floats[i] != value:
                 return False
         for tensor, payload in self.bound:
             if tensor.payload is not payload:
                 return False
-        return self.slots.hold() and self.guards.hold()
+        return self.slots.hold() and self.guards.hold() and (not self.value_sizes or self._has_sizes(call))
+
+    def _has_sizes(self, call: Call) -> bool:
+        """Whether sizes that are numbers in the program are these in the call."""
+        fixed = [size for size in self.value_sizes if size.number is not None]
+        payloads = self.payloads(self.with_carried(call)) if fixed else []
+        return all(size.of(payloads) == size.number for size in fixed)
 
     @property
     def program(self) -> Any:
@@ -148,7 +153,7 @@ class CompiledCall:
     @property
     def is_plain(self) -> bool:
         """Whether a call leaves nothing but results: its inputs are its tensors, none is written or given gradients."""
-        return not self.runtime and self.effects is None and not self.slots.final
+        return not (self.runtime or self.value_sizes or self.slots.final) and self.effects is None
 
     def why_not(self) -> str:
         """Why this capture does not serve a call any more, in words; empty when states and guards hold."""
@@ -162,7 +167,7 @@ class CompiledCall:
         if self.carried:
             call = self.with_carried(call)
         payloads = [x.payload for x in call.tensors]
-        if self.runtime:
+        if self.runtime or self.value_sizes:
             payloads = self.payloads(call)
         outputs = self.run(payloads)
         if self.slots.final:
@@ -177,9 +182,12 @@ class CompiledCall:
         return Call([*call.tensors, *(place.get() for place in self.carried)], call.key, call.floats)
 
     def payloads(self, call: Call) -> list[Any]:
-        """The program's inputs: the call's tensors, then the floats that change."""
-        dtype = default_dtype().numpy
-        return [x.payload for x in call.tensors] + [Strided(np.array(call.floats[i], dtype)) for i in self.runtime]
+        """The program's inputs: the call's tensors, the floats that change, what is as long as values tell."""
+        made = payloads_of(call, self.runtime)
+        for size in self.value_sizes:
+            if size.number is None:
+                made.append(size.input(made))
+        return made
 
     def execute(self, call: Call) -> list[Any]:
         """The payloads of the traced results."""

@@ -23,18 +23,19 @@ _KEPT = 1024  # combinations of sizes that are known to need numbers, the latest
 class SizeBounds:
     """The sizes of a captured ``program`` that may be less than they have to be, though all of its symbols are numbers
     from one on: ``s0 - 8`` of ``x[5:-3]`` has to be one, and what is squeezed two. Below, the program does not do what
-    eager execution does."""
+    eager execution does. ``tensors``: how many inputs are tensors of calls."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, tensors: int) -> None:
+        self._types: list[Any] = [value.type for value in program.inputs[:tensors]]
+        told = {name for type in self._types for size in type.shape for name in getattr(size, "symbols", ())}
         least: dict[SymExpr, int] = {}
         for op in program.walk():
             squeezed = op.operands if op.name == _SQUEEZE else ()
             for value, number in [*((v, 1) for v in op.results), *((v, 2) for v in squeezed)]:
                 for size in getattr(value.type, "shape", ()):
-                    if _may_be_below(size, number):
+                    if _may_be_below(size, number) and size.symbols <= told:
                         least[size] = max(number, least.get(size, 0))
         self._least = [(size, number) for size, number in least.items() if number > 1 or str(size) not in size.symbols]
-        self._types: list[Any] = [value.type for value in program.inputs]
         self._within: set[Any] = set()
 
     def hold(self, call: Call) -> bool:
@@ -44,7 +45,7 @@ class SizeBounds:
         shapes = tuple(x.payload.shape for x in call.tensors)
         if shapes in self._within:
             return True
-        types = zip(self._types, shapes, strict=False)  # floats may be inputs, too
+        types = zip(self._types, shapes, strict=False)
         pairs = [pair for type, shape in types for pair in zip(type.shape, shape, strict=True)]
         symbols = {str(symbol): n for symbol, n in pairs}
         if any(size.evaluate(symbols) < number for size, number in self._least):

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import deepcopy
+from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar, Protocol
 
@@ -31,8 +32,9 @@ from argosy.jit.training import (
     is_differentiable_forward,
     writes_what_it_leaves,
 )
+from argosy.jit.value_sizes import MeasuringTracer, payloads_of
 from argosy.settings import log
-from argosy_phi_ops.capture.tracer import Captured, Tracer, active_tracer
+from argosy_phi_ops.capture.tracer import Captured, active_tracer
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import AMBIENT, context, grad_enabled
 from argosy_phi_ops.errors import FOREIGN, GraphBreak, UnsupportedSizes
@@ -58,6 +60,10 @@ class _NeedsNumbers(Exception):
     def __init__(self, sizes: OpenSizes, error: Exception) -> None:
         super().__init__(str(error))
         self.sizes, self.error = sizes, error
+
+
+class _NeedsCounts(Exception):
+    """There is no program with symbols for the sizes that values tell."""
 
 
 class Cut(Protocol):
@@ -124,6 +130,7 @@ class StaticFunction:
         self._lines: set[int] = set()  # of the function, where its graph broke
         self._pieces: Cut | None = None  # what runs since
         self._by_value: set[Any] = set()  # keys of calls whose floats cannot be inputs
+        self._by_number: set[Any] = set()  # keys of calls whose sizes that values tell cannot be symbols
         self._routes: list[Route] = []
         self._quiet_routes: list[Route] = []  # under no_grad()
         self._carried: list[Place] = []  # places that calls read and replace
@@ -170,8 +177,8 @@ class StaticFunction:
 
     def newest_specs(self) -> list[InputSpec] | None:
         """The tensors of the newest call that was captured, with an open size where their first axes are one, a batch;
-        None where there was none, or numbers are inputs, too."""
-        if not self.compiled or self.compiled[-1].runtime:
+        None where there was none, or numbers and sizes are inputs, too."""
+        if not self.compiled or self.compiled[-1].runtime or self.compiled[-1].value_sizes:
             return None
         types = [value.type for value in self.compiled[-1].program.inputs]
         batch = {t.shape[:1] for t in types}
@@ -203,7 +210,7 @@ class StaticFunction:
         if len(self._known) > _MANY:
             self._use(key)
         for compiled in self._by_key.get(key, ()):
-            if compiled.valid(call.floats):
+            if compiled.valid(call):
                 if compiled.route is None and not kwargs and self._spec is None:
                     self._open_route(compiled, args)
                 return self._run(compiled, call, args, kwargs)
@@ -218,18 +225,28 @@ class StaticFunction:
 
     def _run(self, compiled: CompiledCall, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Execute a program; where it has no meaning at the sizes of the call, another one with these as numbers."""
-        sizes = self._sizes
-        if sizes is None:
+        if self._sizes is None and not compiled.value_sizes:
             return compiled(call)
         if compiled.sizes is None or compiled.sizes.hold(call):
             try:
                 return compiled(call)
             except UnsupportedSizes:
-                if not sizes.refused(call):
+                if not self._refused(compiled, call):
                     raise
         else:
-            sizes.refused(call)
+            self._refused(compiled, call)
         return self._call(args, kwargs)
+
+    def _refused(self, compiled: CompiledCall, call: Call) -> bool:
+        """Note that a program has no meaning at the sizes of a call. Whether such calls have another one now."""
+        if self._sizes is not None and self._sizes.refused(call):
+            return True
+        key = self._key(call)
+        if not compiled.value_sizes or key in self._by_number:
+            return False
+        self._by_number.add(key)
+        self._by_key.pop(key, None)
+        return True
 
     def _key(self, call: Call) -> Any:
         """The kind of a call, with what is around it."""
@@ -255,8 +272,8 @@ class StaticFunction:
         oldest, _ = self._known.popitem(last=False)
         for table in (self._by_key, self._floats, self._runtime, self._impure):
             table.pop(oldest, None)
-        self._plain.discard(oldest)
-        self._by_value.discard(oldest)
+        for keys in (self._plain, self._by_value, self._by_number):
+            keys.discard(oldest)
 
     def _in_pieces(self) -> Callable[..., Any]:
         """The function with compiled parts around the lines where its graph broke, or as it is."""
@@ -319,8 +336,9 @@ class StaticFunction:
     ) -> CompiledCall | Finished:
         self._know(key)
         runtime = self._changing(key, call.floats)
+        whole, numbers = whole or bool(self._full_graph), key in self._by_number
         try:
-            compiled = self._compile(args, kwargs, call, runtime, self._reason(key), whole or bool(self._full_graph))
+            compiled = self._compile(args, kwargs, call, runtime, self._reason(key), whole, numbers)
         except GraphBreak as error:
             if not runtime:
                 raise explain_break(self.__name__, error) from error
@@ -329,6 +347,14 @@ class StaticFunction:
         except NeedsCarried as needed:
             self._carried += needed.places
             return self._capture(args, kwargs, call, key, whole)
+        except _NeedsCounts as needed:
+            self._by_number.add(key)
+            made = self._capture(args, kwargs, call, key, whole)
+            warn_user(
+                f"{self.__name__} is captured and compiled for each number that values give as a size, since one "
+                f"program cannot serve all of them: {needed}"
+            )
+            return made
         except _NeedsNumbers as needed:
             made = self._capture(args, kwargs, call, self._key(call), whole)
             needed.sizes.need_numbers(call, needed.error)
@@ -402,6 +428,7 @@ class StaticFunction:
         runtime: frozenset[int],
         reason: str,
         whole: bool,
+        numbers: bool,
     ) -> CompiledCall | Finished:
         guards = watch(self._function, (*args, *kwargs.values()))
         assignments = Assignments(guards, self._carried)
@@ -411,8 +438,12 @@ class StaticFunction:
         def executable(captured: Captured, tree: OutputTree, effects: Effects) -> CompiledCall:
             return self._lower(captured, tree, effects, extended, runtime, guards)
 
-        tracer = Tracer(self.__name__) if whole else BreakingTracer(self.__name__, extended, executable)
-        if isinstance(tracer, BreakingTracer):
+        tracer: BreakingTracer | MeasuringTracer
+        if whole:
+            given = partial(payloads_of, extended, sorted(runtime))
+            tracer = MeasuringTracer(self.__name__, given, self._backend, numbers)
+        else:
+            tracer = BreakingTracer(self.__name__, extended, executable)
             tracer.runtime = sorted(runtime)
         try:
             made = trace(self._function, self.__name__, args, kwargs, call, self._sizes, runtime, assignments, tracer)
@@ -425,15 +456,19 @@ class StaticFunction:
             guards.keep_unchanged()
             traced = perf_counter()
             operations = sum(1 for _ in captured.program.block)
-            bounds = None if self._sizes is None else SizeBounds(captured.program)
+            bounds = None if self._sizes is None else SizeBounds(captured.program, len(extended.tensors))
             compiled = executable(captured, tree, effects)
         except FOREIGN as error:
+            if isinstance(tracer, MeasuringTracer) and tracer.has_symbols:
+                raise _NeedsCounts(str(error)) from error
             has_executed = isinstance(tracer, BreakingTracer) and tracer.broken
             if self._sizes is None or has_executed or not self._sizes.refused(call, error):
                 raise
             raise _NeedsNumbers(self._sizes, error) from error
         compiled.carried = assignments.carried
         compiled.sizes = bounds
+        if isinstance(tracer, MeasuringTracer):
+            compiled.value_sizes = tracer.sizes
         log(
             "compile",
             f"{self.__name__}, {reason}: {operations} operations captured in {traced - started:.2f} s, compiled in "
@@ -460,6 +495,8 @@ class StaticFunction:
         lowered = differentiable_form(captured.program) if differentiable else captured.program
         device = lowering.device_of([*call.tensors, *captured.states])
         executable: Executable
+        if distributed and len(captured.program.inputs) > len(call.tensors) + len(runtime):
+            raise NotImplementedError(f"{self.__name__}: sizes that values tell, of distributed tensors")
         if distributed:
             executable = lower_partitioned(captured.program, self._backend, device, *placed, kept_layouts(captured))
         else:

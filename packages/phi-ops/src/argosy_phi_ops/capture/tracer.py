@@ -113,6 +113,7 @@ class Tracer(Interpreter):
         self.journals: list[dict[int, tuple[Any, tuple[Any, ...]]]] = []  # of open regions: what they overwrote
         self.closed: set[Block] = set()  # regions that have ended: nobody outside sees their values
         self.placed: dict[Value, Any] = {}  # what `placing` has found
+        self.loops: list[Any] = []  # of a front end: those whose body is being recorded
         self._states: dict[int, _StateEntry] = {}
         self._names: dict[str, int] = {}
         self._slots: dict[int, tuple[Tensor, Any]] = {}
@@ -142,6 +143,11 @@ class Tracer(Interpreter):
     def need(self, payload: Traced, why: str) -> Any:
         """The array behind a traced payload, for Python that cannot go on without. Here: raises GraphBreak."""
         raise GraphBreak(why)
+
+    def size_of(self, x: Tensor, why: str) -> Any:
+        """The integer that the traced tensor ``x`` of one element is, as a size of what follows; ``why`` says whose.
+        Here: as :meth:`need` gives values."""
+        return int(x.payload.concretize(why))
 
     # What masks select
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy.jit.conversion.gradient_slots import is_empty, merged_empty, put_gradient, slot_value
+from argosy.jit.conversion.nested_loops import Carried, InnerLoops, Settled
 from argosy.jit.conversion.staged import put_place, scalar_condition
 from argosy.jit.conversion.values import NOT_RETURNED, MaybeUndefined, Mismatch, Undefined, agree, as_tensor, is_number
 from argosy_phi_ops.capture.regions import Recorded, current_value, emitting, record
@@ -35,9 +36,13 @@ def staged_while(
     """Record the loop from the variables' values now; afterwards they hold the loop's results. Raises MaybeUndefined
     for a ``live`` variable that only its steps set."""
     start = get()
-    loop = _Loop(tracer, test, body, get, put, names, start)
+    around = tracer.loops[-1].inner if tracer.loops else None
+    key = None if around is None else around.key(_Loop._record.__code__)
     try:
+        loop = _Loop(tracer, test, body, get, put, names, start, None if around is None else around.get(key))
         steps = loop.settle()
+        if around is not None:
+            around.put(key, loop.settled())
         for name in loop.temporaries():
             if name in live:
                 raise MaybeUndefined(name, "only within a loop", user_location())
@@ -59,10 +64,20 @@ class _Loop:
     """A loop being recorded: which variables and places it carries, as tensors of which type."""
 
     def __init__(
-        self, tracer: Tracer, test: Any, body: Any, get: Any, put: Any, names: Sequence[str], start: list[Any]
+        self,
+        tracer: Tracer,
+        test: Any,
+        body: Any,
+        get: Any,
+        put: Any,
+        names: Sequence[str],
+        start: list[Any],
+        known: Settled | None,
     ) -> None:
         self.tracer, self.test, self.body, self.get, self.put, self.names = tracer, test, body, get, put, names
+        self.given = start
         self.start = list(start)
+        self.inner = InnerLoops() if known is None else known.inner
         self.temporary: set[int] = set()  # variables that each step sets anew
         self.carried: list[int] = [i for i, x in enumerate(start) if type(x) is Tensor]
         self.places: list[Any] = []
@@ -70,8 +85,46 @@ class _Loop:
         self.emptied: dict[int, tuple[Tensor, Any]] = {}  # slots that each step fills and empties
         self.active: dict[int, bool] = {}
         self.wants: dict[int, bool] = {}
+        self.draws = False
         for i in self.carried:
             self._mark(i, self.start[i])
+        if known is not None:
+            self._recall(known)
+
+    def _recall(self, known: Settled) -> None:
+        """Begin with what this loop came to carry when it was traced before."""
+        for i, variable in known.variables.items():
+            self._recall_variable(i, variable)
+        if known.draws:
+            self.tracer.advance_generator()
+        self.places += known.places
+        self.slots += known.slots
+
+    def _recall_variable(self, i: int, known: Carried) -> None:
+        before = self.start[i]
+        if i not in self.carried:
+            if before is NOT_RETURNED:
+                before = get_operator("zeros")(list(known.shape), known.dtype)
+            elif is_number(before) and type(before) is type(known.started) and before == known.started:
+                before = as_tensor(before)
+            else:
+                return
+            self.carried.append(i)
+        if tuple(before.payload.shape) == known.shape:
+            self.start[i] = as_tensor(before, known.dtype)
+            self.active[i] = self.active.get(i, False) or known.active
+            self.wants[i] = self.wants.get(i, False) or known.wants
+
+    def settled(self) -> Settled:
+        """What the loop carries, but for the places and slots of what a trial of the loop around it made."""
+        variables = {}
+        for i in self.carried:
+            x, before = self.start[i], self.given[i]
+            kind = x.dtype, tuple(x.payload.shape), self.active.get(i, False), self.wants.get(i, False)
+            variables[i] = Carried(before if is_number(before) else None, *kind)
+        states = [place for place in self.places if hasattr(place, "state")]
+        slots = [x for x in self.slots if not x.payload.is_traced or any(x is given for given in self.tracer.inputs)]
+        return Settled(variables, states, slots, self.draws, self.inner)
 
     def _mark(self, i: int, x: Tensor) -> bool:
         active = x.payload.active if x.payload.is_traced else not x.stop_gradient
@@ -82,7 +135,7 @@ class _Loop:
 
     def settle(self) -> Recorded:
         """Trace the body until what it carries, and of which types, does not change any more; the last trace is the
-        loop's: tracing once more would trace a loop within 2^depth times."""
+        loop's."""
         for _ in range(_ROUNDS):
             trial = self._record(self._step)
             try:
@@ -115,9 +168,12 @@ class _Loop:
             return run()
 
         types = [value.type for value in self._starts()]
+        self.inner.begin()
+        self.tracer.loops.append(self)
         try:
             return record(self.tracer, types, within)
         finally:
+            self.tracer.loops.pop()
             self.put(self.start)
 
     def _put_rest(self, values: Sequence[Value]) -> None:
@@ -148,6 +204,7 @@ class _Loop:
         """Whether steps turn out to draw: then the random state moves on before the loop and at the end of each."""
         if trial.drawn == self.tracer._draws:
             return False
+        self.draws = True
         self.tracer.advance_generator()
         if self.tracer.random_state not in self.places:
             self.places.append(self.tracer.random_state)
