@@ -42,8 +42,8 @@ def payloads_of(call: Call, runtime: Sequence[int]) -> Payloads:
 
 
 class ValueSize:
-    """A size that ``executable`` computes of the inputs and states of a captured function; ``number``: what it has to be,
-    None where the captured program is for all."""
+    """A size that ``executable`` computes of the inputs and states of a captured function; ``number``: what it has to
+    be, None where the captured program is for all."""
 
     __slots__ = ("_line", "_run", "_why", "number")
 
