@@ -1,9 +1,5 @@
-"""Each file in golden/ holds a program, the pipeline to run, and the program that should come out.
+"""Each file in golden/ is a pass's golden file, see :mod:`argosy_pir.testing`; the list of passes."""
 
-Write a new file with only the first part and run with ARGOSY_UPDATE_GOLDEN=1 to add the second; then read it.
-"""
-
-import inspect
 import os
 import re
 from importlib.metadata import entry_points
@@ -18,40 +14,27 @@ from argosy_cinn.pipeline import lowering_passes
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_pir import Program, print_program
+from argosy_pir import Program
 from argosy_pir.__main__ import main
-from argosy_pir.passes import PassManager, get_pass, parse_pipeline, print_pipeline
+from argosy_pir.passes import parse_pipeline, print_pipeline
+from argosy_pir.testing import check_golden, check_passes
 
 FILES = sorted((Path(__file__).parent / "golden").glob("*.pir"))
-SEPARATOR = "// ----- becomes\n"
 PASSES = lowering_passes(Target.named("haswell"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_pass_gives_the_golden_text(path):
     """The pipeline turns the first program of the file into the second, and then has nothing left to do."""
-    before, _, after = path.read_text("utf-8").partition(SEPARATOR)
-    pipeline = before.partition("\n")[0].removeprefix("// pipeline: ")
-    program = Program.parse(before, path.name)
-    assert PassManager(pipeline).run(program)
-    if os.environ.get("ARGOSY_UPDATE_GOLDEN"):
-        path.write_text(f"{before.rstrip()}\n{SEPARATOR}{print_program(program, False)}", "utf-8")
-    else:
-        assert print_program(program, False) == after
-    assert not PassManager(pipeline).run(program)
+    check_golden(path, update="ARGOSY_UPDATE_GOLDEN" in os.environ)
 
 
 def test_every_pass_has_a_golden_text_a_docstring_and_an_entry_point():
-    """Of those that are this package's: an entry point finds each by its name, on the command line, too."""
-    ours = {step.name: type(step) for step in PASSES if type(step).__module__.startswith("argosy_cinn.")}
-    ran = {name for path in FILES for name in re.findall(r"[a-z-]+", path.read_text("utf-8").partition("\n")[0])}
-    assert ours.keys() <= ran
-    for name, cls in ours.items():
-        assert get_pass(name) is cls
-        assert inspect.getdoc(cls)
+    """Of this package's, which are those of the list."""
+    check_passes("argosy_cinn", FILES)
+    ours = {type(step) for step in PASSES if type(step).__module__.startswith("argosy_cinn.")}
     declared = (point for point in entry_points(group="argosy.passes") if point.module.startswith("argosy_cinn."))
-    found = {point.name: (point.module, point.attr) for point in declared}
-    assert found == {name: (cls.__module__, cls.__name__) for name, cls in ours.items()}
+    assert {point.load() for point in declared} == ours
 
 
 def test_the_list_prints_as_text_that_parses_back():

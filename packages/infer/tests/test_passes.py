@@ -1,9 +1,5 @@
-"""Each file in golden/ holds a program, the pipeline to run, and the program that should come out.
+"""Each file in golden/ is a pass's golden file, see :mod:`argosy_pir.testing`."""
 
-Write a new file with only the first part and run with ARGOSY_UPDATE_GOLDEN=1 to add the second; then read it.
-"""
-
-import inspect
 import os
 from pathlib import Path
 
@@ -11,31 +7,26 @@ import pytest
 
 import argosy_phi_ops.passes.decompose  # noqa: F401  (registers its pass)
 from argosy_infer.errors import IncrementalError
-from argosy_infer.incremental import MakeIncremental
-from argosy_pir import Program, print_program
-from argosy_pir.passes import PassManager, get_pass
+from argosy_pir import Program
+from argosy_pir.passes import PassManager
+from argosy_pir.testing import check_golden, check_passes
 
 FILES = sorted((Path(__file__).parent / "golden").glob("*.pir"))
-SEPARATOR = "// ----- becomes\n"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_pass_gives_the_golden_text(path):
     """The pipeline turns the first program of the file into the second, which is valid."""
-    before, _, after = path.read_text("utf-8").partition(SEPARATOR)
-    pipeline = before.partition("\n")[0].removeprefix("// pipeline: ")
-    program = Program.parse(before, path.name)
-    assert PassManager(pipeline).run(program)
-    if os.environ.get("ARGOSY_UPDATE_GOLDEN"):
-        path.write_text(f"{before.rstrip()}\n{SEPARATOR}{print_program(program, False)}", "utf-8")
-    else:
-        assert print_program(program, False) == after
+    check_golden(path, again=False, update="ARGOSY_UPDATE_GOLDEN" in os.environ)
 
 
-def test_the_pass_is_found_by_name_and_explained():
-    """A program that is incremental already is refused."""
-    assert get_pass("make-incremental") is MakeIncremental
-    assert inspect.getdoc(MakeIncremental)
-    program = Program.parse(FILES[0].read_text("utf-8").partition(SEPARATOR)[2])
+def test_every_pass_has_a_golden_text_a_docstring_and_an_entry_point():
+    """Of this package's."""
+    check_passes("argosy_infer", FILES)
+
+
+def test_an_incremental_program_is_refused():
+    """The pass looks at what it is given."""
+    program = Program.parse(FILES[0].read_text("utf-8").rpartition("// ----- becomes")[2])
     with pytest.raises(IncrementalError, match="expected integer tokens"):
         PassManager("make-incremental").run(program)

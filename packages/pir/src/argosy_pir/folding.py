@@ -16,6 +16,7 @@ from argosy_pir.values import OpResult, Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argosy_pir.core import Operation
+    from argosy_pir.opdef import OpDef
 
 
 def constant_of(value: Value) -> Dense | None:
@@ -36,8 +37,17 @@ def fold_operation(op: Operation) -> list[Value] | None:
     ``PassError`` where ``fold`` gives something that does not fit the results.
     """
     definition = get_definition(op.name)
-    if definition is None or definition.fold is None or CONSTANT in definition.traits:
-        return None
+    return None if definition is None or not folds(definition) else fold_by(definition, op)
+
+
+def folds(definition: OpDef) -> bool:
+    """Whether operations of this description may fold."""
+    return definition.fold is not None and CONSTANT not in definition.traits
+
+
+def fold_by(definition: OpDef, op: Operation) -> list[Value] | None:
+    """:func:`fold_operation` for the description of ``op``, which folds."""
+    assert definition.fold is not None
     folded = definition.fold(op)
     if folded is None:
         return None

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 from argosy_cinn.rewrites import arithmetic, layout, products, reductions
 from argosy_cinn.rewrites.building import Replacement, Rule
-from argosy_cinn.rewrites.constants import FOLDABLE, fold_constants
 from argosy_cinn.rewrites.reductions import of_nothing
+from argosy_phi_ops.primitives import DIALECT
 from argosy_pir.core import Operation
 from argosy_pir.effects import is_dead
 from argosy_pir.passes.registry import Pass, register_pass
 from argosy_pir.program import Program
+from argosy_pir.rewrite.constants import fold_patterns
 from argosy_pir.rewrite.driver import apply_patterns
 from argosy_pir.rewrite.pattern import Pattern
 
@@ -56,11 +57,10 @@ def simplify_operations(operations: Sequence[Operation]) -> None:
 
 
 def _patterns() -> list[Pattern]:
-    folds = [Replacement("fold", f"prim.{name}", fold_constants, benefit=2) for name in FOLDABLE]
     rules = [Replacement(f"rewrite.{name}", f"prim.{name}", rule) for name, rule in RULES.items()]
     summed = [name for name in RULES if name == "dot_general" or name.startswith("reduce_")]
     empty = [Replacement("empty-reduction", f"prim.{name}", of_nothing, benefit=0) for name in summed]
-    return [*folds, *rules, *empty]
+    return [*fold_patterns(DIALECT), *rules, *empty]
 
 
 PATTERNS = _patterns()

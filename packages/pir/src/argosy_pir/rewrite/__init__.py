@@ -1,11 +1,13 @@
 """Rewriting: declarative and class-based patterns, the greedy driver, statistics and optimisation fuel."""
 
+from argosy_pir.rewrite.constants import Fold, fold_patterns
 from argosy_pir.rewrite.declarative import any_value, attribute, computed, op, rule, splat
 from argosy_pir.rewrite.driver import RewriteResult, apply_patterns
 from argosy_pir.rewrite.fuel import Session, fuel_left, may_happen, note, observed, spend
 from argosy_pir.rewrite.pattern import Pattern, Rewriter
 
 __all__ = [
+    "Fold",
     "Pattern",
     "RewriteResult",
     "Rewriter",
@@ -14,6 +16,7 @@ __all__ = [
     "apply_patterns",
     "attribute",
     "computed",
+    "fold_patterns",
     "fuel_left",
     "may_happen",
     "note",
