@@ -30,6 +30,7 @@ from argosy_tensorcore.shape import Size as Size
 from argosy.runtime import Tensor as Tensor
 from argosy.framework.other_devices import XPUPinnedPlace as XPUPinnedPlace
 from argosy import amp as amp
+from argosy import array_api as array_api
 from argosy.framework.creation import as_tensor as as_tensor
 from argosy.framework.typed_creation import asarray as asarray
 from argosy.framework.creation import assign as assign

@@ -24,6 +24,8 @@ extension.register_methods(
         **{name: f"argosy.nn.lazy:{name}" for name in ("initialize", "set_init_func")},
         **{name: f"argosy.signal:{name}" for name in ("istft", "stft")},
         **{name: f"argosy.sparse.creation:{name}" for name in ("to_sparse_coo", "to_sparse_csr")},
+        "__array_namespace__": "argosy.array_api:namespace_of",
+        "to_device": "argosy.array_api:to_device",
         "create_parameter": "argosy.framework.creation:create_parameter",
         "create_tensor": "argosy.framework.typed_creation:create_tensor",
         "softmax": "argosy.compat.nn.functional:softmax",

@@ -35,11 +35,11 @@ _ENTERED = ("add", "sub", "mul", "truediv")  # native code stands before them; b
 
 def resolve(name: str) -> object | None:
     """What ``Tensor`` gets under ``name``, or None when no operator provides it."""
-    if name.startswith("__"):
-        return _special(name[2:-2])
     if name in extension.METHODS:
         provided: object = extension.load(extension.METHODS[name])
         return provided
+    if name.startswith("__"):
+        return _special(name[2:-2])
     if name in MEMBERS:
         member: object = import_module("argosy_phi_ops.members." + MEMBERS[name]).MEMBERS[name]
         return member

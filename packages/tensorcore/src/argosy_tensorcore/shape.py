@@ -11,7 +11,10 @@ class Size(list[Any]):
     """A tensor's shape as Paddle shows it: a list that equals both lists and tuples; slices are Sizes."""
 
     __slots__ = ()
-    __hash__ = None
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        """That of the tuple it equals: libraries keep shapes in sets, and each look at ``shape`` makes a Size."""
+        return hash(tuple(self))
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, tuple):

@@ -53,7 +53,7 @@ class _TensorType(type):
 
 def find_method(name: str) -> object | None:
     """Resolve a method of Tensor by name and cache it on the class; None when nothing provides it."""
-    if name[:2] == "__" and name not in OPERATOR_NAMES:
+    if name[:2] == "__" and name not in OPERATOR_NAMES and name != "__array_namespace__":
         return None
     method = None if _TensorType.resolve is None else _TensorType.resolve(name)
     if method is None:

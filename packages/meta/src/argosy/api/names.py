@@ -10,8 +10,8 @@ __all__ = ["NAMES"]
 
 NAMES = {
     "argosy": """
-        .: amp audio autograd base _C_ops callbacks common_ops_import compat cost_model cuda device distributed
-            distribution fft framework functional geometric hapi hub incubate inference io jit _legacy_C_ops
+        .: amp array_api audio autograd base _C_ops callbacks common_ops_import compat cost_model cuda device
+            distributed distribution fft framework functional geometric hapi hub incubate inference io jit _legacy_C_ops
             library linalg metric models nn onnx optimizer pir profiler quantization random reader regularizer
             science signal sparse special static sysconfig tensor text utils version vision
         .amp.support: autocast get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype
