@@ -8,7 +8,7 @@ import pytest
 from lockstep import parts_of, run_together, whole_of
 
 from argosy_autoparallel import Layout, Partial, ProcessMesh, ReduceType, Replicate, Shard, partition_program
-from argosy_autoparallel.sum_buckets import combine
+from argosy_autoparallel.passes.combine_all_reduces import CombineAllReduces
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
 from argosy_pir import Builder, Program, TensorType, verify_program
@@ -52,7 +52,8 @@ def limited(monkeypatch):
     """A function that sets the size of buckets."""
 
     def limit(nbytes):
-        monkeypatch.setattr(import_module("argosy_autoparallel.partition"), "combine", partial(combine, limit=nbytes))
+        made = partial(CombineAllReduces, limit=nbytes)
+        monkeypatch.setattr(import_module("argosy_autoparallel.partition"), "CombineAllReduces", made)
 
     return limit
 

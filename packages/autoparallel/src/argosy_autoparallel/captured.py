@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy_autoparallel.groups import ensure_groups, rank
-from argosy_autoparallel.tensor_layout import Layout, encode_layout
+from argosy_autoparallel.tensor_layout import Layout, print_layout
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Operator, operator
 from argosy_phi_ops.eager.dispatch import bind
@@ -20,13 +20,13 @@ __all__ = ["COMMUNICATING", "communicate", "part_of", "whole_of"]
 
 
 @operator()
-def to_local_op(x: Tensor, layout: tuple = (), gradient: tuple = (), shape: tuple = ()) -> Tensor:  # type: ignore[type-arg]
+def to_local_op(x: Tensor, layout: str = "", gradient: str = "", shape: tuple = ()) -> Tensor:  # type: ignore[type-arg]
     """This rank's part, of ``shape``, of ``x`` in ``layout``; its gradient is a part of one in ``gradient``."""
     return prim.to_local(prim.relayout(x, target=layout), target=gradient, shape=shape)  # type: ignore[no-any-return]
 
 
 @operator()
-def from_local_op(x: Tensor, layout: tuple = (), shape: tuple = ()) -> Tensor:  # type: ignore[type-arg]
+def from_local_op(x: Tensor, layout: str = "", shape: tuple = ()) -> Tensor:  # type: ignore[type-arg]
     """The tensor of ``shape`` in ``layout`` of which every rank has a part."""
     return prim.from_local(x, target=layout, shape=shape)  # type: ignore[no-any-return]
 
@@ -44,8 +44,8 @@ def part_of(x: Tensor, layout: Layout, gradient: Layout | None = None) -> Tensor
             "all ranks"
         )
     shape = layout.local(tuple(x.shape), rank()).shape
-    target = () if gradient is None else encode_layout(gradient)
-    made: Tensor = bind(to_local_op, (x,), {"layout": encode_layout(layout), "gradient": target, "shape": shape})
+    target = "" if gradient is None else print_layout(gradient)
+    made: Tensor = bind(to_local_op, (x,), {"layout": print_layout(layout), "gradient": target, "shape": shape})
     return made
 
 
@@ -61,7 +61,7 @@ def whole_of(part: Tensor, layout: Layout, shape: Sequence[int]) -> Tensor:
             raise ValueError(
                 f"rank {rank()} holds {list(expected)} of {list(shape)} under {layout!r}, not {list(part.shape)}"
             )
-    made: Tensor = bind(from_local_op, (part,), {"layout": encode_layout(layout), "shape": tuple(shape)})
+    made: Tensor = bind(from_local_op, (part,), {"layout": print_layout(layout), "shape": tuple(shape)})
     return made
 
 

@@ -16,14 +16,14 @@ from typing import NamedTuple
 from argosy_autoparallel.broadcast_resharding import broadcast_of, source_placement
 from argosy_autoparallel.localize import Local, emit_local
 from argosy_autoparallel.mesh import ProcessMesh
+from argosy_autoparallel.passes.combine_all_reduces import CombineAllReduces, note_all_reduces
 from argosy_autoparallel.placement import Partial, ReduceType, Replicate
 from argosy_autoparallel.resharding.convert import convert
 from argosy_autoparallel.resharding.emitter import Emitter, static_shape
 from argosy_autoparallel.resharding.path import path_cost
 from argosy_autoparallel.spmd import Strategy
 from argosy_autoparallel.strategy_choice import StrategyChoice
-from argosy_autoparallel.sum_buckets import combine
-from argosy_autoparallel.tensor_layout import WHOLE, Layout, decode_layout
+from argosy_autoparallel.tensor_layout import WHOLE, Layout, parse_layout
 from argosy_autoparallel.value_layouts import ValueLayouts, captured, is_static, is_zero
 from argosy_phi_ops.context import context
 from argosy_phi_ops.passes.decompose import Decompose
@@ -35,6 +35,8 @@ __all__ = ["Partitioned", "partition"]
 
 _DEFERRED = frozenset({"elementwise", "layout", "random"})
 _COMMUNICATION = frozenset(f"prim.{name}" for name, p in PRIMITIVES.items() if p.category == "communication")
+_EARLIER = {"ad": "expand-gradients", "phi": "decompose"}
+"""Passes that leave nothing of a dialect."""
 _DEEPEST = 64  # deferred operations on top of each other
 _OUTSIDE = TensorType((0,), "bool")
 """The type that stands for a tensor on a rank outside its mesh."""
@@ -68,7 +70,9 @@ def partition(
     if any(op.dialect == "phi" for op in program.walk()):
         program = program.clone()
         Decompose().run(program)
-    return Partitioner(program, input_layouts, state_layouts, rank).run(output_layouts)
+    made = Partitioner(program, input_layouts, state_layouts, rank).run(output_layouts)
+    CombineAllReduces().run(made.program)
+    return made
 
 
 class Partitioner:
@@ -123,7 +127,7 @@ class Partitioner:
                 )
             ]
         self.target.set_outputs(outputs, updates)
-        combine(self.emitter.sums)
+        note_all_reduces(self.target, self.emitter.sums)
         for name, value in self.source.attributes.items():
             self.target.attributes[name] = value
         return Partitioned(self.target, tuple(layouts), self.state_layouts, frozenset(self.emitter.groups))
@@ -251,8 +255,9 @@ class Partitioner:
     # Operations
 
     def _operation(self, op: Operation) -> None:
-        if op.dialect == "ad":
-            raise ValueError(f"partition: '{op.name}' is a gradient request; run the pass expand-gradients first")
+        earlier = _EARLIER.get(op.dialect)
+        if earlier is not None:
+            raise ValueError(f"partition: '{op.name}' is no primitive; run the pass {earlier} first")
         own = _OWN.get(op.name)
         if own is not None:
             own(self, op)
@@ -304,7 +309,7 @@ class Partitioner:
         if op.attributes.get("target") == WHOLE:
             self._gather(op, x)
             return
-        target = decode_layout(op.attributes["target"]) if op.attributes.get("target") else None
+        target = parse_layout(op.attributes["target"]) if op.attributes.get("target") else None
         if target is None and like:
             natural = self._natural(like[0])
             target = None if natural is None else natural.cotangent()
@@ -341,7 +346,7 @@ class Partitioner:
 
     def _from_local(self, op: Operation) -> None:
         part, *like = op.operands
-        layout = decode_layout(op.attributes["target"]) if op.attributes.get("target") else None
+        layout = parse_layout(op.attributes["target"]) if op.attributes.get("target") else None
         if layout is None:
             layout = self._natural(like[0]).cotangent()  # type: ignore[union-attr]
         self._store(op.result, layout, self._get(part, None) if layout.mesh.contains(self.rank) else None)

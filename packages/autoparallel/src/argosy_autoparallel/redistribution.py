@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from argosy_autoparallel.presence import presence
-from argosy_autoparallel.tensor_layout import Layout, encode_layout
+from argosy_autoparallel.tensor_layout import Layout, print_layout
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import operator
 from argosy_phi_ops.eager.dispatch import bind, suspended
@@ -18,15 +18,15 @@ __all__ = ["redistribute", "redistribute_op", "relaid"]
 
 
 @operator()
-def redistribute_op(x: Tensor, target: tuple = ()) -> Tensor:  # type: ignore[type-arg]
-    """``x`` laid out as the encoded layout ``target`` says; its gradient is laid out like ``x``."""
+def redistribute_op(x: Tensor, target: str = "") -> Tensor:
+    """``x`` laid out as ``target``, the text of a layout, says; its gradient is laid out like ``x``."""
     return prim.relayout(x, target=target)  # type: ignore[no-any-return]
 
 
 def redistribute(x: Tensor, layout: Layout) -> Tensor:
     """``x`` in ``layout``, differentiably; an ordinary tensor counts as held by every rank."""
     present = presence()  # held until the result holds it: x may be an ordinary tensor
-    made: Tensor = bind(redistribute_op, (x,), {"target": encode_layout(layout)})
+    made: Tensor = bind(redistribute_op, (x,), {"target": print_layout(layout)})
     del present
     return made
 

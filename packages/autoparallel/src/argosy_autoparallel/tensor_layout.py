@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 from argosy_autoparallel.layout import LocalSlice, local_slice
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
+from argosy_pir.text.strings import quote, unquote
 
-__all__ = ["WHOLE", "Layout", "cotangent_placement", "decode_layout", "encode_layout"]
+__all__ = ["WHOLE", "Layout", "cotangent_placement", "parse_layout", "print_layout"]
 
 _REPLICATE = Replicate()
-WHOLE = ("whole",)
+WHOLE = "whole"
 """The attribute ``target`` of a ``prim.relayout`` that makes an ordinary tensor of one on any mesh."""
 
 
@@ -121,29 +122,83 @@ def _checked(placement: Placement, ndim: int) -> Placement:
     return Shard(placement.dim % ndim)
 
 
-def encode_layout(layout: Layout) -> tuple[Any, ...]:
-    """The layout as plain tuples: the attribute ``target`` of ``prim.relayout``."""
+def print_layout(layout: Layout) -> str:
+    """The text of a layout, as programs and passes have it: ``dp=2 mp=2 on 0-3: S(0) R``.
+
+    The mesh comes first, its dimensions by name and size and its ranks in row-major order, then what each dimension
+    does: ``R`` (replicated), ``S(axis)`` (split) or ``P(sum)`` (terms of a reduction).
+    """
     mesh = layout.mesh
-    return (tuple(mesh.shape), tuple(mesh.process_ids), tuple(mesh.dim_names), tuple(map(_encode, layout.placements)))
-
-
-def _encode(placement: Placement) -> str:
-    if isinstance(placement, Shard):
-        return f"S{placement.dim}"
-    if isinstance(placement, Partial):
-        return f"P{int(placement.reduce_type())}"
-    return "R"
+    where = _print_mesh(tuple(mesh.dim_names), tuple(mesh.shape), tuple(mesh.process_ids))
+    return f"{where}: {' '.join(map(_print_placement, layout.placements))}"
 
 
 @lru_cache(maxsize=4096)
-def decode_layout(target: tuple[Any, ...]) -> Layout:
-    """The inverse of :func:`encode_layout`."""
-    shape, ranks, names, placements = target
-    mesh = ProcessMesh(shape=shape, process_ids=ranks, dim_names=names)
-    return Layout(mesh, [_decode(text) for text in placements])
+def _print_mesh(names: tuple[str, ...], shape: tuple[int, ...], ranks: tuple[int, ...]) -> str:
+    sizes = [f"{_print_name(name)}={size}" for name, size in zip(names, shape, strict=True)]
+    return f"{' '.join(sizes)} on {' '.join(_runs(ranks))}"
 
 
-def _decode(text: str) -> Placement:
+@lru_cache(maxsize=4096)
+def parse_layout(text: str) -> Layout:
+    """The layout that a text describes; raises ``ValueError`` for anything else."""
+    found = _TEXT.fullmatch(text)
+    if found is None:
+        raise ValueError(f"layout {text!r}: expected text such as 'dp=2 mp=2 on 0-3: S(0) R'")
+    names, sizes = zip(*_SIZE.findall(found["sizes"]), strict=True)
+    ranks = [rank for run in found["ranks"].split() for rank in _parse_run(run)]
+    mesh = ProcessMesh(
+        shape=[int(size) for size in sizes], process_ids=ranks, dim_names=[_parse_name(n) for n in names]
+    )
+    placements = [_parse_placement(each) for each in found["placements"].split()]
+    if len(placements) != mesh.ndim:
+        raise ValueError(f"layout {text!r}: {len(placements)} placements for a mesh of {mesh.ndim} dimensions")
+    return Layout(mesh, placements)
+
+
+_NAME = r'"(?:[^"\\]|\\.)*"|[A-Za-z_]\w*'
+_SIZE = re.compile(rf"({_NAME})=(\d+)", re.ASCII)
+_REDUCTIONS = {kind.name.removeprefix("kRed").lower(): kind for kind in ReduceType}
+_PLACEMENT = rf"(?:R|S\(\d+\)|P\((?:{'|'.join(_REDUCTIONS)})\))"
+_TEXT = re.compile(
+    rf"(?P<sizes>(?:(?:{_NAME})=\d+ )+)on (?P<ranks>\d+(?:[- ]\d+)*): (?P<placements>{_PLACEMENT}(?: {_PLACEMENT})*)",
+    re.ASCII,
+)
+
+
+def _print_name(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else quote(name)
+
+
+def _parse_name(text: str) -> str:
+    return unquote(text[1:-1]) if text[0] == '"' else text
+
+
+def _runs(ranks: Sequence[int]) -> list[str]:
+    """Ranks as numbers and ranges."""
+    found: list[list[int]] = []
+    for rank in ranks:
+        if found and rank == found[-1][-1] + 1:
+            found[-1].append(rank)
+        else:
+            found.append([rank])
+    return [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in found]
+
+
+def _parse_run(text: str) -> range:
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def _print_placement(placement: Placement) -> str:
+    if isinstance(placement, Shard):
+        return f"S({placement.dim})"
+    if isinstance(placement, Partial):
+        return f"P({placement.reduce_type().name.removeprefix('kRed').lower()})"
+    return "R"
+
+
+def _parse_placement(text: str) -> Placement:
     if text == "R":
         return _REPLICATE
-    return Shard(int(text[1:])) if text[0] == "S" else Partial(ReduceType(int(text[1:])))
+    return Shard(int(text[2:-1])) if text[0] == "S" else Partial(_REDUCTIONS[text[2:-1]])

@@ -101,19 +101,19 @@ def _(g: Value, result: Value, x: Value, *, axes: Shape) -> Value:
 
 
 @vjp("relayout")
-def _(g: Value, result: Value, x: Value, *like: Value, target: Shape) -> tuple[Value | None, ...]:
+def _(g: Value, result: Value, x: Value, *like: Value, target: str) -> tuple[Value | None, ...]:
     return (prim.relayout(g, x), *[None for _ in like])  # the cotangent goes where the operand is
 
 
 @vjp("to_local")
-def _(g: Value, result: Value, x: Value, *like: Value, target: Shape, shape: Shape) -> tuple[Value | None, ...]:
+def _(g: Value, result: Value, x: Value, *like: Value, target: str, shape: Shape) -> tuple[Value | None, ...]:
     """The parts of a cotangent make one for the whole."""
     whole = prim.from_local(g, *([] if target else [x]), target=target, shape=x.shape)
     return (whole, *[None for _ in like])
 
 
 @vjp("from_local")
-def _(g: Value, result: Value, x: Value, *like: Value, target: Shape, shape: Shape) -> tuple[Value | None, ...]:
+def _(g: Value, result: Value, x: Value, *like: Value, target: str, shape: Shape) -> tuple[Value | None, ...]:
     return (prim.to_local(g, result, shape=x.shape), *[None for _ in like])
 
 

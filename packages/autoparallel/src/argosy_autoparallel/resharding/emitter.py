@@ -27,7 +27,7 @@ class Sum(NamedTuple):
     """
 
     op: Operation
-    key: tuple[Any, ...]
+    key: Any
     wanted: int
     ready: int | None
     after: int | None

@@ -190,7 +190,7 @@ def _(*, shape: Shape, axis: int, dtype: str) -> AxisNotation:
 
 
 @primitive("layout")
-def relayout(x: TensorType, *like: TensorType, target: Shape = ()) -> TensorType:
+def relayout(x: TensorType, *like: TensorType, target: str = "") -> TensorType:
     """``x``, which from here on is laid out over processes as ``target`` says, or as a cotangent of ``like``.
 
     A mark for the partitioner, which alone reads ``target``; the values stay, and without a mesh nothing happens.
@@ -200,13 +200,13 @@ def relayout(x: TensorType, *like: TensorType, target: Shape = ()) -> TensorType
 
 
 @relayout.axes
-def _(x: TensorType, *like: TensorType, target: Shape = ()) -> AxisNotation:
+def _(x: TensorType, *like: TensorType, target: str = "") -> AxisNotation:
     term, _ = _factors(len(x.shape))
     return AxisNotation([term] * (1 + len(like)), [term])
 
 
 @primitive("layout", work=0)
-def to_local(x: TensorType, *like: TensorType, target: Shape = (), shape: Shape) -> TensorType:
+def to_local(x: TensorType, *like: TensorType, target: str = "", shape: Shape) -> TensorType:
     """This process's part, of ``shape``, of ``x`` as it lies over processes, or as a cotangent of ``like`` lies.
 
     Cotangents of parts are parts of a tensor that lies as ``target`` says (empty: as a cotangent of ``x``). Values may
@@ -217,7 +217,7 @@ def to_local(x: TensorType, *like: TensorType, target: Shape = (), shape: Shape)
 
 
 @primitive("layout", work=0)
-def from_local(x: TensorType, *like: TensorType, target: Shape = (), shape: Shape) -> TensorType:
+def from_local(x: TensorType, *like: TensorType, target: str = "", shape: Shape) -> TensorType:
     """The tensor of ``shape`` of which every process has a part ``x``: the inverse of :func:`to_local`.
 
     It lies as ``target`` says, or as a cotangent of ``like``.

@@ -75,19 +75,19 @@ def iota(*, shape: Sequence[int], axis: int, dtype: str) -> Array:
 
 
 @kernel("relayout")
-def relayout(x: Array, *like: Array, target: Sequence[object] = ()) -> Array:
+def relayout(x: Array, *like: Array, target: str = "") -> Array:
     """`x`: one process holds all of it."""
     return x
 
 
 @kernel("to_local")
-def to_local(x: Array, *like: Array, target: Sequence[object] = (), shape: Sequence[int]) -> Array:
+def to_local(x: Array, *like: Array, target: str = "", shape: Sequence[int]) -> Array:
     """`x`, of which one process has all. Raises ValueError for a smaller part, which the partitioner cuts out."""
     return _all_of("to_local", x, shape)
 
 
 @kernel("from_local")
-def from_local(x: Array, *like: Array, target: Sequence[object] = (), shape: Sequence[int]) -> Array:
+def from_local(x: Array, *like: Array, target: str = "", shape: Sequence[int]) -> Array:
     """`x`, which is all of the tensor. Raises ValueError where it is not."""
     return _all_of("from_local", x, shape)
 

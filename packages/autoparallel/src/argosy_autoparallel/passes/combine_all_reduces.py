@@ -5,24 +5,72 @@ first takes those along that were ready by then, in the order in which they woul
 its bits are those of sums alone, since sums are elementwise.
 
 All ranks must come to the same buckets. What decides is therefore the order in which the partitioner works and global
-sizes, which are the same on all ranks, and never a local program, which is not: a rank may have nothing to compute.
+sizes, which are the same on all ranks, and never a local program, which is not: a rank may have nothing to compute. The
+partitioner leaves that with the program (attribute ``all_reduces``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from argosy_autoparallel.resharding.emitter import Sum, static_shape
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
-from argosy_pir import Builder, Operation, Value
+from argosy_pir import Builder, Operation, Program, Value
+from argosy_pir.errors import PassError
+from argosy_pir.passes import Pass, register_pass
 
-__all__ = ["combine"]
+__all__ = ["CombineAllReduces", "note_all_reduces"]
 
-_LIMIT = 1 << 20
-"""Bytes: copying larger tensors into a bucket and out of it costs more than another collective takes to start."""
+_ATTRIBUTE = "all_reduces"
+_NAME = "prim.all_reduce"
+
+
+@register_pass("combine-all-reduces")
+@dataclass(frozen=True)
+class CombineAllReduces(Pass):
+    """Joins all-reduces of a rank's program in buckets of at most ``limit`` bytes, the same on all ranks; the pass
+    ``spmd-partition`` notes which may be.
+
+    Copying larger tensors into a bucket and out of it costs more than another collective takes to start.
+    """
+
+    limit: int = 1 << 20
+
+    def run(self, program: Program) -> bool:
+        """Join what is noted, and forget the notes; True where there were any."""
+        sums = _noted(program)
+        for bucket in _buckets(sums, self.limit):
+            if len(bucket.members) > 1:
+                _emit([sums[i].op for i in bucket.members])
+        return program.attributes.pop(_ATTRIBUTE, None) is not None
+
+
+def note_all_reduces(program: Program, sums: Sequence[Sum]) -> None:
+    """Leave what decides about the ``sums`` of a program, in the order of their emission, with the program: one entry
+    for each of its all-reduces (the number of its key, and what :class:`Sum` has besides), None for those that it had
+    itself."""
+    if not sums:
+        return
+    lines: dict[Any, int] = {}
+    entries = {s.op: (lines.setdefault(s.key, len(lines)), s.wanted, s.ready, s.after, s.nbytes) for s in sums}
+    program.attributes[_ATTRIBUTE] = tuple(entries.get(op) for op in _all_reduces(program))
+
+
+def _noted(program: Program) -> list[Sum]:
+    entries, ops = program.attributes.get(_ATTRIBUTE), _all_reduces(program)
+    if entries is None:
+        return []
+    if len(entries) != len(ops):
+        raise PassError(f"program '{program.name}' has {len(ops)} all-reduces, but notes of {len(entries)}")
+    return [Sum(op, *entry) for op, entry in zip(ops, entries, strict=True) if entry is not None]
+
+
+def _all_reduces(program: Program) -> list[Operation]:
+    return [op for op in program.block if op.name == _NAME]
 
 
 class _Bucket:
@@ -31,13 +79,6 @@ class _Bucket:
     def __init__(self, first: int, wanted: int, nbytes: float) -> None:
         self.first, self.wanted, self.nbytes = first, wanted, nbytes
         self.members = [first]
-
-
-def combine(sums: Sequence[Sum], limit: int = _LIMIT) -> None:
-    """Make the ``sums`` of a program, in the order of their emission, in buckets of at most ``limit`` bytes."""
-    for bucket in _buckets(sums, limit):
-        if len(bucket.members) > 1:
-            _emit([sums[i].op for i in bucket.members])
 
 
 def _buckets(sums: Sequence[Sum], limit: int) -> list[_Bucket]:
