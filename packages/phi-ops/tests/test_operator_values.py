@@ -229,6 +229,43 @@ def test_windows_larger_than_the_axis_cost_what_the_axis_has(size, stride, paddi
     assert sum(op.name == "prim.slice" for op in program.walk()) <= (512 if size == 8 else 5 * 4 * 6)
 
 
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 2**33), (-(2**62), 2**62), (-(2**63), 2**63), (2**62, 2**62 + 3), (5 - 2**40, 6), (0, 2**32)]
+)
+def test_integers_of_64_bits_are_drawn_evenly(low, high):
+    """Ranges beyond 32 bits have all of their integers, eagerly and as primitives: each eighth about as often."""
+    drawn = call("randint", low, high, [4000])
+    assert min(drawn.tolist()) >= low
+    assert max(drawn.tolist()) < high
+    eighths = [(x - low) * 8 // (high - low) for x in drawn.tolist()]
+    counts = np.bincount(eighths, minlength=8)
+    assert (counts[counts > 0] > 400).all()
+    assert (counts > 0).all() or high - low < 8
+    if high - low > 2**32:
+        assert len({x % 1024 for x in drawn.tolist()}) > 900
+
+
+def test_an_integer_beyond_64_bits_is_refused():
+    for low, high in ((0, 2**63 + 1), (-(2**63) - 1, 0), (3, 3)):
+        with pytest.raises(ShapeError, match="64-bit ones only"):
+            call("randint", low, high, [2])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "most"),
+    [("int64", 2**63 - 1), ("int32", 2**31 - 1), ("uint8", 255), ("float32", 2**24), ("float64", 2**53)],
+)
+def test_random_fills_as_paddle_does(dtype, most):
+    """Up to what the dtype holds; below one number that is given; between two."""
+    fill = find_composed("random_")
+    for args, low, high in (((), 0, most), ((50,), 0, 50), ((10, 100), 10, 100)):
+        x = Tensor(np.zeros(3000, dtype))
+        fill(x, *args)
+        values = x.numpy().astype(np.float64)
+        assert low <= values.min() <= low + (high - low) / 20
+        assert high - (high - low) / 20 <= values.max() <= high
+
+
 def test_random_numbers_have_the_right_distribution_and_differ_from_draw_to_draw():
     draws = {name: call(name, [20000], "float64") for name in ("rand", "randn")}
     assert draws["rand"].min() >= 0

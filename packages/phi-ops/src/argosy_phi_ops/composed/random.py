@@ -91,14 +91,21 @@ def geometric_(x: Tensor, probs: float | Tensor) -> Tensor:
     return _filled(x, op("log")(draw) / op("log1p")(-odds))
 
 
+def _integers_held(x: Tensor) -> int:
+    """How many integers from 0 on the dtype holds exactly; of integers the last one is left out, as in Paddle."""
+    if x.dtype.kind in "iu":
+        return (1 << 8 * x.dtype.itemsize - (x.dtype.kind == "i")) - 1
+    return 1 << {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53, "bool": 1}[x.dtype.name]
+
+
 @composed()
 def random_(x: Tensor, from_: int = 0, to: int | None = None, *, generator: Any = None) -> Tensor:
-    """``x`` overwritten with integers uniform in [from_, to), by default up to what the dtype holds exactly."""
+    """``x`` overwritten with integers uniform in [from_, to), in [0, from_) without ``to``, and without both up to what
+    the dtype holds exactly."""
     if generator is not None:
         raise NotImplementedError("random_ with a generator of its own is not implemented; seed the default one")
     if to is None:
-        digits = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 32, "bool": 1, "uint8": 8}
-        to = from_ + (1 << digits.get(x.dtype.name, min(8 * x.dtype.itemsize - 1, 32)))
+        from_, to = 0, from_ or _integers_held(x)
     if to <= from_:
         raise OperatorError(f"random_: the range from {from_} to {to} is empty")
     return _filled(x, op("randint")(from_, to, list(x.shape)))

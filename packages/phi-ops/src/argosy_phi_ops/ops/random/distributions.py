@@ -16,7 +16,7 @@ from argosy_phi_ops.declare.call_overloads import sizes_from
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.ops.common.arguments import FACTORY, section, table
-from argosy_phi_ops.ops.random.values import PARTS, normal_values, random_bits, uniform_values
+from argosy_phi_ops.ops.random.values import PARTS, normal_values, random_bits, uniform_values, word_pairs
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.rng import normal_from_bits, uniform_from_bits
@@ -183,20 +183,26 @@ def randint(
     rng: Tensor | None = None,
     counter: int = 0,
 ) -> Tensor:
-    """Integers uniform in [low, high), in [0, low) without `high`: the high word of a 32-bit draw times the range."""
+    """Integers uniform in [low, high), in [0, low) without `high`: the high word of a 32-bit draw times the range, or,
+    of a range of more than 2**32 integers, what a draw of 64 bits leaves of it."""
     if high is None:
         low, high = 0, low
-    if not 0 < high - low <= 1 << 32:
-        raise ShapeError(f"randint from {low} to {high}: the range should hold between 1 and 2**32 integers")
-    bits = prim.cast(prim.rng_bits(rng, shape=_dims(shape), counter=counter), dtype="uint64")
-    scaled = prim.shift_right(prim.mul(bits, high - low), 32)
-    return prim.cast(prim.add(prim.cast(scaled, dtype="int64"), low), dtype=dtype or "int64")
+    if not (low < high and -(1 << 63) <= low and high <= 1 << 63):
+        raise ShapeError(f"randint from {low} to {high}: the range should hold an integer, and 64-bit ones only")
+    if high - low > 1 << 32:
+        drawn = word_pairs(rng, counter, _dims(shape))
+        drawn = prim.bitcast(drawn if high - low == 1 << 64 else prim.rem(drawn, high - low), dtype="int64")
+    else:
+        bits = prim.cast(prim.rng_bits(rng, shape=_dims(shape), counter=counter), dtype="uint64")
+        drawn = prim.cast(prim.shift_right(prim.mul(bits, high - low), 32), dtype="int64")
+    return prim.cast(prim.add(drawn, low), dtype=dtype or "int64")
 
 
 @randint.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(-5, 5, [2, 3])
     yield Sample(7, shape=[4], dtype="int32")
+    yield Sample(-(2**62), 2**40, [2, 3])
 
 
 @operator(random=True, keywords=FACTORY)

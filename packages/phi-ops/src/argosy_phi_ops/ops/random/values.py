@@ -65,6 +65,12 @@ def _words(rng: Tensor, counter: int, shape: Sequence[Any]) -> tuple[Tensor, Ten
     return high, low
 
 
+def word_pairs(rng: Tensor, counter: int, shape: Sequence[Any]) -> Tensor:
+    """Random numbers of 64 bits."""
+    high, low = (prim.cast(word, dtype="uint64") for word in _words(rng, counter, shape))
+    return prim.bitwise_or(prim.shift_left(high, 32), low)
+
+
 def random_bits(rng: Array, counter: int, shape: Sequence[int], dtype: str) -> Array:
     full = (*shape, 2) if dtype == "float64" else tuple(shape)
     result: Array = KERNELS["rng_bits"](rng, counter=counter, shape=full)
