@@ -1,11 +1,17 @@
 """The incremental program gives what the whole program gives, token by token, for any number of sequences."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from argosy_infer import Generator, LoadedProgram, SamplingOptions, make_incremental
+from argosy_infer import Generator, LoadedProgram, Predictor, SamplingOptions, make_incremental
+from argosy_infer.caches import Cache, caches_of
 from argosy_infer.errors import IncrementalError
 from argosy_phi_ops import prim
+from argosy_phi_ops.compiler import available_compilers
 from argosy_phi_ops.context import building, context
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.passes.decompose import Decompose
@@ -25,7 +31,7 @@ SHAPES = {
 }
 
 
-def attention(x, states):
+def attention(x, states, window):
     size = WIDTH // HEADS
     qkv = prim.dot_general(x, states["qkv"], lhs_contract=(2,), rhs_contract=(0,))
     qkv = prim.reshape(qkv, shape=(B, S, 3, HEADS, size))
@@ -34,13 +40,13 @@ def attention(x, states):
         part = prim.slice(qkv, start=(0, 0, i, 0, 0), limit=(B, S, i + 1, HEADS, size), stride=(1,) * 5)
         parts.append(prim.reshape(part, shape=(B, S, HEADS, size)))
     op = get_operator("scaled_dot_product_attention")
-    operands, attributes = op.signature.bind(tuple(parts), {"is_causal": True})
+    operands, attributes = op.signature.bind(tuple(parts), {"is_causal": True, "window": window})
     made = context().builder.create("phi.scaled_dot_product_attention", operands, attributes)
     mixed = prim.reshape(made.results[0], shape=(B, S, WIDTH))
     return prim.dot_general(mixed, states["out"], lhs_contract=(2,), rhs_contract=(0,))
 
 
-def model(positions="iota", extra=None):
+def model(positions="iota", extra=None, window=None):
     """A one-layer causal model: embeddings, attention with a residual, and logits by the embedding table."""
     program = Program("model")
     ids = program.add_input(TensorType((B, S), "int64"), "ids")
@@ -53,7 +59,7 @@ def model(positions="iota", extra=None):
         else:
             rows = prim.slice(states["positions"], start=(0, 0), limit=(S, WIDTH), stride=(1, 1))
         x = x + rows
-        x = x + attention(x, states)
+        x = x + attention(x, states, window)
         if extra is not None:
             x = extra(x)
         flat = prim.reshape(x, shape=(B * S, WIDTH))
@@ -111,26 +117,115 @@ def test_greedy_generation_equals_running_the_whole_program_again_and_again():
     assert sorted(generator.allocator.free) == [0, 1, 2, 3]  # all blocks came back
 
 
-def test_prompts_of_any_length_need_one_compilation_of_each_program():
+def test_prompts_of_any_length_need_one_compilation():
     pytest.importorskip("argosy_cinn")
     program, states = model(), weights()
     plain = Generator(LoadedProgram(program, states), capacity=32, block_size=4, compiler="reference")
     compiled = Generator(LoadedProgram(program, states), capacity=32, block_size=4, compiler="cinn")
     for prompt in ([1, 2, 3], [4], [5, 6, 7, 8, 9, 10, 1]):
         assert compiled.generate(prompt, 5) == plain.generate(prompt, 5)
-    for predictor in (compiled.predictor, compiled._of_one):
-        report = predictor.executable.report()
-        assert report["not_symbolic"] == ""
-        assert report["compilations"] == 1
+    report = compiled.predictor.executable.report()
+    assert report["not_symbolic"] == ""
+    assert report["compilations"] == 1
 
 
-def test_tokens_of_one_sequence_attend_in_one_kernel():
-    """What is cached is gathered once for a piece of a prompt, and no scores lie in memory."""
-    cinn = pytest.importorskip("argosy_cinn")
-    generator = Generator(LoadedProgram(model(), weights()), capacity=32, block_size=4, compiler="cinn")
-    generator.step([1, 2, 3], range(3), [0] * 3)
-    kernels = [line.split()[0] for line in cinn.explain(generator._of_one.executable).splitlines() if line[:2] == "  "]
-    assert sum(name.startswith("attention_") for name in kernels) == 1
+@settings(deadline=None, max_examples=12)
+@given(st.data())
+def test_any_interleaving_of_sequences_and_pieces_gives_the_logits_of_the_whole(steppers, data):
+    """Any sequences advance by any number of tokens in a step, in any order, and any of the tokens are wanted."""
+    expected, generators = steppers
+    generator = data.draw(st.sampled_from(generators))
+    ids = np.array(data.draw(st.lists(st.integers(0, VOCABULARY - 1), min_size=CONTEXT, max_size=CONTEXT)))
+    wanted = expected(ids)
+    names, lengths = data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=4, unique=True)), {}
+    for name in list(generator.allocator.tables):  # of an example that failed
+        generator.allocator.release(name)
+    for _ in range(data.draw(st.integers(1, 5))):
+        new = {n: data.draw(st.integers(0, min(5, CONTEXT - lengths.get(n, 0)))) for n in names}
+        tokens = [(n, lengths.get(n, 0) + i) for n in names for i in range(new[n])]
+        if not tokens:
+            continue
+        tokens = data.draw(st.permutations(tokens))
+        outputs = data.draw(st.lists(st.integers(0, len(tokens) - 1), min_size=1, max_size=len(tokens) + 2))
+        owners, places = map(list, zip(*tokens, strict=True))
+        logits = generator.step(ids[places], places, owners, outputs)
+        np.testing.assert_allclose(logits, wanted[[places[i] for i in outputs]], rtol=2e-5, atol=1e-4)
+        lengths = {n: lengths.get(n, 0) + new[n] for n in names}
+    for name in names:
+        generator.allocator.release(name)
+    assert len(generator.allocator.free) == generator.allocator.blocks
+
+
+@pytest.fixture(scope="module", params=[None, 1, 3], ids=["full", "window 1", "window 3"])
+def steppers(request):
+    program, states = model(window=request.param), weights()
+    compilers = ["reference", *(["cinn"] if find_spec("argosy_cinn") else [])]
+    loaded = LoadedProgram(program, states)
+    return lambda ids: whole(program, states, ids[None])[0], [
+        Generator(loaded, capacity=128, block_size=size, compiler=c) for c in compilers for size in (1, 3, 16)
+    ]
+
+
+def test_a_step_computes_of_the_wanted_tokens_what_follows_the_last_attention():
+    """The product with the vocabulary has as many rows as there are outputs."""
+    program = make_incremental(model())
+    heads = [op for op in program.walk() if op.name == "prim.dot_general" and op.result.shape[-1] == VOCABULARY]
+    assert [str(op.result.shape[0]) for op in heads] == ["m"]
+
+
+def test_the_program_describes_its_caches_and_limits():
+    program = make_incremental(model(window=3), block_size=8)
+    size = WIDTH // HEADS
+    assert caches_of(program) == (
+        Cache("cache.0.key", "window", 0, (8, HEADS, size), "float32", 3),
+        Cache("cache.0.value", "window", 0, (8, HEADS, size), "float32", 3),
+    )
+    assert caches_of(program)[0].block_bytes == 8 * WIDTH * 4
+    assert program.attributes["tokens_limit"] == VOCABULARY
+    assert program.attributes["positions_limit"] == CONTEXT
+    assert caches_of(model()) == ()
+
+
+@pytest.mark.parametrize("compiler", sorted({"reference", available_compilers()[0]}))
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"tokens": [1, VOCABULARY]}, "tokens: index 11 is out of range; expected 0 to 10"),
+        ({"positions": [0, CONTEXT]}, "positions: index 16 is out of range"),
+        ({"starts": [0, 1]}, "starts: index 1 is out of range"),
+        ({"outputs": [2]}, "outputs: index 2 is out of range"),
+    ],
+)
+def test_the_program_refuses_numbers_that_it_does_not_have(compiler, changed, message):
+    program = make_incremental(model(), block_size=4)
+    caches = {cache.name: cache.allocate(2) for cache in caches_of(program)}
+    predictor = Predictor(LoadedProgram(program, {**weights(), **caches}), compiler)
+    given = {"tokens": [1, 2], "positions": [0, 1], "starts": [0, 2], "block_tables": [[1]], "outputs": [1]}
+    predictor.run(**given)
+    before = predictor.states["cache.0.key"].array().copy()
+    with pytest.raises(IndexError, match=message):
+        predictor.run(**given | changed)
+    np.testing.assert_array_equal(predictor.states["cache.0.key"].array(), before)
+
+
+def test_other_inputs_may_run_along_the_tokens():
+    program = model()
+    bias = program.add_input(TensorType((B, S, VOCABULARY), "float32"), "bias")
+    with building(Builder.before(program.block.last)):
+        outputs = [prim.add(program.outputs[0], bias)]
+    program.set_outputs(outputs)
+    made = make_incremental(program)
+    assert [x.name_hint for x in made.inputs][5:] == ["bias"]
+    caches = {cache.name: cache.allocate(2) for cache in caches_of(made)}
+    predictor = Predictor(LoadedProgram(made, {**weights(), **caches}), "reference")
+    extra = np.random.default_rng(3).standard_normal((3, VOCABULARY)).astype(np.float32)
+    given = {"positions": [0, 1, 2], "starts": [0, 3], "block_tables": [[1]], "outputs": [2, 0]}
+    (logits,) = predictor.run(tokens=[1, 2, 3], bias=extra, **given)
+    expected = whole(model(), weights(), np.array([[1, 2, 3]]))[0] + extra
+    np.testing.assert_allclose(logits, expected[[2, 0]], rtol=2e-5, atol=1e-5)
+    program.add_input(TensorType((B, 3), "float32"), "row")
+    with pytest.raises(IncrementalError, match=r"input row .* does not run along the tokens"):
+        make_incremental(program)
 
 
 def test_sampling_repeats_for_a_seed_and_differs_between_seeds():
@@ -160,3 +255,13 @@ def test_the_incremental_program_verifies_and_parses_back():
 def test_what_mixes_positions_is_refused_by_name(extra, message):
     with pytest.raises(IncrementalError, match=message):
         make_incremental(model(extra=extra))
+
+
+def test_a_text_does_not_end_before_it_may():
+    program, states = model(), weights()
+    generator = Generator(LoadedProgram(program, states), capacity=16, block_size=4, compiler="reference")
+    first = generator.generate([3, 1], 1)
+    assert generator.generate([3, 1], 6, stop=first) == []
+    made = generator.generate([3, 1], 6, stop=first, min_new_tokens=2)
+    assert len(made) >= 2
+    assert first[0] not in made

@@ -77,3 +77,67 @@ def test_logits_that_no_token_can_be_chosen_from_are_refused():
     assert sample(infinite, SamplingOptions(), 0) == 1
     with pytest.raises(LogitsError, match=r"1 of 3 are infinite"):
         sample(infinite, SamplingOptions(1.0), 0)
+
+
+LOGITS = np.log([0.4, 0.3, 0.15, 0.1, 0.05])
+
+
+@pytest.mark.parametrize(
+    ("cut", "left"),
+    [
+        ({"min_p": 0.3}, {0, 1, 2}),
+        ({"epsilon_cutoff": 0.12}, {0, 1, 2}),
+        ({"eta_cutoff": 0.3}, {0, 1, 2}),  # sqrt(0.3) exp(-1.39) = 0.137
+        ({"typical_p": 0.2}, {1}),  # the entropy is 1.39 = -log 0.25
+        ({"typical_p": 0.5}, {0, 1}),
+        ({"top_k": 4, "min_p": 0.3}, {0, 1, 2}),
+        ({"top_k": 3, "top_p": 0.4}, {0}),  # 0.4 of 0.85
+        ({"suppressed": (0, 3, 99)}, {1, 2, 4}),
+    ],
+)
+def test_cutoffs_leave_the_tokens_that_they_should(cut, left):
+    assert {sample(LOGITS, SamplingOptions(1.0, **cut), i) for i in range(400)} == left
+
+
+@pytest.mark.parametrize(
+    ("penalty", "expected"),
+    [
+        ({"repetition_penalty": 2.0}, [-4.0, 1.0, 0.25, 3.0]),
+        ({"presence_penalty": 0.5}, [-2.0, 1.5, 0.5, 3.0]),
+        ({"frequency_penalty": 0.5}, [-2.0, 1.0, 0.5, 3.0]),
+        ({"no_repeat_ngram_size": 2}, [-2.0, 2.0, -np.inf, 3.0]),
+        ({"bad_words": ((1, 3), (2, 0), (1,))}, [-2.0, -np.inf, 0.5, -np.inf]),
+    ],
+)
+def test_penalties_change_the_scores_of_what_was_said(penalty, expected):
+    """The prompt is 0 1 2, the answer so far 1 1; penalties on occurrences count the answer's tokens alone."""
+    logits, said = np.array([-2.0, 2.0, 0.5, 3.0]), [0, 1, 2, 1, 1]
+    if "ngram" in next(iter(penalty)):
+        said, expected = [1, 2, 0, 1], [-2.0, 2.0, -np.inf, 3.0]
+    options = SamplingOptions(**penalty)
+    for first in range(4):  # the scores are found by what beats them
+        for other in np.linspace(-5, 4, 37):
+            offered = np.full(4, -100.0)
+            offered[first] = logits[first]
+            extended = np.append(offered, other)
+            assert sample(extended, options, 9, said, 3) == (first if expected[first] >= other else 4)
+
+
+def test_a_repeated_sequence_is_ruled_out_at_its_start_and_not_before():
+    options = SamplingOptions(no_repeat_ngram_size=3)
+    assert sample(np.array([5.0, 1.0]), options, 1, [0], 1) == 0
+    assert sample(np.array([5.0, 1.0]), options, 5, [0, 0, 0, 1, 0], 5) == 0
+    assert sample(np.array([5.0, 1.0, 0.0]), options, 6, [0, 0, 0, 1, 0, 0], 6) == 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"min_p": 1.5}, {"typical_p": 0}, {"epsilon_cutoff": 1}, {"eta_cutoff": -0.1}, {"repetition_penalty": 0},
+        {"presence_penalty": float("nan")}, {"no_repeat_ngram_size": -1}, {"bad_words": ((),)},
+        {"temperature": float("inf")},
+    ],
+)  # fmt: skip
+def test_settings_out_of_range_are_named(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        SamplingOptions(**wrong)

@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from argosy_infer import SamplingOptions
 from argosy_infer.llm import ChatError, ChatTemplate, GenerationSettings, SettingsError, Tokenizer, TokenizerError
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -121,11 +122,11 @@ def test_settings_are_those_of_the_file(tmp_path):
     assert GenerationSettings.read(tmp_path).sampling.temperature == 0
     (tmp_path / "config.json").write_text(json.dumps({"eos_token_id": 7}))
     assert GenerationSettings.read(tmp_path).stop == (7,)
-    given = {"do_sample": True, "temperature": 0.6, "top_p": 0.95, "eos_token_id": [1, 2], "repetition_penalty": 1.1}
+    given = {"do_sample": True, "temperature": 0.6, "top_p": 0.95, "eos_token_id": [1, 2], "num_beams": 4}
     (tmp_path / "generation_config.json").write_text(json.dumps(given))
     read = GenerationSettings.read(tmp_path)
     assert (read.sampling.temperature, read.sampling.top_k, read.sampling.top_p) == (0.6, 50, 0.95)
-    assert (read.stop, read.missing) == ((1, 2), ("repetition_penalty",))
+    assert (read.stop, read.missing) == ((1, 2), ("num_beams",))
 
 
 @pytest.mark.parametrize(
@@ -141,4 +142,30 @@ def test_settings_are_those_of_the_file(tmp_path):
 def test_settings_that_are_wrong_are_refused(tmp_path, text, message):
     (tmp_path / "generation_config.json").write_text(text)
     with pytest.raises(SettingsError, match=message):
+        GenerationSettings.read(tmp_path)
+
+
+def test_penalties_and_cutoffs_of_the_file_are_taken(tmp_path):
+    given = {
+        "repetition_penalty": 1.1,
+        "min_p": 0.2,
+        "bad_words_ids": [[4, 5]],
+        "suppress_tokens": [3],
+        "min_new_tokens": 2,
+    }
+    (tmp_path / "generation_config.json").write_text(json.dumps(given))
+    read = GenerationSettings.read(tmp_path)
+    assert (read.missing, read.min_new_tokens) == ((), 2)
+    assert read.sampling == SamplingOptions(repetition_penalty=1.1, bad_words=((4, 5),), suppressed=(3,))
+    (tmp_path / "generation_config.json").write_text(json.dumps(given | {"do_sample": True}))
+    assert GenerationSettings.read(tmp_path).sampling.min_p == 0.2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"bad_words_ids": [[]]}, {"bad_words_ids": 3}, {"suppress_tokens": ["a"]}, {"min_p": 3, "do_sample": True}],
+)
+def test_settings_that_are_no_tokens_are_refused(tmp_path, wrong):
+    (tmp_path / "generation_config.json").write_text(json.dumps(wrong))
+    with pytest.raises(SettingsError, match=next(iter(wrong))):
         GenerationSettings.read(tmp_path)

@@ -35,6 +35,11 @@ KINDS = {
     "nest": Kind({"chunks": ".loops.nest:EMITTER"}),
     "product": Kind({"chunks": ".assembly.products:EMITTER"}),
     "attention": Kind({"chunks": ".attention.emit:EMITTER"}),
+    "paged attention": Kind(
+        {"chunks": ".paged_attention.emit:EMITTER"},
+        operation="prim.paged_attention",
+        lowering=".paged_attention.lowering:lower_paged_attention",
+    ),
     "sum of parts": Kind({"chunks": ".attention.emit:SUM_EMITTER"}),
     "order": Kind({"chunks": ".ordering.emit:EMITTER"}, operation=ORDER, lowering=".ordering.lowering:lower_order"),
     "fourier": Kind({"chunks": ".fourier.emit:EMITTER"}, operation=FOURIER, lowering=".fourier.lowering:lower_fourier"),

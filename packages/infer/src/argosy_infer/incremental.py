@@ -1,9 +1,10 @@
 """Incremental decoding as a pass: the program that was trained becomes the program that is served.
 
 Given a causal program over tokens [batch, sequence], the pass proves from axis notation that nothing but causal
-attention mixes positions, and rewrites it over a *flat token axis*: inputs are the new tokens of any number of
-sequences, each with its position and the row of its sequence's block table; attention reads and writes a paged cache
-that is a state of the program; an iota along the sequence becomes the positions. A model needs no cache code.
+attention mixes positions, and rewrites it over a *flat token axis* of ragged rows: inputs are the new tokens of any
+number of sequences, one sequence after the other, each token with its position, and the block tables of the sequences;
+attention reads and writes a paged cache that is a state of the program; an iota along the sequence becomes the
+positions. What follows the last attention is computed of the wanted tokens alone. A model needs no cache code.
 
 What cannot be proven is refused by name (:class:`IncrementalError`). The paged cache follows Kwon et al., "Efficient
 Memory Management for Large Language Model Serving with PagedAttention", SOSP 2023.
@@ -15,9 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from argosy_infer.caches import CACHE
 from argosy_infer.errors import IncrementalError
-from argosy_infer.rewriting import REWRITES, Site, rewrite_elementwise
-from argosy_infer.roles import BATCH, NONE, TOKENS, Roles, result_roles
+from argosy_infer.limits import input_limit
+from argosy_infer.rewriting import REWRITES, Site, kept_axes, rewrite_elementwise
+from argosy_infer.roles import BATCH, FLAT, NONE, TOKENS, Roles, result_roles
+from argosy_phi_ops import prim
 from argosy_phi_ops.checks.index_errors import CHECK
 from argosy_phi_ops.context import building
 from argosy_phi_ops.declare.operator import get_operator
@@ -37,19 +41,21 @@ ATTENTION = "phi.scaled_dot_product_attention"
 _INT = "int64"
 
 
-def make_incremental(program: Program, block_size: int = 16, rows: int | None = None) -> Program:
+def make_incremental(program: Program, block_size: int = 16) -> Program:
     """The incremental form of ``program``, whose first input is tokens of integer type [batch, sequence].
 
-    The result has the inputs ``tokens`` [t], ``positions`` [t], ``sequences`` [t] (rows of the block tables) and
-    ``block_tables`` [rows, blocks of a sequence], all int64; its states are those of ``program`` and, for each
-    attention, a key and a value cache [kv_blocks, block_size, heads, head size] named ``cache.<n>.key`` and
-    ``cache.<n>.value``. Every [batch, sequence, ...] output becomes [t, ...]. ``rows`` fixes the number of sequences:
-    the tokens of a single one read what is cached together. Raises :class:`IncrementalError` naming the operation that
-    mixes positions.
+    The result has the inputs ``tokens`` [t], ``positions`` [t], ``starts`` [rows + 1] (row r has the tokens from
+    ``starts[r]`` to ``starts[r + 1]``), ``block_tables`` [rows, blocks of a sequence] and ``outputs`` [m], the tokens
+    that are wanted, all but the tokens int64; then come other inputs of ``program`` that run along the tokens. Its
+    states are those of ``program`` and, for each attention, the caches that :func:`argosy_infer.caches.caches_of`
+    describes. Every [batch, sequence, ...] output becomes [m, ...]. The program's attributes ``tokens_limit`` and
+    ``positions_limit`` say which ids and positions it takes, where that is known; a call with others, or with numbers
+    that are not those of tokens and rows, raises ``IndexError``. Raises :class:`IncrementalError` naming the operation
+    that mixes positions.
     """
     made = program.clone()
     Decompose(keep=(ATTENTION.removeprefix("phi."),)).run(made)
-    MakeIncremental(block_size, rows).run(made)
+    MakeIncremental(block_size).run(made)
     return made
 
 
@@ -57,67 +63,120 @@ def make_incremental(program: Program, block_size: int = 16, rows: int | None = 
 @dataclass(frozen=True)
 class MakeIncremental(Pass):
     """Makes the incremental form of a program of primitives and attention, as :func:`make_incremental` describes it,
-    for caches of blocks of ``block_size`` tokens and ``rows`` sequences (none: any number)."""
+    for caches of blocks of ``block_size`` tokens."""
 
     block_size: int = 16
-    rows: int | None = None
 
     def run(self, program: Program) -> bool:
         """Rewrite the program; what cannot be proven raises :class:`IncrementalError`."""
-        program.become(_Rewriter(program, self.block_size, self.rows).run())
+        program.become(_Rewriter(program, self.block_size).run())
         return True
 
 
 class _Rewriter:
     """Carries roles and new values through the program, operation by operation."""
 
-    def __init__(self, source: Program, block_size: int, rows: int | None) -> None:
+    def __init__(self, source: Program, block_size: int) -> None:
         self.source = source
         self.block_size = block_size
-        self.rows = SymExpr.symbol("rows") if rows is None else rows
         self.target = Program(source.name + "_incremental")
         self.roles: dict[Value, Roles] = {}
         self.values: dict[Value, Value] = {}
         self.caches: list[tuple[Value, Value]] = []
+        self.positions: Value
         self.batch, self.sequence = _token_dims(source)
         self.tokens = SymExpr.symbol("t")
+        self.last = next((op for op in reversed(list(source.block)) if op.name == ATTENTION), None)
+        self.narrowed: set[Value] | None = None  # values of wanted tokens alone, once nothing else is asked for
 
     def run(self) -> Program:
         self._inputs()
         terminator = self.source.block.last
         with building(Builder.at_end(self.target.block)):
+            self._sequences()
             for op in self.source.block:
                 if op is not terminator:
                     self._operation(op)
-        outputs = [self.values[value] for value in self.source.outputs]
+                if op is self.last:
+                    self._narrow()
+            outputs = self._outputs()
+        kept = [self.values[value] for value in self.source.state_updates]
+        self.target.set_outputs(outputs, [*kept, *(v for pair in self.caches for v in pair)])
+        self._limits()
+        self.target.attributes["incremental"] = {"block_size": self.block_size, "layers": len(self.caches)}
+        return self.target
+
+    def _outputs(self) -> list[Value]:
+        if self.last is None:
+            self._narrow()
         for value in self.source.outputs:
             if TOKENS not in self.roles[value]:
                 raise IncrementalError(f"output of type {value.type} does not run along the tokens")
-        kept = [self.values[value] for value in self.source.state_updates]
-        self.target.set_outputs(outputs, [*kept, *(v for pair in self.caches for v in pair)])
-        for name in ("tokens_limit", "positions_limit"):
-            if name in self.source.attributes:
-                self.target.attributes[name] = self.source.attributes[name]
-        self.target.attributes["incremental"] = {"block_size": self.block_size, "layers": len(self.caches)}
-        return self.target
+        return [self._value(value) for value in self.source.outputs]
+
+    def _limits(self) -> None:
+        """Record which tokens and positions there are, and refuse others before anything is written."""
+        target, first = self.target, self.target.block.first
+        assert first is not None  # a check of the outputs
+        with building(Builder.before(first)):
+            for name, value in zip(("tokens", "positions"), target.inputs, strict=False):
+                if name + "_limit" in self.source.attributes:
+                    target.attributes[name + "_limit"] = self.source.attributes[name + "_limit"]
+                if (limit := input_limit(target, name)) is not None:
+                    target.attributes[name + "_limit"] = limit
+                    prim.check_index(value, operator=name, low=0, size=limit)
+
+    def _sequences(self) -> None:
+        """The row of each token: how many rows end before it."""
+        rows, tokens = self.block_tables.shape[0], self.tokens
+        prim.check_index(self.outputs, operator="outputs", low=0, size=tokens)
+        ends = prim.slice(self.starts, start=(1,), limit=(rows + 1,), stride=(1,))
+        places = prim.iota(shape=(tokens, rows), axis=0, dtype=_INT)
+        ended = prim.cast(prim.le(prim.broadcast(ends, shape=(tokens, rows), axes=(1,)), places), dtype=_INT)
+        self.sequences = prim.reduce_sum(ended, axes=(1,))
+        prim.check_index(self.sequences, operator="starts", low=0, size=rows)
 
     def _inputs(self) -> None:
         add, flat = self.target.add_input, TensorType((self.tokens,), _INT)
         first, *others = self.source.inputs
-        if others:
-            raise IncrementalError(
-                f"the program takes {len(others) + 1} inputs; only tokens can be decoded incrementally"
-            )
         self.values[first] = add(TensorType((self.tokens,), first.dtype), "tokens")
         self.roles[first] = (BATCH, TOKENS)
         self.positions = add(flat, "positions")
-        self.sequences = add(flat, "sequences")
-        table = TensorType((self.rows, SymExpr.symbol("table_blocks")), _INT)
-        self.block_tables = add(table, "block_tables")
+        rows = SymExpr.symbol("rows")
+        self.starts = add(TensorType((rows + 1,), _INT), "starts")
+        self.block_tables = add(TensorType((rows, SymExpr.symbol("table_blocks")), _INT), "block_tables")
+        self.outputs = add(TensorType((SymExpr.symbol("m"),), _INT), "outputs")
+        for other in others:
+            self._other_input(other)
         for state in self.source.states:
             made = self.target.add_state(state.name, state.type, state.attributes)
             self.values[state.argument] = made.argument
             self.roles[state.argument] = (NONE,) * state.argument.ndim
+
+    def _other_input(self, given: Value) -> None:
+        shape = given.shape
+        if shape[:2] != (self.batch, self.sequence):
+            raise IncrementalError(f"input {given.name_hint} of type {given.type} does not run along the tokens")
+        self.values[given] = self.target.add_input(TensorType((self.tokens, *shape[2:]), given.dtype), given.name_hint)
+        self.roles[given] = (BATCH, TOKENS, *(NONE,) * (len(shape) - 2))
+
+    def _narrow(self) -> None:
+        """From here on nothing mixes tokens: only wanted ones are computed."""
+        self.narrowed, self.positions = set(), self._wanted(self.positions, 0)
+
+    def _value(self, old: Value) -> Value:
+        """What became of a value: that of the wanted tokens, where nothing mixes tokens any more."""
+        roles = self.roles[old]
+        if self.narrowed is not None and old not in self.narrowed and (TOKENS in roles or FLAT in roles):
+            self.narrowed.add(old)
+            axis = kept_axes(roles)[next(i for i, role in enumerate(roles) if role in (TOKENS, FLAT))]
+            self.values[old] = self._wanted(self.values[old], axis)
+        return self.values[old]
+
+    def _wanted(self, value: Value, axis: int) -> Value:
+        made = prim.gather(value, prim.reshape(self.outputs, shape=(self.outputs.shape[0], 1)), axes=(axis,))
+        order = (*range(1, axis + 1), 0, *range(axis + 1, made.ndim))
+        return made if axis == 0 else prim.transpose(made, permutation=order)  # type: ignore[no-any-return]
 
     def _operation(self, op: Operation) -> None:
         if op.name == ATTENTION:
@@ -141,7 +200,7 @@ class _Rewriter:
             roles = [self._table_roles(op)]
         else:
             roles = result_roles(notation, operand_roles, [r.shape for r in op.results], sizes, _place(op))
-        site = Site(op, [self.values[v] for v in op.operands], operand_roles, roles, self.positions)
+        site = Site(op, [self._value(v) for v in op.operands], operand_roles, roles, self.positions)
         rewrite = REWRITES.get(primitive.name) or (rewrite_elementwise if primitive.category == "elementwise" else None)
         if rewrite is None:
             raise IncrementalError(f"{_place(op)} along tokens is not implemented in incremental decoding")
@@ -176,6 +235,8 @@ class _Rewriter:
         for old, new, role in zip(op.results, made, roles, strict=True):
             self.values[old] = new
             self.roles[old] = role
+            if self.narrowed is not None:
+                self.narrowed.add(old)
 
     def _makes_tokens(self, op: Operation) -> bool:
         """Whether an operation on plain values gives axes that run along batch or sequence (a broadcast, an iota)."""
@@ -199,10 +260,10 @@ class _Rewriter:
                 raise IncrementalError(f"{_place(op)} takes {v.type}, expected [batch, sequence, heads, head size]")
         layer = len(self.caches)
         blocks = (SymExpr.symbol("kv_blocks"), self.block_size)
+        window = given.get("window") or 0
+        about = {"role": CACHE, "kind": "window" if window else "full", "layer": layer, "window": window}
         caches = [
-            self.target.add_state(
-                f"cache.{layer}.{what}", TensorType((*blocks, *v.shape[2:]), v.dtype), {"role": "cache"}
-            ).argument
+            self.target.add_state(f"cache.{layer}.{what}", TensorType((*blocks, *v.shape[2:]), v.dtype), about).argument
             for what, v in (("key", key), ("value", value))
         ]
         new = [self.values[v] for v in (query, key, value)]

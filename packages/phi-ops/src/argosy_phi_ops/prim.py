@@ -1,5 +1,6 @@
 """Primitives as functions: ``prim.add(x, y)``. See :mod:`argosy_phi_ops.primitives` for the families."""
 
+from argosy_phi_ops.primitives.attention import paged_attention
 from argosy_phi_ops.primitives.binding import broadcast_shapes, broadcast_to, constant
 from argosy_phi_ops.primitives.communication import (
     all_gather,
@@ -128,9 +129,9 @@ __all__ = [
     "erfinv", "exp", "expm1", "fft", "floor", "floor_div", "floor_mod", "from_local", "gather", "ge", "gt",
     "host_call", "imag", "iota", "is_finite", "is_inf", "is_nan", "le", "lgamma", "log", "log1p", "logical_and",
     "logical_not", "logical_or", "logical_xor", "logistic", "lt", "lu", "maximum", "minimum", "mul", "ne", "neg",
-    "nextafter", "pad", "permute", "pow", "qr", "real", "recv", "reduce_and", "reduce_max", "reduce_min",
-    "reduce_or", "reduce_prod", "reduce_scatter", "reduce_sum", "relayout", "rem", "reshape", "reverse", "rng_bits",
-    "round", "rsqrt", "scatter", "select", "send", "shift_left", "shift_right", "sign", "sin", "sinh", "slice",
-    "solve", "sort", "sqrt", "start", "stop_gradient", "sub", "svd", "tan", "tanh", "to_local", "transpose",
-    "triangular_solve", "trunc", "wait",
+    "nextafter", "pad", "paged_attention", "permute", "pow", "qr", "real", "recv", "reduce_and", "reduce_max",
+    "reduce_min", "reduce_or", "reduce_prod", "reduce_scatter", "reduce_sum", "relayout", "rem", "reshape",
+    "reverse", "rng_bits", "round", "rsqrt", "scatter", "select", "send", "shift_left", "shift_right", "sign",
+    "sin", "sinh", "slice", "solve", "sort", "sqrt", "start", "stop_gradient", "sub", "svd", "tan", "tanh",
+    "to_local", "transpose", "triangular_solve", "trunc", "wait",
 ]  # fmt: skip

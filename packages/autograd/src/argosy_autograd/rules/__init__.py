@@ -2,6 +2,7 @@
 
 from argosy_autograd.registry import NOT_APPLICABLE, RuleTable, jvp, vjp
 from argosy_autograd.rules import (
+    attention,
     calls,
     communication,
     contraction,
@@ -20,6 +21,7 @@ from argosy_autograd.rules import (
 __all__ = [
     "NOT_APPLICABLE",
     "RuleTable",
+    "attention",
     "calls",
     "communication",
     "contraction",

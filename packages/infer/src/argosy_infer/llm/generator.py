@@ -6,19 +6,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from argosy_infer.caches import caches_of
 from argosy_infer.errors import InputError
 from argosy_infer.export import LoadedProgram, load_program
 from argosy_infer.incremental import make_incremental
+from argosy_infer.limits import check_range, input_limit, integers
 from argosy_infer.llm.kv_cache import BlockAllocator
-from argosy_infer.llm.limits import check_range, input_limit, integers
 from argosy_infer.llm.sampling import SamplingOptions, sample
 from argosy_infer.predictor import Predictor
 from argosy_pir.program import Program
-from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Strided
 
@@ -32,8 +33,7 @@ class Generator:
     """A causal language model ready to generate.
 
     ``source`` is an exported program over tokens [batch, sequence] giving logits [batch, sequence, vocabulary]; it is
-    made incremental here, and once more, at the first prompt, for several tokens of a single sequence, which read what
-    is cached together. The cache holds ``capacity`` tokens in all.
+    made incremental here. The cache holds ``capacity`` tokens in all.
     """
 
     def __init__(
@@ -45,41 +45,44 @@ class Generator:
     ) -> None:
         loaded = source if isinstance(source, LoadedProgram) else load_program(source)
         program = make_incremental(loaded.program, block_size)
+        if len(loaded.program.inputs) > 1:
+            raise InputError(f"a generator gives tokens alone; the program takes {len(loaded.program.inputs)} inputs")
         self.allocator = BlockAllocator(-(-capacity // block_size), block_size)
-        states = dict(loaded.states)
-        for state in program.states:
-            if state.attributes.get("role") == "cache":
-                assert isinstance(state.type, TensorType)
-                shape = (self.allocator.blocks, *(int(n) for n in state.type.shape[1:]))  # type: ignore[arg-type]
-                states[state.name] = np.zeros(shape, as_dtype(state.type.dtype).numpy)
-        self.predictor = Predictor(LoadedProgram(program, states), compiler)
-        self._loaded, self._compiler = loaded, compiler
+        caches = {cache.name: cache.allocate(self.allocator.blocks) for cache in caches_of(program)}
+        self.predictor = Predictor(LoadedProgram(program, {**loaded.states, **caches}), compiler)
         self._dtype = as_dtype(program.inputs[0].dtype).numpy
         self._positions = input_limit(program, "positions")
         self._vocabulary = input_limit(program, "tokens") or _width(program)
-        self._of_one: Predictor | None = None
         self._next_sequence = 0
-        self._first_row = Strided(np.zeros(1, np.int64))
+        self._one_row, self._first_token = Strided(np.arange(2)), Strided(np.zeros(1, np.int64))
         self._blocks: list[int] | None = None  # the latest table, and its payload
         self._table: Strided
 
-    def step(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int]) -> Array:
-        """Logits [t, vocabulary] of new tokens; sequence ``sequences[i]`` holds token ``i`` at ``positions[i]``.
+    def step(
+        self,
+        tokens: Sequence[int],
+        positions: Sequence[int],
+        sequences: Sequence[int],
+        outputs: Sequence[int] | None = None,
+    ) -> Array:
+        """Logits [m, vocabulary] of the tokens that ``outputs`` numbers (all of them, unless given) among new tokens;
+        sequence ``sequences[i]`` holds token ``i`` at ``positions[i]``.
 
         A sequence goes on where it ends, or earlier: what was cached behind is forgotten then. Raises
         :class:`InputError` for tokens and positions that the model does not have, that are no integers, and for
         positions that leave some out, and ``CacheFull``; nothing has changed then.
         """
         ids, places, owners = self._checked(tokens, positions, sequences)
-        rows = list(dict.fromkeys(owners.tolist()))
+        wanted = integers("outputs", range(len(ids)) if outputs is None else outputs)
+        check_range("output", wanted, len(ids), "step")
+        rows = np.unique(owners).tolist()
         ends = {row: self._end_of(row, places[owners == row]) for row in rows}
         for row, end in ends.items():
             self.allocator.reserve(row, end)
-        row_of = {row: i for i, row in enumerate(rows)}
-        numbers = np.array([row_of[row] for row in owners.tolist()], np.int64)
-        predictor = self._predictor_of_one() if len(rows) == 1 < len(ids) else self.predictor
-        inputs = (ids.astype(self._dtype, copy=False), places, numbers, self.allocator.table(rows))
-        logits = self._run(predictor, *map(Strided.from_array, inputs))
+        order = np.argsort(owners, kind="stable")
+        starts = np.searchsorted(owners[order], [*rows, rows[-1] + 1])
+        numbers = (places[order], starts, self.allocator.table(rows), np.argsort(order)[wanted])
+        logits = self._run(*map(Strided.from_array, (ids[order].astype(self._dtype, copy=False), *numbers)))
         self.allocator.lengths.update(ends)
         return logits
 
@@ -108,17 +111,9 @@ class Generator:
             )
         return int(placed[-1]) + 1
 
-    def _predictor_of_one(self) -> Predictor:
-        """The program for tokens of one sequence, over the same weights and caches."""
-        if self._of_one is None:
-            program = make_incremental(self._loaded.program, self.allocator.block_size, rows=1)
-            states = {name: state.array() for name, state in self.predictor.states.items()}
-            self._of_one = Predictor(LoadedProgram(program, states), self._compiler)
-        return self._of_one
-
-    def _run(self, predictor: Predictor, *inputs: Strided) -> Array:
-        """Logits of new tokens; inputs are of the dtypes that `make_incremental` asks for."""
-        (logits,) = predictor.call(inputs)
+    def _run(self, *inputs: Strided) -> Array:
+        """Logits of wanted tokens; inputs are of the dtypes that `make_incremental` asks for."""
+        (logits,) = self.predictor.call(inputs)
         return logits.array()
 
     def _next(self, token: int, position: int, sequence: int) -> Array:
@@ -130,7 +125,8 @@ class Generator:
         if self._blocks is not blocks:
             self._blocks, self._table = blocks, Strided(np.array([blocks], np.int64))
         new = Strided(np.array([token], self._dtype))
-        logits = self._run(self.predictor, new, Strided(np.array([position], np.int64)), self._first_row, self._table)
+        place = Strided(np.array([position], np.int64))
+        logits = self._run(new, place, self._one_row, self._table, self._first_token)
         self.allocator.lengths[sequence] = position + 1
         return logits
 
@@ -140,8 +136,10 @@ class Generator:
         max_new_tokens: int,
         options: SamplingOptions | None = None,
         stop: int | Collection[int] | None = None,
+        min_new_tokens: int = 0,
     ) -> Iterator[int]:
-        """New tokens after ``prompt``, one by one; ends before the token ``stop``, or one of them.
+        """New tokens after ``prompt``, one by one; ends before the token ``stop``, or one of them, which do not come
+        before ``min_new_tokens`` others.
 
         Raises ``ValueError`` for an empty prompt, :class:`InputError` for one that the model cannot take (ids outside
         of its vocabulary, more tokens than it has positions), when generation goes beyond its positions, too,
@@ -158,11 +156,15 @@ class Generator:
         self._next_sequence += 1
         try:
             logits = self._prefill(prompt, sequence)
+            said = list(prompt)
+            early = replace(options, suppressed=(*options.suppressed, *ends)) if min_new_tokens > 0 else options
             for position in range(len(prompt), len(prompt) + max_new_tokens):
-                token = sample(logits[-1], options, position)
+                chosen = early if position < len(prompt) + min_new_tokens else options
+                token = sample(logits[-1], chosen, position, said, len(prompt))
                 if token in ends:
                     return
                 yield token
+                said.append(token)
                 if position + 1 < len(prompt) + max_new_tokens:
                     logits = self._next(token, position, sequence)
         finally:
@@ -173,7 +175,7 @@ class Generator:
         at = 0
         while True:
             piece = min(_LONGEST_PIECE, 1 << ((len(prompt) - at).bit_length() - 1))
-            logits = self.step(prompt[at : at + piece], range(at, at + piece), [sequence] * piece)
+            logits = self.step(prompt[at : at + piece], range(at, at + piece), [sequence] * piece, [piece - 1])
             at += piece
             if at == len(prompt):
                 return logits
@@ -184,9 +186,10 @@ class Generator:
         max_new_tokens: int,
         options: SamplingOptions | None = None,
         stop: int | Collection[int] | None = None,
+        min_new_tokens: int = 0,
     ) -> list[int]:
         """All new tokens at once; see :meth:`stream`."""
-        return list(self.stream(prompt, max_new_tokens, options, stop))
+        return list(self.stream(prompt, max_new_tokens, options, stop, min_new_tokens))
 
 
 def _width(program: Program) -> int | None:

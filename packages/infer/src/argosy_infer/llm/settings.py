@@ -12,9 +12,13 @@ from argosy_infer.llm.sampling import SamplingOptions
 __all__ = ["GenerationSettings", "SettingsError"]
 
 _NEUTRAL: dict[str, Any] = {
-    "repetition_penalty": 1.0, "no_repeat_ngram_size": 0, "num_beams": 1, "typical_p": 1.0, "min_p": 0.0,
-    "epsilon_cutoff": 0.0, "eta_cutoff": 0.0, "diversity_penalty": 0.0, "num_return_sequences": 1,
+    "num_beams": 1, "diversity_penalty": 0.0, "num_return_sequences": 1, "guidance_scale": 1.0, "penalty_alpha": 0.0,
+    "encoder_repetition_penalty": 1.0, "encoder_no_repeat_ngram_size": 0, "begin_suppress_tokens": None,
+    "forced_bos_token_id": None, "forced_eos_token_id": None, "sequence_bias": None, "constraints": None,
+    "exponential_decay_length_penalty": None, "min_length": 0,
 }  # fmt: skip
+_PENALTIES = ("repetition_penalty", "no_repeat_ngram_size")
+_CUTOFFS = ("temperature", "top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff", "eta_cutoff")
 
 
 class SettingsError(ValueError):
@@ -24,11 +28,13 @@ class SettingsError(ValueError):
 @dataclass(frozen=True)
 class GenerationSettings:
     """How a model is meant to generate: ``sampling`` (greedy unless it samples), tokens that end a text (``stop``), and
-    how many to make when nothing else is said. ``missing``: settings of the file that are not implemented."""
+    how many to make when nothing else is said, and before a text may end. ``missing``: settings of the file that are
+    not implemented."""
 
     sampling: SamplingOptions = field(default_factory=SamplingOptions)
     stop: tuple[int, ...] = ()
     max_new_tokens: int = 128
+    min_new_tokens: int = 0
     missing: tuple[str, ...] = ()
 
     @classmethod
@@ -42,12 +48,31 @@ class GenerationSettings:
             raise SettingsError(f"generation_config.json: 'eos_token_id' should be whole numbers, got {ends!r:.80}")
         missing = tuple(name for name, value in _NEUTRAL.items() if own.get(name) not in (None, value))
         draws = bool(own.get("do_sample", False))
-        numbers = {name: _number(own, name) for name in ("temperature", "top_k", "top_p") if own.get(name) is not None}
+        names = (*_PENALTIES, *(_CUTOFFS if draws else ()))
+        numbers = {name: _number(own, name) for name in names if own.get(name) is not None}
+        words = {"bad_words": tuple(map(tuple, _lists(own, "bad_words_ids"))), "suppressed": _ids(own)}
         try:
-            sampling = SamplingOptions(**{"temperature": 1.0, "top_k": 50, **numbers}) if draws else SamplingOptions()
+            sampling = SamplingOptions(**({"temperature": 1.0, "top_k": 50} if draws else {}) | numbers | words)
         except (TypeError, ValueError) as error:
             raise SettingsError(f"generation_config.json: {error}") from None
-        return cls(sampling, stop, int(_number(own, "max_new_tokens") or 128), missing)
+        most, least = (int(_number(own, f"{name}_new_tokens") or 0) for name in ("max", "min"))
+        return cls(sampling, stop, most or 128, least, missing)
+
+
+def _ids(table: dict[str, Any], name: str = "suppress_tokens") -> tuple[int, ...]:
+    (ids,) = _lists({name: [table.get(name) or [0]]}, name)
+    return tuple(ids) if table.get(name) else ()
+
+
+def _lists(table: dict[str, Any], name: str) -> list[list[int]]:
+    """Lists of tokens."""
+    value = table.get(name) or []
+    fits = isinstance(value, list) and all(
+        isinstance(ids, list) and ids and all(type(token) is int and token >= 0 for token in ids) for ids in value
+    )
+    if not fits:
+        raise SettingsError(f"generation_config.json: {name!r} should be lists of tokens, got {value!r:.80}")
+    return value
 
 
 def _number(table: dict[str, Any], name: str) -> Any:

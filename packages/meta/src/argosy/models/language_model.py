@@ -101,7 +101,9 @@ class LanguageModel:
             raise NotImplementedError(f"generation_config.json asks for {missing}; pass options=SamplingOptions(...)")
         ids = self._tokenizer.encode(prompt) if isinstance(prompt, str) else list(prompt)
         count = self.generation.max_new_tokens if max_new_tokens is None else max_new_tokens
-        tokens = self._generator.stream(ids, count, options or self.generation.sampling, self.generation.stop)
+        settings = self.generation
+        least = 0 if options else settings.min_new_tokens
+        tokens = self._generator.stream(ids, count, options or settings.sampling, settings.stop, least)
         return self._texts(tokens) if isinstance(prompt, str) else tokens
 
     def _texts(self, tokens: Iterator[int]) -> Iterator[str]:

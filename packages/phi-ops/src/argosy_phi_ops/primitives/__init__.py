@@ -5,6 +5,7 @@ them.
 """
 
 from argosy_phi_ops.primitives import (
+    attention,
     binding,
     communication,
     contraction,
@@ -24,6 +25,7 @@ from argosy_pir.dialect import register_dialect
 __all__ = [
     "PRIMITIVES",
     "Primitive",
+    "attention",
     "binding",
     "communication",
     "contraction",

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from argosy_phi_ops.reference.kernels import (
+    attention,
     communication,
     contraction,
     convolution,
@@ -23,6 +24,7 @@ from argosy_phi_ops.reference.kernels.registry import KERNELS, kernel, kernel_fo
 
 __all__ = [
     "KERNELS",
+    "attention",
     "communication",
     "contraction",
     "convolution",

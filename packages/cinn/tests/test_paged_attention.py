@@ -1,0 +1,141 @@
+"""Attention over a paged cache walks each sequence's own blocks, whatever else is computed beside it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from programs import build, check, values
+
+from argosy_cinn import CinnCompiler
+from argosy_cinn.runtime.workers import set_threads, workers
+from argosy_hwadapt import device
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_pir import Builder, Program, TensorType
+from argosy_pir.dims import SymExpr
+from argosy_tensorcore.storage import Strided
+
+
+def problem(rng, lengths, new, heads=2, shared=3, depth=20, width=12, block=4, dtype="float32", spare=3):
+    """Operands for the last ``new[i]`` tokens of sequences of ``lengths[i]``, whose blocks lie in any order."""
+    counts = [-(-n // block) for n in lengths]
+    free = rng.permutation(sum(counts) + spare)
+    tables = np.zeros((len(lengths), max(counts)), np.int64)
+    for row, count in enumerate(counts):
+        tables[row, :count], free = free[:count], free[count:]
+    blocks = sum(counts) + spare
+    positions = np.concatenate([np.arange(n - k, n) for n, k in zip(lengths, new, strict=True)])
+    rows = np.repeat(np.arange(len(lengths)), new)
+    return [
+        values(rng, (len(rows), heads, shared, depth), dtype, -1, 1),
+        values(rng, (blocks, block, heads, depth), dtype, -1, 1),
+        values(rng, (blocks, block, heads, width), dtype, -1, 1),
+        positions.astype(np.int64), rows.astype(np.int64), tables,
+    ]  # fmt: skip
+
+
+def attend(**rule):
+    return lambda *operands: prim.paged_attention(*operands, **{"scale": 0.4, **rule})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("rule", [{}, {"window": 5}, {"softcap": 1.5, "window": 70}])
+def test_every_dtype_and_rule_gives_what_the_interpreter_does(dtype, rule):
+    operands = problem(np.random.default_rng(0), [1, 150, 9, 64], [1, 70, 1, 3], dtype=dtype)
+    report = check(attend(**rule), *operands, scale=4).report()
+    assert report["host_calls"] == {}
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"heads": 1, "shared": 40, "depth": 7, "width": 5, "block": 1},
+        {"heads": 3, "shared": 1, "depth": 64, "width": 64, "block": 16},
+        {"heads": 1, "shared": 8, "depth": 48, "width": 200, "block": 24},
+    ],
+)
+def test_heads_widths_and_blocks_of_any_size(shape):
+    rng = np.random.default_rng(1)
+    operands = problem(rng, [130, 3], [5, 2], **shape)
+    sinks = values(rng, (shape["heads"], shape["shared"]), "float32")
+    check(attend(), *operands, sinks, scale=4)
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.data())
+def test_any_rows_and_windows_equal_the_interpreter(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    lengths = data.draw(st.lists(st.integers(1, 150), min_size=1, max_size=4))
+    new = [data.draw(st.integers(1, n)) for n in lengths]
+    operands = problem(rng, lengths, new, block=data.draw(st.sampled_from([1, 4, 16])))
+    order = rng.permutation(len(operands[3])) if data.draw(st.booleans()) else slice(None)
+    operands = [operands[0][order], *operands[1:3], operands[3][order], operands[4][order], operands[5]]
+    check(attend(window=data.draw(st.sampled_from([0, 1, 7, 64]))), *operands, scale=4)
+
+
+def symbolic(dtype="float32", heads=2, shared=3, depth=20, width=12, block=4, window=0):
+    """One program for any numbers of tokens, rows and blocks."""
+    t, r, m, n = map(SymExpr.symbol, "trmn")
+    shapes = [(t, heads, shared, depth), (n, block, heads, depth), (n, block, heads, width), (t,), (t,), (r, m)]
+    program = Program("paged")
+    inputs = [program.add_input(TensorType(s, dtype if i < 3 else "int64")) for i, s in enumerate(shapes)]
+    with building(Builder.at_end(program.block)):
+        program.set_outputs([prim.paged_attention(*inputs, scale=0.4, window=window)])
+    return CinnCompiler().compile(program, device("cpu"))
+
+
+def run(executable, operands):
+    return executable.run([Strided.from_array(np.ascontiguousarray(x)) for x in operands], [])[0].array()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("window", [0, 33])
+def test_bits_of_a_token_depend_on_its_own_sequence_alone(dtype, window):
+    """Alone, in pieces, or beside 64 others, on one thread or several."""
+    executable = symbolic(dtype, window=window)
+    lengths = [1 + 5 * i for i in range(64)]
+    operands = problem(np.random.default_rng(2), lengths, [min(n, 40) for n in lengths], dtype=dtype)
+    together = run(executable, operands)
+    threads = workers().threads
+    try:
+        set_threads(3 if threads == 1 else 1)
+        np.testing.assert_array_equal(run(executable, operands), together)
+    finally:
+        set_threads(threads)
+    for some in (slice(0, 1), slice(100, 101), slice(500, 560), slice(701, 800)):
+        chosen = [operands[0][some], *operands[1:3], operands[3][some], operands[4][some], operands[5]]
+        np.testing.assert_array_equal(run(executable, chosen), together[some])
+    assert executable.report()["compilations"] == 1
+
+
+def test_what_is_not_seen_does_not_matter():
+    """Later tokens, blocks of others and entries behind the last one may hold anything."""
+    executable = symbolic()
+    operands = problem(np.random.default_rng(3), [70, 40], [20, 1])
+    expected = run(executable, operands)
+    tables, caches = operands[5], operands[1:3]
+    for cache in caches:
+        cache[tables[0, 67 // 4], 67 % 4 :] = np.nan  # tokens 67 and later of the first sequence
+        spare = np.setdiff1d(np.arange(len(cache)), np.concatenate([tables[0, :18], tables[1, :10]]))
+        cache[spare] = np.nan
+    tables[1, 10:] = 999999
+    made = run(executable, operands)
+    np.testing.assert_array_equal(made[:17], expected[:17])
+    np.testing.assert_array_equal(made[20], expected[20])
+    assert np.isnan(made[17:20]).all()
+
+
+def test_numbers_out_of_range_read_no_other_memory():
+    """Blocks and rows are clamped; a token before its sequence sees nothing."""
+    operands = problem(np.random.default_rng(4), [9, 5], [2, 1])
+    operands[5][0, 1], operands[4][2], operands[3][0] = 1 << 40, -7, -1
+    executable = check(attend(), *operands, scale=4)
+    assert np.isnan(run(executable, operands)[0]).all()
+
+
+def test_memory_does_not_grow_with_what_is_cached():
+    def arena(length):
+        operands = problem(np.random.default_rng(5), [length, 8], [1, 255 % 8 + 1])
+        return CinnCompiler().compile(build(attend(), operands), device("cpu")).report()["arena_bytes"]
+
+    assert arena(5000) == arena(50)

@@ -1,0 +1,55 @@
+"""The caches of an incremental program, as an engine sees them: what to allocate, without knowing the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from argosy_pir.program import Program
+from argosy_pir.types import ITEM_SIZES, TensorType
+from argosy_tensorcore.dtype import as_dtype
+
+__all__ = ["CACHE", "Cache", "caches_of"]
+
+CACHE = "cache"
+"""The attribute ``role`` of a state that is a cache."""
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A paged cache: the state ``name`` of the ``layer``-th attention, [blocks, *block] of ``dtype``.
+
+    ``block`` is (tokens of a block, heads, width). ``kind`` is ``full``, or ``window`` where tokens see no more than
+    the last ``window`` places: blocks that lie before all of them are free again.
+    """
+
+    name: str
+    kind: str
+    layer: int
+    block: tuple[int, ...]
+    dtype: str
+    window: int = 0
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of a block."""
+        return prod(self.block) * ITEM_SIZES[self.dtype]
+
+    def allocate(self, blocks: int) -> np.ndarray[Any, Any]:
+        """An empty cache of so many blocks."""
+        return np.zeros((blocks, *self.block), as_dtype(self.dtype).numpy)
+
+
+def caches_of(program: Program) -> tuple[Cache, ...]:
+    """The caches of an incremental program, in the order of its states."""
+    found = []
+    for state in program.states:
+        about, type = state.attributes, state.type
+        if about.get("role") == CACHE and isinstance(type, TensorType):
+            block = tuple(int(n) for n in type.shape[1:])  # type: ignore[arg-type]  # numbers, but for the first one
+            kind, layer, window = str(about["kind"]), int(about["layer"]), int(about["window"])
+            found.append(Cache(state.name, kind, layer, block, type.dtype, window))
+    return tuple(found)
