@@ -95,7 +95,7 @@ def clear_gradient(tensor: Tensor, set_to_zero: bool = True) -> None:
         if alone and payload.nbytes >= _LARGE and getrefcount(payload.ndarray) < _OURS:
             tensor._grad = symbolic_zero(tensor)  # nobody can tell: the next gradient need not be added to zeros
         else:
-            payload.ndarray[...] = 0
+            payload.fill_from(0)
             payload.bump_version()
 
 

@@ -18,6 +18,7 @@ from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.context import grad_enabled, set_grad_enabled
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.gradient_blockers import Wall, joined, walls_of
+from argosy_phi_ops.eager.placement import accelerator_of
 from argosy_phi_ops.errors import CaptureError
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -221,7 +222,7 @@ def _moves(g: Tensor, sources: dict[Edge, int]) -> bool:
 
 
 class _PyLayerNode(Node):
-    __slots__ = ("cls", "ctx", "types")
+    __slots__ = ("cls", "ctx", "device", "types")
 
     def __init__(
         self,
@@ -235,7 +236,9 @@ class _PyLayerNode(Node):
         self.cls = cls
         self.ctx: PyLayerContext | None = ctx
         self.types = [(y.payload.shape, y.payload.dtype.numpy) for y in results]
-        self.on_tensors = any(type(x.payload) is not Strided for x in (*tensors, *results))
+        both = (*tensors, *results)
+        self.device = next((device for x in both if (device := accelerator_of(x)) is not None), None)
+        self.on_tensors = self.device or any(type(x.payload) is not Strided for x in both)
 
     def pull_arrays(self, grads: list[Any]) -> Sequence[Any]:
         """See :class:`Node`."""
@@ -250,7 +253,7 @@ class _PyLayerNode(Node):
         assert self.edges is not None
         if self.ctx._materialize:
             grads = [
-                Tensor._wrap(Strided(np.zeros(*kind))) if g is None else g
+                Tensor._wrap(Strided.from_array(np.zeros(*kind), self.device)) if g is None else g
                 for g, kind in zip(grads, self.types, strict=True)
             ]
         made = _matched(self.name, self.cls.backward(self.ctx, *grads), self.edges)

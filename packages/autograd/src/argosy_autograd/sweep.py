@@ -20,6 +20,7 @@ from argosy_autograd.hooks import JointHook
 from argosy_autograd.tape import Edge, Node
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.native import builtin
+from argosy_phi_ops.eager.placement import accelerator_of
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
@@ -48,7 +49,7 @@ class Sweep:
         self.found: dict[int, Any] = {}
         self.leaves: dict[int, list[Any]] = {}
         self.mixed = False
-        """Whether some gradient is a tensor although nothing is recorded: that of a distributed tensor."""
+        """Whether some gradient is a tensor although nothing is recorded: of a distributed tensor, or on a device."""
         self.pending: dict[Node, list[Any]] = {}
         self.heap: list[tuple[int, Node]] = []
 
@@ -76,12 +77,12 @@ class Sweep:
         """The gradient that the root ``y`` begins with, ones where there is no ``seed``: as an array where arrays are
         what is passed."""
         if seed is None:
-            if type(y.payload) is Strided and not self.recorded:
+            if accelerator_of(y) is None and type(y.payload) is Strided and not self.recorded:
                 return _ones(y.payload)
             seed = _ones_like(y.payload)
         if self.recorded:
             return seed
-        if type(seed.payload) is Strided:
+        if type(seed.payload) is Strided and accelerator_of(seed) is None:
             return seed.payload.ndarray
         self.mixed = True
         return seed
@@ -89,7 +90,8 @@ class Sweep:
     def add(self, x: Any, y: Any) -> Any:
         """The sum of two gradients."""
         if self.mixed and (type(x) is Tensor or type(y) is Tensor):
-            return get_operator("add")(as_tensor(x), as_tensor(y))
+            device = accelerator_of(x) or accelerator_of(y)
+            return get_operator("add")(as_tensor(x, device), as_tensor(y, device))
         return get_operator("add")(x, y) if self.recorded else np.asarray(x + y)
 
     def run(self, start: list[tuple[Edge, Any]]) -> None:
@@ -122,7 +124,8 @@ class Sweep:
         try:
             if node.on_tensors and not self.recorded:
                 self.mixed = True
-                return node.pull_tensors([None if g is None else as_tensor(g) for g in grads])
+                device = None if node.on_tensors is True else node.on_tensors
+                return node.pull_tensors([None if g is None else as_tensor(g, device) for g in grads])
             if self.mixed:
                 grads = [as_array(g) for g in grads]
             made = node.pull_tensors(grads) if self.recorded else node.pull_arrays(grads)
@@ -228,7 +231,10 @@ class Sweep:
             if type(leaf.payload) is not Strided and hasattr(leaf.payload, "adopt_gradient"):
                 together.append(entry)
                 continue
-            if self.mixed:
+            device = accelerator_of(leaf)
+            if device is not None:
+                g = entry[1] = as_tensor(g, device)
+            elif self.mixed:
                 g = entry[1] = as_array(g)
             if self.targets is None:
                 fresh = getrefcount(g) <= _OURS  # counted before g becomes an argument of another call
@@ -260,7 +266,8 @@ class Sweep:
                 _replace(members, kind.adopt_gradients([leaf.payload for leaf, _ in members], [g for _, g in members]))
         for leaf, g in entries:
             if type(leaf.payload) is Strided and not self.recorded:
-                g = as_array(g)
+                device = accelerator_of(leaf)
+                g = as_array(g) if device is None else as_tensor(g, device)
             if self.targets is None:
                 accumulate_grad(leaf, g)
             elif (leaf, 0) in self.targets:
@@ -274,7 +281,8 @@ def _ones(payload: Any) -> Any:
 
 
 def _ones_like(payload: Any) -> Tensor:
-    ones = Tensor._wrap(Strided(_ones(payload)))
+    device = payload.array_type.device if type(payload) is Strided else None
+    ones = Tensor._wrap(Strided.from_array(_ones(payload), device))
     if type(payload) is not Strided and hasattr(payload, "adopt_gradient"):
         ones = payload.adopt_gradient(ones)
     return ones
@@ -312,8 +320,13 @@ def _native_drain() -> Any:
     return _drain[0]
 
 
-def as_tensor(g: Any) -> Tensor:
-    return g if type(g) is Tensor else Tensor._wrap(Strided.from_array(g))
+def as_tensor(g: Any, device: Any = None) -> Tensor:
+    """A gradient as a tensor, on ``device`` where that is given."""
+    if type(g) is not Tensor:
+        return Tensor._wrap(Strided.from_array(g, device))
+    if device is None or type(g.payload) is not Strided or g.payload.array_type.device is device:
+        return g
+    return Tensor._wrap(Strided.from_array(g.payload.to_host(), device))
 
 
 def as_array(g: Any) -> Any:

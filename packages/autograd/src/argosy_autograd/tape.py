@@ -55,8 +55,8 @@ def edge_of(x: Any) -> Edge | None:
 
 class Node:
     """A step back. ``edges`` has one entry for each operand; ``hooks`` and ``retained`` belong to results by
-    number. ``on_tensors``: its data is no array here (distributed tensors), so gradients pass it as tensors.
-    ``waiting`` belongs to the native backward pass."""
+    number. ``on_tensors``: its data is no array here, so gradients pass it as tensors: True for distributed ones, or
+    the device that they are on. ``waiting`` belongs to the native backward pass."""
 
     __slots__ = (
         "__weakref__", "edges", "hooks", "name", "on_tensors", "results", "retained", "sequence", "waiting",
@@ -67,7 +67,7 @@ class Node:
         self.name = name
         self.edges: Sequence[Edge | None] | None = edges
         self.results = len(results)
-        self.on_tensors = False
+        self.on_tensors: Any = False
         self.hooks: dict[int, dict[int, Any]] | None = None
         self.retained: dict[int, Any] | None = None
         for slot, result in enumerate(results):
@@ -170,13 +170,15 @@ class OperatorNode(Node):
         rule = derive(key, self.recipe.attributes, present(key[0], grads))
         self.unpacked()
         count = len(key[1])
+        device = self.on_tensors if self.on_tensors is not True and self.on_tensors else None
         tensors = [self._handle(i, rule) for i in rule.keeps]
         for i in rule.cotangents:
             g = grads[i]
-            tensors.append(Tensor._wrap(Strided(or_zeros(None, rule.types[count + i]))) if g is None else g)
+            zeros = or_zeros(None, rule.types[count + i]) if g is None else None
+            tensors.append(Tensor._wrap(Strided.from_array(zeros, device)) if g is None else g)
         made = bind(rule.operator, tensors, {}) if rule.operands else ()  # type: ignore[arg-type]
         found = complete(rule, made, key, grads)
-        return [Tensor._wrap(Strided(g)) if type(g) is np.ndarray else g for g in found]
+        return [Tensor._wrap(Strided.from_array(g, device)) if type(g) is np.ndarray else g for g in found]
 
     def _handle(self, position: int, rule: Derived) -> Tensor:
         """A saved operand or result as a tensor with its place in the graph."""

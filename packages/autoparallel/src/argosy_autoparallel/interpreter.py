@@ -45,7 +45,7 @@ _LAYER = "argosy.spmd"
 class SpmdLayer(Interpreter):
     """Runs operators that have a distributed operand; passes others on."""
 
-    stays = True
+    stays = keyed = True
 
     def process(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]) -> Any:
         """See :class:`Interpreter`."""

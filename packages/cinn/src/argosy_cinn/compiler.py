@@ -60,7 +60,7 @@ from argosy_pir.passes import print_pipeline
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import Strided, host_device
 
 _OPTIONS = frozenset({
     "threads", "cache", "passes", "fuel", "without", "memory_budget", "tune", "guard", "winograd", "check_index",
@@ -85,15 +85,17 @@ class CinnCompiler:
         device: Device,
         communicators: Any = (),
         options: Mapping[str, Any] | None = None,
-    ) -> Executable | SpecialisingExecutable | InterpretedExecutable:
-        """An executable of ``program``, which is left as it is.
+    ) -> Any:
+        """An executable of ``program``, which is left as it is; for a device that is no host, of launches.
 
         A program with symbolic sizes is compiled once for all of them; where that cannot be, for each combination at
         its first call (see `specialise`). Raises `CompileError` for operations that are no primitives, naming the
         user's line, and ``ValueError`` for unknown options. A program that code generation fails on runs on the
         reference interpreter, with a warning.
         """
-        chosen = _chosen(device, options)
+        if not device.is_host:
+            return _launched(device, lambda host: self.compile(program, host, communicators, options))
+        chosen = _chosen(options)
         _check(program)
         table = communicator_table(communicators)
 
@@ -131,10 +133,12 @@ class CinnCompiler:
         device: Device,
         communicators: Any = (),
         options: Mapping[str, Any] | None = None,
-    ) -> Executable | SpecialisingExecutable | InterpretedExecutable:
+    ) -> Any:
         """`compile` after ``preparation``, which changes ``program``: at once, or, where the outcome is in the cache,
         when somebody asks for the executable's program."""
-        started, chosen = perf_counter(), _chosen(device, options)
+        if not device.is_host:
+            return _launched(device, lambda host: self.compile_prepared(program, preparation, host, (), options))
+        started, chosen = perf_counter(), _chosen(options)
         store, prepared = _store(chosen), Prepared(program, preparation)
         outcomes = Outcomes(program, preparation, store, chosen)
         found = outcomes.find()
@@ -152,14 +156,20 @@ class CinnCompiler:
         return made
 
 
-def _chosen(device: Device, options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The options. Raises ValueError for unknown ones, and `CompileError` for a device that is no host."""
+def _launched(device: Device, compile: Callable[[Device], Any]) -> Any:
+    """What ``compile`` makes for the host, as launches on another device. Raises `CompileError` for one that takes no
+    kernels that are printed here."""
+    from argosy_cinn.launches import LaunchedExecutable
+
+    return LaunchedExecutable(compile(host_device()), device)
+
+
+def _chosen(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The options. Raises ValueError for unknown ones."""
     chosen = dict(options or {})
     if not chosen.keys() <= _OPTIONS:
         unknown = sorted(chosen.keys() - _OPTIONS)
         raise ValueError(f"unknown options {unknown}; there are: {', '.join(sorted(_OPTIONS))}")
-    if not hasattr(device, "adopt") or device.name == "virtual":
-        raise CompileError(f"argosy_cinn compiles for host devices only, not for {device.name!r}")
     if "threads" in chosen:
         set_threads(chosen["threads"])
     Budget.of(chosen)  # refuses what it does not know

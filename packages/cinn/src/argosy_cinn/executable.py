@@ -86,14 +86,14 @@ class Executable:
         self._prepared: Callable[[], Program] | None = None
         if prepared is not None:
             self.leave_program_to(prepared)
-        self.device, self._places = device, places
+        self.device, self.places = device, places
         self.library = library
         self._entries: Sequence[AnsweringEntry] = list(entries)
         self._plain_hosts = list(hosts)
         self.hosts: Sequence[HostCall | WatchedHost] = self._plain_hosts
-        self._constants, self._manifest = list(constants), manifest
+        self.constants, self._manifest = list(constants), manifest
         self._in_numbers: Manifest | None = None
-        self._communicators, self._facts = communicators, facts
+        self.communicators, self._facts = communicators, facts
         self.sizes = sizes
         self.dims_address = sizes.dims.buffer_info()[0] if sizes.dims is not None else 0
         self.signature, self.outputs = sizes.signature, sizes.outputs
@@ -101,7 +101,7 @@ class Executable:
         self.watched = False
         self.key = ""  # what the cache knows it by
         self._plain_entries = self._entries
-        self._written = manifest.written
+        self.written = manifest.written
         self._copied = 0
 
     @property
@@ -135,7 +135,7 @@ class Executable:
         if count != self.inputs:
             raise ValueError(f"program '{self.name}' has {len(self.states)} states, got {len(states)}")
         for i, state in enumerate(states if like is None else ()):
-            self._check(count + i, state, f"state {self.states[i]!r}")
+            self.check_argument(count + i, state, f"state {self.states[i]!r}")
         return Bound(self, list(states), like)
 
     def report(self) -> dict[str, Any]:
@@ -190,7 +190,7 @@ class Executable:
 
         return DeviceOutOfMemory(f"{error}\n{describe_memory(self)}", self.sizes.arena_bytes)
 
-    def _check(self, index: int, payload: Strided, label: str) -> None:
+    def check_argument(self, index: int, payload: Strided, label: str) -> None:
         shape, dtype = self.signature[index]
         if tuple(payload.shape) != shape:
             raise ShapeError(f"{label} has shape {list(payload.shape)}, the program expects {list(shape)}")
@@ -242,13 +242,13 @@ class Bound:
     def _hold(self, states: list[Strided]) -> None:
         """Find out where the states are: what does not depend on the sizes of a call."""
         e = self.executable
-        self.written = [states[i].storage for i in e._written]
+        self.written = [states[i].storage for i in e.written]
         self.staged = []
-        self.state_arrays = [self._state_array(state, i in e._written) for i, state in enumerate(states)]
-        fixed = [_address_of(a) for a in (*self.state_arrays, *e._constants)]
+        self.state_arrays = [self._state_array(state, i in e.written) for i, state in enumerate(states)]
+        fixed = [_address_of(a) for a in (*self.state_arrays, *e.constants)]
         held = fixed[: len(states)] + [0] * len(e.outputs) + fixed[len(states) :]
         self.table = array("q", [0] * (1 + self.inputs) + held)
-        self.ranges = sorted((fixed[i], fixed[i] + self.state_arrays[i].nbytes) for i in e._written)
+        self.ranges = sorted((fixed[i], fixed[i] + self.state_arrays[i].nbytes) for i in e.written)
         self.starts = [start for start, _ in self.ranges]
         self.lock = allocate_lock()
 
@@ -276,7 +276,7 @@ class Bound:
     def _checked(self, inputs: Sequence[Strided]) -> Sequence[Strided]:
         for i, (payload, (shape, dtype)) in enumerate(zip(inputs, self.expected, strict=True)):
             if payload.shape != shape or payload.dtype is not dtype:
-                self.executable._check(i, payload, f"input {i}")
+                self.executable.check_argument(i, payload, f"input {i}")
         return inputs
 
     def _run(self, inputs: Sequence[Strided]) -> list[Strided]:
@@ -347,10 +347,10 @@ class Bound:
         if not e.hosts:
             self._enter(e._entries[0])
             return
-        arrays = [None, *(p.array() for p in inputs), *self.state_arrays, *(p.array() for p in outputs), *e._constants]
+        arrays = [None, *(p.array() for p in inputs), *self.state_arrays, *(p.array() for p in outputs), *e.constants]
 
         def memory(value: Value) -> Array:
-            place = e._places.get(value)
+            place = e.places.get(value)
             if place is None:  # no elements, no place
                 return np.empty(shape_of(value), numpy_dtype(value.dtype))
             found = arrays[place.entry]
@@ -359,7 +359,7 @@ class Bound:
         tokens: dict[Value, Any] = {}
         for segment, host in zip(e._entries, e.hosts, strict=False):
             self._enter(segment)
-            host.run(memory, tokens, e._communicators)
+            host.run(memory, tokens, e.communicators)
         self._enter(e._entries[-1])
 
     def _enter(self, segment: AnsweringEntry) -> None:

@@ -147,7 +147,7 @@ class SpecialisingExecutable:
             raise ValueError(f"program '{name}' takes {count} inputs and states, got {len(payloads)}")
         chosen = self._telling if known else range(len(payloads))
         arguments = self.program.block.arguments
-        return bind_symbols([(self._labels[i], arguments[i], payloads[i].array()) for i in chosen])
+        return bind_symbols([(self._labels[i], arguments[i], payloads[i]) for i in chosen])
 
     def report(self) -> dict[str, Any]:
         """The figures of the latest sizes, and: ``compilations``, how often code was generated (one for all sizes, one

@@ -39,6 +39,7 @@ class Device:
         "__weakref__",
         "_failure",
         "_methods",
+        "_pending",
         "allocator",
         "context",
         "index",
@@ -51,10 +52,14 @@ class Device:
         "watchdog",
     )
 
+    #: Whether its memory is this process's own.
+    is_host = False
+
     def __init__(self, name: str, index: int, info: DeviceInfo, runtime: DeviceRuntime) -> None:
         self.name, self.index, self.info, self.runtime = name, index, info, runtime
         self._failure: DeviceError | None = None
         self._methods: dict[str, Callable[..., Any]] = {}
+        self._pending: dict[int, tuple[object, Callable[[], None]]] = {}
         #: Sees submissions while a graph is captured or a profile taken, in place of the plug-in.
         self.observer: Callable[..., Any] | None = None
         #: What the graph that is being captured reads and writes; None while none is.
@@ -207,6 +212,16 @@ class Device:
     def synchronize(self, stream: Stream = None) -> None:
         """Wait for the submitted work; errors of that work are raised here."""
         self.call("synchronize", stream)
+        if self._pending and stream is None:
+            checks = [check for _, check in self._pending.values()]
+            self._pending.clear()
+            for check in checks:
+                check()
+
+    def at_synchronize(self, owner: object, check: Callable[[], None]) -> None:
+        """Keep ``owner``, whose work has been submitted, alive until the next :meth:`synchronize` of all streams, which
+        then calls ``check``, once for each owner: what looks at that work's results, and may raise."""
+        self._pending[id(owner)] = owner, check
 
     def build(
         self,
@@ -284,6 +299,7 @@ class HostDevice(Device):
     """A device whose memory is this process's own, so that host arrays can be shared instead of copied."""
 
     __slots__ = ()
+    is_host = True
 
     def adopt(self, array: Any) -> Buffer:
         """Share the memory of a C-contiguous host buffer and keep it alive."""

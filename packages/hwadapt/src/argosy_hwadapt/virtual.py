@@ -19,7 +19,10 @@ from argosy_hwadapt.cpu.native import address_of, copy_bytes
 from argosy_hwadapt.errors import DeviceError, DeviceLost, DeviceOutOfMemory
 from argosy_hwadapt.kernel import Argument, Pointer
 
-_DTYPES = frozenset({"float32", "float64", "int32", "int64", "uint8", "bool"})
+#: Without bfloat16 and float8, so that what lacks a dtype is tested, too.
+_DTYPES = frozenset(
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
+)
 _MAX_BLOCK = 1024
 _SHARED_BYTES = 48 << 10
 

@@ -29,6 +29,10 @@ class AxisError(OperatorError, IndexError):
     """An axis is outside the rank of its operand."""
 
 
+class DeviceMismatch(OperatorError, RuntimeError):
+    """Operands are on several devices."""
+
+
 class CaptureError(RuntimeError):
     """A program could not be captured, or a traced tensor was used outside its capture."""
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 __all__ = [
-    "CACHE_HOME", "CHECK_INDEX", "COUNT", "DETERMINISTIC", "DUMP", "EAGER", "FUEL", "FUEL_LOG", "MEMORY", "NUMBER",
-    "NUM_THREADS", "SWITCH", "TEXT", "VALUES", "VERIFY", "Kind", "Setting", "child_environment", "code_key", "declared",
-    "export", "one_of",
+    "CACHE_HOME", "CHECK_INDEX", "COUNT", "DETERMINISTIC", "DUMP", "EAGER", "FALLBACK", "FUEL", "FUEL_LOG", "MEMORY",
+    "NUMBER", "NUM_THREADS", "SWITCH", "TEXT", "VALUES", "VERIFY", "Kind", "Setting", "child_environment", "code_key",
+    "declared", "export", "one_of",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -150,6 +150,12 @@ class _Values(Mapping[str, Any]):
 VALUES = _Values()
 
 EAGER = Setting("ARGOSY_EAGER", one_of("plain"), "", "plain: eager execution in Python alone, without native code")
+FALLBACK = Setting(
+    "ARGOSY_FALLBACK",
+    one_of("warn", "error", "silent-counted"),
+    "warn",
+    "what happens where a device has no code for an operator, and the cpu has",
+)
 DETERMINISTIC = Setting(
     "FLAGS_cudnn_deterministic",
     Kind("1 or true", lambda text: text.lower() in ("1", "true"), "True or False", lambda value: True),

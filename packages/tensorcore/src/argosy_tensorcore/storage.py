@@ -26,7 +26,7 @@ class ArrayType:
     what was planned for operands of some types is found again by identity.
 
     dtype: DType; shape: tuple of ints; ndim: number of axes; differentiable: whether elements are real or complex
-    numbers of floating kind; device: what holds the array, where the host cannot see it, else None.
+    numbers of floating kind; device: what holds the array, where that is no host device, else None.
     """
 
     __slots__ = ("device", "differentiable", "dtype", "ndim", "shape")
@@ -211,6 +211,23 @@ class Strided:
         """Another view of the same storage and dtype; offset counts from this view's first element."""
         return Strided.over(self.storage, self.dtype, shape, strides, self.offset + offset)
 
+    def views_by(self, kernel: Callable[[Array], Any]) -> list[Strided] | None:
+        """The views that ``kernel`` makes of an array, one or a tuple of them, as views of this payload, whose elements
+        are not looked at; None where it makes copies."""
+        span, elements, start = _span(self)
+        made = kernel(elements)
+        arrays = made if isinstance(made, tuple) else (made,)
+        if not all(type(a) is np.ndarray and (not a.size or np.may_share_memory(a, span)) for a in arrays):
+            return None
+        begin = _address_of(span) - start
+        return [
+            Strided.over(
+                self.storage, a.dtype, a.shape, [stride // a.itemsize for stride in a.strides],
+                (_address_of(a) - begin) // a.itemsize if a.size else 0,
+            )
+            for a in arrays
+        ]  # fmt: skip
+
     def share(self, ndarray: Array) -> Strided:
         """The payload of a numpy view of this payload's array (``p.share(p.ndarray[1:])``): same storage."""
         view = Strided(ndarray)
@@ -228,14 +245,27 @@ class Strided:
         try:
             return self.ndarray
         except BufferError:
-            return _received(self)
+            pass
+        return _received(self)
 
-    def fill_from(self, source: Array) -> None:
+    def fill_from(self, source: Any) -> None:
         """Overwrite the data with source, broadcast and cast. Does not bump the version."""
         try:
             self.ndarray[...] = source
         except BufferError:
             _overwrite(self, source)
+
+    def copy_from(self, other: Strided) -> None:
+        """Overwrite the data with that of another payload of the same shape and dtype, wherever both are: on one device
+        without the host, where both lie in row-major order. Does not bump the version.
+        """
+        mine, theirs = self.storage, other.storage
+        if not (self.contiguous and other.contiguous) or mine.device is not theirs.device:
+            self.fill_from(other.to_host())
+        elif self.nbytes:
+            itemsize = self.dtype.itemsize
+            offsets = self.offset * itemsize, other.offset * itemsize
+            mine.device.copy(mine.buffer, theirs.buffer, self.nbytes, *offsets)
 
     @property
     def storage(self) -> Storage:
@@ -284,7 +314,7 @@ def _learn(dtype: np.dtype[Any], shape: tuple[int, ...]) -> ArrayType:
 
 def _array_type(p: Strided) -> ArrayType:
     key = p.dtype.numpy, p.shape
-    if not p.host_owned and p.nbytes and p.device.host_view(p.storage.buffer) is None:
+    if not p.host_owned and not p.device.is_host:
         there = (*key, p.device)
         return _array_types.get(there) or _array_types.setdefault(there, ArrayType(p.dtype, p.shape, p.device))
     return _array_types.get(key) or _learn(*key)
@@ -340,8 +370,11 @@ def _fetch(p: Strided, span: Array, start: int) -> None:
         p.device.synchronize()
 
 
-def _overwrite(p: Strided, source: Array) -> None:
+def _overwrite(p: Strided, source: Any) -> None:
     """Copy source's elements over the ones of a payload that the host cannot see."""
+    if type(source) in (int, float) and not source and p.contiguous:
+        p.device.memset(p.storage.buffer, 0, p.offset * p.dtype.itemsize, p.nbytes)
+        return
     span, elements, start = _span(p)
     if not p.contiguous:
         _fetch(p, span, start)  # what lies between the elements must stay

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from argosy_phi_ops.context import RankState
+from argosy_phi_ops.eager.creation import set_creation_device
 from argosy_tensorcore.place import Place, as_place
 
 __all__ = [
@@ -34,9 +35,7 @@ def get_device() -> str:
 def set_device(device: str | Place) -> Place:
     """Make ``device`` the place of new tensors. Raises DeviceNotFound when there is no such device."""
     place = as_place(device)
-    place.device()
-    if not place.is_cpu_place():
-        raise NotImplementedError(f"set_device({device!r}): the operator library runs on the cpu only so far")
+    set_creation_device(place.device())
     _current.value = place
     return place
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from argosy.device.places import get_device, set_device
+from argosy_tensorcore.place import as_place
 
 __all__ = [
     "IPUPlace", "XPUPlace", "device_count", "device_guard", "empty_cache", "get_all_custom_device_type",
@@ -67,9 +68,9 @@ def get_available_custom_device() -> list[str]:
 
 
 def synchronize(device: object = None) -> None:
-    """Return when the device has done what it was given; the cpu has. Raises ValueError for another device."""
-    if device is not None and "cpu" not in str(device):
-        raise ValueError(f"synchronize(): device should be the cpu, the only one operators run on, got {device!r}")
+    """Return when the device (that of new tensors by default) has done what it was given, and raise what went wrong in
+    it: an index out of range, say. Raises DeviceNotFound for a device that is not there."""
+    as_place(get_device() if device is None else device).device().synchronize()
 
 
 @contextmanager

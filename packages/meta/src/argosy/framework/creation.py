@@ -12,7 +12,9 @@ from argosy.checked import checked
 from argosy.framework.aliases import parameter_aliases
 from argosy.framework.param_attr import ParamAttr, as_param_attr
 from argosy.static.session import note_parameter
+from argosy_phi_ops.context import AMBIENT
 from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.creation import creation_device
 from argosy_phi_ops.eager.dispatch import deliver, suspended
 from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype, default_dtype
@@ -29,7 +31,8 @@ def to_tensor(data: Any, dtype: object = None, place: object = None, stop_gradie
 
     Python floats take the default dtype, integers int64. Raises ValueError for ragged nests.
     """
-    return Tensor(_convert_data("to_tensor", data), dtype, place, stop_gradient)
+    made = Tensor(_convert_data("to_tensor", data), dtype, place, stop_gradient)
+    return _on_expected_place(made) if place is None and AMBIENT.word else made
 
 
 def as_tensor(
@@ -38,7 +41,15 @@ def as_tensor(
     """``data`` as a tensor, as :func:`to_tensor`. Raises NotImplementedError for pinned memory."""
     if pin_memory:
         raise NotImplementedError("as_tensor: pinned memory needs a CUDA device")
-    return Tensor(_convert_data("as_tensor", data), dtype, device, not requires_grad)
+    return to_tensor(_convert_data("as_tensor", data), dtype, device, not requires_grad)
+
+
+def _on_expected_place(tensor: Tensor) -> Tensor:
+    """A tensor just made, where new tensors are made."""
+    device = creation_device()
+    if device is not None:
+        tensor.payload = Strided.from_array(tensor.payload.to_host(), device)
+    return tensor
 
 
 def _convert_data(function: str, data: Any) -> Any:
@@ -59,7 +70,7 @@ def assign(x: Any, output: Tensor | None = None) -> Tensor:
     """A copy of ``x``: a tensor, a number, an array or nested lists; given to ``output``, with shape and dtype,
     if there is one.
     """
-    copy = get_operator("assign")(x if type(x) is Tensor else Tensor(np.asarray(x)))
+    copy = get_operator("assign")(x if type(x) is Tensor else to_tensor(np.asarray(x)))
     if output is None:
         return copy  # type: ignore[no-any-return]
     return deliver(get_operator("assign"), copy, output)  # type: ignore[no-any-return]
@@ -116,7 +127,8 @@ def make_parameter(
     initializer = attr.initializer or default_for(is_bias, default_initializer)
     with suspended():
         later = is_lazy() and type(initializer).__call__ is Initializer.__call__
-        parameter = Tensor._wrap((Unfilled if later else Strided.empty)(sizes, element), not attr.trainable)
+        empty = Unfilled(sizes, element) if later else Strided.empty(sizes, element, creation_device())
+        parameter = Tensor._wrap(empty, not attr.trainable)
         parameter.name, parameter.persistable, parameter.is_parameter = name, True, True
         initializer(parameter)
     note_parameter(parameter, initializer)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 from argosy.nn import state
+from argosy_autograd.modes import no_grad
 from argosy_tensorcore.dtype import DType, as_dtype
-from argosy_tensorcore.place import as_place
+from argosy_tensorcore.place import Place, as_place
 
 __all__ = ["Conversions"]
 
@@ -24,19 +25,18 @@ class Conversions:
         self, device: object = None, dtype: object = None, blocking: bool | None = None, non_blocking: object = None
     ) -> Self:
         """Convert parameters and buffers to ``dtype``, integers and booleans, too, as Paddle does, and bring them to
-        the host where they are not there. Devices other than the cpu are not implemented."""
+        ``device``. Raises DeviceNotFound for a device that is not there."""
         if device is not None:
-            self._bring_to_host(device)
+            self._bring_to(as_place(device))
         if dtype is None:
             return self
         self._apply(self._transform, device, dtype, True)
         return self
 
-    def _bring_to_host(self, device: object) -> None:
-        if not as_place(device).is_cpu_place():
-            raise NotImplementedError(f"Layer.to(device={device!r}): operators run on the cpu only so far")
-        for tensor in (*self.parameters(), *self.buffers()):
-            tensor.payload = tensor.cpu().payload
+    def _bring_to(self, place: Place) -> None:
+        with no_grad():
+            for tensor in (*self.parameters(), *self.buffers()):
+                tensor.payload = tensor.to(place).payload
 
     def astype(self, dtype: object = None) -> Self:
         """Convert parameters and buffers to ``dtype``, integers and booleans, too, in place of the old data."""
@@ -69,11 +69,11 @@ class Conversions:
         return self.to("cpu")
 
     def cuda(self, device: object = None) -> Self:
-        """Parameters on a GPU: raises NotImplementedError, as :meth:`to` does."""
+        """Parameters on a GPU: raises what :meth:`to` does."""
         return self.to("gpu" if device is None else device)
 
     def xpu(self, device: object = None) -> Self:
-        """Parameters on an XPU: raises NotImplementedError, as :meth:`to` does."""
+        """Parameters on an XPU: raises what :meth:`to` does."""
         return self.to("xpu" if device is None else device)
 
     def double(self) -> Self:

@@ -153,7 +153,7 @@ class Adam(Optimizer):
         first: dict[tuple[float, float], str] = {}
         for p in parameters:
             values = tuple(
-                float(self._accumulators[name][p.name].payload.ndarray[0]) for name in (BETA1_POW, BETA2_POW)
+                float(self._accumulators[name][p.name].payload.to_host()[0]) for name in (BETA1_POW, BETA2_POW)
             )
             owner = first.setdefault(values, p.name)  # type: ignore[arg-type]
             for name in (BETA1_POW, BETA2_POW):

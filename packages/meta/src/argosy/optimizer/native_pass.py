@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from argosy_phi_ops.eager import native
+from argosy_phi_ops.eager.placement import accelerator_of
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class NativePass:
         left = []
         for pair in pairs:
             parameter = pair[0]
-            if self.optimizer._wants_master(parameter):
+            if self.optimizer._wants_master(parameter) or accelerator_of(parameter) is not None:
                 left.append(pair)
                 continue
             rate = self.optimizer._rate_of(parameter, options)

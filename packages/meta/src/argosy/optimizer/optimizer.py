@@ -24,6 +24,7 @@ from argosy.static.session import being_built
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.capture.tracer import Tracer, active_tracer
 from argosy_phi_ops.eager.dispatch import suspended, write
+from argosy_phi_ops.eager.placement import accelerator_of
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
@@ -299,7 +300,8 @@ class Optimizer(Checked, FusedStorage, Internals):
         key = f"{parameter.name}_{name}_0"
         sizes = tuple(parameter.shape if shape is None else shape)
         with suspended():
-            state = Tensor._wrap(Strided.empty(sizes, dtype or self._state_dtype(parameter)))
+            there = accelerator_of(parameter)
+            state = Tensor._wrap(Strided.empty(sizes, dtype or self._state_dtype(parameter), there))
             state.payload.fill_from(fill)
             state.name = key
             if key in self._pending:

@@ -7,6 +7,7 @@ indices needs none of its own, nor do indices that are in range by the way they 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from argosy_phi_ops import prim
@@ -17,18 +18,32 @@ from argosy_phi_ops.declare.operator import Operator
 from argosy_phi_ops.primitives.checks import INTEGER
 from argosy_pir.builder import Builder
 from argosy_pir.core import Operation
+from argosy_pir.program import Program
 from argosy_pir.values import Value
 
-__all__ = ["insert_checks"]
+__all__ = ["checked_program", "insert_checks"]
 
 
 def insert_checks(op: Operation, operator: Operator) -> None:
     """Put the checks of an application of ``operator`` before it; they are of its line."""
-    if operator.bounds is None and operator.own_bounds is None:
-        return
     with building(Builder.before(op), op.location):
-        for bound in bounds_of(operator, [v.type for v in op.operands], dict(op.attributes)):
-            _check(operator.name, op.operand(bound.operand), bound)
+        _emit_checks(operator, op.operands, dict(op.attributes))
+
+
+def checked_program(operator: Operator, program: Program, attributes: dict[str, Any]) -> Program:
+    """What ``operator`` decomposes into after its checks: itself where there are none."""
+    if (operator.bounds is None and operator.own_bounds is None) or program.block.first is None:
+        return program
+    made = program.clone()
+    with building(Builder.before(made.block.first)):  # type: ignore[arg-type]
+        _emit_checks(operator, made.inputs, attributes)
+    return made
+
+
+def _emit_checks(operator: Operator, operands: Sequence[Value], attributes: dict[str, Any]) -> None:
+    if operator.bounds is not None or operator.own_bounds is not None:
+        for bound in bounds_of(operator, [v.type for v in operands], attributes):
+            _check(operator.name, operands[bound.operand], bound)
 
 
 def _check(name: str, indices: Value, bound: Bound) -> None:

@@ -35,7 +35,7 @@ from argosy_tensorcore.tensor import Tensor
 if TYPE_CHECKING:
     from argosy_hwadapt import Device
 
-__all__ = ["NUMBERS", "Application"]
+__all__ = ["NUMBERS", "Application", "kernel_of"]
 
 Kernel = Callable[..., Any]
 NUMBERS = frozenset({int, float, bool, complex})
@@ -71,7 +71,6 @@ class Application:
         self.op, self.attributes = op, attributes
         self.types: tuple[Any, ...] = tuple([type(x) for x in operands]) if types is None else types
         arrays = any([type(t) is ArrayType for t in self.types])
-        _check_devices(op.name, self.types)
         self.fixed = types is not None and not op.opaque and (op.random or arrays or not types)
         self.draws = op.random
         self.results: list[ArrayType] | None = None
@@ -99,7 +98,8 @@ class Application:
 
     def _chosen_kernel(self, operands: Sequence[Any], targets: Sequence[str]) -> Kernel:
         op, dtypes, types = self.op, self.dtypes, self.types
-        kernel = self._own_kernel() if op.kernel is not None else self._interpreted(operands, targets)
+        own = op.kernel is not None
+        kernel = kernel_of(op, self.attributes) if own else self._interpreted(operands, targets)
         if op.bounds is not None or op.refusal is not None:
             kernel = self._between_checks(kernel)
         if dtypes is None and op.choose is not None and all(type(t) is ArrayType for t in types):
@@ -113,15 +113,6 @@ class Application:
         if self.ufunc is not None:
             self.ufunc, kernel = kernel, self._run_quietly
         return kernel if dtypes is None else _converting(kernel, dtypes)
-
-    def _own_kernel(self) -> Kernel:
-        """The operator's kernel as a function of operands."""
-        op, attributes, signature = self.op, self.attributes, self.op.signature
-        names = tuple([p.name for p in signature.operands])
-        body = op.body.__code__
-        if signature.segmented or body.co_kwonlyargcount or body.co_varnames[: len(names)] != names:
-            return lambda *arrays: op.kernel(**signature.regroup(arrays, attributes))
-        return partial(op.kernel, **attributes) if attributes else op.kernel
 
     def _interpreted(self, operands: Sequence[Any], targets: Sequence[str]) -> Kernel:
         """The operator's program, interpreted."""
@@ -377,13 +368,14 @@ class Application:
         return [a if d is None else np.asarray(a, d) for a, d in zip(arrays, self.dtypes, strict=True)]
 
 
-def _check_devices(name: str, types: Sequence[Any]) -> None:
-    """Raise where an operand lies on a device whose memory the host's kernels cannot read."""
-    for t in types:
-        if type(t) is ArrayType and t.device is not None:
-            raise NotImplementedError(
-                f"{name}: there are no kernels for eager execution on {t.device.name!r}; copy its operands to cpu first"
-            )
+def kernel_of(op: Any, attributes: dict[str, Any]) -> Kernel:
+    """The operator's own numpy kernel as a function of operands."""
+    signature = op.signature
+    names = tuple([p.name for p in signature.operands])
+    body = op.body.__code__
+    if signature.segmented or body.co_kwonlyargcount or body.co_varnames[: len(names)] != names:
+        return lambda *arrays: op.kernel(**signature.regroup(arrays, attributes))
+    return partial(op.kernel, **attributes) if attributes else op.kernel
 
 
 def _may_be_compiled(op: Any, types: Sequence[Any]) -> bool:

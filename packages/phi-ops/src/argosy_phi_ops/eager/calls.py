@@ -42,7 +42,7 @@ def call(
     if AMBIENT.word:
         ambient = context()
         layers = ambient.layers
-        if layers and (len(layers) > 1 or not layers[0].stays):
+        if layers and (len(layers) > 1 or not layers[0].keyed):
             return _call_in_full(op, args, kwargs)
         silent = not ambient.grad_enabled
     operands: list[Any] = []
@@ -114,7 +114,7 @@ def _bound(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any
     return result
 
 
-def _application(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Application | None:
+def _application(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """The application that these operands were given to just now, where it stays what it is."""
     if op.random:
         operands, attributes = (*operands, any_state()), dispatch.drawing(attributes, 0)
@@ -122,7 +122,7 @@ def _application(op: Operator, operands: Sequence[Any], attributes: dict[str, An
         found = op.applications.by_key.get(application_key(operands, attributes))
     except (AttributeError, TypeError):  # a payload that is no plain array, attributes that are no plain data
         return None
-    return found if type(found) is Application and found.fixed else None
+    return found if getattr(found, "fixed", False) else None
 
 
 def _layer_application(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:

@@ -35,12 +35,12 @@ _wrap = Tensor._wrap
 class Interpreter:
     """One layer of the stack. Override what the layer changes; ``below`` continues with the next layer down.
 
-    ``stays`` marks a layer that knows how to compute on payloads of its own (distributed tensors): it belongs at the
-    bottom of the stack, and :func:`suspended` keeps it. Its payloads have an ``array_type``, too: an object of the
-    layer's own that tells them apart as :class:`~argosy_tensorcore.storage.ArrayType` does arrays.
+    ``stays`` marks a layer that belongs at the bottom of the stack, and that :func:`suspended` keeps. ``keyed``: it
+    stays, and computes on payloads of its own alone (distributed tensors), which have an ``array_type``, too: an object
+    of the layer's own that tells them apart as :class:`~argosy_tensorcore.storage.ArrayType` does arrays.
     """
 
-    stays = False
+    stays = keyed = False
 
     def process(
         self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]
@@ -49,7 +49,7 @@ class Interpreter:
         return below(op, operands, attributes)
 
     def application(self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
-        """For a layer that stays: what applies ``op`` with these attributes to operands of the same types as these, as
+        """For a keyed layer: what applies ``op`` with these attributes to operands of the same types as these, as
         an :class:`~argosy_phi_ops.eager.application.Application` does by its method ``run``, while no other layer is
         active. None: there is nothing that could be kept."""
         return None
@@ -110,7 +110,10 @@ def write(target: Tensor, value: Tensor) -> None:
     Raises ``ValueError`` when ``target`` is a leaf that wants gradients and recording is on.
     """
     if is_unwatched(target) and is_unwatched(value) and target.payload.array_type is value.payload.array_type:
-        target.payload.ndarray[...] = value.payload.ndarray
+        try:
+            target.payload.ndarray[...] = value.payload.ndarray
+        except BufferError:  # the host cannot see it
+            target.payload.copy_from(value.payload)
         target.payload.bump_version()
         return
     _check_writable(target)
@@ -180,7 +183,10 @@ def _descend_write(layers: Sequence[Any], at: int, target: Tensor, value: Tensor
 def _write_data(target: Tensor, value: Tensor) -> None:
     payload = target.payload
     if payload.dtype is value.payload.dtype:
-        payload.ndarray[...] = value.payload.ndarray
+        try:
+            payload.ndarray[...] = value.payload.ndarray
+        except BufferError:  # the host cannot see it
+            payload.copy_from(value.payload)
         payload.bump_version()
     else:
         target.payload = value.payload

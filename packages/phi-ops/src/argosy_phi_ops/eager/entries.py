@@ -151,6 +151,6 @@ def _binary_elementwise(
 
 def _layered(op: Operator, operands: tuple[Any, ...], layers: Sequence[dispatch.Interpreter]) -> Any:
     """Apply ``op``, which has no attributes, under layers."""
-    if len(layers) > 1 or not layers[0].stays:
+    if len(layers) > 1 or not layers[0].keyed:
         return dispatch.call(op, operands, NO_ATTRIBUTES)
     return call(op, operands, NO_KEYWORDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 from weakref import WeakSet
 
@@ -11,6 +12,7 @@ from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.declare.attribute_types import attribute_key
 from argosy_phi_ops.eager import native, tiering
 from argosy_phi_ops.eager.application import NUMBERS, Application
+from argosy_phi_ops.eager.placement import device_of
 from argosy_tensorcore.dtype import default_listeners
 from argosy_tensorcore.storage import ArrayType
 from argosy_tensorcore.tensor import Tensor
@@ -107,6 +109,14 @@ def _first(
 ) -> Any:
     """The first application to operands like these, which is kept where they are arrays and numbers of Python's."""
     kept = key is not None and all([type(t) is ArrayType or t in NUMBERS for t in key[0]])
+    device = device_of(op.name, operands[:-1] if op.random else operands)
+    if device is not None:
+        there = import_module("argosy_phi_ops.eager.device_application").DeviceApplication(
+            op, operands, attributes, device
+        )
+        if kept:
+            table[key] = there
+        return there.run(operands, silent)
     application = Application(op, operands, attributes, key[0] if kept else None)
     results = application.run_first(operands, silent)
     if kept and application.may_be_kept():

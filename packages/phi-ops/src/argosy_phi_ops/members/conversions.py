@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from argosy_hwadapt.contract import HOST
 from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_phi_ops.eager.recording import record_results
@@ -50,7 +49,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
     ``to(dtype)``, ``to(device, dtype=None, blocking=None)``, ``to(other)``; the tensor itself where nothing changes,
     but a copy for a dtype that is given as text, as in Paddle.
-    Raises ``NotImplementedError`` for a place that operators cannot compute on.
+    Raises ``DeviceNotFound`` for a place that is not there.
     """
     given = [v for v in args if v is not None and not isinstance(v, bool)]
     dtype, place = kwargs.get("dtype"), kwargs.get("device", kwargs.get("place"))
@@ -66,8 +65,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         else:
             place = value
     if place is not None:
-        _check_host("to", place)
-        self = cpu(self)
+        self = _on_place(self, as_place(place))
     result = self if dtype is None or self.dtype is as_dtype(dtype) else op("cast")(self, as_dtype(dtype).name)
     return op("assign")(result) if result is self and (text or kwargs.get("copy")) else result
 
@@ -89,13 +87,29 @@ def _check_host(name: str, place: Any) -> None:
 def cpu(self: Tensor) -> Tensor:
     """The tensor on the host: itself where it is there, else a copy, through which gradients go back."""
     payload = self.payload
-    if type(payload) is not Strided or payload.host_owned or HOST in payload.device.info.flags:
+    if type(payload) is not Strided or payload.host_owned or payload.device.is_host:
         return self
     if active_tracer() is not None:
         raise CaptureError(f"a copy from {self.place!r} cannot be captured: call cpu() before the captured function")
     copy = Tensor._wrap(Strided(payload.to_host()))
     record_results(op("assign"), [self], {}, (copy,))
     return copy
+
+
+def _on_place(self: Tensor, place: Place) -> Tensor:
+    """The tensor at a place: itself where it is there, else a copy, through which gradients go back."""
+    if place.is_cpu_place():
+        return cpu(self)
+    device, payload = place.device(), self.payload
+    if type(payload) is Strided and not payload.is_traced and active_tracer() is None:
+        if payload.array_type.device is device:
+            return self
+        copy = Tensor._wrap(Strided.from_array(payload.to_host(), device))
+        record_results(op("assign"), [self], {}, (copy,))
+        return copy
+    raise CaptureError(
+        f"a copy to {place!r} cannot be captured, nor made of {type(payload).__name__} tensors: call to() before"
+    )
 
 
 def cuda(self: Tensor, device_id: int | None = None, blocking: bool = True) -> Tensor:

@@ -36,7 +36,7 @@ def zero_(self: Tensor) -> Tensor:
 
 def _filled(x: Tensor, value: float) -> Tensor:
     payload = x.payload
-    payload.ndarray.fill(value)
+    payload.fill_from(value)
     payload.storage.version += 1
     return x
 

@@ -20,15 +20,15 @@ Array = np.ndarray[Any, Any]
 Symbols = dict[str, int]
 
 
-def bind_symbols(arguments: Iterable[tuple[str, BlockArgument, Array]]) -> Symbols:
-    """The value of every symbol in the types of (label, argument, actual array).
+def bind_symbols(arguments: Iterable[tuple[str, BlockArgument, Any]]) -> Symbols:
+    """The value of every symbol in the types of (label, argument, actual array or payload).
 
     Raises:
         ShapeError: naming the argument whose rank or size does not fit its type, or another argument's.
         DTypeError: for another dtype.
     """
     symbols: Symbols = {}
-    derived: list[tuple[str, TensorType, int, Array]] = []
+    derived: list[tuple[str, TensorType, int, Any]] = []
     for label, argument, array in arguments:
         expected = argument.type
         if not isinstance(expected, TensorType):
@@ -50,14 +50,14 @@ def bind_symbols(arguments: Iterable[tuple[str, BlockArgument, Array]]) -> Symbo
     return symbols
 
 
-def _check_kind(label: str, expected: TensorType, array: Array) -> None:
+def _check_kind(label: str, expected: TensorType, array: Any) -> None:
     if array.dtype.name != expected.dtype:
         raise DTypeError(f"{label} has dtype {array.dtype.name}, the program expects {expected}")
     if array.ndim != expected.ndim:
         raise ShapeError(f"{label} has shape {list(array.shape)}, the program expects {expected}")
 
 
-def _mismatch(label: str, expected: TensorType, axis: int, array: Array, size: int) -> str:
+def _mismatch(label: str, expected: TensorType, axis: int, array: Any, size: int) -> str:
     return f"{label} has shape {list(array.shape)}: axis {axis} of {expected} is {size} here, not {array.shape[axis]}"
 
 

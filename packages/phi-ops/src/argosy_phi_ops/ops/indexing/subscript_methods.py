@@ -9,6 +9,7 @@ import numpy as np
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.declare.operator import NO_KEYWORDS, get_operator
 from argosy_phi_ops.eager.dispatch import write
+from argosy_phi_ops.eager.placement import accelerator_of
 from argosy_phi_ops.ops.common.subscript_keys import NOTHING, TAKING, Key, parse
 from argosy_phi_ops.ops.indexing.assignment import put, setitem
 from argosy_phi_ops.ops.indexing.subscript import getitem
@@ -98,11 +99,11 @@ def _reads_directly(x: Tensor, mask: Tensor) -> bool:
     """Whether nobody watches, and the mask is of the leading axes: how much is read differs from call to call."""
     given, chosen = x.payload, mask.payload
     plain = not AMBIENT.word and type(given) is Strided and type(chosen) is Strided
-    return plain and x.stop_gradient and given.shape[: chosen.ndim] == chosen.shape
+    return plain and given.array_type.device is None and x.stop_gradient and given.shape[: chosen.ndim] == chosen.shape
 
 
 def _writes_directly(target: Tensor, value: Any) -> bool:
     """Whether nobody watches: no layer is active, no gradient is wanted and both are plain."""
-    if AMBIENT.word or target.payload.is_traced or not target.stop_gradient:
+    if AMBIENT.word or target.payload.is_traced or not target.stop_gradient or accelerator_of(target) is not None:
         return False
     return not isinstance(value, Tensor) or (value.stop_gradient and not value.payload.is_traced)

@@ -1,0 +1,279 @@
+"""Programs on devices that are not the host: a list of launches, with host calls between them.
+
+A device of kernel form ``address`` runs machine code of this process, so that its launches are the segments that the
+CPU enters: one kernel, `launch_segment`, takes the address of a segment and those of the buffers in its table. Nothing
+waits for a launch; an index out of range is found at the next synchronisation.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from argosy_cinn.executable import Executable
+from argosy_cinn.fallback import InterpretedExecutable
+from argosy_cinn.runtime.linking import Library, link
+from argosy_cinn.runtime.trampolines import cached_object
+from argosy_cinn.shapes import sizes as shape_of
+from argosy_cinn.specialise import SpecialisingExecutable
+from argosy_cinn.strided_copies import contiguous
+from argosy_hwadapt import Buffer, Device, Scalar
+from argosy_phi_ops.eager.fallback import note_fallback
+from argosy_phi_ops.eager.placement import goes_anywhere, send
+from argosy_phi_ops.errors import CompileError, DeviceMismatch
+from argosy_phi_ops.reference.kernels.registry import numpy_dtype
+from argosy_pir.program import Program
+from argosy_pir.types import TensorType
+from argosy_pir.values import Value
+from argosy_tensorcore.storage import Strided
+
+Array = np.ndarray[Any, Any]
+Made = Executable | SpecialisingExecutable | InterpretedExecutable
+Call = Callable[[Sequence[Strided]], list[Strided]]
+
+
+class LaunchedExecutable:
+    """``made``, compiled for the host, on ``device``."""
+
+    def __init__(self, made: Made, device: Device) -> None:
+        if "address" not in device.info.kernel_forms:
+            forms = ", ".join(device.info.kernel_forms) or "none"
+            raise CompileError(f"argosy_cinn prints kernels of form address, not of those that {device} takes: {forms}")
+        self.made, self.device = made, device
+
+    @property
+    def program(self) -> Program:
+        """The program as it was given to the compiler."""
+        return self.made.program
+
+    def run(self, inputs: Sequence[Strided], states: Sequence[Strided] = ()) -> list[Strided]:
+        """Submit one run. Raises ``ShapeError`` or ``DTypeError`` naming the argument that does not fit."""
+        return self.bind(states)(inputs)
+
+    def bind(self, states: Sequence[Strided]) -> Call:
+        """A callable for repeated execution on the same states."""
+        made, held = self.made, list(states)
+        if not isinstance(made, SpecialisingExecutable):
+            return self._bound(made, held)
+        bound: dict[int, Call] = {}
+
+        def call(inputs: Sequence[Strided]) -> list[Strided]:
+            found = made.for_sizes(inputs, held, known=bool(bound))
+            if id(found) not in bound:
+                while len(bound) >= _KEPT:
+                    bound.pop(next(iter(bound)))
+                bound[id(found)] = self._bound(found, held)
+            return bound[id(found)](inputs)
+
+        return call
+
+    def _bound(self, made: Executable | InterpretedExecutable, states: list[Strided]) -> Call:
+        if isinstance(made, InterpretedExecutable):
+            return self._interpreted(made, states)
+        return Launches(made, self.device, states)
+
+    def _interpreted(self, made: InterpretedExecutable, states: list[Strided]) -> Call:
+        """The reference interpreter on the host, between copies."""
+        there = InterpretedExecutable(made.program, self.device, {}, made.reason).bind(states)
+
+        def call(inputs: Sequence[Strided]) -> list[Strided]:
+            moved = sum(p.nbytes for p in (*inputs, *states))
+            note_fallback(f"program {made.program.name!r}", self.device, made.reason, moved)
+            return there(inputs)
+
+        return call
+
+    def report(self) -> dict[str, Any]:
+        """The figures of the code, as :meth:`Executable.report` gives them."""
+        return self.made.report()
+
+    def describe(self) -> str:
+        """What `argosy_cinn.explain` shows."""
+        return f"on {self.device}:\n{self.made.describe()}"
+
+
+_KEPT = 256
+
+
+class Launches:
+    """The launches of an executable of known sizes on a device, bound to its states: the object that is called."""
+
+    def __init__(self, executable: Executable, device: Device, states: list[Strided]) -> None:
+        e = self.executable = executable
+        self.device, self.states = device, states
+        self.kernel = device.load(device.build("address", _launcher().address(_NAME).to_bytes(8, "little")), _NAME)
+        self.record = array("q", [0, 0])
+        self.checks = bool(e.manifest.checks)
+        self.constants = [send(Strided(np.array(constant, order="C")), device) for constant in e.constants]
+        count = len(e.signature) - len(states)
+        for i, state in enumerate(states):
+            e.check_argument(count + i, state, f"state {e.states[i]!r}")
+        self.written = [states[i].storage for i in e.written]
+
+    def __call__(self, inputs: Sequence[Strided]) -> list[Strided]:
+        e, device = self.executable, self.device
+        if len(inputs) != e.inputs:
+            raise ValueError(f"program '{e.name}' takes {e.inputs} inputs, got {len(inputs)}")
+        for i, payload in enumerate(inputs):
+            e.check_argument(i, payload, f"input {i}")
+        given = [self._input(payload, i) for i, payload in enumerate(inputs)]
+        states = [self._state(state, i) for i, state in enumerate(self.states)]
+        outputs = [Strided.empty(shape, dtype, device) for shape, dtype, _ in e.outputs]
+        arena = device.allocate(e.sizes.arena_bytes)
+        self._submit(arena, [*given, *states, *outputs, *self.constants])
+        for i in e.written:
+            if states[i] is not self.states[i]:
+                self.states[i].copy_from(states[i])
+        for storage in self.written:
+            storage.version += 1
+        device.at_synchronize(self, self._look)
+        return outputs
+
+    def _input(self, payload: Strided, index: int) -> Strided:
+        """The payload, or a copy where it is not contiguous, is a number on the host, or would be overwritten."""
+        payload = self._brought(payload, f"input {index}")
+        if payload._storage in self.written:
+            copy = Strided.empty(payload.shape, payload.dtype, self.device)
+            copy.copy_from(payload)
+            return copy
+        return payload if payload.contiguous else contiguous(payload)
+
+    def _state(self, state: Strided, index: int) -> Strided:
+        payload = self._brought(state, f"state {self.executable.states[index]!r}")
+        return payload if payload.contiguous else contiguous(payload)
+
+    def _brought(self, payload: Strided, label: str) -> Strided:
+        if payload.array_type.device is self.device:
+            return payload
+        if payload.array_type.device is not None or not goes_anywhere(payload.array_type):
+            where = payload.array_type.device or "cpu"
+            raise DeviceMismatch(
+                f"program '{self.executable.name}' runs on {self.device}, but its {label} of shape "
+                f"{list(payload.shape)} is on {where}"
+            )
+        return send(Strided(payload.to_host().copy()), self.device)
+
+    def _submit(self, arena: Buffer, payloads: list[Strided]) -> None:
+        """Launch the segments, with host calls between them."""
+        e = self.executable
+        places = [Scalar("q", 0) if arena.handle is None else arena, *map(_place, payloads)]
+        head = Scalar("q", e.dims_address), Scalar("q", self.record.buffer_info()[0]), Scalar("q", len(places))
+        tokens: dict[Value, Any] = {}
+        for number, host in zip_longest(range(len(e.hosts) + 1), e.hosts):
+            function = Scalar("q", e.library.address(f"segment{number}"))
+            self.device.launch(self.kernel, (1,), args=(function, *head, *places))
+            if host is not None:
+                self._call_host(host, [None, *payloads], arena, tokens)
+
+    def _call_host(
+        self, host: Any, payloads: Sequence[Strided | None], arena: Buffer, tokens: dict[Value, Any]
+    ) -> None:
+        """Run an operation on the host: its operands are copied there, its results back."""
+        e, device = self.executable, self.device
+        arrays: dict[Value, Array] = {}
+        op = host.op
+        moved = sum(v.type.nbytes for v in (*op.operands, *op.results) if _is_known(v))
+        note_fallback(op.name, device, "the compiler has no kernel for it", moved)
+
+        def memory(value: Value) -> Array:
+            if value not in arrays:
+                array = arrays[value] = np.empty(shape_of(value), numpy_dtype(value.dtype))
+                if array.size and value not in op.results:
+                    device.copy(array.reshape(-1).view(np.uint8), *_at(e.places[value], payloads, arena, array.nbytes))
+                    device.synchronize()
+            return arrays[value]
+
+        host.run(memory, tokens, e.communicators)
+        for result in op.results:
+            made = arrays.get(result)
+            if made is not None and made.size:
+                buffer, nbytes, _, offset = _at(e.places[result], payloads, arena, made.nbytes)
+                device.copy(buffer, np.ascontiguousarray(made).reshape(-1).view(np.uint8), nbytes, offset)
+
+    def _look(self) -> None:
+        """Raise AxisError where a run has refused an index."""
+        if self.record[0]:
+            error = self.executable.refusal(self.record.buffer_info()[0])
+            self.record[0] = 0
+            raise error
+
+
+def _is_known(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and value.type.is_static
+
+
+def _at(place: Any, payloads: Sequence[Strided | None], arena: Buffer, nbytes: int) -> tuple[Buffer, int, int, int]:
+    """Where a value is: buffer and bytes, as `Device.copy` takes its source from there: buffer, size, 0 and offset."""
+    payload = payloads[place.entry]
+    if payload is None:
+        return arena, nbytes, 0, place.offset
+    return payload.storage.buffer, nbytes, 0, payload.offset * payload.dtype.itemsize
+
+
+def _place(payload: Strided) -> Any:
+    """A payload as an argument of a launch."""
+    if not payload.nbytes:
+        return Scalar("q", 0)
+    return payload.storage.buffer, payload.offset * payload.dtype.itemsize
+
+
+@lru_cache(maxsize=1)
+def _launcher() -> Library:
+    return link(cached_object(_TEXT), (_NAME,))
+
+
+_NAME = "launch_segment"
+#: Arguments point at cells: a segment's address, its sizes, the record of indices out of range, how many entries its
+#: table has, and these. What a segment notes is copied, where nothing was noted before.
+_TEXT = r"""
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+
+define internal ptr @argument(ptr %arguments, i64 %i) alwaysinline nounwind {
+  %cell.p = getelementptr ptr, ptr %arguments, i64 %i
+  %cell = load ptr, ptr %cell.p
+  %value = load ptr, ptr %cell
+  ret ptr %value
+}
+
+define void @launch_segment(ptr %arguments, ptr %extents) {
+entry:
+  %segment = call ptr @argument(ptr %arguments, i64 0)
+  %dims = call ptr @argument(ptr %arguments, i64 1)
+  %record = call ptr @argument(ptr %arguments, i64 2)
+  %count.p = call ptr @argument(ptr %arguments, i64 3)
+  %count = ptrtoint ptr %count.p to i64
+  %table = alloca ptr, i64 %count, align 64
+  br label %next
+next:
+  %i = phi i64 [0, %entry], [%i1, %fill]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %fill, label %run
+fill:
+  %at = add i64 %i, 4
+  %value = call ptr @argument(ptr %arguments, i64 %at)
+  %slot = getelementptr ptr, ptr %table, i64 %i
+  store ptr %value, ptr %slot
+  %i1 = add i64 %i, 1
+  br label %next
+run:
+  %answer = call ptr %segment(ptr %table, ptr %dims)
+  %fine = icmp eq ptr %answer, null
+  br i1 %fine, label %end, label %refused
+refused:
+  %noted = load i64, ptr %record
+  %first = icmp eq i64 %noted, 0
+  br i1 %first, label %note, label %end
+note:
+  call void @llvm.memcpy.p0.p0.i64(ptr %record, ptr %answer, i64 16, i1 0)
+  br label %end
+end:
+  ret void
+}
+"""
+
+__all__ = ["LaunchedExecutable", "Launches"]

@@ -1,0 +1,171 @@
+"""Training on a device: losses, gradients and states are those of the CPU, with no operator falling back to it."""
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+from argosy import nn
+from argosy_tensorcore.place import Place
+
+VIRTUAL = Place("virtual")
+
+
+@pytest.fixture(autouse=True)
+def no_fallback(monkeypatch):
+    """What has no code for the device is an error."""
+    monkeypatch.setenv("ARGOSY_FALLBACK", "error")
+
+
+@pytest.fixture
+def on_device():
+    """New tensors are made on the device."""
+    paddle.set_device("virtual")
+    yield
+    paddle.set_device("cpu")
+
+
+def there(data, **options):
+    return paddle.to_tensor(data, place="virtual", **options)
+
+
+def losses(place, captured, optimizer):
+    """Of five steps of a small network with dropout and layer norm."""
+    paddle.seed(3)
+    net = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Dropout(0.1), nn.Linear(16, 4)).to(place)
+    update = optimizer(1e-2, parameters=net.parameters())
+
+    def step(x, y):
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        update.step()
+        update.clear_grad()
+        return loss
+
+    run = paddle.jit.to_static(step, full_graph=True) if captured else step
+    rng = np.random.default_rng(0)
+    batches = zip(rng.standard_normal((5, 12, 8)).astype("float32"), rng.integers(0, 4, (5, 12)), strict=True)
+    made = [float(run(paddle.to_tensor(x, place=place), paddle.to_tensor(y, place=place))) for x, y in batches]
+    assert net[0].weight.place == Place(place)
+    return made
+
+
+@pytest.mark.parametrize("captured", [False, True], ids=["eager", "captured"])
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Momentum"])
+def test_a_network_trains_on_a_device_as_on_the_cpu(captured, name):
+    """Random masks are bit for bit the same; sums may be ordered otherwise."""
+    optimizer = getattr(paddle.optimizer, name)
+    expected, made = (losses(place, captured, optimizer) for place in ("cpu", "virtual"))
+    np.testing.assert_allclose(made, expected, rtol=1e-4)
+    assert made[-1] != made[0]
+
+
+def test_a_convolutional_network_has_the_gradients_and_statistics_of_the_cpu():
+    """Convolution, batch norm (whose statistics are written in place), pooling."""
+    paddle.seed(1)
+    net = nn.Sequential(
+        nn.Conv2D(3, 4, 3), nn.BatchNorm2D(4), nn.ReLU(), nn.MaxPool2D(2), nn.Flatten(), nn.Linear(36, 5)
+    )  # fmt: skip
+    before = {name: x.numpy() for name, x in net.state_dict().items()}
+    image = np.random.default_rng(0).random((2, 3, 8, 8)).astype("float32")
+    found = []
+    for place in ("cpu", "virtual"):
+        net.set_state_dict(before)
+        net.to(place)
+        net(paddle.to_tensor(image, place=place)).square().sum().backward()
+        grads = [p.grad.numpy() for p in net.parameters() if not p.stop_gradient]
+        found.append([*grads, net[1]._mean.numpy(), net[1]._variance.numpy()])
+        for p in net.parameters():
+            p.clear_gradient(False)
+    for here, far in zip(*found, strict=True):
+        np.testing.assert_allclose(far, here, rtol=1e-4, atol=1e-5)
+
+
+def test_new_tensors_and_layers_are_made_on_the_device_that_is_set(on_device):
+    """Data, fills, draws and parameters; they compute together."""
+    layer = nn.Linear(2, 2)
+    made = [paddle.to_tensor([1.0]), paddle.zeros([2]), paddle.rand([2]), paddle.arange(3), layer.weight, layer.bias]
+    assert {x.place for x in made} == {VIRTUAL}
+    assert paddle.get_device() == "virtual:0"
+    assert layer(paddle.ones([1, 2])).place == VIRTUAL
+
+
+def test_writes_in_place_reach_views():
+    """Rows, which lie in one piece, and columns, which do not."""
+    x = there(np.zeros((3, 4), "float32"))
+    x[1].add_(there(np.ones(4, "float32")))
+    x[:, 2].add_(there(np.ones(3, "float32")))
+    x[x > 1.5] = 7.0
+    x[0, 0] = 5.0
+    assert x.tolist() == [[5, 0, 1, 0], [1, 1, 7, 1], [0, 0, 1, 0]]
+    assert x.zero_().tolist() == [[0] * 4] * 3
+    assert x.inplace_version == 5
+
+
+def test_an_index_out_of_range_is_an_error_of_the_next_synchronisation():
+    """Of the operator by name; the device goes on."""
+    x = there(np.arange(4, dtype="float32"))
+    paddle.gather(x, there([1, 9]))
+    with pytest.raises(IndexError, match="gather: index 9 is out of range"):
+        paddle.device.synchronize("virtual")
+    paddle.device.synchronize("virtual")
+    assert paddle.gather(x, there([1, 3])).tolist() == [1, 3]
+
+
+def test_hooks_layers_of_the_user_and_second_derivatives():
+    """What autograd offers on the host; gradients are on the device."""
+
+    class Cube(paddle.autograd.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensor()
+            return 3 * g * x * x
+
+    x = there(np.full(3, 2, "float32"), stop_gradient=False)
+    x.register_hook(lambda g: g * 10)
+    Cube.apply(x).sum().backward()
+    assert (x.grad.tolist(), x.grad.place) == ([120] * 3, VIRTUAL)
+    (first,) = paddle.grad((x**3).sum(), x, create_graph=True)
+    (second,) = paddle.grad(first.sum(), x)
+    assert second.tolist() == [12] * 3
+
+
+def test_gradients_go_through_copies_in_both_directions():
+    """And are where their tensor is."""
+    x = there(np.ones(3, "float32"), stop_gradient=False)
+    (x * 2).cpu().square().sum().backward()
+    assert (x.grad.tolist(), x.grad.place) == ([8] * 3, VIRTUAL)
+    y = paddle.ones([3])
+    y.stop_gradient = False
+    (y * 3).to("virtual").square().sum().backward()
+    assert (y.grad.tolist(), y.grad.place.is_cpu_place()) == ([18] * 3, True)
+
+
+def test_autocast_computes_in_float16_on_the_device():
+    x = there(np.ones((4, 4), "float32"), stop_gradient=False)
+    with paddle.amp.auto_cast(dtype="float16", level="O1"):
+        y = x @ x
+    assert (y.dtype, y.place) == (paddle.float16, VIRTUAL)
+    y.sum().backward()
+    assert x.grad.tolist() == [[8] * 4] * 4
+
+
+def test_states_are_loaded_where_their_tensors_are(tmp_path):
+    """From either place to either place."""
+    layer = nn.Linear(3, 3).to("virtual")
+    paddle.save(layer.state_dict(), str(tmp_path / "layer.pdparams"))
+    for place in ("cpu", "virtual"):
+        other = nn.Linear(3, 3).to(place)
+        other.set_state_dict(paddle.load(str(tmp_path / "layer.pdparams")))
+        assert other.weight.numpy().tolist() == layer.weight.numpy().tolist()
+        other.set_state_dict(layer.state_dict())
+        assert other.weight.place == Place(place)
+
+
+def test_tensors_without_elements_stay_on_their_device():
+    x = there(np.zeros((0, 3), "float32"))
+    assert ((x + x).shape, (x + x).place, x.sum().item()) == ([0, 3], VIRTUAL, 0.0)

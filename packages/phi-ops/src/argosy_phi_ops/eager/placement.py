@@ -1,0 +1,61 @@
+"""Where operands are: the device of an application, and copies of what may go anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from argosy_phi_ops.errors import DeviceMismatch
+from argosy_tensorcore.storage import ArrayType, Strided
+from argosy_tensorcore.tensor import Tensor
+
+if TYPE_CHECKING:
+    from argosy_hwadapt import Device
+
+__all__ = ["accelerator_of", "device_of", "goes_anywhere", "send"]
+
+
+def accelerator_of(x: Any) -> Device | None:
+    """The device of a tensor whose memory the host cannot see; None for anything else."""
+    payload = x.payload if type(x) is Tensor else None
+    return payload.array_type.device if type(payload) is Strided else None
+
+
+def goes_anywhere(kind: ArrayType) -> bool:
+    """Whether host arrays of this type are brought to a device without being asked: numbers, states of random draws."""
+    return not kind.ndim or (kind.shape == (2,) and kind.dtype.name == "uint64")
+
+
+def device_of(name: str, operands: Sequence[Any]) -> Device | None:
+    """The device of the operands of an application of the operator ``name``; None where they are host arrays.
+
+    Raises :class:`DeviceMismatch` for operands on two devices, unless they are on the host and go anywhere.
+    """
+    found: Device | None = None
+    elsewhere: ArrayType | None = None
+    for x in operands:
+        known = getattr(x.payload, "array_type", None) if type(x) is Tensor else None
+        if type(known) is not ArrayType:
+            continue
+        if known.device is None:
+            elsewhere = elsewhere if goes_anywhere(known) else known
+        elif found is None:
+            found = known.device
+        elif found is not known.device:
+            raise DeviceMismatch(f"{name}: operands are on {found} and on {known.device}; bring them to one device")
+    if found is not None and elsewhere is not None:
+        raise DeviceMismatch(
+            f"{name}: operands are on {found} and on cpu (of shape {list(elsewhere.shape)}); bring them to one device"
+        )
+    return found
+
+
+def send(payload: Strided, device: Device) -> Strided:
+    """A copy on ``device`` of what nobody changes before it has arrived, such as a number or a fresh result."""
+    there = Strided.empty(payload.shape, payload.dtype, device)
+    source = np.ascontiguousarray(payload.to_host())
+    if source.nbytes:
+        device.copy(there.storage.buffer, source.reshape(-1).view(np.uint8))
+    return there
