@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, wraps
 from opcode import opname
 from types import FunctionType, TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
+from argosy_tensorcore.suggestions import did_you_mean
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Checked", "Sizes", "blame_inputs", "check_arguments", "check_choice", "checked", "held", "named"]
@@ -119,6 +120,7 @@ def blame_inputs(
     are not among the arguments (``self`` of methods); with ``tensors`` those without a test are tensors. Errors of
     classes of argosy and those of users' code stand as they are.
     """
+    _suggest(title, function, error)
     kinds = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, AssertionError, StopIteration)
     plain = type(error).__module__.partition(".")[0] in ("builtins", "numpy")
     if not plain or not isinstance(error, kinds) or f"{title}(): " in str(error):
@@ -144,6 +146,17 @@ def blame_inputs(
             chosen = IndexError  # which is how a loop over a sequence learns that it has ended
         raise chosen(f"{title}(): cannot take these arguments: {shown} ({error or type(error).__name__})") from error
     _add_given(title, function, args, kwargs, error, skip)
+
+
+def _suggest(title: str, function: Any, error: Exception) -> None:
+    """Where Python refused a keyword of ``function``, raise TypeError with the nearest one that it takes."""
+    found = re.search(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'", str(error))
+    if found is None or type(error) is not TypeError or found[1] != getattr(function, "__name__", None):
+        return
+    code = function.__code__
+    names = [name for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if name != "self"]
+    meant = did_you_mean(found[2], names)
+    raise TypeError(f"{title}() has no argument {found[2]!r}{meant or '.'} It takes {', '.join(names)}") from None
 
 
 def _add_given(
@@ -264,9 +277,23 @@ def _telling(make: FunctionType) -> Any:
     return construct
 
 
+class _ConstructorSignature:
+    """What ``inspect.signature`` and completion show of a class: its constructor's parameters, not ``__new__``'s."""
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        if instance is not None or owner.__new__ is not Checked.__new__:
+            raise AttributeError("__signature__")
+        import inspect
+
+        shown = inspect.signature(_undecorated(owner.__init__))  # type: ignore[misc]
+        return shown.replace(parameters=list(shown.parameters.values())[1:], return_annotation=shown.empty)
+
+
 class Checked:
     """A base of classes whose constructors, where they are argosy's, hold their arguments against their annotations,
     and tell in errors what came."""
+
+    __signature__ = _ConstructorSignature()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -274,8 +301,10 @@ class Checked:
         if isinstance(make, FunctionType) and _is_own(cls.__module__):
             cls.__init__ = _telling(make)  # type: ignore[method-assign]
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        make = _undecorated(cls.__init__)
-        if isinstance(make, FunctionType) and _is_own(make.__module__):
-            check_arguments(cls.__name__, make, args, kwargs, skip=1)
-        return super().__new__(cls)
+    if not TYPE_CHECKING:  # tools would show its parameters instead of the constructor's
+
+        def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+            make = _undecorated(cls.__init__)
+            if isinstance(make, FunctionType) and _is_own(make.__module__):
+                check_arguments(cls.__name__, make, args, kwargs, skip=1)
+            return super().__new__(cls)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argosy_autograd  # noqa: F401  (installs the gradient recorder and Tensor's gradient methods)
 from argosy.api import SHOWN
+from argosy.tracebacks import install
 from argosy_phi_ops import extension
 from argosy_phi_ops.methods import find
 from argosy_tensorcore.tensor import Tensor
@@ -15,6 +16,7 @@ __all__ = ["Tensor", "find"]
 
 Tensor.__module__ = SHOWN.framework  # where users take it from; its text and pickles name that
 
+install()
 extension.register_native("argosy_cinn.eager.build:native_build")
 
 # What every tensor can be asked; the package that answers is loaded with the first question.

@@ -8,13 +8,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from argosy_phi_ops.settings import CACHE_HOME, NUMBER, SWITCH, TEXT, Setting
+from argosy_phi_ops.settings import CACHE_HOME, NUMBER, SWITCH, TEXT, Setting, one_of
 
 __all__ = [
     "CHECK_COLLECTIVES", "CURRENT_ENDPOINT", "ENDPOINTS", "LAUNCHERS", "LOCAL_RANK", "LOG", "MPIEXEC",
-    "announced", "log", "user_cache",
+    "TRACEBACK", "announced", "log", "user_cache",
 ]  # fmt: skip
 
+TRACEBACK = Setting(
+    "ARGOSY_TRACEBACK", one_of("folded", "full"), "folded", "full: errors show the frames inside of argosy, too"
+)
 LOG = Setting("ARGOSY_LOG", TEXT, "", "events to print, separated by commas: compile")
 CHECK_COLLECTIVES = Setting(
     "ARGOSY_CHECK_COLLECTIVES", SWITCH, True, "0 leaves out that ranks compare their calls before each collective"

@@ -15,6 +15,7 @@ from argosy_tensorcore.operators import OPERATOR_NAMES, Operators, install_tramp
 from argosy_tensorcore.place import CPU, Place, as_place, place_of
 from argosy_tensorcore.shape import Count, Size
 from argosy_tensorcore.storage import Array, Strided
+from argosy_tensorcore.suggestions import MissingAttribute
 
 Resolver = Callable[[str], "object | None"]
 _found: set[str] = set()  # methods put on the class so far
@@ -47,7 +48,7 @@ class _TensorType(type):
     def __getattr__(cls, name: str) -> Any:
         method = find_method(name)
         if method is None:
-            raise AttributeError(_no_method(name))
+            raise _no_method(name)
         return getattr(cls, name)
 
 
@@ -70,12 +71,13 @@ def _rare_member(name: str) -> object | None:
     return MEMBERS.get(name)
 
 
-def _no_method(name: str) -> str:
+def _no_method(name: str) -> AttributeError:
     if name in vars(Tensor):  # it is defined, and raised AttributeError itself
-        return f"Tensor.{name} is not available: the tensor is uninitialised, or its payload does not offer it"
+        reason = "the tensor is uninitialised, or its payload does not offer it"
+        return AttributeError(f"Tensor.{name} is not available: {reason}")
     if _TensorType.resolve is None:
-        return f"Tensor has no attribute {name!r}: operators come with argosy-phi-ops, which is not loaded"
-    return f"Tensor has no attribute {name!r}"
+        return AttributeError(f"Tensor has no attribute {name!r}: operators come with argosy-phi-ops, not loaded")
+    return MissingAttribute(f"Tensor has no attribute {name!r}", name, lambda: dir(Tensor))
 
 
 # Slots that are left empty when a tensor is made, and what reading them gives.
@@ -139,11 +141,11 @@ class Tensor(Operators, metaclass=_TensorType):
             setattr(self, name, value)
             return value
         if name not in vars(Tensor) and find_method(name) is None:
-            raise AttributeError(_no_method(name))
+            raise _no_method(name)
         try:
             return object.__getattribute__(self, name)  # another thread may have found the method first
         except AttributeError:
-            raise AttributeError(_no_method(name)) from None
+            raise _no_method(name) from None
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(Tensor), *self.__dict__})

@@ -130,9 +130,7 @@ def lazy_names(
             target = listed().get(name)
             value = fetch(target, shown) if target is not None else find(name) if find and name[:2] != "__" else None
             if value is None:
-                raise AttributeError(
-                    f"module {module!r} has no attribute {name!r}: no package of argosy provides {shown}"
-                )
+                raise _missing(module, name, lambda: [*namespace, *listed(), *found()])
         namespace[name] = value
         return value
 
@@ -142,6 +140,13 @@ def lazy_names(
         return table
 
     return get, lambda: sorted({*namespace, *listed(), *found()})
+
+
+def _missing(module: str, name: str, names: Callable[[], Iterable[str]]) -> AttributeError:
+    from argosy_tensorcore.suggestions import MissingAttribute
+
+    message = f"module {module!r} has no attribute {name!r}: no package of argosy provides {module}.{name}"
+    return MissingAttribute(message, name, names)
 
 
 def _starred(table: Mapping[str, str], namespace: Mapping[str, object], found: Iterable[str]) -> list[str]:

@@ -4,6 +4,7 @@ its annotation; with all of them, what came, by argument. Looked at only then, s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -82,6 +83,7 @@ _INNER_WORDS = {
     "Cannot cast ufunc": "it does not take tensors of these dtypes together",
     "could not be broadcast together": "the shapes should broadcast: axes of equal size or 1",
     "Invalid number of FFT data points": "a transform needs a positive number of points",
+    "modulo by zero": "a number of parts should be positive",
     "division by zero": "it needs a tensor with elements",
     "negative dimensions": "sizes should not be negative",
 }
@@ -102,9 +104,15 @@ def completed(
     message = str(error)
     if f"[{_GIVEN}" in message or f"{op.name}(): " in message or type(error).__init__ is not OperatorError.__init__:
         return None
-    if not message.startswith((op.name + ":", op.name + "(")):
-        message = f"{op.name}: {message}"
-    return type(error)(f"{message} [{_described(op, operands, attributes)}]")
+    return type(error)(f"{op.name}: {_plain(op.name, message)} [{_described(op, operands, attributes)}]")
+
+
+def _plain(name: str, message: str) -> str:
+    """A sentence about operands in users' words: without the names of operator and primitive that stand before it, and
+    types as dtype and shape."""
+    message = re.sub(r"^(prim\.\w+: )+", "", message.removeprefix(f"{name}: "))
+    message = re.sub(rf"^(prim\.\w+: |{re.escape(name)} )", "", message)
+    return re.sub(r"tensor<(\[[^\]]*\]), (\w+)>", r"\2 \1", message)
 
 
 def _is_inner(error: Exception) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from argosy_phi_ops.declare.attribute_types import fits, quick_types, spelled
 from argosy_phi_ops.errors import OperatorError
 from argosy_tensorcore.dtype import DType, as_dtype
+from argosy_tensorcore.suggestions import did_you_mean
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -170,8 +171,10 @@ class Signature:
                     raise TypeError(f"{self.name}() needs argument {p.name!r}")
                 given[p.name] = p.default
         if len(given) > len(self.parameters):
-            unknown = given.keys() - {p.name for p in self.parameters}
-            raise TypeError(f"{self.name}() has no argument {sorted(unknown)}; it has {[p.name for p in visible]}")
+            names = [p.name for p in visible]
+            unknown = min(given.keys() - {p.name for p in self.parameters})
+            meant = did_you_mean(unknown, names)
+            raise TypeError(f"{self.name}() has no argument {unknown!r}{meant or '.'} It takes {', '.join(names)}")
         return given
 
     def _meant(self, key: str) -> str:

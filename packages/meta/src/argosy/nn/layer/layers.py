@@ -17,6 +17,7 @@ from argosy_phi_ops.context import AMBIENT
 from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype, default_dtype
 from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.suggestions import MissingAttribute
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["HookRemoveHelper", "Layer", "own_dtype"]
@@ -156,7 +157,7 @@ class Layer(Checked, Conversions, Internals):
             raise AttributeError(
                 f"{type(self).__name__} has no {name!r} yet: call super().__init__() first in __init__"
             )
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        raise MissingAttribute(f"{type(self).__name__} has no attribute {name!r}", name, lambda: dir(self))
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__

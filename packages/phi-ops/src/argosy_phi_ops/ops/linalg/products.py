@@ -29,7 +29,8 @@ def matmul(x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = 
     contract_y = rank_y - 1 if transpose_y or rank_y == 1 else rank_y - 2
     if x.shape[contract_x] != y.shape[contract_y]:
         error = ShapeError(
-            f"matmul contracts axis {contract_x} of x {x.type} with axis {contract_y} of y {y.type}: the sizes differ"
+            f"matmul: axis {contract_x} of x has {x.shape[contract_x]} elements, axis {contract_y} of y, which it is "
+            f"multiplied with, has {y.shape[contract_y]}"
         )
         error.sizes = x.shape[contract_x], y.shape[contract_y]
         raise error

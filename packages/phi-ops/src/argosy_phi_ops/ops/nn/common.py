@@ -18,8 +18,10 @@ from argosy_tensorcore.tensor import Tensor
 @operator(promote="same", aliases={"input": "x"})
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``x @ weight + bias`` with weight [in, out]."""
-    if weight.ndim != 2 or x.shape[-1] != weight.shape[0]:
-        raise ShapeError(f"linear: x {x.type} has not the features of weight {weight.type} [in, out]")
+    if weight.ndim != 2:
+        raise ShapeError(f"linear: weight should have two axes [in, out], got {weight.ndim}")
+    if x.shape[-1] != weight.shape[0]:
+        raise ShapeError(f"linear: the last axis of x has {x.shape[-1]} elements, weight expects {weight.shape[0]}")
     result = prim.dot_general(x, weight, lhs_contract=(x.ndim - 1,), rhs_contract=(0,))
     return result if bias is None else prim.add(result, bias)
 

@@ -138,6 +138,9 @@ def batch_norm(
     weighs the old statistics; the new variance is the biased one.
     """
     channel = _channel_axis("batch_norm", x, data_format)
+    if running_mean.shape[0] != x.shape[channel]:
+        sizes = f"x has {x.shape[channel]} channels (axis {channel}), running_mean expects {running_mean.shape[0]}"
+        raise ShapeError(f"batch_norm: {sizes}")
     axes = tuple(i for i in range(x.ndim) if i != channel)
     wide = in_float32(x)
     batch = training if use_global_stats is None else not use_global_stats
