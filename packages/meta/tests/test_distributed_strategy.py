@@ -50,7 +50,7 @@ def test_what_does_not_fit_is_refused(config, error, message):
         Strategy(config)
 
 
-@pytest.mark.parametrize("part", ["pipeline", "recompute"])
+@pytest.mark.parametrize("part", ["recompute"])
 def test_parts_that_are_not_built_raise_when_used(part):
     """A strategy with such a part enabled is refused by name when a program is to be made with it."""
     with pytest.raises(NotImplementedError, match=rf"Strategy\.{part}\.enable"):

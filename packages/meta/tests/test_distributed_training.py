@@ -335,8 +335,8 @@ def test_modes_need_what_they_use():
         dist.to_static(model).train()
     with pytest.raises(RuntimeError, match="needs a loss"):
         dist.to_static(model).eval()
-    with pytest.raises(NotImplementedError, match=r"Strategy\.pipeline"):
-        dist.to_static(model, None, paddle.mean, optimizer, dist.Strategy({"pipeline": {"enable": True}}))
+    with pytest.raises(NotImplementedError, match=r"Strategy\.recompute"):
+        dist.to_static(model, None, paddle.mean, optimizer, dist.Strategy({"recompute": {"enable": True}}))
     with pytest.raises(ValueError, match="mode is"):
         dist.to_static(model).state_dict("some")
 

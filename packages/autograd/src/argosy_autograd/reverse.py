@@ -8,7 +8,7 @@ from typing import Any
 
 from argosy_autograd.activity import active_operations
 from argosy_autograd.errors import DifferentiationError, MissingRule, explained
-from argosy_autograd.insertion import insertion
+from argosy_autograd.insertion import Inserted, insertion
 from argosy_autograd.registry import STRUCTURED, vjp
 from argosy_autograd.tokens import token_chain
 from argosy_phi_ops import prim
@@ -45,9 +45,13 @@ def vjp_values(
             incoming = [pending.get(result) for result in op.results]
             if any(g is not None for g in incoming):
                 context().location = op.location
+                emitted = Inserted(builder)
                 for value, g in _pull_back(op, incoming, active):
                     if g is not None and value in active:
                         _accumulate(pending, value, g)
+                if "stage" in op.attributes:
+                    for each in emitted.operations():
+                        each.attributes["stage"] = op.attributes["stage"]
         results = [pending.get(value) for value in wrt]
         inserted.erase_dead(results)
     return results

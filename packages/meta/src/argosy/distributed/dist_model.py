@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from argosy.distributed.environment import environment
+from argosy.distributed.pipeline.trainer import Pipeline, PipelineSettings
 from argosy.distributed.strategy import Strategy
 from argosy.distributed.strategy_effects import merging_of, precision_of, shard_states
 from argosy.jit.static_function import StaticFunction
@@ -79,6 +80,7 @@ class DistModel:
         self._mode = "predict"
         self._merging = merging_of(self._strategy, optimizer)
         self._batches = 0
+        self._pipeline = self._pipelined() if self._strategy.pipeline.enable else None
         if optimizer is not None and self._strategy.sharding.enable:
             shard_states(optimizer, self._strategy.sharding)
         if loss is not None:
@@ -110,19 +112,39 @@ class DistModel:
     def __call__(self, *args: Any) -> Any:
         """Run a batch: inputs, then labels; lists, tuples and dicts are taken apart."""
         entries = _flat(args)
+        if self._pipeline is not None:
+            return self._run_pipeline(self._pipeline, entries)
         if self._mode == "train":
             self._batches += 1
             return self._steps["merge" if self._batches % self._merging.steps else "train"](*entries)
         with no_grad():
             return self._steps[self._mode](*entries)
 
+    def _pipelined(self) -> Pipeline:
+        given = self._strategy.pipeline
+        settings = PipelineSettings(
+            given.schedule_mode, given.accumulate_steps, given.micro_batch_size, given.vpp_degree
+        )
+        return Pipeline(settings, self._loss_of, lambda entries: self._predict_step(*entries), self._update_step)
+
+    def _run_pipeline(self, pipeline: Pipeline, entries: Sequence[Any]) -> Any:
+        if self._mode == "train":
+            return pipeline.train(entries)
+        with no_grad():
+            if self._mode == "eval":
+                return pipeline.evaluate(entries)
+            outputs = pipeline.predict(entries)
+            return outputs[0] if len(outputs) == 1 else outputs
+
     def _train_step(self, *entries: Any) -> Any:
-        optimizer = self._optimizer
-        assert optimizer is not None
         loss = self._merge_step(*entries)
-        optimizer.step()
-        optimizer.clear_grad()
+        self._update_step()
         return loss
+
+    def _update_step(self) -> None:
+        assert self._optimizer is not None
+        self._optimizer.step()
+        self._optimizer.clear_grad()
 
     def _merge_step(self, *entries: Any) -> Any:
         loss = self._loss_of(entries)

@@ -86,7 +86,7 @@ class GradientMerge(Config):
     avg: bool = True
 
 
-_SCHEDULES = ("1F1B", "FThenB", "VPP", "ZBH1", "ZBVPP", "interleaved")
+_SCHEDULES = ("1F1B", "Eager1F1B", "FThenB", "VPP", "ZBH1", "ZBVPP", "interleaved")
 
 
 class Pipeline(Config, choices={"schedule_mode": _SCHEDULES}):
@@ -180,9 +180,12 @@ class Strategy(Config):
 
     def check_implemented(self) -> None:
         """Raise NotImplementedError naming the first field that is enabled and does nothing yet."""
-        for name in ("pipeline", "recompute"):
-            if getattr(self, name).enable:
-                raise NotImplementedError(f"Strategy.{name}.enable: {_INSTEAD[name]}")
+        if self.recompute.enable:
+            raise NotImplementedError(f"Strategy.recompute.enable: {_INSTEAD['recompute']}")
+        if self.pipeline.enable and self.gradient_merge.enable:
+            raise NotImplementedError(
+                "Strategy.gradient_merge with pipeline: the microbatches of a step are merged; set accumulate_steps"
+            )
         if self.amp.enable:
             self.amp.check_implemented()
         if self.auto_mode != "semi":
@@ -194,7 +197,6 @@ _PARTS: dict[str, type[Config]] = {
     "amp": AMP, "recompute": Recompute,
 }  # fmt: skip
 _INSTEAD = {
-    "pipeline": "pipeline schedules are not implemented; meshes of stages run one after the other",
     "recompute": "recomputation as a program pass is not implemented; to_static(memory_budget=...) makes the compiler "
     "compute again what does not fit",
 }

@@ -104,6 +104,8 @@ class Tracer(Interpreter):
     """The tensors that the first inputs stand for, where the caller tells."""
     placing: Callable[[Traced], Any] | None = None
     """What finds out how a traced tensor will lie on a mesh, where somebody can."""
+    stage: int | None = None
+    """The stage of a pipeline that operations belong to from here on, where the model is cut: their attribute."""
 
     def __init__(self, name: str = "main") -> None:
         self.program = Program(name)
@@ -270,6 +272,8 @@ class Tracer(Interpreter):
         made = self.builder.create(
             f"phi.{op.name}", values, attributes, expansion.result_types, location=location, inferred=True
         )
+        if self.stage is not None:
+            made.attributes["stage"] = self.stage
         active = any(type(x) is Tensor and self._is_active(x) for x in operands)
         wants = recording and any(type(x) is Tensor and not x.stop_gradient for x in operands)
         results = tuple([self._result(value, location, active, wants) for value in made.results])

@@ -37,7 +37,9 @@ Array = np.ndarray[Any, Any]
 Environment = dict[Value, Any]
 Step = Callable[["Run", Environment], None]
 
-_ATTRIBUTES_OF_PASSES = frozenset({"phase"})  # marks that operations carry for passes; kernels do not know them
+_ATTRIBUTES_OF_PASSES = frozenset(
+    {"phase", "stage"}
+)  # marks that operations carry for passes; kernels do not know them
 
 
 class Run:

@@ -58,7 +58,7 @@ class StraightLine:
             self.template[first] = constant_array(op.attributes["value"], {})
             return
         operands = tuple(self.slots[value] for value in op.operands)
-        attributes = {name: value for name, value in op.attributes.items() if name != "phase"}
+        attributes = {name: value for name, value in op.attributes.items() if name not in ("phase", "stage")}
         call = kernel_for(op.name)
         call = partial(call, **attributes) if attributes else call
         if self._is_constant(op, operands):

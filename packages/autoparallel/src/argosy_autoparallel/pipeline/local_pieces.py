@@ -1,0 +1,134 @@
+"""Pieces as one rank runs them: partitioned on the mesh of their stage, with sums that go on over microbatches.
+
+Every rank looks at all pieces, so that it knows the layouts of what the others send it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from argosy_autoparallel.mesh import ProcessMesh
+from argosy_autoparallel.partition import partition
+from argosy_autoparallel.pipeline.cut import Cut, Key, Piece
+from argosy_autoparallel.pipeline.stages import FORWARD, WEIGHT
+from argosy_autoparallel.placement import Placement
+from argosy_autoparallel.resharding.emitter import static_shape
+from argosy_autoparallel.schedule.lists import ScheduleError
+from argosy_autoparallel.tensor_layout import Layout
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_pir import Builder, Program, TensorType, Value
+
+__all__ = ["LocalPieces", "StateLayouts", "add_accumulation", "localize_pieces"]
+
+StateLayouts = Sequence[Mapping[int, Layout]]
+"""For each state its layout on the mesh of each stage that has it; nothing for a state that every rank has whole."""
+_LAYOUTS = frozenset({"prim.relayout", "prim.to_local", "prim.from_local"})
+
+
+@dataclass
+class LocalPieces:
+    """``programs`` are this rank's, None for stages of others; ``layouts`` those of values where they are made;
+    ``gradients`` how the terms of each gradient lie on the mesh of any stage, by its position among the outputs.
+    """
+
+    cut: Cut
+    meshes: Sequence[ProcessMesh]
+    programs: dict[Key, Program | None] = field(default_factory=dict)
+    layouts: dict[Value, Layout | None] = field(default_factory=dict)
+    gradients: dict[int, tuple[Placement, ...]] = field(default_factory=dict)
+
+    def layout(self, value: Value, stage: int) -> Layout | None:
+        """How a value lies on the mesh of a stage that reads it."""
+        found = self.layouts[value]
+        return found if found is None else moved(found, self.meshes[stage])
+
+    def type(self, value: Value, stage: int, rank: int) -> TensorType:
+        """The type of a rank's part."""
+        layout = self.layout(value, stage)
+        shape = static_shape(value)
+        return TensorType(shape if layout is None else layout.local(shape, rank).shape, value.dtype)
+
+
+def localize_pieces(
+    whole: Cut, meshes: Sequence[ProcessMesh], inputs: Mapping[Value, Layout | None], states: StateLayouts, rank: int,
+    gradients: Mapping[int, tuple[Placement, ...]] | None = None,
+) -> LocalPieces:  # fmt: skip
+    """The programs of ``rank``. ``meshes`` are those of the stages; ``inputs`` the layouts of what pieces are given;
+    ``gradients`` how terms of gradients must lie, where that is known.
+
+    Raises :class:`ScheduleError` for meshes of different shapes.
+    """
+    if len({tuple(mesh.shape) for mesh in meshes}) > 1:
+        raise ScheduleError(f"stages lie on meshes of different shapes: {', '.join(map(repr, meshes))}")
+    made = LocalPieces(whole, meshes, layouts=dict(inputs), gradients=dict(gradients or {}))
+    for key in sorted(whole.pieces, key=_order):
+        _localize(made, key, states, rank)
+    return made
+
+
+def moved(layout: Layout, mesh: ProcessMesh) -> Layout:
+    """The layout on the mesh of another stage: a part goes from a rank to the one at its place."""
+    return layout if layout.mesh == mesh else Layout(mesh, layout.placements)
+
+
+def _order(key: Key) -> tuple[int, int, int]:
+    """Pieces in the order of dependence: forward stages upwards, backward ones downwards, gradients of weights last."""
+    name, stage = key
+    return (0, stage, 0) if name == FORWARD else (1, -stage, int(name == WEIGHT))
+
+
+def _localize(made: LocalPieces, key: Key, states: StateLayouts, rank: int) -> None:
+    piece, stage = made.cut.pieces[key], key[1]
+    mesh = made.meshes[stage]
+    inputs = [made.layout(value, stage) for value in piece.inputs]
+    own = [states[number].get(stage) for number in piece.states]
+    if mesh.size == 1 and all(op.name not in _LAYOUTS for op in piece.program.walk()):
+        layouts: Sequence[Layout | None] = [Layout.replicated(mesh)] * len(piece.program.outputs)
+        program = piece.program.clone() if mesh.contains(rank) else None
+    else:
+        program, layouts = _partitioned(made, piece, stage, inputs, own, rank)
+    made.programs[key] = program
+    made.layouts.update(zip(piece.outputs, layouts, strict=False))
+    terms = layouts[len(piece.outputs) :]
+    for position, layout in zip(piece.gradients, terms, strict=True):
+        made.gradients.setdefault(position, Layout.replicated(mesh).placements if layout is None else layout.placements)
+
+
+def _partitioned(
+    made: LocalPieces, piece: Piece, stage: int, inputs: Sequence[Layout | None], states: Sequence[Layout | None],
+    rank: int,
+) -> tuple[Program | None, Sequence[Layout | None]]:  # fmt: skip
+    """The rank's program and the layouts of its outputs. What is a sum of terms stays so within a stage only."""
+    mesh = made.meshes[stage]
+    found = partition(piece.program, inputs, states, rank)
+    known = [Layout(mesh, p) if (p := made.gradients.get(n)) is not None else None for n in piece.gradients]
+    wanted = [_wanted(made, *of, stage) for of in zip(piece.outputs, found.output_layouts, strict=False)]
+    differs = any(a is not None and a != b for a, b in zip(known, found.output_layouts[len(wanted) :], strict=True))
+    if differs or any(layout is not None for layout in wanted):
+        found = partition(piece.program, inputs, states, rank, [*wanted, *known])
+    return found.program if mesh.contains(rank) else None, found.output_layouts
+
+
+def _wanted(made: LocalPieces, value: Value, layout: Layout | None, stage: int) -> Layout | None:
+    """The layout to ask for: results whole, no sums that another stage would have to make; None as it comes."""
+    if layout is None:
+        return None
+    if value in made.cut.program.outputs:
+        return None if layout.is_replicated else Layout.replicated(layout.mesh)
+    leaves = layout.is_partial and any(reader != stage for _, reader in made.cut.readers(value))
+    return layout.cotangent() if leaves else None
+
+
+def add_accumulation(program: Program, terms: int) -> None:
+    """Let a piece add its last outputs, ``terms`` in number, to states ``gradient.0`` and so on, and not give them."""
+    outputs = program.outputs
+    kept, gradients = outputs[: len(outputs) - terms], outputs[len(outputs) - terms :]
+    updates = list(program.state_updates)
+    last = program.block.last
+    assert last is not None
+    totals = [program.add_state(f"gradient.{i}", term.type).argument for i, term in enumerate(gradients)]
+    with building(Builder.before(last)):
+        updates += [prim.add(total, term) for total, term in zip(totals, gradients, strict=True)]
+    program.set_outputs(kept, updates)

@@ -1,0 +1,111 @@
+"""The stage of each operation of a program, and the piece of a stage that it belongs to.
+
+The attribute ``stage`` says it, which capture gives to operators and derivatives hand on; of a model that was laid out
+on one mesh for each stage, the meshes say it. What neither does lies where it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from argosy_autoparallel.mesh import ProcessMesh
+from argosy_autoparallel.schedule.lists import ScheduleError
+from argosy_autoparallel.tensor_layout import WHOLE, parse_layout
+from argosy_autoparallel.value_layouts import captured
+from argosy_pir import Operation, Program, Value
+from argosy_pir.values import OpResult
+
+__all__ = ["BACKWARD", "FORWARD", "INPUT", "WEIGHT", "assign_stages", "piece_name"]
+
+FORWARD, BACKWARD, INPUT, WEIGHT = "forward", "backward", "backward_input", "backward_weight"
+_PHASES = {"input-gradient": INPUT, "weight-gradient": WEIGHT}
+
+
+def piece_name(op: Operation, split: bool) -> str:
+    """The piece of its stage that an operation belongs to; with ``split`` gradients of weights are one of their own."""
+    phase = op.attributes.get("phase")
+    if phase is None:
+        return FORWARD
+    return _PHASES[phase] if split else BACKWARD
+
+
+def assign_stages(
+    program: Program, stages: int, of_states: Mapping[Value, int], of_meshes: Mapping[ProcessMesh, int]
+) -> dict[Operation, int]:
+    """The stage of each operation of the program's block.
+
+    ``of_states`` are the stages of states that lie on one stage's mesh, ``of_meshes`` those of meshes; where there are
+    any, they decide, and attributes do not. Raises :class:`ScheduleError` naming the line of an operation that reads
+    what a later stage computes.
+    """
+    found: dict[Operation, int] = {}
+    block = program.block
+    for op in block:
+        if op is not block.last:
+            stage = _stage(op, found, of_states, of_meshes)
+            if stage is not None:
+                found[op] = stage
+    for op in reversed(list(block)):
+        if op not in found and op is not block.last:
+            users = [found[user] for result in op.results for user in _users(result, program) if user in found]
+            found[op] = min(users, default=stages - 1 if "phase" in op.attributes else 0)
+    _check_order(found, stages)
+    return found
+
+
+def _stage(
+    op: Operation, found: Mapping[Operation, int], of_states: Mapping[Value, int], of_meshes: Mapping[ProcessMesh, int]
+) -> int | None:
+    """What the operation's attribute, its mesh or its operands say; None where they say nothing."""
+    known = None if of_meshes else op.attributes.get("stage")
+    if known is not None:
+        return int(known)
+    target = op.attributes.get("target") if op.name == "prim.relayout" else None
+    if target and target != WHOLE and parse_layout(target).mesh in of_meshes:
+        return of_meshes[parse_layout(target).mesh]
+    operands = op.operands[1:] if op.name == "prim.relayout" and len(op.operands) > 1 else op.operands
+    stages = [s for v in (*operands, *captured(op)) if (s := _of_value(v, found, of_states)) is not None]
+    if not stages:
+        return None
+    return min(stages) if "phase" in op.attributes else max(stages)
+
+
+def _of_value(value: Value, found: Mapping[Operation, int], of_states: Mapping[Value, int]) -> int | None:
+    return found.get(value.op) if isinstance(value, OpResult) else of_states.get(value)
+
+
+def _users(value: Value, program: Program) -> list[Operation]:
+    """The operations of the program's block that read ``value``, by themselves or within their regions."""
+    made = []
+    for user, _ in value.uses:
+        while user.parent is not program.block:
+            outer = user.parent_op
+            assert outer is not None
+            user = outer
+        made.append(user)
+    return made
+
+
+def _check_order(found: Mapping[Operation, int], stages: int) -> None:
+    for op, stage in found.items():
+        if not 0 <= stage < stages:
+            raise ScheduleError(f"'{op.name}'{_at(op)} is of stage {stage}; there are {stages}")
+        if "phase" in op.attributes:
+            continue
+        for value in (*op.operands, *captured(op)):
+            if not isinstance(value, OpResult) or value.op not in found:
+                continue
+            if "phase" in value.op.attributes:
+                raise ScheduleError(
+                    f"'{op.name}'{_at(op)} reads a gradient before the step ends: pipelines run forward and backward "
+                    "passes of many microbatches in turn, so look at gradients in the optimizer"
+                )
+            if found[value.op] > stage:
+                raise ScheduleError(
+                    f"'{op.name}'{_at(op)} is of stage {stage}, but reads what stage {found[value.op]} computes"
+                    f"{_at(value.op)}: stages go forward only"
+                )
+
+
+def _at(op: Operation) -> str:
+    return "" if op.location.is_unknown else f" at {op.location}"

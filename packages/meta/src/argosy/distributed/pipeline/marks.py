@@ -1,0 +1,68 @@
+"""Where a model is cut: layers with which another stage begins, told to the capture as it reaches them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from argosy.nn.layer import Layer
+from argosy_phi_ops.capture.tracer import active_tracer
+
+__all__ = ["SplitPoint", "begin_stages", "enter_stage", "split_model", "stage_count"]
+
+_COUNT = "_pipeline_stages"
+
+
+class SplitPoint(Enum):
+    """Where a layer cuts a model: another stage begins before it, or after it."""
+
+    BEGINNING = 0
+    END = 1
+
+
+def begin_stages() -> None:
+    """Let the capture that is active mark operations with their stage, 0 at first."""
+    tracer = active_tracer()
+    if tracer is not None:
+        tracer.stage = 0
+
+
+def enter_stage(stage: int) -> None:
+    """What is captured from here on belongs to ``stage``, where stages are asked for."""
+    tracer = active_tracer()
+    if tracer is not None and tracer.stage is not None:
+        tracer.stage = stage
+
+
+def stage_count(model: Layer) -> int:
+    """Into how many stages :func:`split_model` or a model of its own has cut; 1 for others."""
+    return int(getattr(model, _COUNT, 1))
+
+
+def split_model(model: Layer, points: Mapping[str, SplitPoint]) -> int:
+    """Cut ``model`` at layers by name, in the order in which they are called; returns the number of stages.
+
+    Raises ValueError for names of no layer, TypeError for other values than split points.
+    """
+    layers = dict(model.named_sublayers())
+    for name, point in points.items():
+        if not isinstance(point, SplitPoint):
+            raise TypeError(f"the split of {name!r} is SplitPoint.BEGINNING or SplitPoint.END, not {point!r}")
+        if name not in layers:
+            raise ValueError(f"a model is cut at its layers; {name!r} is none of {list(layers)[:8]}")
+    ordered = sorted(points.items(), key=lambda item: list(layers).index(item[0]))
+    for stage, (name, point) in enumerate(ordered, 1):
+        if point is SplitPoint.BEGINNING:
+            layers[name].register_forward_pre_hook(_entering(stage))
+        else:
+            layers[name].register_forward_post_hook(_entering(stage))
+    vars(model)[_COUNT] = len(points) + 1
+    return len(points) + 1
+
+
+def _entering(stage: int) -> Any:
+    def hook(*_: Any) -> None:
+        enter_stage(stage)
+
+    return hook

@@ -1,0 +1,147 @@
+"""A step of training, or a forward pass, as lists: microbatches through stages, then one update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy.distributed.pipeline.capture import CapturedStep
+from argosy.distributed.pipeline.gradients import Gradients
+from argosy.jit import lowering
+from argosy_autoparallel.dist_tensor import Sharded
+from argosy_autoparallel.groups import communicators, world
+from argosy_autoparallel.pipeline.cut import extract
+from argosy_autoparallel.pipeline.local_pieces import LocalPieces, add_accumulation, localize_pieces
+from argosy_autoparallel.pipeline.step_lists import LAST, step_lists
+from argosy_autoparallel.schedule import InstructionList, Ref, Run, Verified, run, verify
+from argosy_autoparallel.tensor_layout import Layout
+from argosy_phi_ops.context import context
+from argosy_pir import Value
+from argosy_tensorcore.storage import Strided, host_device
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["PipelineStep"]
+
+Array = np.ndarray[Any, Any]
+
+
+class PipelineStep:
+    """The lists of all ranks for ``orders``, and this rank's pieces, compiled. ``captured`` are the steps of a
+    microbatch, and of a last one of another size; ``gradients`` is where they add up.
+
+    Raises :class:`~argosy_autoparallel.schedule.ScheduleError` for lists that cannot run.
+    """
+
+    def __init__(
+        self, captured: Sequence[CapturedStep], orders: Sequence[Sequence[Run]], microbatches: int,
+        gradients: Gradients, backend: lowering.Backend,
+    ) -> None:  # fmt: skip
+        self.captured, self.microbatches, self.gradients, self.backend = captured, microbatches, gradients, backend
+        self.functions: dict[tuple[str, int | None], Callable[..., Any]] = {}
+        self.results = [_results(each) for each in captured]
+        pieces = [self._local(each, LAST if number else "") for number, each in enumerate(captured)]
+        size = context().size
+        self.lists: list[InstructionList] = step_lists(orders, pieces, microbatches, size, self.results)
+        self.verified: Verified = verify(self.lists)
+        self.own = self.lists[context().rank]
+        counter = captured[0].counter
+        self._advance = None if counter is None else _advancing(captured[0], counter, backend)
+
+    def run(self, microbatches: Sequence[Sequence[Tensor]]) -> list[list[Array]]:
+        """Run the list of this rank for the tensors of each microbatch; returns the results of each."""
+        values = self._values(microbatches)
+        communicator = world()
+        assert communicator is not None
+        left = run(self.own, self.functions, values, {(): communicator})
+        return [[left[Ref(f"result{i}", (m,))] for i in range(len(self.results[0]))] for m in range(self.microbatches)]
+
+    def _values(self, microbatches: Sequence[Sequence[Tensor]]) -> dict[Ref, Array]:
+        made: dict[Ref, Array] = {}
+        counts = self._counts()
+        for ref in self.own.given:
+            if ref.name.startswith("counter"):
+                made[ref] = counts[ref.at[0]]
+            else:
+                payload = microbatches[ref.at[0]][int(ref.name.removeprefix("input"))].payload
+                made[ref] = (payload.local if type(payload) is Sharded else payload).to_host()
+        return made
+
+    def _counts(self) -> list[Array]:
+        """The random state at each microbatch; that of the rank moves on by all of them."""
+        if self._advance is None:
+            return []
+        state = context().generator.state
+        counts = [state.payload.to_host().copy()]
+        for _ in range(self.microbatches):
+            counts.append(self._advance(counts[-1]))
+        state.payload.fill_from(counts[-1])
+        state.payload.bump_version()
+        return counts
+
+    # ---- pieces
+
+    def _local(self, captured: CapturedStep, suffix: str) -> LocalPieces:
+        whole, program = captured.whole, captured.captured.program
+        tensors = captured.captured.states
+        inputs: dict[Value, Layout | None] = dict(zip(program.inputs, captured.input_layouts, strict=True))
+        for number, state in enumerate(program.states):
+            if number == captured.counter:
+                inputs[state.argument] = None
+        states = [captured.meshes.layouts(tensor) for tensor in tensors]
+        known = {p: found for p, tensor in captured.gradients.items() if (found := self.gradients.placements(tensor))}
+        local = localize_pieces(whole, captured.meshes.of_stages, inputs, states, context().rank, known)
+        for position, placements in local.gradients.items():
+            self.gradients.add(captured.gradients[position], placements)
+        for key, made in local.programs.items():
+            if made is not None:
+                self.functions[key[0] + suffix, key[1]] = self._function(captured, local, key)
+        self.functions["report" + suffix, None] = _hand_on
+        return local
+
+    def _function(self, captured: CapturedStep, local: LocalPieces, key: tuple[str, int]) -> Callable[..., Any]:
+        piece, program = local.cut.pieces[key], local.programs[key]
+        assert program is not None
+        payloads = [captured.captured.states[number].payload for number in piece.states]
+        bound = [p.local if type(p) is Sharded else p for p in payloads]
+        terms = program.outputs[len(piece.outputs) :]
+        for position, term in zip(piece.gradients, terms, strict=True):
+            bound.append(self.gradients.sum(captured.gradients[position], term.shape))
+        add_accumulation(program, len(terms))
+        if not program.outputs and not program.state_updates:
+            return _nothing
+        lowering.simplify(program, "cse,dce")
+        return _on_arrays(lowering.build(program, self.backend, host_device(), communicators()).bind(bound))
+
+
+def _results(captured: CapturedStep) -> list[Value]:
+    """What the function gave: the first outputs of the program."""
+    return list(captured.captured.program.outputs[: captured.captured.outputs])
+
+
+def _on_arrays(run: Callable[[Sequence[Strided]], list[Strided]]) -> Callable[..., list[Array]]:
+    return lambda *arrays: [made.to_host() for made in run([Strided(a) for a in arrays])]
+
+
+def _hand_on(*arrays: Array) -> list[Array]:
+    return [np.array(a) for a in arrays]
+
+
+def _nothing(*arrays: Array) -> tuple[()]:
+    return ()
+
+
+def _advancing(captured: CapturedStep, counter: int, backend: lowering.Backend) -> Callable[[Array], Array]:
+    """The function of the random state that gives its next value. Raises NotImplementedError where that depends on
+    data: how often branches and loops draw."""
+    program = captured.captured.program
+    try:
+        step = extract(program, [program.state_updates[counter]], [program.states[counter].argument])
+    except KeyError:
+        raise NotImplementedError(
+            "random numbers are drawn in a branch or a loop of data: how often is not known before a microbatch has "
+            "run, so the next one cannot begin"
+        ) from None
+    call = _on_arrays(lowering.build(step, backend, host_device()).bind([]))
+    return lambda state: call(state)[0].copy()

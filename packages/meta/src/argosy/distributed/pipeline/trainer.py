@@ -1,0 +1,183 @@
+"""Training by a schedule: microbatches through the stages of a model, then one update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy.distributed.pipeline.capture import CapturedStep, PipelinedFunction
+from argosy.distributed.pipeline.gradients import Gradients
+from argosy.distributed.pipeline.marks import begin_stages
+from argosy.distributed.pipeline.microbatches import split_batch
+from argosy.distributed.pipeline.placing import StageMeshes
+from argosy.distributed.pipeline.step import PipelineStep
+from argosy.distributed.semi_auto import get_mesh
+from argosy.jit.static_function import StaticFunction
+from argosy_autoparallel import ProcessMesh
+from argosy_autoparallel.pipeline import schedules
+from argosy_autoparallel.pipeline.step_lists import forward_orders, ranks_of_stages
+from argosy_autoparallel.schedule import Run, ScheduleError
+from argosy_phi_ops.capture.tracer import Captured
+from argosy_phi_ops.context import context
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Pipeline", "PipelineSettings"]
+
+Orders = list[list[Run]]
+_SCHEDULES: dict[str, Callable[[int, int, int], Orders]] = {
+    "FThenB": lambda ranks, count, chunks: schedules.f_then_b(ranks, count),
+    "1F1B": lambda ranks, count, chunks: schedules.one_f_one_b(ranks, count),
+    "Eager1F1B": lambda ranks, count, chunks: schedules.eager_one_f_one_b(ranks, count),
+    "VPP": schedules.interleaved,
+    "ZBH1": lambda ranks, count, chunks: schedules.zb_h1(ranks, count),
+    "ZBVPP": lambda ranks, count, chunks: schedules.zb_v(ranks, count),
+}
+_SPLIT = frozenset({"ZBH1", "ZBVPP"})
+
+
+class PipelineSettings:
+    """``schedule`` by name; ``microbatches`` of a step, each of ``rows``; ``chunks`` of the model on each rank."""
+
+    def __init__(self, schedule: str, microbatches: int, rows: int, chunks: int = 1) -> None:
+        name = "VPP" if schedule == "interleaved" or (schedule == "1F1B" and chunks > 1) else schedule
+        self.schedule, self.microbatches, self.rows = name, microbatches, rows
+        self.chunks = 2 if name == "ZBVPP" else chunks if name == "VPP" else 1
+
+    @property
+    def splits(self) -> bool:
+        """Whether gradients of weights are computed apart."""
+        return self.schedule in _SPLIT
+
+    def orders(self, stages: int) -> Orders:
+        """What each rank of the pipeline runs. Raises ScheduleError where the stages do not fill the ranks."""
+        ranks, rest = divmod(stages, self.chunks)
+        if rest:
+            raise ScheduleError(f"{self.schedule}: {stages} stages do not make {self.chunks} for each rank")
+        return _SCHEDULES[self.schedule](ranks, self.microbatches, self.chunks)
+
+
+class Pipeline:
+    """The steps of a model that is cut into stages.
+
+    ``loss_of(entries)`` is the loss of a microbatch, ``outputs_of(entries)`` what the model gives, ``update()`` changes
+    the parameters by their gradients. The gradient is that of the mean of the microbatches' losses.
+    """
+
+    def __init__(
+        self, settings: PipelineSettings, loss_of: Callable[..., Any], outputs_of: Callable[..., Any],
+        update: Callable[[], Any], backend: Any = "CINN",
+    ) -> None:  # fmt: skip
+        self.settings, self.backend = settings, backend
+        self.gradients = Gradients()
+        share = settings.microbatches
+
+        def train(*entries: Any) -> Any:
+            begin_stages()
+            loss = loss_of(entries)
+            (loss / share).backward()
+            return loss
+
+        def evaluate(*entries: Any) -> Any:
+            begin_stages()
+            return loss_of(entries)
+
+        def predict(*entries: Any) -> Any:
+            begin_stages()
+            return outputs_of(entries)
+
+        self._functions = {
+            f.__name__: PipelinedFunction(f, backend, settings.splits, self._meshes) for f in (train, evaluate, predict)
+        }
+        self._update = StaticFunction(update, None, backend, True)
+        self._steps: dict[tuple[int, ...], PipelineStep] = {}
+
+    def train(self, entries: Sequence[Any]) -> Tensor:
+        """One step; the mean of the microbatches' losses from before it, on every rank."""
+        results = self._run("train", entries)
+        self.gradients.hand_out()
+        self._update()
+        self.gradients.clear()
+        return _mean(results)
+
+    def evaluate(self, entries: Sequence[Any]) -> Tensor:
+        """The mean of the microbatches' losses, on every rank."""
+        return _mean(self._run("evaluate", entries))
+
+    def predict(self, entries: Sequence[Any]) -> list[Tensor]:
+        """The model's outputs for the whole batch, on every rank."""
+        results = self._run("predict", entries)
+        return [Tensor._wrap(Strided(np.concatenate(parts))) for parts in zip(*results, strict=True)]
+
+    def _run(self, mode: str, entries: Sequence[Any]) -> list[list[Any]]:
+        microbatches = split_batch(entries, self.settings.microbatches, self.settings.rows)
+        return self.step(mode, microbatches).run([[x for x in m if type(x) is Tensor] for m in microbatches])
+
+    def step(self, mode: str, microbatches: Sequence[Sequence[Any]]) -> PipelineStep:
+        """The lists and pieces for such microbatches, made when there are none."""
+        function = self._functions[mode]
+        captured = [function.find(*microbatches[0])]
+        if [_shape(x) for x in microbatches[-1]] != [_shape(x) for x in microbatches[0]]:
+            captured.append(function.find(*microbatches[-1]))
+        if not captured[0].valid([]):  # the second capture found states that moved them
+            captured[0] = function.find(*microbatches[0])
+        key = tuple(map(id, captured))
+        if key not in self._steps:
+            self._steps[key] = self._made(mode, captured)
+        return self._steps[key]
+
+    def _made(self, mode: str, captured: Sequence[CapturedStep]) -> PipelineStep:
+        settings = self.settings
+        stages = captured[0].whole.stages
+        orders = settings.orders(stages)
+        if mode != "train":
+            orders = forward_orders(ranks_of_stages(orders, stages), settings.microbatches)
+        return PipelineStep(captured, orders, settings.microbatches, self.gradients, self.backend)
+
+    # ---- where stages lie
+
+    def _meshes(self, marked: int, captured: Captured) -> StageMeshes:
+        """The meshes of stages: those that parameters lie on, or parts of one mesh for a model with marks."""
+        laid = _own_meshes(captured) if marked == 1 else []
+        if marked == 1:
+            return StageMeshes(laid or [self._whole()], by_layout=bool(laid))
+        orders = self.settings.orders(marked)
+        owners = ranks_of_stages(orders, marked)
+        ranks = self._ranks_of_pipeline(len(orders))
+        return StageMeshes([ranks[owner] for owner in owners])
+
+    def _whole(self) -> ProcessMesh:
+        return ProcessMesh(list(range(context().size)))
+
+    def _ranks_of_pipeline(self, count: int) -> list[ProcessMesh]:
+        """The mesh of each rank of the pipeline: a part along the dimension "pp" of the rank's mesh, else the ranks in
+        order."""
+        mesh = get_mesh()
+        if mesh is not None and "pp" in mesh.dim_names:
+            if mesh.get_dim_size("pp") != count:
+                raise ScheduleError(
+                    f"the model is cut for a pipeline of {count} ranks; along 'pp' {mesh!r} has "
+                    f"{mesh.get_dim_size('pp')}"
+                )
+            return [mesh.get_mesh_with_dim("pp", i) for i in range(count)]
+        each, rest = divmod(context().size, count)
+        if rest or not each:
+            raise ScheduleError(f"a pipeline of {count} ranks does not divide {context().size}, which were launched")
+        return [ProcessMesh(list(range(i * each, (i + 1) * each))) for i in range(count)]
+
+
+def _own_meshes(captured: Captured) -> list[ProcessMesh]:
+    """The meshes of the states, in the order in which they are first read."""
+    meshes = [getattr(tensor.payload, "mesh", None) for tensor in captured.states]
+    return list(dict.fromkeys(mesh for mesh in meshes if mesh is not None))
+
+
+def _shape(x: Any) -> Any:
+    return tuple(x.shape) if type(x) is Tensor else None
+
+
+def _mean(results: Sequence[Sequence[Any]]) -> Tensor:
+    losses = [np.asarray(each[0], np.float32 if each[0].dtype.itemsize < 4 else None) for each in results]
+    return Tensor._wrap(Strided(np.asarray(sum(losses[1:], losses[0]) / len(losses), losses[0].dtype)))

@@ -1,0 +1,159 @@
+"""Pipelines of captured models: under every schedule the losses and parameters of one process that accumulates."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+import argosy.distributed as dist
+from argosy import nn
+from argosy.distributed import Strategy
+from argosy.distributed.debug import run_ranks
+from argosy.distributed.pipeline.marks import SplitPoint, split_model
+from argosy.models import GPT, GPTConfig
+
+STEPS, LAYERS, ROWS = 2, 4, 8
+
+
+class Decoder(GPT):
+    """A GPT that takes tokens alone: what else there is in a batch are labels."""
+
+    def forward(self, ids):
+        return super().forward(ids)
+
+
+def built(tied=False):
+    paddle.seed(0)
+    model = Decoder(GPTConfig(64, 16, 32, LAYERS, 2, dropout=0.1, tied=tied))
+    optimizer = paddle.optimizer.AdamW(0.01, parameters=model.parameters(), grad_clip=nn.ClipGradByGlobalNorm(0.5))
+    return model, optimizer
+
+
+def batches(rows=ROWS):
+    rng = np.random.default_rng(0)
+    return [[paddle.to_tensor(rng.integers(0, 64, (rows, 16))) for _ in range(2)] for _ in range(STEPS)]
+
+
+def loss_of(logits, labels):
+    return nn.functional.cross_entropy(logits.reshape([-1, logits.shape[-1]]), labels.reshape([-1]))
+
+
+@cache
+def expected(count=4, rows=ROWS, tied=False):
+    """Losses and parameters of one process that accumulates the gradients of microbatches."""
+
+    def program():
+        model, optimizer = built(tied)
+        losses, each = [], -(-rows // count)
+        for x, y in batches(rows):
+            total = 0.0
+            for i in range(count):
+                loss = loss_of(model(x[i * each : (i + 1) * each]), y[i * each : (i + 1) * each])
+                (loss / count).backward()
+                total += float(loss) / count
+            optimizer.step()
+            optimizer.clear_grad()
+            losses.append(total)
+        return losses, {name: p.numpy() for name, p in model.named_parameters()}
+
+    return run_ranks(program, 1)[0]
+
+
+def train(schedule, points, count=4, rows=ROWS, tied=False, mesh=None):
+    """What a rank sees: the losses, and its parameters in the end."""
+    model, optimizer = built(tied)
+    split_model(model, dict.fromkeys(points, SplitPoint.END))
+    chunks = 2 if schedule == "VPP" else 1
+    pipeline = {"enable": True, "schedule_mode": schedule, "accumulate_steps": count,
+                "micro_batch_size": -(-rows // count), "vpp_degree": chunks}  # fmt: skip
+    step = dist.to_static(model, None, loss_of, optimizer, Strategy({"pipeline": pipeline}))
+    losses = [float(step(x, y)) for x, y in batches(rows)]
+    held = {name: p._local_value().numpy() for name, p in model.named_parameters() if p.payload.is_held}
+    return losses, held
+
+
+def check(results, wanted):
+    losses, parameters = wanted
+    for mine, held in results:
+        np.testing.assert_allclose(mine, losses, rtol=1e-5)
+        for name, value in held.items():
+            np.testing.assert_allclose(value, parameters[name], rtol=1e-4, atol=1e-4, err_msg=name)  # of steps of 0.01
+        assert len(held) < len(parameters)
+    assert set().union(*(held for _, held in results)) == parameters.keys()
+
+
+HALVES = ("blocks.1",)
+QUARTERS = ("blocks.0", "blocks.1", "blocks.2")
+CASES = {
+    "FThenB": ("FThenB", HALVES, 2), "1F1B": ("1F1B", HALVES, 2), "Eager1F1B": ("Eager1F1B", HALVES, 2),
+    "ZBH1": ("ZBH1", HALVES, 2), "VPP, 2 chunks": ("VPP", QUARTERS, 2), "ZBVPP": ("ZBVPP", QUARTERS, 2),
+    "FThenB of 4": ("FThenB", QUARTERS, 4), "1F1B of 4": ("1F1B", QUARTERS, 4),
+    "Eager1F1B of 4": ("Eager1F1B", QUARTERS, 4), "ZBH1 of 4": ("ZBH1", QUARTERS, 4),
+    "data parallel": ("1F1B", HALVES, 4), "uneven stages": ("1F1B", ("blocks.2",), 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_schedules_compute_what_one_process_does(case):
+    """Dropout and clipping by the global norm are on."""
+    schedule, points, ranks = CASES[case]
+    check(run_ranks(lambda: train(schedule, points), ranks), expected())
+
+
+@pytest.mark.parametrize("schedule", ["1F1B", "ZBH1"])
+def test_stages_share_a_weight(schedule):
+    """The table of tokens is that of the head: both stages have it, and its gradient is the sum of theirs."""
+    results = run_ranks(lambda: train(schedule, HALVES, tied=True), 2)
+    assert all("tokens.weight" in held for _, held in results)
+    check(results, expected(tied=True))
+
+
+def test_the_last_microbatch_may_be_smaller():
+    """A batch of 7 in microbatches of 2."""
+    check(run_ranks(lambda: train("1F1B", HALVES, rows=7), 2), expected(rows=7))
+
+
+class Pair(nn.Layer):
+    """Two layers, each on its mesh."""
+
+    def __init__(self, meshes):
+        super().__init__()
+        self.first, self.second, self.meshes = nn.Linear(4, 4), nn.Linear(4, 4), meshes
+        for layer, mesh in zip((self.first, self.second), meshes or (), strict=False):
+            for parameter in layer.parameters():
+                dist.shard_tensor(parameter, mesh, [dist.Replicate()] * mesh.ndim)
+
+    def forward(self, x):
+        between = nn.functional.gelu(self.first(x))
+        if self.meshes:
+            between = dist.reshard(between, self.meshes[1], list(between.placements))
+        return self.second(between)
+
+
+@pytest.mark.parametrize("schedule", ["1F1B", "ZBH1"])
+@pytest.mark.parametrize("each", [1, 2])
+def test_meshes_are_stages(schedule, each):
+    """A model whose author laid it out on two meshes and moves values between them needs no marks."""
+
+    def program(parallel):
+        paddle.seed(0)
+        meshes = None
+        if parallel:
+            meshes = [dist.ProcessMesh(list(range(i * each, i * each + each)), ["dp"]) for i in range(2)]
+        model = Pair(meshes)
+        optimizer = paddle.optimizer.SGD(0.1, parameters=model.parameters())
+        strategy = {"enable": True, "schedule_mode": schedule, "accumulate_steps": 4}
+        step = dist.to_static(
+            model, None, nn.MSELoss(), optimizer, Strategy({"pipeline": strategy} if parallel else {})
+        )
+        losses = []
+        for x in np.random.default_rng(0).standard_normal((STEPS, 8, 4)).astype(np.float32):
+            given = [paddle.to_tensor(x), paddle.to_tensor(np.ascontiguousarray(x[:, ::-1]))]
+            if parallel:
+                given = [dist.shard_tensor(t, mesh, [dist.Shard(0)]) for t, mesh in zip(given, meshes, strict=True)]
+            losses.append(float(step(*given)))
+        held = {n: p._local_value().numpy() for n, p in model.named_parameters() if not parallel or p.payload.is_held}
+        return losses, held
+
+    check(run_ranks(lambda: program(True), 2 * each), run_ranks(lambda: program(False), 1)[0])
