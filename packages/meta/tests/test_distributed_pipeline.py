@@ -10,7 +10,7 @@ import argosy.distributed as dist
 from argosy import nn
 from argosy.distributed import Strategy
 from argosy.distributed.debug import run_ranks
-from argosy.distributed.pipeline.marks import SplitPoint, split_model
+from argosy.distributed.pipeline.marks import SplitPoint, split_model, stages_of_layers
 from argosy.models import GPT, GPTConfig
 
 STEPS, LAYERS, ROWS = 2, 4, 8
@@ -112,6 +112,96 @@ def test_stages_share_a_weight(schedule):
 def test_the_last_microbatch_may_be_smaller():
     """A batch of 7 in microbatches of 2."""
     check(run_ranks(lambda: train("1F1B", HALVES, rows=7), 2), expected(rows=7))
+
+
+PLAN = {
+    "blocks.*.wide": dist.ColWiseParallel(), "blocks.*.narrow": dist.RowWiseParallel(),
+    r"blocks\.\d+\.attention\.outward": dist.RowWiseParallel(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("shape", "tied"), [((2, 1, 1), True), ((2, 2, 1), False), ((2, 1, 2), True), ((2, 2, 2), False)]
+)
+def test_pipelines_of_meshes(shape, tied):
+    """``parallelize`` along pp, dp and mp: batches split along dp, products along mp, a shared weight on both stages."""
+
+    def program():
+        model, optimizer = built(tied)
+        mesh = dist.ProcessMesh(np.arange(np.prod(shape)).reshape(shape), ["pp", "dp", "mp"])
+        config = {"pp_config": {"split_spec": "blocks"}, "mp_config": {"parallelize_plan": PLAN}}
+        model, optimizer = dist.parallelize(model, optimizer, mesh, config)
+        pipeline = {"enable": True, "schedule_mode": "1F1B", "accumulate_steps": 4}
+        step = dist.to_static(model, None, loss_of, optimizer, Strategy({"pipeline": pipeline}))
+        losses = []
+        for x, y in batches():
+            order = (
+                np.arange(ROWS).reshape(4, shape[1], -1).transpose(1, 0, 2).ravel()
+            )  # so that microbatches are those
+            stages = [mesh.get_mesh_with_dim("pp", stage) for stage in range(2)]
+            given = [dist.shard_tensor(t[order], m, [dist.Shard(0)]) for t, m in zip((x, y), stages, strict=True)]
+            losses.append(float(step(*given)))
+        held = {
+            name: dist.reshard(p, p.process_mesh, [dist.Replicate()] * p.process_mesh.ndim)._local_value().numpy()
+            for name, p in model.named_parameters()
+            if p.payload.is_held
+        }
+        return losses, held
+
+    check(run_ranks(program, int(np.prod(shape))), expected(tied=tied))
+
+
+def test_layers_of_a_class_begin_stages():
+    """``vpp_seg_method`` cuts before blocks, evenly; evaluation and prediction run the same stages."""
+
+    def program():
+        model, optimizer = built()
+        pipeline = {"enable": True, "schedule_mode": "VPP", "accumulate_steps": 4, "pp_degree": 2, "vpp_degree": 2,
+                    "vpp_seg_method": "Block"}  # fmt: skip
+        step = dist.to_static(model, None, loss_of, optimizer, Strategy({"pipeline": pipeline}))
+        losses = [float(step(x, y)) for x, y in batches()]
+        x, y = batches()[0]
+        step.eval()
+        mean = float(step(x, y))
+        step.predict()
+        logits = step(x)
+        held = {name: p._local_value().numpy() for name, p in model.named_parameters() if p.payload.is_held}
+        return losses, held, mean, float(loss_of(logits, y))
+
+    results = run_ranks(program, 2)
+    check([result[:2] for result in results], expected())
+    for _, _, mean, of_logits in results:
+        np.testing.assert_allclose(mean, of_logits, rtol=1e-5)
+        np.testing.assert_allclose(mean, results[0][2], rtol=1e-6)
+
+
+def test_layers_lie_on_the_stage_that_their_order_gives():
+    """What follows a cut in the order of the model belongs to the next stage."""
+    model, _ = built()
+    stages = stages_of_layers(model, {"blocks.1": SplitPoint.END, "norm": SplitPoint.BEGINNING})
+    assert (stages["tokens"], stages["blocks.1.narrow"], stages["blocks.2"], stages["norm"]) == (0, 0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("points", "count", "rows", "message"),
+    [
+        ({"blocks.9": SplitPoint.END}, 4, ROWS, r"cut at its layers; 'blocks.9' is none of"),
+        ({"blocks.1": "end"}, 4, ROWS, "is SplitPoint.BEGINNING or SplitPoint.END, not 'end'"),
+        ({"blocks.1": SplitPoint.END}, 3, ROWS, "a batch of 8 is not 3 microbatches"),
+        ({"blocks.0": SplitPoint.END, "blocks.1": SplitPoint.END}, 4, ROWS, "a pipeline of 3 ranks does not divide 2"),
+    ],
+)
+def test_what_does_not_fit_is_named(points, count, rows, message):
+    """Before the first instruction, on every rank."""
+
+    def program():
+        model, optimizer = built()
+        split_model(model, points)
+        pipeline = {"enable": True, "accumulate_steps": count}
+        dist.to_static(model, None, loss_of, optimizer, Strategy({"pipeline": pipeline}))(*batches(rows)[0])
+
+    with pytest.raises((ValueError, TypeError), match=message):
+        run_ranks(program, 2)
 
 
 class Pair(nn.Layer):

@@ -28,6 +28,19 @@ def test_published_snippets_run():
     assert "schedule_mode='1F1B'" in repr(strategy)
 
 
+def test_fields_are_those_of_paddle():
+    """Every field of the parts that Paddle has, with its default."""
+    pipeline = Strategy().pipeline
+    assert (pipeline.pp_degree, pipeline.memory_limit_times, pipeline.enable_send_recv_overlap) == (1, -1, False)
+    assert Strategy().sharding.comm_buffer_size_MB == 256
+    assert Strategy({"dp_optimization": {"enable": True}}).dp_optimization.fuse_grad_size_in_MB == 32
+    assert Strategy().mp_optimization.replace_with_c_embedding is False
+    assert Strategy().sp_optimization.enable
+    assert Strategy().amp.use_promote
+    with pytest.raises(NotImplementedError, match="memory_limit_times=2: schedules are not searched for"):
+        Strategy({"pipeline": {"enable": True, "memory_limit_times": 2}}).check_implemented()
+
+
 def test_a_dictionary_configures_parts():
     """``Strategy(config)`` sets fields of parts and of the whole."""
     strategy = Strategy({"sharding": {"enable": True, "stage": 2}, "seed": 3, "amp": {"init_loss_scaling": 2}})

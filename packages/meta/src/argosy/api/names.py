@@ -126,6 +126,7 @@ NAMES = {
         .local_parts: dtensor_from_local dtensor_to_local local_map
         .objects: all_gather_object broadcast_object_list recv_object_list scatter_object_list send_object_list
         .parallelizing: parallelize
+        .pipeline.marks: SplitPoint
         .plans: ColWiseParallel PrepareLayerInput PrepareLayerOutput RowWiseParallel SequenceParallelBegin
             SequenceParallelDisable SequenceParallelEnable SequenceParallelEnd
         .point_to_point: batch_isend_irecv irecv isend P2POp recv send

@@ -26,6 +26,7 @@ from argosy.distributed.sharded_loader import ShardDataloader as ShardDataloader
 from argosy.distributed.sharded_optimizer import ShardingStage1 as ShardingStage1
 from argosy.distributed.sharded_optimizer import ShardingStage2 as ShardingStage2
 from argosy.distributed.sharded_optimizer import ShardingStage3 as ShardingStage3
+from argosy.distributed.pipeline.marks import SplitPoint as SplitPoint
 from argosy.distributed.strategy import Strategy as Strategy
 from argosy.distributed.collective import all_gather as all_gather
 from argosy.distributed.objects import all_gather_object as all_gather_object

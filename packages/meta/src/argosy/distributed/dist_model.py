@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from argosy.distributed.environment import environment
+from argosy.distributed.pipeline.marks import cut_at_class, stage_count
 from argosy.distributed.pipeline.trainer import Pipeline, PipelineSettings
 from argosy.distributed.strategy import Strategy
 from argosy.distributed.strategy_effects import merging_of, precision_of, shard_states
@@ -122,6 +123,9 @@ class DistModel:
 
     def _pipelined(self) -> Pipeline:
         given = self._strategy.pipeline
+        stages = given.pp_degree * given.vpp_degree
+        if stage_count(self.network) == 1 and given.vpp_seg_method and stages > 1:
+            cut_at_class(self.network, given.vpp_seg_method, stages)
         settings = PipelineSettings(
             given.schedule_mode, given.accumulate_steps, given.micro_batch_size, given.vpp_degree
         )

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from argosy.distributed.pipeline.marks import even_points, split_model, stages_of_layers
 from argosy.distributed.plans import Plan
-from argosy.distributed.semi_auto import get_mesh, set_mesh, shard_layer
+from argosy.distributed.semi_auto import get_mesh, replicate_parameters, set_mesh
 from argosy.distributed.sharded_optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer
 from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
@@ -17,8 +18,8 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["parallelize"]
 
 _STAGES: dict[int, Any] = {0: None, 1: ShardingStage1, 2: ShardingStage2, 3: ShardingStage3}
-_PARTS = ("dp_config", "mp_config")
-_MISSING = {"pp_config": "pipeline stages", "cp_config": "context parallelism"}
+_PARTS = ("dp_config", "mp_config", "pp_config")
+_MISSING = {"cp_config": "context parallelism"}
 
 
 def parallelize(
@@ -34,13 +35,18 @@ def parallelize(
         {"dp_config": {"sharding_level": 1},                        # 0 to 3: ZeRO's stages along "dp"
          "mp_config": {"parallelize_plan": {                        # along "mp"
              "blocks.*.wide": dist.ColWiseParallel(),
-             "blocks.*.narrow": dist.RowWiseParallel()}}}
+             "blocks.*.narrow": dist.RowWiseParallel()}},
+         "pp_config": {"split_spec": "blocks"}}                     # along "pp": cut between the blocks, evenly
+
+    ``split_spec`` may also name the layers to cut at: ``{"blocks.3": dist.SplitPoint.END}``. A model that is cut runs
+    by ``distributed.to_static`` with ``Strategy.pipeline``. ``global_spec`` names layers whose outputs all stages read,
+    which is no matter here: what a stage reads is sent to it.
 
     The plan's keys are names of sublayers, or regular expressions that match them whole, with ``.<parameter>`` behind
     them for one parameter; its values are plans or lists of plans. What no plan places is replicated.
 
     Raises TypeError for what is no layer, mesh or plan, ValueError for keys that match no layer and for meshes without
-    the dimension that is asked for, NotImplementedError for ``pp_config`` and ``cp_config``.
+    the dimension that is asked for, NotImplementedError for ``cp_config``.
     """
     if not isinstance(model, Layer):
         raise TypeError(f"parallelize takes a Layer, not {type(model).__name__}")
@@ -50,14 +56,34 @@ def parallelize(
     chosen = get_mesh()
     if chosen is None:
         raise ValueError("parallelize needs a mesh: give it, or set_mesh(mesh) before")
+    mesh_of = _meshes_of_layers(model, chosen, parts["pp_config"])
     for name, layer, plan, parameters in _matches(model, parts["mp_config"].get("parallelize_plan") or {}):
         _require(chosen, "mp", f"the plan of {name!r}")
-        plan.apply(layer, chosen, parameters)
-    shard_layer(model, chosen)
+        plan.apply(layer, mesh_of[name], parameters)
+    for name, layer in model.named_sublayers(include_self=True):
+        replicate_parameters(layer, mesh_of[name])
     level = _level(parts["dp_config"].get("sharding_level", 0))
     if optimizer is not None:
         shard_optimizer(optimizer, _stage(level, chosen))
     return model, optimizer
+
+
+def _meshes_of_layers(model: Layer, mesh: ProcessMesh, config: Mapping[str, Any]) -> dict[str, ProcessMesh]:
+    """The mesh of each layer by name: all of it, or the part of the layer's stage along "pp", once the model is cut."""
+    names = [name for name, _ in model.named_sublayers(include_self=True)]
+    spec = config.get("split_spec")
+    if not spec:
+        return dict.fromkeys(names, mesh)
+    _require(mesh, "pp", "pp_config")
+    ranks = mesh.get_dim_size("pp")
+    if isinstance(spec, str):
+        pattern = re.compile(rf"{re.escape(spec)}\.\d+")
+        spec = even_points(model, lambda name, _: pattern.fullmatch(name) is not None, f"layers {spec}.*", ranks)
+    stages = split_model(model, spec)
+    if stages % ranks:
+        raise ValueError(f"parallelize: pp_config makes {stages} stages, which {ranks} ranks along 'pp' do not share")
+    parts = [mesh.get_mesh_with_dim("pp", i) for i in range(ranks)]
+    return {name: parts[stage % ranks] for name, stage in stages_of_layers(model, spec).items()}
 
 
 def _checked_parts(config: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -88,7 +88,7 @@ def shard_layer(
     for name, sublayer in layer.named_sublayers(include_self=True):
         if shard_fn is not None:
             shard_fn(name, sublayer, process_mesh)
-        _replicate(sublayer, process_mesh)
+        replicate_parameters(sublayer, process_mesh)
     if input_fn is not None:
         layer.register_forward_pre_hook(lambda _, inputs: _arguments(input_fn(inputs, process_mesh)))
     if output_fn is not None:
@@ -100,7 +100,8 @@ def _arguments(given: Any) -> Any:
     return tuple(given) if isinstance(given, list) else given
 
 
-def _replicate(layer: Layer, mesh: ProcessMesh) -> None:
+def replicate_parameters(layer: Layer, mesh: ProcessMesh) -> None:
+    """Put those of a layer's own parameters and buffers on ``mesh`` that are on none."""
     everywhere = [Replicate()] * mesh.ndim
     for held in (layer._parameters, layer._buffers):
         for name, tensor in held.items():

@@ -56,7 +56,8 @@ def _converted(what: str, value: Any, default: Any) -> Any:
 
 class Sharding(Config, choices={"stage": (1, 2, 3)}):
     """Optimizer states (stage 1), gradients (2) and parameters (3) split over ``degree`` ranks (ZeRO): those of a mesh
-    dimension of that size.
+    dimension of that size. Sizes of buffers, numbers of streams and what is overlapped change no result; gradients are
+    summed in buckets anyway.
     """
 
     enable: bool = False
@@ -64,8 +65,16 @@ class Sharding(Config, choices={"stage": (1, 2, 3)}):
     degree: int = 8
     enable_tensor_fusion: bool = False
     enable_overlap: bool = False
+    enable_hierarchical_comm: bool = False
+    enable_tuning: bool = False
+    tuning_range: Sequence[int] = ()
     param_comm_stream_num: int = 1
     grad_comm_stream_num: int = 1
+    param_bucket_size_numel: int = 1
+    grad_bucket_size_numel: int = 1
+    comm_buffer_size_MB: int = 256
+    partition_algor: str = "greedy_even"
+    release_gradients: bool = False
     save_unbalanced_param: bool = True
 
 
@@ -90,16 +99,37 @@ _SCHEDULES = ("1F1B", "Eager1F1B", "FThenB", "VPP", "ZBH1", "ZBVPP", "interleave
 
 
 class Pipeline(Config, choices={"schedule_mode": _SCHEDULES}):
-    """Micro-batches through stages on different meshes."""
+    """Microbatches through the stages of a model, ``accumulate_steps`` of ``micro_batch_size`` rows each.
+
+    A model that is not laid out on a mesh for each stage, nor cut by ``pp_config``, is cut evenly before layers of the
+    class that ``vpp_seg_method`` names, into ``vpp_degree`` stages for each of ``pp_degree`` ranks. Weights that stages
+    share are always kept equal, and messages overlap with what is computed.
+    """
 
     enable: bool = False
     schedule_mode: str = "1F1B"
+    pp_degree: int = 1
     micro_batch_size: int = 1
     accumulate_steps: int = 1
+    generation_batch_size: int = 1
     vpp_degree: int = 1
     vpp_seg_method: str = ""
+    enable_send_recv_overlap: bool = False
+    auto_parallel_sync_shared_params: bool = False
     job_schedule_profiler_range: Any = None
+    job_schedule_profiler_start: int = -1
+    job_schedule_profiler_stop: int = -1
+    program_runtimes: Sequence[int] = (61, 72, 71, 34, 3)
+    memory_limit_times: int = -1
     split_backward: bool = False
+
+    def check_implemented(self) -> None:
+        """Raise NotImplementedError for a field that asks for what is not built."""
+        if self.memory_limit_times != -1:
+            raise NotImplementedError(
+                f"Strategy.pipeline.memory_limit_times={self.memory_limit_times}: schedules are not searched for; take "
+                "'ZBH1' or 'ZBVPP', which hold what 1F1B does"
+            )
 
 
 class AMP(Config):
@@ -113,13 +143,14 @@ class AMP(Config):
     decr_every_n_nan_or_inf: int = 2
     incr_ratio: float = 2.0
     decr_ratio: float = 0.8
-    use_dynamic_loss_scaling: bool = False
+    use_dynamic_loss_scaling: bool = True
     custom_white_list: Sequence[str] = ()
     custom_black_list: Sequence[str] = ()
     custom_black_varnames: Sequence[str] = ()
     use_fp16_guard: bool = False
     use_bf16_guard: bool = False
     use_master_grad: bool = False
+    use_promote: bool = True
 
     def check_implemented(self) -> None:
         """Raise NotImplementedError naming the first field that asks for what is not built."""
@@ -143,6 +174,31 @@ class Recompute(Config):
     no_recompute_segments: Sequence[int] = ()
     sr: int = 0
     refined_ops_patterns: Sequence[Any] = ()
+    enable_tuning: bool = False
+
+
+class MPOptimization(Config):
+    """How products split over ranks are computed. The compiler chooses; these fields change nothing."""
+
+    allreduce_matmul_grad_overlapping: bool = False
+    replace_with_c_embedding: bool = False
+    replace_with_parallel_cross_entropy: bool = False
+
+
+class DPOptimization(Config):
+    """How gradients are summed over copies of a model: in buckets, after they were merged, whatever these say."""
+
+    enable: bool = False
+    fuse_all_reduce_ops: bool = True
+    fuse_grad_size_in_MB: int = 32
+    overlap_comm_cacl: bool = True
+    gradient_sync_after_accumulate: bool = False
+
+
+class SPOptimization(Config):
+    """How split sequences are communicated. The partitioner chooses; the field changes nothing."""
+
+    enable: bool = True
 
 
 class Strategy(Config):
@@ -161,8 +217,12 @@ class Strategy(Config):
     pipeline: Pipeline
     amp: AMP
     recompute: Recompute
+    mp_optimization: MPOptimization
+    dp_optimization: DPOptimization
+    sp_optimization: SPOptimization
     auto_mode: str = "semi"
     gradient_scale: bool = True
+    gradient_scale_using_allreduce_avg: bool = False
     use_cache: bool = True
     return_numpy: bool = True
     all_ranks: bool = False
@@ -182,6 +242,8 @@ class Strategy(Config):
         """Raise NotImplementedError naming the first field that is enabled and does nothing yet."""
         if self.recompute.enable:
             raise NotImplementedError(f"Strategy.recompute.enable: {_INSTEAD['recompute']}")
+        if self.pipeline.enable:
+            self.pipeline.check_implemented()
         if self.pipeline.enable and self.gradient_merge.enable:
             raise NotImplementedError(
                 "Strategy.gradient_merge with pipeline: the microbatches of a step are merged; set accumulate_steps"
@@ -194,7 +256,8 @@ class Strategy(Config):
 
 _PARTS: dict[str, type[Config]] = {
     "sharding": Sharding, "fused_passes": FusedPasses, "gradient_merge": GradientMerge, "pipeline": Pipeline,
-    "amp": AMP, "recompute": Recompute,
+    "amp": AMP, "recompute": Recompute, "mp_optimization": MPOptimization, "dp_optimization": DPOptimization,
+    "sp_optimization": SPOptimization,
 }  # fmt: skip
 _INSTEAD = {
     "recompute": "recomputation as a program pass is not implemented; to_static(memory_budget=...) makes the compiler "

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
 from argosy.nn.layer import Layer
 from argosy_phi_ops.capture.tracer import active_tracer
 
-__all__ = ["SplitPoint", "begin_stages", "enter_stage", "split_model", "stage_count"]
+__all__ = [
+    "SplitPoint",
+    "begin_stages",
+    "cut_at_class",
+    "enter_stage",
+    "even_points",
+    "split_model",
+    "stage_count",
+    "stages_of_layers",
+]
 
 _COUNT = "_pipeline_stages"
 
@@ -46,6 +55,8 @@ def split_model(model: Layer, points: Mapping[str, SplitPoint]) -> int:
     Raises ValueError for names of no layer, TypeError for other values than split points.
     """
     layers = dict(model.named_sublayers())
+    if stage_count(model) > 1:
+        raise ValueError(f"{type(model).__name__} is cut already, into {stage_count(model)} stages")
     for name, point in points.items():
         if not isinstance(point, SplitPoint):
             raise TypeError(f"the split of {name!r} is SplitPoint.BEGINNING or SplitPoint.END, not {point!r}")
@@ -59,6 +70,37 @@ def split_model(model: Layer, points: Mapping[str, SplitPoint]) -> int:
             layers[name].register_forward_post_hook(_entering(stage))
     vars(model)[_COUNT] = len(points) + 1
     return len(points) + 1
+
+
+def even_points(model: Layer, chosen: Callable[[str, Layer], bool], what: str, stages: int) -> dict[str, SplitPoint]:
+    """Where to cut a model into ``stages`` with as many of the ``chosen`` layers each as may be: before the first of
+    each. Raises ValueError for fewer such layers than stages."""
+    names = [name for name, layer in model.named_sublayers() if chosen(name, layer)]
+    if len(names) < stages:
+        raise ValueError(f"{len(names)} {what} do not make {stages} stages")
+    each, more = divmod(len(names), stages)
+    firsts = [stage * each + min(stage, more) for stage in range(1, stages)]
+    return {names[first]: SplitPoint.BEGINNING for first in firsts}
+
+
+def cut_at_class(model: Layer, name: str, stages: int) -> None:
+    """Cut ``model`` evenly before layers of a class, by its name. Raises ValueError for fewer of them than stages."""
+    points = even_points(model, lambda _, layer: type(layer).__name__ == name, f"layers of class {name}", stages)
+    split_model(model, points)
+
+
+def stages_of_layers(model: Layer, points: Mapping[str, SplitPoint]) -> dict[str, int]:
+    """The stage of each layer by name, where layers are called in the order in which the model has them."""
+    found: dict[str, int] = {}
+    stage, ends = 0, ""
+    for name, _ in model.named_sublayers(include_self=True):
+        if ends and not name.startswith(ends + "."):
+            stage, ends = stage + 1, ""
+        point = points.get(name)
+        stage += point is SplitPoint.BEGINNING
+        ends = name if point is SplitPoint.END else ends
+        found[name] = stage
+    return found
 
 
 def _entering(stage: int) -> Any:
