@@ -1,5 +1,7 @@
 """Operators over images and axes whose sizes a spec leaves open: one program gives what eager code gives for each."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -139,6 +141,32 @@ def test_what_lies_beyond_an_open_size_is_refused(function, fits, missing, tmp_p
     with pytest.raises(ValueError) as captured:  # noqa: PT011
         static(image(2, 2))
     assert type(captured.value) is type(eagerly.value)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: x.squeeze(), lambda x: x.squeeze(0) * 2, lambda x: x[1:].squeeze([0, 1])]
+)
+def test_an_exported_squeeze_refuses_the_size_at_which_an_open_axis_would_go(function, tmp_path):
+    """Eagerly, and captured, the axis goes. An exported program has as many axes for all sizes: it names the operator
+    and the line."""
+    spec = [paddle.static.InputSpec([None, 1, 3], "float32")]
+    static = paddle.jit.to_static(function, input_spec=spec, full_graph=True)
+    paddle.jit.save(function, tmp_path / "exported", input_spec=spec)
+    exported = paddle.jit.load(tmp_path / "exported")
+    for n in (3, 4, 3):
+        x = paddle.rand([n, 1, 3])
+        for captured in (static, exported):
+            np.testing.assert_allclose(captured(x).numpy(), function(x).numpy())
+    refused = []
+    for n in (1, 2):
+        x = paddle.rand([n, 1, 3])
+        np.testing.assert_allclose(static(x).numpy(), function(x).numpy())
+        try:
+            np.testing.assert_allclose(exported(x).numpy(), function(x).numpy())
+        except ValueError as error:
+            refused.append(str(error))
+    assert len(refused) == 1
+    assert re.search(r"squeeze, .* is 0 in this call; it has to be one or more, at .*test_jit_open_sizes", refused[0])
 
 
 @pytest.mark.parametrize("function", [lambda x, y: x * y, lambda x, y: x + y, lambda x, y: x & y])

@@ -16,31 +16,26 @@ from argosy_pir.types import TensorType
 __all__ = ["OpenSizes", "SizeBounds"]
 
 _NUMBERS = "sizes"
-_SQUEEZE = "phi.squeeze"
 _KEPT = 1024  # combinations of sizes that are known to need numbers, the latest
 
 
 class SizeBounds:
-    """The sizes of a captured ``program`` that may be less than they have to be, though all of its symbols are numbers
-    from one on: ``s0 - 8`` of ``x[5:-3]`` has to be one, and what is squeezed two. Below, the program does not do what
-    eager execution does. ``tensors``: how many inputs are tensors of calls."""
+    """The sizes of a captured ``program`` that may be none, though all of its symbols are one at least: ``s0 - 8`` of
+    ``x[5:-3]``. There the program does not do what eager execution does. ``tensors``: how many inputs are tensors of
+    calls."""
 
     def __init__(self, program: Program, tensors: int) -> None:
         self._types: list[Any] = [value.type for value in program.inputs[:tensors]]
         told = {name for type in self._types for size in type.shape for name in getattr(size, "symbols", ())}
-        least: dict[SymExpr, int] = {}
+        self._sizes: set[SymExpr] = set()
         for op in program.walk():
-            squeezed = op.operands if op.name == _SQUEEZE else ()
-            for value, number in [*((v, 1) for v in op.results), *((v, 2) for v in squeezed)]:
-                for size in getattr(value.type, "shape", ()):
-                    if _may_be_below(size, number) and size.symbols <= told:
-                        least[size] = max(number, least.get(size, 0))
-        self._least = [(size, number) for size, number in least.items() if number > 1 or str(size) not in size.symbols]
+            sizes = [size for value in op.results for size in getattr(value.type, "shape", ())]
+            self._sizes |= {n for n in sizes if _may_be_none(n) and n.symbols <= told and str(n) not in n.symbols}
         self._within: set[Any] = set()
 
     def hold(self, call: Call) -> bool:
         """Whether all sizes are what they have to be in this call."""
-        if not self._least:
+        if not self._sizes:
             return True
         shapes = tuple(x.payload.shape for x in call.tensors)
         if shapes in self._within:
@@ -48,19 +43,17 @@ class SizeBounds:
         types = zip(self._types, shapes, strict=False)
         pairs = [pair for type, shape in types for pair in zip(type.shape, shape, strict=True)]
         symbols = {str(symbol): n for symbol, n in pairs}
-        if any(size.evaluate(symbols) < number for size, number in self._least):
+        if any(size.evaluate(symbols) < 1 for size in self._sizes):
             return False
         if len(self._within) < _KEPT:
             self._within.add(shapes)
         return True
 
 
-def _may_be_below(size: Any, number: int) -> bool:
-    """Whether a size that is a formula may be less than ``number``; one that cannot be larger than one is one."""
-    if not isinstance(size, SymExpr):
-        return False
-    low, high = dim_bounds(size)
-    return (low is None or low < number) and not (number > 1 and high == 1)
+def _may_be_none(size: Any) -> bool:
+    """Whether a size that is a formula may be less than one."""
+    low = dim_bounds(size)[0] if isinstance(size, SymExpr) else 1
+    return low is None or low < 1
 
 
 class OpenSizes:

@@ -29,7 +29,7 @@ def size_error_of(op: Operation, size: int) -> UnsupportedSizes:
     """The error for a ``size`` below one of ``op``, a check of sizes, with the user's line."""
     where = "" if op.location.is_unknown else f", at {op.location}"
     a = op.attributes
-    return UnsupportedSizes(f"{a['operator']}: {a['size']} is {size}; expected a size of at least one{where}")
+    return UnsupportedSizes(f"{a['operator']}: {a['size']} is {size} in this call; it has to be one or more{where}")
 
 
 def first_outside(indices: np.ndarray[Any, Any], low: int, size: int, besides: int | None) -> int | None:

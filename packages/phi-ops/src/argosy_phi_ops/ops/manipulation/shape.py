@@ -11,9 +11,9 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.declare.call_overloads import sizes_from
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import AxisError
-from argosy_phi_ops.ops.common.arguments import Axes, axes_of, axis_of, resolved_shape
+from argosy_phi_ops.ops.common.arguments import Axes, axes_of, axis_of, require_size, resolved_shape
 from argosy_phi_ops.ops.common.bit_casts import reread, reread_array
-from argosy_pir.dims import dim_bounds
+from argosy_pir.dims import dim_bounds, maximum
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -58,11 +58,15 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
     """Without the axes of size one, all of them or those among `axis`. A view.
 
-    An open size of at most one, as that of ``x[:, 0:1]``, counts as one: a program has no meaning where it is zero.
+    An open size of at most one, as that of ``x[:, 0:1]``, counts as one: a program has no meaning where it is zero. Any
+    other stays, and a program has no meaning where it is one.
     """
     axes = axes_of("squeeze", axis, x.ndim)
     gone = [i in axes and (n == 1 or (not isinstance(n, int) and dim_bounds(n)[1] == 1)) for i, n in enumerate(x.shape)]
     shape = tuple(n for n, out in zip(x.shape, gone, strict=True) if not out)
+    for i, n in enumerate(x.shape):
+        if i in axes and not gone[i]:
+            require_size("squeeze, by which an open axis goes where it is one", maximum(n - 1, 1 - n))
     if any(out and n != 1 for n, out in zip(x.shape, gone, strict=True)):
         whole = [1 if out else n for n, out in zip(x.shape, gone, strict=True)]
         x = prim.slice(x, start=(0,) * x.ndim, limit=tuple(whole), stride=(1,) * x.ndim)
