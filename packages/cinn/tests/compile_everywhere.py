@@ -18,11 +18,11 @@ from argosy_cinn.assembly.building import assembled
 from argosy_cinn.fuel import Budget
 from argosy_cinn.pipeline import lowered
 from argosy_cinn.printers.llvm import Module
-from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime.jit import compile_object
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import DTypeError
+from argosy_phi_ops.passes.primitives import to_primitives
 
 #: (element, compute, narrow, unsigned) of products.
 ELEMENTS = [

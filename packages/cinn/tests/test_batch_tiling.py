@@ -7,13 +7,13 @@ from programs import assert_equal, build, check
 from argosy_cinn import CinnCompiler
 from argosy_cinn.batch_tiling import rewrite
 from argosy_cinn.pipeline import lowered
-from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime import set_threads
 from argosy_cinn.runtime.cache import ObjectCache
 from argosy_cinn.runtime.workers import default_threads
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
+from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_tensorcore.storage import Strided
 
 RNG = np.random.default_rng(7)

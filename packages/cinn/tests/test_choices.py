@@ -20,10 +20,10 @@ from argosy_cinn.loops import nest as loops
 from argosy_cinn.loops import schedule
 from argosy_cinn.pipeline import lowered
 from argosy_cinn.plan import buffer_reuse
-from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime import ObjectCache, set_threads
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
+from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_tensorcore.storage import Strided
 

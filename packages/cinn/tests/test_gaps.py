@@ -9,9 +9,9 @@ from programs import build, check, values
 from argosy_cinn.assembly.building import assembled
 from argosy_cinn.fuel import Budget
 from argosy_cinn.pipeline import lowered
-from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
+from argosy_phi_ops.passes.primitives import to_primitives
 
 
 def spread(x, low, high, gaps):

@@ -19,11 +19,11 @@ from argosy_cinn.fuel import Budget
 from argosy_cinn.pipeline import lowered
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import BFLOAT, DOUBLE, FLOAT, HALF, bytes_of, vector
-from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime import load
 from argosy_cinn.runtime.jit import compile_object
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
+from argosy_phi_ops.passes.primitives import to_primitives
 
 pytestmark = pytest.mark.skipif(not Target.host().is_x86, reason="the levels are those of x86-64")
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)

@@ -12,7 +12,7 @@ from test_programs import f32, graphs, grow, layer_norm, mm, softmax
 
 from argosy_cinn import CinnCompiler
 from argosy_cinn.batch_tiling import rewrite as blocks
-from argosy_cinn.fuel import ALWAYS, KINDS, Budget, allowed
+from argosy_cinn.fuel import ALWAYS, KINDS, Budget
 from argosy_cinn.fusion import recompute
 from argosy_cinn.plan import buffer_reuse
 from argosy_cinn.rewrites.simplify import RULES
@@ -21,6 +21,7 @@ from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_pir.rewrite import Session
+from argosy_pir.rewrite.fuel import spend
 
 #: A budget that is met with all optimisations need not be met with few, nor where values lie on pages of their own.
 pytestmark = pytest.mark.filterwarnings("ignore:program .* more than the memory budget:RuntimeWarning")
@@ -297,13 +298,13 @@ def test_steps_are_counted_named_and_repeatable():
     budget = Budget(3)
     for _ in range(2):
         with budget.simplifying():
-            assert [allowed("cse", "a"), allowed("rewrite.add", "b")] == [True, True]
+            assert [spend("cse", "a"), spend("rewrite.add", "b")] == [True, True]
         with budget.fusing():
-            assert [allowed("fuse", "c"), allowed("fuse", "d")] == [True, False]
+            assert [spend("fuse", "c"), spend("fuse", "d")] == [True, False]
         assert budget.spent == 3
     with Budget(without=("rewrite.add",)).simplifying():
-        assert [allowed("rewrite.add", "x"), allowed("rewrite.mul", "x")] == [False, True]
-    assert allowed("fuse", "outside of a compilation nothing is limited")
+        assert [spend("rewrite.add", "x"), spend("rewrite.mul", "x")] == [False, True]
+    assert spend("fuse", "outside of a compilation nothing is limited")
 
 
 def test_unknown_kinds_are_refused():

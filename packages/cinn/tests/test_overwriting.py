@@ -10,10 +10,10 @@ from argosy_cinn.assembly.building import assembled
 from argosy_cinn.fuel import Budget
 from argosy_cinn.pipeline import lowered
 from argosy_cinn.plan import buffer_reuse
-from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
+from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_tensorcore.storage import Strided
 
 N = 64

@@ -10,10 +10,10 @@ from argosy_cinn.assembly.building import assembled
 from argosy_cinn.fuel import Budget
 from argosy_cinn.loops import nest, schedule
 from argosy_cinn.pipeline import lowered
-from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime import set_threads
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
+from argosy_phi_ops.passes.primitives import to_primitives
 
 
 def softmax(x):

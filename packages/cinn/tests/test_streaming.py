@@ -7,9 +7,9 @@ from programs import build, check
 from argosy_cinn.assembly.building import assembled
 from argosy_cinn.fuel import Budget
 from argosy_cinn.pipeline import lowered
-from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
+from argosy_phi_ops.passes.primitives import to_primitives
 
 MIB = 1 << 20
 N = 512  # a square of it in float32 is one MiB

@@ -60,7 +60,7 @@ def calls_of(function):
 
 @pytest.fixture
 def _nothing_is_kept(monkeypatch):
-    monkeypatch.setattr("argosy_cinn.compiler.default_cache", lambda: ObjectCache(None))
+    monkeypatch.setattr("argosy_cinn.options.default_cache", lambda: ObjectCache(None))
 
 
 @pytest.mark.usefixtures("_nothing_is_kept")

@@ -21,7 +21,6 @@ from argosy_cinn.array_call import array_call
 from argosy_cinn.host import HostCall
 from argosy_cinn.plan.memory import Place
 from argosy_cinn.plan.sizes import Sizes
-from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime.entry import AnsweringEntry
 from argosy_cinn.runtime.linking import Library
 from argosy_cinn.runtime.trace import Trace
@@ -32,6 +31,7 @@ from argosy_cinn.tools.tracing import Sink, WatchedHost, watched_entries
 from argosy_hwadapt import Device, DeviceOutOfMemory
 from argosy_phi_ops.compiler import NativeCode
 from argosy_phi_ops.errors import AxisError, DTypeError, ShapeError
+from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.program import Program
 from argosy_pir.values import Value

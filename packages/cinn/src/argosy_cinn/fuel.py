@@ -1,6 +1,6 @@
 """Counting optimisations, and stopping after so many: to find the one that breaks a program.
 
-Every rewrite, fusion and placement that could be left out asks `allowed` first, which is pir's ``spend``. The option
+Every rewrite, fusion and placement that could be left out asks pir's ``spend`` first. The option
 ``fuel`` (or ``ARGOSY_FUEL`` in the environment, for all programs of a process together, the passes before this package
 included) lets only the first so many happen; ``without`` leaves out kinds. The count is the same in every run.
 ``ARGOSY_FUEL_LOG`` names a file that is told the count and the last step.
@@ -19,7 +19,7 @@ from typing import Any
 
 from argosy_cinn.settings import GUARD, MEMORY_BUDGET, WINOGRAD
 from argosy_phi_ops.process_fuel import process_fuel, settle
-from argosy_pir.rewrite.fuel import Session, observed, spend
+from argosy_pir.rewrite.fuel import Session, observed
 
 KINDS = (
     "rewrite", "fold", "cse", "control", "attention", "fuse", "recompute", "in-place", "stream", "siblings",
@@ -30,7 +30,6 @@ ALWAYS = (
     "inline", "symbol-dce", "dce", "dead-result", "split-complex", "widen-narrow", "align-contractions",
     "empty-reduction",
 )  # fmt: skip
-allowed = spend
 
 
 class Budget:

@@ -1,4 +1,4 @@
-"""The passes of the compiler, as one list: from a program of primitives to the form that plans are made of.
+"""The passes of the compiler, as one list: from a program of operators to the form that plans are made of.
 
 `argosy.explain` shows this list, with ``ARGOSY_DUMP`` each of them leaves its result, and on the command line any of
 them runs alone: ``python -m argosy_pir opt program.pir -p "inline,split-complex"``.
@@ -6,7 +6,9 @@ them runs alone: ``python -m argosy_pir opt program.pir -p "inline,split-complex
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from argosy_cinn.batch_tiling.rewrite import BatchTiling
 from argosy_cinn.checks.rewrite import LowerIndexChecks, NumberIndexChecks
@@ -20,6 +22,7 @@ from argosy_cinn.rewrites.copies import CopyConstants, CopyResults
 from argosy_cinn.rewrites.simplify import Simplify
 from argosy_cinn.rewrites.widening import WidenNarrow
 from argosy_cinn.target import Target
+from argosy_phi_ops.passes.primitives import primitive_passes
 from argosy_phi_ops.settings import VERIFY
 from argosy_pir.passes import Pass, PassManager
 from argosy_pir.passes.cse import CommonSubexpressions
@@ -28,6 +31,12 @@ from argosy_pir.passes.inline import Inline
 from argosy_pir.passes.symbol_dce import SymbolDeadCode
 from argosy_pir.program import Program
 from argosy_pir.rewrite.fuel import current_session
+
+
+def compiler_passes(target: Target, options: Mapping[str, Any] | None = None) -> tuple[Pass, ...]:
+    """All of them: what makes primitives of operators, which decides whether a compiled program is found on disk, and
+    what lowers primitives."""
+    return *primitive_passes(options), *lowering_passes(target)
 
 
 def lowering_passes(target: Target) -> tuple[Pass, ...]:
@@ -55,9 +64,18 @@ def lowering_passes(target: Target) -> tuple[Pass, ...]:
     )
 
 
-def lowered(program: Program, target: Target, dump: Path | None = None) -> Program:
-    """A copy of a program of primitives after all passes; ``dump`` is a folder that receives the results of each."""
+def lowered(program: Program, target: Target) -> Program:
+    """A copy of a program of primitives after the passes that lower it."""
+    return _run(lowering_passes(target), program)
+
+
+def dump_passes(program: Program, target: Target, options: Mapping[str, Any], folder: Path) -> None:
+    """Leave the result of every pass in a folder."""
+    _run(compiler_passes(target, options), program, folder)
+
+
+def _run(passes: tuple[Pass, ...], program: Program, dump: Path | None = None) -> Program:
     copy = program.clone()
     with deep_recursion():
-        PassManager(lowering_passes(target), verify=VERIFY.read(), dump=dump, session=current_session()).run(copy)
+        PassManager(passes, verify=VERIFY.read(), dump=dump, session=current_session()).run(copy)
     return copy

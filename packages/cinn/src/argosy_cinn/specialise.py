@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 from argosy_cinn.executable import Bound, Executable
 from argosy_phi_ops.checks.index_errors import checks_size, size_error_of
 from argosy_phi_ops.errors import UnsupportedSizes
-from argosy_phi_ops.passes.decompose import Decompose
+from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_phi_ops.reference.symbols import bind_symbols, evaluate_attribute, evaluate_shape
-from argosy_pir.attributes import Attributes, Dense
+from argosy_pir.attributes import Dense
 from argosy_pir.core import Operation
 from argosy_pir.dialect import get_definition
 from argosy_pir.dims import Dim, dim_bounds, is_static, minimum
 from argosy_pir.errors import VerifyError
+from argosy_pir.passes.bind_sizes import BindSizes
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType, Type
 from argosy_tensorcore.storage import Strided
@@ -35,6 +36,8 @@ _KEPT = 256
 _KEPT_SPECIALISED = 64
 
 _SLICE = "prim.slice"
+_CHECKED = {"check_index": True}
+"""The option under which nothing is left out that could refuse sizes."""
 
 Call = Callable[[Sequence[Strided]], list[Strided]]
 
@@ -117,7 +120,7 @@ class SpecialisingExecutable:
             if made is not None:
                 found = _keep(self._made, key, made, _KEPT)
             else:
-                compiled = self._compile(specialise(self.program, symbols))
+                compiled = self._compile(bind_sizes(self.program, symbols))
                 found = _keep(self._specialised, key, compiled, _KEPT_SPECIALISED)
                 self._compiled += 1
             self._met += 1
@@ -127,9 +130,9 @@ class SpecialisingExecutable:
     def _checked(self, without_elements: bool) -> Iterable[Operation]:
         """The primitives to check at sizes that are new: all where one is zero, else those at risk."""
         if without_elements:
-            return filter(_is_checked, primitives(self.program).walk())
+            return filter(_is_checked, to_primitives(self.program, _CHECKED).walk())
         if self._at_risk is None:
-            self._at_risk = at_risk(primitives(self.program))
+            self._at_risk = at_risk(to_primitives(self.program, _CHECKED))
         return self._at_risk
 
     def _again(self, key: tuple[int, ...]) -> Executable | InterpretedExecutable | None:
@@ -182,31 +185,11 @@ def _keep(held: dict[tuple[Any, ...], Any], key: tuple[Any, ...], made: Any, mos
     return made
 
 
-def specialise(program: Program, symbols: dict[str, int]) -> Program:
+def bind_sizes(program: Program, symbols: Mapping[str, int]) -> Program:
     """A copy of the program with numbers for symbols."""
-    static = program.clone()
-    for block in [static.block, *(f.block for f in static.functions.values())]:
-        for argument in block.arguments:
-            argument.type = _type(argument.type, symbols)
-    for op in static.walk():
-        for result in op.results:
-            result.type = _type(result.type, symbols)
-        op.attributes = Attributes({k: _attribute(v, symbols) for k, v in op.attributes.items()})
-        for region in op.regions:
-            for block in region.blocks:
-                for argument in block.arguments:
-                    argument.type = _type(argument.type, symbols)
-    return static
-
-
-def primitives(program: Program) -> Program:
-    """The program, or a copy of primitives where it has operators: it may come from a file, or have its code in a
-    cache, so that it was never decomposed."""
-    if all(op.dialect != "phi" for op in program.walk()):
-        return program
-    made = program.clone()
-    Decompose().run(made)
-    return made
+    bound = program.clone()
+    BindSizes.of(symbols).run(bound)
+    return bound
 
 
 def at_risk(program: Program) -> list[Operation]:

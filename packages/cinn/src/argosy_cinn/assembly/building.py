@@ -13,12 +13,12 @@ from argosy_cinn.plan.planning import plan_program
 from argosy_cinn.plan.steps import Plan
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.recursion import deep_recursion
-from argosy_cinn.rewrites.decomposition import to_primitives
 from argosy_cinn.runtime.objects import compile_objects
 from argosy_cinn.runtime.workers import default_threads
 from argosy_cinn.store.program_cache import Manifest
 from argosy_cinn.target import Target
 from argosy_cinn.tuning.tuner import tuned
+from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_pir.program import Program
 
 #: Lines of LLVM assembly that are worth a module of their own.

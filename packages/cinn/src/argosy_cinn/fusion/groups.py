@@ -16,7 +16,6 @@ from collections.abc import Iterable
 from math import prod
 
 from argosy_cinn.attention.regions import Region
-from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.group import Group
 from argosy_cinn.fusion.group_lowering import KnownReads
 from argosy_cinn.fusion.kinds import ATTENTION, kind_of
@@ -25,6 +24,7 @@ from argosy_cinn.lowering.classify import CONSTANT, CONTROL, HOST, INLINE
 from argosy_cinn.lowering.elements import NotAligned
 from argosy_cinn.shapes import count, estimate, sizes
 from argosy_pir.core import Operation
+from argosy_pir.rewrite.fuel import spend
 from argosy_pir.values import Value
 
 _MOST_MEMBERS = 40
@@ -150,7 +150,7 @@ class Fusion:
             return None
         if len(candidate.reads) > _MOST_READS:
             return None
-        if not allowed("fuse", (*first.members, *second.members)):
+        if not spend("fuse", (*first.members, *second.members)):
             return None
         self._replace(first, second, candidate)
         return candidate

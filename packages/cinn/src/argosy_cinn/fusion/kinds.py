@@ -12,7 +12,6 @@ from argosy_cinn.forms.expressions import Graph, loaded
 from argosy_cinn.forms.form import Form
 from argosy_cinn.forms.indices import Index, Variable, of
 from argosy_cinn.forms.nest import REDUCTIONS, LoopNest, phases
-from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.forms import lower_copy, lower_nest, lower_product
 from argosy_cinn.fusion.group import Group, KernelKind
 from argosy_cinn.fusion.group_lowering import KnownReads
@@ -25,6 +24,7 @@ from argosy_cinn.lowering.elements import Lowering
 from argosy_cinn.shapes import at_least_one, count, sizes
 from argosy_pir.core import Operation
 from argosy_pir.effects import is_pure
+from argosy_pir.rewrite.fuel import spend
 from argosy_pir.values import Value
 
 
@@ -113,7 +113,7 @@ class MatrixProduct(KernelKind):
     def group(self, op: Operation, number: int, order: int, memory: Memory, reads: KnownReads) -> Group:
         """On the grid of its result, whose rows are those of all batch elements."""
         product = lay_out(op, memory.values)
-        product.minimal = sees_three_by_three(product.right.window) and allowed("winograd", op)
+        product.minimal = sees_three_by_three(product.right.window) and spend("winograd", op)
         rows = prod(product.batch) * product.rows
         return Group(
             number, self, order, {op.result: "product"}, rows, product.columns, op,

@@ -17,13 +17,13 @@ from argosy_cinn.dialect import KEPT, PATCHES
 from argosy_cinn.forms.cost import COSTS
 from argosy_cinn.forms.elementwise import OPERATIONS
 from argosy_cinn.forms.form import Form
-from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.products import operand_matrix
 from argosy_cinn.lowering.classify import CONSTANT, CONTROL, HOST, INLINE, PRODUCT, REDUCE, SCAN, UPDATE, classify
 from argosy_cinn.lowering.elements import VIEWS, splat_constant
 from argosy_cinn.shapes import count, estimate
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
+from argosy_pir.rewrite.fuel import spend
 from argosy_pir.values import OpResult, Value
 
 #: A value with several users is pulled into each of them when that costs at most this much...
@@ -48,7 +48,7 @@ class Memory:
         self.kinds: dict[Operation, str] = {
             op: CONTROL if op in self.native else classify(op) for op in block if op is not block.last
         }
-        attention = attention and allowed("attention", program.name)
+        attention = attention and spend("attention", program.name)
         found = find_regions(program, self.kinds) if attention else Regions([], set(), list(block))
         self.regions = found
         self.values: dict[Value, None] = dict.fromkeys(program.block.arguments)

@@ -7,13 +7,13 @@ computing it again costs some arithmetic, and saves its memory, its store and it
 from __future__ import annotations
 
 from argosy_cinn.forms.cost import COSTS
-from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.group import Group
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.lowering.classify import INLINE
 from argosy_cinn.lowering.elements import VIEWS, splat_constant
 from argosy_cinn.shapes import count, estimate
+from argosy_pir.rewrite.fuel import spend
 from argosy_pir.values import OpResult, Value
 
 _MOST_COST = 40
@@ -30,7 +30,7 @@ def drop_recomputed(memory: Memory, fusion: Fusion) -> bool:
     dropped = False
     for value in list(memory.values):
         may_go = value in readers and _may_go(value, memory, fusion, readers[value], stored)
-        if may_go and allowed("recompute", value):
+        if may_go and spend("recompute", value):
             del memory.values[value]
             stored.discard(value)
             dropped = True

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argosy_cinn.fuel import allowed
 from argosy_cinn.plan.memory import Lifetime
 from argosy_cinn.plan.steps import Step
 from argosy_cinn.shapes import LARGE
 from argosy_pir.dims import is_static
+from argosy_pir.rewrite.fuel import spend
 from argosy_pir.values import Value
 
 
@@ -25,7 +25,7 @@ def choose_overwriting(steps: Sequence[Step], lifetimes: Sequence[Lifetime]) -> 
                 continue
             for operand in operands:
                 dies = operand in lives and lives[operand].first < i == lives[operand].last
-                if dies and operand not in taken and allowed("in-place", value):
+                if dies and operand not in taken and spend("in-place", value):
                     found[value] = found.get(operand, operand)
                     taken.add(operand)
                     break

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from argosy_cinn.control import is_compiled, region_program
-from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.group_lowering import KnownReads
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.memory import Memory
@@ -24,6 +23,7 @@ from argosy_cinn.shapes import NotSymbolic, sizes
 from argosy_cinn.target import Target
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
+from argosy_pir.rewrite.fuel import spend
 from argosy_pir.scalars import decode_scalar
 from argosy_pir.values import Value
 
@@ -82,7 +82,7 @@ def _refuse_hosts(memory: Memory) -> None:
 
 def _control_flow(op: Operation, target: Target, run_time: str | None) -> ControlForm | None:
     """The plan of a branch or loop with its regions; None where a part of it has no native code."""
-    if not is_compiled(op) or not op.results or not _has_known_steps(op) or not allowed("control", op):
+    if not is_compiled(op) or not op.results or not _has_known_steps(op) or not spend("control", op):
         return None
     regions: list[RegionPlan] = []
     for i, region in enumerate(op.regions):

@@ -15,9 +15,9 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from argosy_cinn.fuel import allowed
 from argosy_cinn.plan.memory import Recomputation
 from argosy_cinn.plan.steps import Step
+from argosy_pir.rewrite.fuel import spend
 from argosy_pir.values import Value
 
 #: Repeated steps that one dropped value may need.
@@ -95,7 +95,7 @@ class Schedule:
             if found is None:
                 return peak
             key, chain, at = found
-            if not allowed("rematerialise", lives[key].value) or not self._drop(chain, at, needed, peak):
+            if not spend("rematerialise", lives[key].value) or not self._drop(chain, at, needed, peak):
                 refused.add(key)
 
     def undo(self, limit: int) -> None:

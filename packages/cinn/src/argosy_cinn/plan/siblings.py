@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from argosy_cinn.forms.product import ProductForm
-from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.products import are_siblings
 from argosy_cinn.plan.steps import Step
+from argosy_pir.rewrite.fuel import spend
 from argosy_pir.values import Value
 
 
@@ -40,4 +40,4 @@ def _may_join(first: Step, second: Step, in_place: set[Value]) -> bool:
     versions = first.renamed or second.renamed or first.repeated or second.repeated
     if versions or in_place & set(members) or second.group.reads & set(first.group.members):
         return False
-    return allowed("siblings", members[0])
+    return spend("siblings", members[0])

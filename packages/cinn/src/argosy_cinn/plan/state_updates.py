@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from argosy_cinn.fuel import allowed
 from argosy_cinn.fusion.group import Group
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.plan.steps import Step
+from argosy_pir.rewrite.fuel import spend
 from argosy_pir.values import Value
 
 
@@ -29,7 +29,7 @@ def choose_in_place(memory: Memory, fusion: Fusion, steps: dict[int, Step], afte
         if not maker.kind.may_write_over(maker, steps[maker.number].forms, argument, value):
             continue
         others = [g for g in readers.get(argument, ()) if g is not maker]
-        if any(g.ancestors & maker.bits for g in others) or not allowed("in-place", value):
+        if any(g.ancestors & maker.bits for g in others) or not spend("in-place", value):
             continue
         after[maker.number].update(other.number for other in others)
         fusion.put_after(maker, others)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from argosy_cinn.fuel import allowed
 from argosy_cinn.plan.steps import Step
 from argosy_cinn.shapes import estimate, has_bytes, nbytes
 from argosy_cinn.target import Target
+from argosy_pir.rewrite.fuel import spend
 from argosy_pir.values import Value
 
 
@@ -25,7 +25,7 @@ def choose_streaming(
             for store in form.streamable(target.vector_bits):
                 value = store.buffer
                 far = form.cache_pressure(until_read.get(value, 0)) >= target.l3_bytes and value not in in_place
-                store.streaming = far and allowed("stream", value)
+                store.streaming = far and spend("stream", value)
 
 
 def traffic_until_read(steps: Sequence[Step], stored: Container[Value]) -> dict[Value, int]:

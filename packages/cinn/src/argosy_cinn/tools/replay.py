@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.assembly.building import generated_code
-from argosy_cinn.compiler import CinnCompiler, load_compiled
+from argosy_cinn.compiler import CinnCompiler, region_compiler
+from argosy_cinn.executables import load_compiled
 from argosy_cinn.runtime import ObjectCache
 from argosy_cinn.shapes import TYPICAL
 from argosy_cinn.store.program_cache import manifest_of
@@ -130,7 +131,8 @@ def dumped(folder: Path, symbols: Mapping[str, int] | None = None) -> Executable
         manifest = manifest_of(json.loads((folder / "manifest.json").read_text()))
     except (KeyError, TypeError) as error:
         raise ValueError(f"{folder} was dumped by a version whose manifest has other fields: {error}") from error
-    return load_compiled(program, manifest, (folder / "code.o").read_bytes(), device("cpu"), symbols)
+    code, host = (folder / "code.o").read_bytes(), device("cpu")
+    return load_compiled(program, manifest, code, host, region_compiler(host, {}, {}), symbols)
 
 
 def arguments_of(

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 
 from argosy_hwadapt import Device
-from argosy_phi_ops.checks.index_options import unchecked
-from argosy_phi_ops.passes.decompose import Decompose
+from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_phi_ops.reference.interpreter import ProgramPlan
-from argosy_phi_ops.settings import CHECK_INDEX
 from argosy_pir.program import Program
 from argosy_tensorcore.storage import Strided
 
@@ -44,18 +42,8 @@ class ReferenceCompiler:
         if set(options or ()) - {"check_index"}:
             raise ValueError(f"the reference compiler has the option check_index alone, got {sorted(options or ())}")
         started = perf_counter()
-        primitives = _decomposed(program)
-        plan = ProgramPlan(primitives if CHECK_INDEX.chosen(options or {}) else unchecked(primitives))
+        plan = ProgramPlan(to_primitives(program, options))
         return ReferenceExecutable(program, plan, device, communicators, perf_counter() - started)
-
-
-def _decomposed(program: Program) -> Program:
-    """`program`, or a copy of it without operators."""
-    if all(op.dialect != "phi" for op in program.walk()):
-        return program
-    made = program.clone()
-    Decompose().run(made)
-    return made
 
 
 class ReferenceExecutable:

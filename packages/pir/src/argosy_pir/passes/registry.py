@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 ENTRY_POINTS = "argosy.passes"
 _SHIPPED = {
+    "bind-sizes": "argosy_pir.passes.bind_sizes",
     "canonicalize": "argosy_pir.passes.canonicalize",
     "cse": "argosy_pir.passes.cse",
     "dce": "argosy_pir.passes.dce",
