@@ -44,7 +44,7 @@ def train(out: Path, mesh: dist.ProcessMesh | None) -> list[float]:
 
     @paddle.jit.to_static(full_graph=True)
     def step(ids: paddle.Tensor, following: paddle.Tensor) -> paddle.Tensor:
-        loss = model.loss(ids, following)
+        loss: paddle.Tensor = model.loss(ids, following)
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()

@@ -15,7 +15,8 @@ REYNOLDS, N = 100, 81
 
 def lid(x: Array) -> Array:
     """Its speed."""
-    return 16 * x**2 * (1 - x) ** 2
+    speed: Array = 16 * x**2 * (1 - x) ** 2
+    return speed
 
 
 def reference() -> tuple[Array, Array]:

@@ -22,7 +22,8 @@ def solutions(rng: np.random.Generator, count: int) -> tuple[Array, Array]:
     start = np.fft.fft(np.fft.ifft(np.fft.fft(rng.standard_normal((count, POINTS))) * decay).real) * kept
 
     def transport(v: Array) -> Array:
-        return -0.5j * k * kept * np.fft.fft(np.fft.ifft(v).real ** 2)
+        moved: Array = -0.5j * k * kept * np.fft.fft(np.fft.ifft(v).real ** 2)
+        return moved
 
     end = evolve(start, -VISCOSITY * k**2, transport, np.array([0.0, 1.0]), 400)[-1]
     return np.fft.ifft(start).real, np.fft.ifft(end).real

@@ -14,6 +14,11 @@ import numpy as np
 
 import argosy as paddle
 
+__all__ = [
+    "Array", "Network", "Progress", "Tensor", "by", "error", "evaluate", "grid", "options", "paddle", "report",
+    "tensor", "train", "uniform",
+]  # fmt: skip
+
 Array = np.ndarray[Any, Any]
 Tensor = Any
 

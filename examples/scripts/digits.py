@@ -6,6 +6,7 @@ python examples/scripts/digits.py [--epochs 5]
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import numpy as np
 from common import fixed_weights
@@ -46,7 +47,8 @@ class Losses(paddle.callbacks.Callback):
         super().__init__()
         self.values: list[float] = []
 
-    def on_train_batch_end(self, step: int, logs: dict | None = None) -> None:
+    def on_train_batch_end(self, step: int, logs: dict[str, Any] | None = None) -> None:
+        assert logs is not None
         self.values.append(float(np.ravel(logs["loss"])[0]))
 
 

@@ -34,7 +34,8 @@ class Block(nn.Layer):
         q, k, v = self.qkv(self.norm1(x)).reshape([n, t, 3, self.heads, -1]).unbind(2)
         attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(attended.reshape([n, t, width]))
-        return x + self.down(F.gelu(self.up(self.norm2(x))))
+        result: paddle.Tensor = x + self.down(F.gelu(self.up(self.norm2(x))))
+        return result
 
 
 class Gpt(nn.Layer):
@@ -52,7 +53,8 @@ class Gpt(nn.Layer):
         x = self.letters(numbers) + self.positions(paddle.arange(numbers.shape[1]))
         for block in self.blocks:
             x = block(x)
-        return self.head(self.norm(x))
+        logits: paddle.Tensor = self.head(self.norm(x))
+        return logits
 
 
 def generate(model: Gpt, numbers: list[int], count: int) -> list[int]:

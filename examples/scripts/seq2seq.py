@@ -29,12 +29,14 @@ class Reverser(nn.Layer):
 
     def encode(self, source: paddle.Tensor) -> paddle.Tensor:
         """source [N, T] -> state [N, width]."""
-        return self.encoder(self.embedding(source))[1][0]
+        state: paddle.Tensor = self.encoder(self.embedding(source))[1][0]
+        return state
 
     def forward(self, source: paddle.Tensor, target: paddle.Tensor) -> paddle.Tensor:
         """Logits [N, T, SYMBOLS] of what follows each symbol of ``target`` [N, T]."""
         outputs, _ = nn.RNN(self.cell)(self.embedding(target), self.encode(source))
-        return self.out(outputs)
+        logits: paddle.Tensor = self.out(outputs)
+        return logits
 
     def search(self, source: paddle.Tensor, beams: int = 3) -> np.ndarray:
         """The best sequence for each source, by beam search: [N, T]."""
@@ -47,7 +49,8 @@ class Reverser(nn.Layer):
             output_fn=self.out,
         )
         found, _ = nn.dynamic_decode(decoder, inits=self.encode(source), max_step_num=LENGTH)
-        return found.numpy()[:, :, 0]
+        symbols: np.ndarray = found.numpy()[:, :, 0]
+        return symbols
 
 
 def examples(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:

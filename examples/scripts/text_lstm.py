@@ -55,7 +55,8 @@ class Classifier(nn.Layer):
     def forward(self, words: paddle.Tensor, lengths: paddle.Tensor) -> paddle.Tensor:
         """Logits [N, 2]."""
         _, (h, _) = self.lstm(self.embedding(words), sequence_length=lengths)
-        return self.out(paddle.concat([h[0], h[1]], axis=-1))
+        logits: paddle.Tensor = self.out(paddle.concat([h[0], h[1]], axis=-1))
+        return logits
 
 
 def main(count: int | None = None, total: int = 200) -> list[float]:

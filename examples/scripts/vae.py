@@ -31,11 +31,14 @@ class Vae(nn.Layer):
         return self.decoder(z), mean, log_variance
 
 
-def negative_elbo(logits: paddle.Tensor, x: paddle.Tensor, mean: paddle.Tensor, log_variance: paddle.Tensor):
+def negative_elbo(
+    logits: paddle.Tensor, x: paddle.Tensor, mean: paddle.Tensor, log_variance: paddle.Tensor
+) -> paddle.Tensor:
     """Reconstruction loss and divergence from the standard normal, per image."""
     reconstruction = F.binary_cross_entropy_with_logits(logits, x, reduction="sum")
     divergence = -0.5 * paddle.sum(1 + log_variance - mean**2 - paddle.exp(log_variance))
-    return (reconstruction + divergence) / x.shape[0]
+    loss: paddle.Tensor = (reconstruction + divergence) / x.shape[0]
+    return loss
 
 
 def main(count: int | None = None, total: int = 500) -> list[float]:

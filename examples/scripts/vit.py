@@ -35,7 +35,8 @@ class VisionTransformer(nn.Layer):
         """Logits [N, 10] of images [N, 1, 8, 8]."""
         x = self.patches(images).flatten(2).transpose([0, 2, 1])
         x = paddle.concat([self.token.expand([x.shape[0], -1, -1]), x], axis=1) + self.positions
-        return self.head(self.norm(self.encoder(x))[:, 0])
+        logits: paddle.Tensor = self.head(self.norm(self.encoder(x))[:, 0])
+        return logits
 
 
 def main(count: int | None = None, total: int = 300) -> list[float]:

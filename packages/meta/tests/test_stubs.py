@@ -17,7 +17,7 @@ from argosy.api.stubs import MODULES, path
 ROOT = Path(argosy.__file__).parent
 
 
-_OWN = {"_Any", "_NoReturn", "_bool", "_float", "_int", "_str"}  # the stubs' own
+_OWN = {"_Any", "_NoReturn", "_bool", "_complex", "_float", "_int", "_str"}  # the stubs' own
 
 
 def _tree(module):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -80,6 +80,22 @@ def backward(
         set_grad_enabled(previous)
 
 
+@overload
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: Literal[False] = False,
+    no_grad_vars: Tensor | Sequence[Tensor] | None = None,
+    *,
+    dump_backward_graph_path: str | None = None,
+) -> list[Tensor]: ...
+
+
+@overload
 def grad(
     outputs: Tensors,
     inputs: Tensors,
@@ -91,7 +107,21 @@ def grad(
     no_grad_vars: Tensor | Sequence[Tensor] | None = None,
     *,
     dump_backward_graph_path: str | None = None,
-) -> list[Tensor | None]:
+) -> list[Tensor | None]: ...
+
+
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool = False,
+    no_grad_vars: Tensor | Sequence[Tensor] | None = None,
+    *,
+    dump_backward_graph_path: str | None = None,
+) -> list[Tensor] | list[Tensor | None]:
     """Gradients of ``outputs``, weighted with ``grad_outputs`` (ones by default), with respect to ``inputs``.
 
     ``.grad`` is left alone. ``retain_graph`` is ``create_graph`` by default; with ``create_graph`` the results

@@ -5,8 +5,16 @@ a causal program into its decoding form; ``Generator`` generates with it.
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from argosy_infer.__about__ import __version__
+
+if TYPE_CHECKING:  # what names stand for, for editors and type checkers
+    from argosy_infer.export import LoadedProgram, load_program, save_program
+    from argosy_infer.incremental import make_incremental
+    from argosy_infer.llm.generator import Generator
+    from argosy_infer.llm.sampling import SamplingOptions
+    from argosy_infer.predictor import Predictor
 
 __all__ = [
     "Generator", "LoadedProgram", "Predictor", "SamplingOptions", "__version__", "load_program", "make_incremental",
@@ -19,7 +27,7 @@ _HOMES = {
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

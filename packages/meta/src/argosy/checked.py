@@ -281,7 +281,7 @@ class _ConstructorSignature:
     """What ``inspect.signature`` and completion show of a class: its constructor's parameters, not ``__new__``'s."""
 
     def __get__(self, instance: object, owner: type) -> Any:
-        if instance is not None or owner.__new__ is not Checked.__new__:
+        if instance is not None or vars(Checked)["__new__"].__func__ is not owner.__new__:
             raise AttributeError("__signature__")
         import inspect
 
@@ -299,7 +299,7 @@ class Checked:
         super().__init_subclass__(**kwargs)
         make = cls.__dict__.get("__init__")
         if isinstance(make, FunctionType) and _is_own(cls.__module__):
-            cls.__init__ = _telling(make)  # type: ignore[method-assign]
+            type.__setattr__(cls, "__init__", _telling(make))  # an assignment would hide the parameters from tools
 
     if not TYPE_CHECKING:  # tools would show its parameters instead of the constructor's
 

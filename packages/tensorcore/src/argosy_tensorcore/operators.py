@@ -53,8 +53,9 @@ def install_trampolines(cls: type, find: Callable[[str], object | None]) -> None
 
 
 if TYPE_CHECKING:
+    from argosy_tensorcore.typed_methods import Methods
 
-    class Operators:
+    class Operators(Methods):
         """The operators of tensors, for type checkers: when run, the trampolines stand for them."""
 
         def __add__(self, other: Any) -> Tensor: ...

@@ -7,7 +7,7 @@ used, from the resolver that the operator library installs, and then live on the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from argosy_tensorcore import conversion, dlpack, naming, printing
 from argosy_tensorcore.dtype import DType
@@ -45,11 +45,13 @@ class _TensorType(type):
     def __dir__(cls) -> list[str]:
         return sorted({*super().__dir__(), *cls.names()})
 
-    def __getattr__(cls, name: str) -> Any:
-        method = find_method(name)
-        if method is None:
-            raise _no_method(name)
-        return getattr(cls, name)
+    if not TYPE_CHECKING:  # tools know the methods from typed_methods.pyi
+
+        def __getattr__(cls, name: str) -> Any:
+            method = find_method(name)
+            if method is None:
+                raise _no_method(name)
+            return getattr(cls, name)
 
 
 def find_method(name: str) -> object | None:
@@ -134,18 +136,20 @@ class Tensor(Operators, metaclass=_TensorType):
         tensor._node = tensor._walls = None
         return tensor
 
-    def __getattr__(self, name: str) -> Any:
-        """Slots not yet filled, then methods that were never used before."""
-        if name in _EMPTY_SLOTS:
-            value = _EMPTY_SLOTS[name]
-            setattr(self, name, value)
-            return value
-        if name not in vars(Tensor) and find_method(name) is None:
-            raise _no_method(name)
-        try:
-            return object.__getattribute__(self, name)  # another thread may have found the method first
-        except AttributeError:
-            raise _no_method(name) from None
+    if not TYPE_CHECKING:  # tools know the methods from typed_methods.pyi
+
+        def __getattr__(self, name: str) -> Any:
+            """Slots not yet filled, then methods that were never used before."""
+            if name in _EMPTY_SLOTS:
+                value = _EMPTY_SLOTS[name]
+                setattr(self, name, value)
+                return value
+            if name not in vars(Tensor) and find_method(name) is None:
+                raise _no_method(name)
+            try:
+                return object.__getattribute__(self, name)  # another thread may have found the method first
+            except AttributeError:
+                raise _no_method(name) from None
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(Tensor), *self.__dict__})

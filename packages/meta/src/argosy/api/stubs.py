@@ -17,9 +17,10 @@ from typing import Any
 from argosy.api import fetch, targets
 from argosy.api.addresses import ADDRESSES
 from argosy.api.names import NAMES
+from argosy.api.signatures import IMPORTS, parameters, result
+from argosy.api.tensor_stub import PLACE, tensor_stub
 from argosy.nn import functional
 from argosy_phi_ops.declare.composition import Composed, find_function
-from argosy_phi_ops.declare.signature import ATTRIBUTE, LIST, OPTIONAL, REQUIRED
 from argosy_phi_ops.listing import functions
 
 __all__ = ["MODULES", "path", "stub", "write"]
@@ -32,17 +33,7 @@ _DEFINING = frozenset({
 """Modules with definitions of their own beside names of the table: tools read their source."""
 MODULES = (*sorted(NAMES.keys() - _DEFINING), *ADDRESSES)
 
-_KINDS = {OPTIONAL: "Tensor | None", LIST: "Sequence[Tensor]"}
-_ATTRIBUTES = {"bool": "_bool", "int": "_int", "float": "_float | Tensor", "str": "_str"}
-"""What attributes of these types may be given; of others anything: a size may be a tensor, too, and a dtype a name."""
 _HEAD = '"""Written by ``python -m argosy.api.stubs``."""\n\n'
-_IMPORTS = """from builtins import bool as _bool
-from builtins import float as _float
-from builtins import int as _int
-from builtins import str as _str
-from collections.abc import Sequence
-from typing import Any
-"""
 _ABSENT = "from typing import Any as _Any\nfrom typing import NoReturn as _NoReturn\n\n"
 _TENSOR = "\nfrom argosy_tensorcore.tensor import Tensor\n"
 
@@ -61,7 +52,7 @@ def stub(module: str) -> str:
     absent = [name for name, target in named.items() if target[:6] == "absent"]
     head = _HEAD
     if operators:
-        head += _IMPORTS + ("" if "Tensor" in table else _TENSOR) + "\n"
+        head += IMPORTS + ("" if "Tensor" in table else _TENSOR) + "\n"
     if absent:
         head += _ABSENT
     refusals = [f"def {name}(*args: _Any, **kwargs: _Any) -> _NoReturn: ..." for name in absent]
@@ -86,6 +77,7 @@ def write() -> None:
         place = path(module)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(stub(module), encoding="utf-8")
+    PLACE.write_text(tensor_stub(), encoding="utf-8")
 
 
 def _is_shown(module: str, name: str) -> bool:
@@ -136,30 +128,9 @@ def _signature(name: str) -> str:
     op = _operator(name)
     if isinstance(op, Composed) and op.variadic:
         return f"def {name}(*args: Any, **kwargs: Any) -> Any: ..."
-    shown = [p for p in op.signature.parameters if p.name not in op.signature.hidden]
-    optional = False
-    parameters = []
-    for p in shown:
-        optional = optional or p.default is not REQUIRED
-        kind = _attribute(p.name, op.body) if p.kind == ATTRIBUTE else _KINDS.get(p.kind, "Tensor | _float")
-        parameters.append(f"{p.name}: {kind}" + (f" = {_default(p.default)}" if optional else ""))
-    if not any(p.name == "name" for p in shown):
-        parameters.append("name: _str | None = None")
-    given = op.body.__annotations__.get("return", "Any")
-    result = given if given in ("Tensor", "tuple[Tensor, Tensor]", "tuple[Tensor, ...]") else "Any"
-    return f"def {name}({', '.join(parameters)}) -> {result}: ..."
-
-
-def _attribute(name: str, body: Any) -> str:
-    declared, none, _ = body.__annotations__.get(name, "Any").partition(" | None")
-    kind = _ATTRIBUTES.get(declared) if name != "dtype" else None
-    return "Any" if kind is None else kind + none
-
-
-def _default(value: object) -> str:
-    return repr(value) if type(value) in (bool, int, float, str, type(None)) else "..."
+    return f"def {name}({', '.join(parameters(op))}) -> {result(op)}: ..."
 
 
 if __name__ == "__main__":
     write()
-    sys.stdout.write(f"wrote {len(MODULES)} stubs\n")
+    sys.stdout.write(f"wrote {len(MODULES) + 1} stubs\n")

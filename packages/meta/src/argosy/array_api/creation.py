@@ -21,7 +21,7 @@ Shape = builtins.int | Sequence[builtins.int]
 
 
 def _shape(shape: Shape) -> list[builtins.int]:
-    return list(shape) if isinstance(shape, (list, tuple)) else [int(shape)]  # type: ignore[call-overload]
+    return [shape] if isinstance(shape, builtins.int) else list(shape)
 
 
 def _default(value: Any) -> DType:
@@ -49,7 +49,7 @@ def asarray(
         found = convert(obj, obj.dtype if wanted is None else wanted)
         if copy is False and found is not obj:
             raise ValueError(f"asarray(): {obj.dtype.name} does not become {found.dtype.name} without a copy")
-        return apply("assign", found) if copy and found is obj else found  # type: ignore[no-any-return]
+        return apply("assign", found) if copy and found is obj else found
     if copy is False:
         return _shared(obj, wanted)
     return Tensor(_buffered(obj), wanted)

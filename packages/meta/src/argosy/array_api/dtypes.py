@@ -87,7 +87,7 @@ def astype(x: Tensor, dtype: DType, /, *, copy: builtins.bool = True, device: ob
     """``x`` in ``dtype``; itself where it is, unless ``copy``."""
     check_device("astype", device)
     wanted = as_dtype(dtype)
-    return apply("assign", x) if copy and x.dtype is wanted else convert(x, wanted)  # type: ignore[no-any-return]
+    return apply("assign", x) if copy and x.dtype is wanted else convert(x, wanted)
 
 
 def can_cast(from_: DType | Tensor, to: DType, /) -> builtins.bool:

@@ -413,7 +413,7 @@ def clip(x: Tensor, /, min: Operand | None = None, max: Operand | None = None) -
     found = x if low is None else apply("maximum", x, low)
     if high is not None:
         found = apply("minimum", found, high)
-    return apply("assign", found) if found is x else found  # type: ignore[no-any-return]
+    return apply("assign", found) if found is x else found
 
 
 def imag(x: Tensor, /) -> Tensor:

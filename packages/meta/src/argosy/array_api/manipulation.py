@@ -108,7 +108,7 @@ def permute_dims(x: Tensor, /, axes: tuple[builtins.int, ...]) -> Tensor:
     order = normal_axes("permute_dims", tuple(axes), x.ndim)
     if len(order) != x.ndim:
         raise ValueError(f"permute_dims(): argument 'axes' should name all {x.ndim} axes, got {axes}")
-    return apply("transpose", x, list(order)) if order else x  # type: ignore[no-any-return]
+    return apply("transpose", x, list(order)) if order else x
 
 
 def reshape(x: Tensor, /, shape: tuple[builtins.int, ...], *, copy: builtins.bool | None = None) -> Tensor:

@@ -6,7 +6,7 @@ Every rank calls these functions alike. The first of them meets the other ranks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from argosy.distributed.environment import environment
 from argosy.nn.layer import Layer
@@ -18,6 +18,8 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = [
     "dtensor_from_fn", "get_mesh", "reshard", "set_mesh", "shard_layer", "shard_tensor", "unshard_dtensor",
 ]  # fmt: skip
+
+LayerType = TypeVar("LayerType", bound=Layer)
 
 unshard_dtensor = api.unshard_dtensor
 
@@ -69,12 +71,12 @@ def get_mesh() -> ProcessMesh | None:
 
 
 def shard_layer(
-    layer: Layer,
+    layer: LayerType,
     process_mesh: ProcessMesh,
     shard_fn: Callable[[str, Layer, ProcessMesh], None] | None = None,
     input_fn: Callable[[Any, ProcessMesh], Any] | None = None,
     output_fn: Callable[[Any, ProcessMesh], Any] | None = None,
-) -> Layer:
+) -> LayerType:
     """Put a layer's parameters and buffers on a mesh; returns the layer.
 
     ``shard_fn(name, sublayer, mesh)`` places those of each sublayer, the layer's own first; what it leaves alone is

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from argosy.distributed.semi_auto import get_mesh, reshard, shard_tensor
 from argosy.optimizer.optimizer import Optimizer
@@ -11,6 +11,8 @@ from argosy_autoparallel import Placement, ProcessMesh, Shard
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["ShardingStage1", "ShardingStage2", "ShardingStage3", "shard_optimizer"]
+
+OptimizerType = TypeVar("OptimizerType", bound=Optimizer)
 
 ShardFn = Callable[[str, Tensor, Tensor], Tensor]
 
@@ -76,8 +78,8 @@ class ShardingStage3(ShardingStage1):
 
 
 def shard_optimizer(
-    optimizer: Optimizer, shard_fn: ShardFn | None = None, gradient_accumulation_steps: int = 1
-) -> Optimizer:
+    optimizer: OptimizerType, shard_fn: ShardFn | None = None, gradient_accumulation_steps: int = 1
+) -> OptimizerType:
     """Let ``shard_fn(name, parameter, accumulator)`` place each state of ``optimizer``; returns the optimizer.
 
     Without it states are laid out like their parameters, which is so for every optimizer anyway.

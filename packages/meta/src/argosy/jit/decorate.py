@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import argosy.jit.parts  # noqa: F401  (what runs where a graph breaks)
 from argosy.jit.conversion.source import ignored
@@ -14,6 +14,34 @@ from argosy.jit.static_function import StaticFunction, enabled
 from argosy.nn.layer import Layer
 
 __all__ = ["enable_to_static", "ignore_module", "not_to_static", "to_static"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@overload
+def to_static(
+    function: F,
+    input_spec: Sequence[Any] | None = None,
+    build_strategy: Any = None,
+    backend: str | None = "CINN",
+    full_graph: bool | None = None,
+    property: bool = False,
+    memory_budget: int | None = None,
+    tune: bool | None = None,
+) -> F: ...
+
+
+@overload
+def to_static(
+    function: None = None,
+    input_spec: Sequence[Any] | None = None,
+    build_strategy: Any = None,
+    backend: str | None = "CINN",
+    full_graph: bool | None = None,
+    property: bool = False,
+    memory_budget: int | None = None,
+    tune: bool | None = None,
+) -> Callable[[F], F]: ...
 
 
 def to_static(
@@ -83,6 +111,14 @@ def _property(target: Any) -> StaticProperty:
     if isinstance(target, Layer) or not callable(target):
         raise TypeError(f"to_static(property=True) takes a method, not {type(target).__name__}")
     return StaticProperty(target)
+
+
+@overload
+def not_to_static(func: F) -> F: ...
+
+
+@overload
+def not_to_static(func: None = None) -> Callable[[F], F]: ...
 
 
 def not_to_static(func: Callable[..., Any] | None = None) -> Any:

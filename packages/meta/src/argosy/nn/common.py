@@ -140,7 +140,7 @@ class Flatten(Layer):
 
     def forward(self, input: Tensor) -> Tensor:
         """The flattened input."""
-        return input.flatten(self.start_axis, self.stop_axis)  # type: ignore[no-any-return]
+        return input.flatten(self.start_axis, self.stop_axis)
 
 
 class Identity(Layer):

@@ -39,7 +39,7 @@ def maxout(x: Tensor, groups: int, axis: int = 1, name: str | None = None) -> Te
     if groups < 1 or channels % groups:
         raise ValueError(f"maxout: {channels} channels do not split into groups of {groups}")
     shape = [*x.shape[:place], channels // groups, groups, *x.shape[place + 1 :]]
-    return x.reshape(shape).max(axis=place + 1)  # type: ignore[no-any-return]
+    return x.reshape(shape).max(axis=place + 1)
 
 
 @named

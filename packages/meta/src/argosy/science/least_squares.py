@@ -63,7 +63,8 @@ def levenberg_marquardt(
         return (r * r).sum() / 2
 
     if compiled:
-        gradient, curvature, cost_at = (to_static(f, full_graph=True) for f in (gradient, curvature, cost_at))
+        gradient, curvature = to_static(gradient, full_graph=True), to_static(curvature, full_graph=True)
+        cost_at = to_static(cost_at, full_graph=True)
     x: Any = x0.detach()
     for number in range(steps):
         cost, g = gradient(x)

@@ -294,7 +294,7 @@ def layer_norm(
     owner, size, ones = name or naming.generate("layer_norm"), [prod(sizes)], Constant(1.0)
     weight = _parameter(owner, size, input.dtype, plain_attribute(param_attr), initial=ones) if scale else None
     bias = _parameter(owner, size, input.dtype, bias_attr, True) if shift else None
-    shaped = {key: p.reshape(sizes) for key, p in (("weight", weight), ("bias", bias)) if p is not None}
+    shaped: dict[str, Any] = {key: p.reshape(sizes) for key, p in (("weight", weight), ("bias", bias)) if p is not None}
     return activate(F.layer_norm(input, sizes, epsilon=epsilon, **shaped), act)
 
 

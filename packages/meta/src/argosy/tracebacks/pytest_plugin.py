@@ -10,7 +10,7 @@ import pytest
 from argosy.tracebacks import folded
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True)  # type: ignore[untyped-decorator,unused-ignore]  # where pytest is not installed
 def pytest_runtest_makereport(item: Any, call: Any) -> Generator[None, Any, Any]:
     """The report of a phase of a test, made while the error that it has is folded."""
     if call.excinfo is None:

@@ -171,10 +171,10 @@ class Signature:
                     raise TypeError(f"{self.name}() needs argument {p.name!r}")
                 given[p.name] = p.default
         if len(given) > len(self.parameters):
-            names = [p.name for p in visible]
+            taken = [p.name for p in visible]
             unknown = min(given.keys() - {p.name for p in self.parameters})
-            meant = did_you_mean(unknown, names)
-            raise TypeError(f"{self.name}() has no argument {unknown!r}{meant or '.'} It takes {', '.join(names)}")
+            meant = did_you_mean(unknown, taken)
+            raise TypeError(f"{self.name}() has no argument {unknown!r}{meant or '.'} It takes {', '.join(taken)}")
         return given
 
     def _meant(self, key: str) -> str:

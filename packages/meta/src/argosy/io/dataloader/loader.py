@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from argosy.checked import checked
@@ -52,7 +52,7 @@ class DataLoader:
     @checked
     def __init__(
         self,
-        dataset: Dataset,
+        dataset: Dataset | Iterable[Any],
         feed_list: Any = None,
         places: Any = None,
         return_list: bool = True,
@@ -86,7 +86,8 @@ class DataLoader:
         if not return_list and not feed_list and in_static_mode():
             raise ValueError("DataLoader(return_list=False) gives dicts by the names of feed_list, which is missing")
         self._names = None if return_list or not feed_list else [x.name for x in feed_list]
-        self.dataset, self.feed_list, self.return_list = dataset, feed_list, return_list
+        self.dataset: Any = dataset
+        self.feed_list, self.return_list = feed_list, return_list
         self.use_buffer_reader, self.auto_collate_batch = use_buffer_reader, batch_size is not None
         self.places = [as_place("cpu")]
         self.batch_size, self.drop_last = batch_size, drop_last

@@ -223,7 +223,7 @@ class Layer(Checked, Conversions, Internals):
         is_bias: bool = False,
         default_initializer: Callable[..., Any] | None = None,
         device: object = None,
-    ) -> Tensor | None:
+    ) -> Any:
         """A parameter named after the layer; None when ``attr`` is False. By default XavierUniform, for a bias
         zeros.
         """

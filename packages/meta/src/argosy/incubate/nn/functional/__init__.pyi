@@ -1,6 +1,7 @@
 """Written by ``python -m argosy.api.stubs``."""
 
 from builtins import bool as _bool
+from builtins import complex as _complex
 from builtins import float as _float
 from builtins import int as _int
 from builtins import str as _str
@@ -28,7 +29,7 @@ from argosy.incubate.nn.functional.normalization import fused_rms_norm as fused_
 from argosy.incubate.nn.functional.normalization import fused_rms_norm_ext as fused_rms_norm_ext
 from argosy.incubate.nn.functional.rotary import fused_rotary_position_embedding as fused_rotary_position_embedding
 from argosy.incubate.nn.functional.attention import variable_length_memory_efficient_attention as variable_length_memory_efficient_attention
-def swiglu(x: Tensor | _float, y: Tensor | None = None, name: _str | None = None) -> Tensor: ...
+def swiglu(x: Tensor | _complex, y: Tensor | _complex | None = None, name: _str | None = None) -> Tensor: ...
 def batched_gemm(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
 def blha_get_max_len(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
 def block_multihead_attention(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
