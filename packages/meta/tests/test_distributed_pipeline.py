@@ -124,7 +124,7 @@ PLAN = {
     ("shape", "tied"), [((2, 1, 1), True), ((2, 2, 1), False), ((2, 1, 2), True), ((2, 2, 2), False)]
 )
 def test_pipelines_of_meshes(shape, tied):
-    """``parallelize`` along pp, dp and mp: batches split along dp, products along mp, a shared weight on both stages."""
+    """``parallelize`` along pp, dp and mp: batches split along dp, products along mp, a weight on both stages."""
 
     def program():
         model, optimizer = built(tied)

@@ -67,7 +67,7 @@ def test_recompute_stays_a_function_once_its_module_is_imported():
     np.testing.assert_allclose(x.grad.numpy(), np.cos(x.numpy()), rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["HybridParallelOptimizer", "PipelineParallel", "GroupShardedScaler"])
+@pytest.mark.parametrize("kind", ["DygraphShardingOptimizer", "TensorParallel", "GroupShardedScaler"])
 def test_what_splits_over_ranks_says_what_to_use(kind):
     with pytest.raises(NotImplementedError, match=rf"fleet\.{kind} .* use distributed\."):
         getattr(import_module("argosy.distributed.fleet.absent"), kind)()
@@ -107,7 +107,7 @@ def test_the_embedding_and_the_cross_entropy_of_one_rank_are_whole():
         lambda: parts.ColumnParallelLinear(4, 6, mp_group=TWO), lambda: parts.RowParallelLinear(4, 6, mp_group=TWO),
         lambda: parts.VocabParallelEmbedding(4, 6, mp_group=TWO), lambda: parts.ParallelCrossEntropy(TWO),
         lambda: mp_ops._c_split(_x(2), TWO), lambda: mp_ops._mp_allreduce(_x(2), group=TWO),
-        lambda: sequence.ColumnSequenceParallelLinear(4, 6), lambda: parts.PipelineLayer([], num_stages=2),
+        lambda: sequence.ColumnSequenceParallelLinear(4, 6),
     ],
 )  # fmt: skip
 def test_several_ranks_are_refused(make):

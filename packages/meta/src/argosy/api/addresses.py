@@ -133,7 +133,8 @@ ADDRESSES = {
     """,
     "argosy.distributed.fleet.meta_optimizers.dygraph_optimizer": """
         # Optimizers of split models, each raising NotImplementedError.
-        argosy.distributed.fleet.absent: DygraphShardingOptimizer HybridParallelOptimizer
+        argosy.distributed.fleet.absent: DygraphShardingOptimizer
+        argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer: HybridParallelOptimizer
     """,
     "argosy.distributed.fleet.meta_optimizers.dygraph_optimizer.dygraph_sharding_optimizer": """
         # Where Paddle has optimizers whose states are split; each raises NotImplementedError.
@@ -141,7 +142,7 @@ ADDRESSES = {
     """,
     "argosy.distributed.fleet.meta_optimizers.dygraph_optimizer.hybrid_parallel_optimizer": """
         # Where Paddle has the optimizer of split models, which raises NotImplementedError.
-        argosy.distributed.fleet.absent: HybridParallelOptimizer
+        argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer: HybridParallelOptimizer
         argosy.distributed.fleet.training: _obtain_optimizer_parameters_list=obtain_optimizer_parameters_list
     """,
     "argosy.distributed.fleet.meta_parallel.parallel_layers.random": """
@@ -162,7 +163,8 @@ ADDRESSES = {
     """,
     "argosy.distributed.fleet.model": """
         # Where Paddle has ``distributed_model``.
-        argosy.distributed.fleet.absent: PipelineParallel TensorParallel
+        argosy.distributed.fleet.absent: TensorParallel
+        argosy.distributed.fleet.meta_parallel.pipeline_parallel: PipelineParallel
         argosy.distributed.fleet.training: distributed_model
     """,
     "argosy.distributed.fleet.utils.hybrid_parallel_util": """

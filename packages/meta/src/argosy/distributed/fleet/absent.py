@@ -6,7 +6,7 @@ from typing import Any
 
 __all__ = [
     "DygraphShardingOptimizer", "DygraphShardingOptimizerV2", "GroupShardedOptimizerStage2", "GroupShardedScaler",
-    "HybridParallelOptimizer", "PipelineParallel", "TensorParallel",
+    "TensorParallel",
 ]  # fmt: skip
 
 
@@ -31,20 +31,10 @@ class GroupShardedOptimizerStage2(_Absent):
     """States and gradients split over ranks. Raises NotImplementedError."""
 
 
-class HybridParallelOptimizer(_Absent):
-    """An optimizer of a model split over ranks. Raises NotImplementedError."""
-
-
 class GroupShardedScaler(_Absent):
     """A scaler of gradients split over ranks. Raises NotImplementedError."""
 
     _instead = "distributed.shard_scaler"
-
-
-class PipelineParallel(_Absent):
-    """A schedule of stages over ranks. Raises NotImplementedError."""
-
-    _instead = "distributed.parallelize"
 
 
 class TensorParallel(_Absent):

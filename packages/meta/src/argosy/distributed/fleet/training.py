@@ -12,6 +12,8 @@ from argosy.distributed.collective import all_reduce, barrier
 from argosy.distributed.data_parallel import DataParallel
 from argosy.distributed.environment import get_rank, get_world_size
 from argosy.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup
+from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer
+from argosy.distributed.fleet.meta_parallel.pipeline_parallel import PipelineParallel
 from argosy.distributed.group import init_parallel_env
 from argosy.distributed.reduction import ReduceOp
 from argosy.nn.layer import Layer
@@ -44,7 +46,6 @@ _INSTEAD = {
     "recompute": "fleet.recompute",
     "gradient_merge": "several backward() before step()",
     "sharding": "distributed.shard_optimizer",
-    "pipeline": "distributed.parallelize",
     "tensor_parallel": "distributed.parallelize",
     "semi_auto": "distributed.shard_tensor",
     "auto": "distributed.shard_tensor",
@@ -53,6 +54,8 @@ _INSTEAD = {
     "lars": "optimizer.Momentum with a trust ratio of your own",
 }
 """What scripts may take for a setting that is not implemented."""
+_PIPELINE_CONFIGS = frozenset({"accumulate_steps", "micro_batch_size", "schedule_mode", "p2p_cache_shape"})
+_PARALLEL = ("dp_degree", "pp_degree")
 _DEGREES = ("dp_degree", "mp_degree", "pp_degree", "sharding_degree", "sep_degree", "ep_degree")
 
 
@@ -60,16 +63,22 @@ class DistributedStrategy:
     """How :func:`init` is to train: copies of the model on all ranks, each with data of its own.
 
     Settings that change no result may be set to anything. Raises NotImplementedError, with what to use instead, where
-    another one is switched on, and for ``hybrid_configs`` of a degree above 1 other than ``dp_degree``.
+    another one is switched on, and for ``hybrid_configs`` of a degree above 1 other than ``dp_degree`` and
+    ``pp_degree``. ``pipeline_configs`` are ``accumulate_steps``, ``micro_batch_size`` and ``schedule_mode``.
     """
 
     def __init__(self) -> None:
         self.__dict__.update(_HARMLESS, hybrid_configs=dict.fromkeys(_DEGREES, 1) | {"dp_degree": -1})
+        self.__dict__.update(pipeline=False, pipeline_configs={"accumulate_steps": 1, "micro_batch_size": 1})
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "hybrid_configs":
             self._set_degrees(value)
-        elif name in _HARMLESS:
+        elif name == "pipeline_configs":
+            if unknown := value.keys() - _PIPELINE_CONFIGS:
+                raise ValueError(f"DistributedStrategy.pipeline_configs has no {sorted(unknown)}")
+            self.__dict__[name] = {**self.pipeline_configs, **value}
+        elif name in _HARMLESS or name == "pipeline":
             self.__dict__[name] = value
         elif value:
             other = _INSTEAD.get(name)
@@ -84,7 +93,7 @@ class DistributedStrategy:
 
     def _set_degrees(self, given: Mapping[str, Any]) -> None:
         for name, degree in given.items():
-            if name.endswith("_degree") and name != "dp_degree" and degree not in (1, -1):
+            if name.endswith("_degree") and name not in _PARALLEL and degree not in (1, -1):
                 raise NotImplementedError(
                     f"DistributedStrategy.hybrid_configs: {name} of {degree} is not implemented here; annotate: "
                     "distributed.parallelize, shard_layer, shard_optimizer"
@@ -119,17 +128,19 @@ def init(
     """Get this process ready as one of several ranks. Returns the module ``fleet``.
 
     Raises NotImplementedError for parameter servers, which are what ``is_collective=False`` with a ``role_maker`` asks
-    for, and for a ``dp_degree`` that is not the number of ranks.
+    for, ValueError for degrees that do not make the number of ranks.
     """
     if role_maker is not None and not is_collective and not getattr(role_maker, "_is_collective", False):
         raise NotImplementedError("fleet.init(): parameter servers are not implemented; use is_collective=True")
     logging.getLogger("argosy").setLevel(log_level)
     init_parallel_env()
     chosen = DistributedStrategy() if strategy is None else strategy
-    degree = chosen.hybrid_configs["dp_degree"]
-    if degree not in (-1, get_world_size()):
-        raise ValueError(f"fleet.init(): dp_degree is {degree}, but there are {get_world_size()} ranks")
-    groups = HybridCommunicateGroup(CommunicateTopology(dims=(get_world_size(), 1, 1, 1, 1, 1)))
+    degree, stages = chosen.hybrid_configs["dp_degree"], max(1, chosen.hybrid_configs["pp_degree"])
+    copies = get_world_size() // stages if degree == -1 else degree
+    if copies * stages != get_world_size():
+        given = f"dp_degree is {degree}" + (f" and pp_degree {stages}" if stages > 1 else "")
+        raise ValueError(f"fleet.init(): {given}, but there are {get_world_size()} ranks")
+    groups = HybridCommunicateGroup(CommunicateTopology(dims=(copies, stages, 1, 1, 1, 1)))
     _job.value = Job(chosen, groups)
     from argosy.distributed import fleet
 
@@ -142,23 +153,29 @@ def get_hybrid_communicate_group() -> HybridCommunicateGroup:
 
 
 def distributed_model(model: Layer) -> Layer:
-    """``model`` as :class:`argosy.distributed.DataParallel`; itself where there is one rank.
+    """``model`` as :class:`argosy.distributed.DataParallel`, or, where :func:`init` was told of a pipeline, a
+    ``PipelineLayer`` as ``PipelineParallel``; itself where there is one rank.
 
     Raises RuntimeError before :func:`init`.
     """
     job = _initialised("distributed_model")
     if not isinstance(model, Layer):
         raise TypeError(f"fleet.distributed_model(): argument 'model' must be a Layer, got {type(model).__name__}")
+    if job.groups.get_pipe_parallel_world_size() > 1:
+        return PipelineParallel(model, job.groups, job.strategy)  # type: ignore[arg-type]  (it says what it wants)
     if get_world_size() == 1:
         return model
     return DataParallel(model, comm_buffer_size=job.strategy.fuse_grad_size_in_MB)
 
 
-def distributed_optimizer(optimizer: T, strategy: DistributedStrategy | None = None) -> T:
-    """The optimizer itself: gradients are averaged in the backward pass. Raises RuntimeError before :func:`init`."""
+def distributed_optimizer(optimizer: Any, strategy: DistributedStrategy | None = None) -> Any:
+    """The optimizer itself, as gradients are averaged in the backward pass; of a pipeline a
+    ``HybridParallelOptimizer``. Raises RuntimeError before :func:`init`."""
     job = _initialised("distributed_optimizer")
     if strategy is not None:
         job.strategy = strategy
+    if job.groups.get_pipe_parallel_world_size() > 1:
+        return HybridParallelOptimizer(optimizer, job.groups, job.strategy)
     return optimizer
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.amp import GradScaler
 from argosy.distributed.pipeline.capture import CapturedStep, PipelinedFunction
 from argosy.distributed.pipeline.gradients import Gradients
 from argosy.distributed.pipeline.marks import begin_stages
@@ -14,6 +15,7 @@ from argosy.distributed.pipeline.microbatches import split_batch
 from argosy.distributed.pipeline.placing import StageMeshes
 from argosy.distributed.pipeline.step import PipelineStep
 from argosy.distributed.semi_auto import get_mesh
+from argosy.distributed.sharded_scaler import shard_scaler
 from argosy.jit.static_function import StaticFunction
 from argosy_autoparallel import ProcessMesh
 from argosy_autoparallel.pipeline import schedules
@@ -63,14 +65,15 @@ class Pipeline:
     """The steps of a model that is cut into stages.
 
     ``loss_of(entries)`` is the loss of a microbatch, ``outputs_of(entries)`` what the model gives, ``update()`` changes
-    the parameters by their gradients. The gradient is that of the mean of the microbatches' losses.
+    the parameters by their gradients. The gradient is that of the mean of the microbatches' losses. ``meshes`` are
+    those of the pipeline's ranks, where they are known.
     """
 
     def __init__(
         self, settings: PipelineSettings, loss_of: Callable[..., Any], outputs_of: Callable[..., Any],
-        update: Callable[[], Any], backend: Any = "CINN",
+        update: Callable[[], Any], backend: Any = "CINN", meshes: Sequence[ProcessMesh] = (),
     ) -> None:  # fmt: skip
-        self.settings, self.backend = settings, backend
+        self.settings, self.backend, self.meshes = settings, backend, list(meshes)
         self.gradients = Gradients()
         share = settings.microbatches
 
@@ -78,6 +81,13 @@ class Pipeline:
             begin_stages()
             loss = loss_of(entries)
             (loss / share).backward()
+            return loss
+
+        def train_scaled(*entries: Any) -> Any:
+            begin_stages()
+            *given, scale = entries
+            loss = loss_of(given)
+            (loss * scale / share).backward()
             return loss
 
         def evaluate(*entries: Any) -> Any:
@@ -89,7 +99,8 @@ class Pipeline:
             return outputs_of(entries)
 
         self._functions = {
-            f.__name__: PipelinedFunction(f, backend, settings.splits, self._meshes) for f in (train, evaluate, predict)
+            f.__name__: PipelinedFunction(f, backend, settings.splits, self._meshes)
+            for f in (train, train_scaled, evaluate, predict)
         }
         self._update = StaticFunction(update, None, backend, True)
         self._steps: dict[tuple[int, ...], PipelineStep] = {}
@@ -99,6 +110,17 @@ class Pipeline:
         results = self._run("train", entries)
         self.gradients.hand_out()
         self._update()
+        self.gradients.clear()
+        return _mean(results)
+
+    def train_scaled(self, entries: Sequence[Any], scaler: GradScaler, optimizer: Any) -> Tensor:
+        """As :meth:`train`, with the losses scaled up by ``scaler``, which skips the step on every rank where a
+        gradient anywhere overflows."""
+        shard_scaler(scaler)
+        results = self._run("train_scaled", [*entries, scaler.scale(Tensor(np.ones((), np.float32)))])
+        self.gradients.hand_out()
+        scaler.step(optimizer)
+        scaler.update()
         self.gradients.clear()
         return _mean(results)
 
@@ -132,7 +154,7 @@ class Pipeline:
         settings = self.settings
         stages = captured[0].whole.stages
         orders = settings.orders(stages)
-        if mode != "train":
+        if not mode.startswith("train"):
             orders = forward_orders(ranks_of_stages(orders, stages), settings.microbatches)
         return PipelineStep(captured, orders, settings.microbatches, self.gradients, self.backend)
 
@@ -154,6 +176,8 @@ class Pipeline:
     def _ranks_of_pipeline(self, count: int) -> list[ProcessMesh]:
         """The mesh of each rank of the pipeline: a part along the dimension "pp" of the rank's mesh, else the ranks in
         order."""
+        if self.meshes:
+            return self.meshes
         mesh = get_mesh()
         if mesh is not None and "pp" in mesh.dim_names:
             if mesh.get_dim_size("pp") != count:

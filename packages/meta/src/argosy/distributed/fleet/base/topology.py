@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from argosy.distributed.environment import environment, get_rank, get_world_size
-from argosy.distributed.group import Group, world_group
+from argosy.distributed.group import Group, new_group, world_group
 from argosy_hwadapt.solo import SoloCommunicator
 
 __all__ = ["CommunicateTopology", "HybridCommunicateGroup", "ParallelMode"]
@@ -97,8 +97,8 @@ def _place_type(names: list[str]) -> Any:
 
 
 class HybridCommunicateGroup:
-    """The groups of this rank along the axes of ``topology``, of which all but ``data`` have size 1: a copy of the
-    model on each rank.
+    """The groups of this rank along the axes of ``topology``, of which all but ``data`` and ``pipe`` have size 1:
+    copies of a model, or of its pipeline of stages.
 
     Raises NotImplementedError where another axis is longer, which annotation does (``distributed.parallelize``);
     ValueError where the topology has another number of ranks than the job.
@@ -106,7 +106,11 @@ class HybridCommunicateGroup:
 
     def __init__(self, topology: CommunicateTopology) -> None:
         names = topology.get_hybrid_group_names()
-        split = {name: topology.get_dim(name) for name in names if name != "data" and topology.get_dim(name) > 1}
+        split = {
+            name: topology.get_dim(name)
+            for name in names
+            if name not in ("data", "pipe") and topology.get_dim(name) > 1
+        }
         if split:
             raise NotImplementedError(
                 f"HybridCommunicateGroup: axes {split} are not implemented; annotate: distributed.parallelize, "
@@ -117,20 +121,24 @@ class HybridCommunicateGroup:
         self._topo = topology
         self.global_rank = get_rank()
         self.nranks = get_world_size()
-        self._dp_degree = self.nranks
-        self._mp_degree = self._pp_degree = self._sharding_degree = self._sep_degree = 1
-        self._dp_comm_group = world_group()
+        self._mp_degree = self._sharding_degree = self._sep_degree = 1
+        self._pp_degree = topology.get_dim("pipe") if "pipe" in names else 1
+        self._dp_degree = self.nranks // self._pp_degree
         self._alone = _alone()
+        if self._pp_degree == 1:
+            self._dp_comm_group, self._pp_comm_group = world_group(), self._alone
+        else:
+            self._dp_comm_group, self._pp_comm_group = (_line(topology, axis) for axis in ("data", "pipe"))
         self._sharding_comm_group = self._alone
-        self.stage_id = 0
+        self.stage_id = topology.get_coord(self.global_rank).pipe if self._pp_degree > 1 else 0
 
     def topology(self) -> CommunicateTopology:
         """The grid."""
         return self._topo
 
     def get_parallel_mode(self) -> int:
-        """Always data parallelism."""
-        return ParallelMode.DATA_PARALLEL
+        """Data parallelism, or that of a pipeline."""
+        return ParallelMode.PIPELINE_PARALLEL if self._pp_degree > 1 else ParallelMode.DATA_PARALLEL
 
     def get_global_rank(self) -> int:
         """This rank of the job."""
@@ -138,45 +146,61 @@ class HybridCommunicateGroup:
 
     def get_data_parallel_rank(self) -> int:
         """This rank's place among the copies."""
-        return self.global_rank
+        return self._dp_comm_group.ranks.index(self.global_rank)
 
     def get_data_parallel_world_size(self) -> int:
         """The number of copies."""
-        return self.nranks
+        return self._dp_degree
 
     def get_data_parallel_group(self) -> Group:
-        """All ranks."""
+        """The ranks that have copies of what this one has."""
         return self._dp_comm_group
 
     def get_data_parallel_group_src_rank(self) -> int:
         """The rank that the others take parameters from."""
-        return 0
+        return int(self._dp_comm_group.ranks[0])
 
     def get_dp_sep_parallel_group(self) -> Group:
-        """All ranks."""
+        """The ranks that have copies of what this one has."""
         return self._dp_comm_group
+
+    def get_pipe_parallel_group(self) -> Group:
+        """The ranks that have the stages of one pipeline."""
+        return self._pp_comm_group
+
+    def get_pipe_parallel_world_size(self) -> int:
+        """How many ranks a pipeline has."""
+        return self._pp_degree
+
+    def ranks_of_stages(self) -> list[list[int]]:
+        """The ranks of each place of the pipeline, one for each copy."""
+        if self._pp_degree == 1:
+            return [list(range(self.nranks))]
+        return [self._topo.get_axis_list("pipe", stage) for stage in range(self._pp_degree)]
 
     def get_check_parallel_group(self, sharding: bool = False) -> Group:
         """The ranks that hold parts of one model: this one alone."""
         return self._alone
 
     def get_rank_from_stage(self, stage_id: int, **kwargs: int) -> int:
-        """The rank of a stage of this rank's pipeline. Raises ValueError for any but the one stage."""
+        """The rank of a stage of this rank's pipeline. Raises ValueError for a stage that it does not have."""
         return self._topo.get_rank_from_stage(self.global_rank, pipe=stage_id, **kwargs)
 
     def get_stage_id(self) -> int:
-        """The one stage of the pipeline."""
-        return 0
+        """This rank's place in its pipeline."""
+        return int(self.stage_id)
+
+    get_pipe_parallel_rank = get_stage_id
 
     @property
     def is_first_stage(self) -> bool:
-        """True: there is one stage."""
-        return True
+        """Whether this rank has the first layers."""
+        return self.stage_id == 0
 
     @property
     def is_last_stage(self) -> bool:
-        """True: there is one stage."""
-        return True
+        """Whether this rank has the last layers."""
+        return bool(self.stage_id == self._pp_degree - 1)
 
     def _place(self) -> int:
         """0: the axis has one place."""
@@ -196,10 +220,16 @@ class HybridCommunicateGroup:
 
     get_model_parallel_rank = get_sharding_parallel_rank = get_sep_parallel_rank = _place
     get_model_parallel_world_size = get_sharding_parallel_world_size = get_sep_parallel_world_size = _size
-    get_pipe_parallel_world_size = get_expert_parallel_world_size = _size
+    get_expert_parallel_world_size = _size
     get_model_parallel_group = get_sharding_parallel_group = get_sep_parallel_group = _group
-    get_pipe_parallel_group = get_pp_mp_parallel_group = get_expert_parallel_group = _group
+    get_pp_mp_parallel_group = get_expert_parallel_group = _group
     get_model_parallel_group_src_rank = get_sharding_parallel_group_src_rank = get_sep_parallel_group_src_rank = _source
+
+
+def _line(topology: CommunicateTopology, axis: str) -> Group:
+    """This rank's group along an axis; all ranks make all of them."""
+    made = [new_group(ranks) for ranks in topology.get_comm_list(axis)]
+    return next(group for group in made if group.is_member())
 
 
 def _alone() -> Group:

@@ -1,6 +1,6 @@
-"""Layers that Paddle splits over ranks, here for one rank, by the names that scripts import."""
+"""Pipelines of layers, and layers that Paddle splits over ranks, here for one, by the names that scripts import."""
 
-from argosy.distributed.fleet.absent import PipelineParallel, TensorParallel
+from argosy.distributed.fleet.absent import TensorParallel
 from argosy.distributed.fleet.meta_parallel.parallel_layers import (
     ColumnParallelLinear,
     LayerDesc,
@@ -14,6 +14,7 @@ from argosy.distributed.fleet.meta_parallel.parallel_layers import (
     get_rng_state_tracker,
     model_parallel_random_seed,
 )
+from argosy.distributed.fleet.meta_parallel.pipeline_parallel import PipelineParallel
 
 __all__ = [
     "ColumnParallelLinear", "LayerDesc", "LocalSharedLayerDesc", "ParallelCrossEntropy", "PipelineLayer",

@@ -1,13 +1,16 @@
-"""Models written as lists of layers, which Paddle cuts into stages; here of one stage."""
+"""Models written as lists of layers, cut into stages."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from argosy.distributed.environment import get_rank
 from argosy.distributed.fleet.base.topology import CommunicateTopology
 from argosy.distributed.fleet.recompute import recompute
+from argosy.distributed.pipeline.marks import enter_stage
 from argosy.nn.container import LayerDict
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
@@ -51,16 +54,20 @@ class SharedLayerDesc(LayerDesc):
 
 
 class LocalSharedLayerDesc(SharedLayerDesc):
-    """A layer that shares its weights within a stage of a schedule that is not implemented: :class:`PipelineLayer`
-    refuses it."""
+    """A layer that shares its weights within a rank, as that of a schedule that goes to and fro."""
 
 
 class PipelineLayer(Layer):
-    """Layers, descriptions of layers and functions, called one after the other; the one stage of a pipeline.
+    """Layers, descriptions of layers and functions, called one after the other, ``num_virtual_pipeline_stages`` stages
+    of them on each of ``num_stages`` ranks.
 
-    ``loss_fn`` is kept for the training loop. With ``recompute_interval`` of n, n layers at a time are one recomputed
-    region. As in Paddle, layer number i is made with the generator seeded to 1234 + i. Raises ValueError without
-    ``num_stages`` or ``topology``; NotImplementedError for several stages.
+    ``seg_method``: "uniform", or "layer:Name" to cut before layers of a class, evenly; or the numbers of the layers
+    with which stages begin, and the number of layers. ``loss_fn`` is kept for the training loop. With
+    ``recompute_interval`` of n, n layers at a time are one recomputed region. As in Paddle, layer number i is made with
+    the generator seeded to 1234 + i; every rank makes all of them, and gives up what others have at the first step.
+
+    Raises ValueError without ``num_stages`` or ``topology`` and for fewer layers than stages, NotImplementedError for
+    ``use_dualpipev``, and for recomputation in several stages.
     """
 
     def __init__(
@@ -69,7 +76,7 @@ class PipelineLayer(Layer):
         num_stages: int | None = None,
         topology: CommunicateTopology | None = None,
         loss_fn: Any = None,
-        seg_method: str = "uniform",
+        seg_method: str | Sequence[int] = "uniform",
         recompute_interval: int = 0,
         recompute_ctx: Mapping[str, Any] | None = None,
         num_virtual_pipeline_stages: int | None = None,
@@ -77,13 +84,18 @@ class PipelineLayer(Layer):
         use_dualpipev: bool = False,
     ) -> None:
         super().__init__()
-        _check_one_stage(num_stages, topology, num_virtual_pipeline_stages, use_dualpipev)
+        ranks = _checked_stages(num_stages, topology, use_dualpipev)
         self._loss_fn = loss_fn if isinstance(loss_fn, list) else [loss_fn]
-        self._topo, self._num_stages, self._stage_id = topology, 1, 0
+        self._topo, self._num_stages, self._virtual = topology, ranks, num_virtual_pipeline_stages or 1
+        self._stage_id = 0 if topology is None or ranks == 1 else topology.get_coord(get_rank()).pipe
+        if recompute_interval and ranks * self._virtual > 1:
+            raise NotImplementedError("PipelineLayer: recompute_interval in several stages is not implemented")
         self._recompute_interval, self.recompute_ctx = recompute_interval, recompute_ctx
         self._layers_desc = list(layers)
         self._num_layers = len(self._layers_desc)
-        self._start_pos, self._end_pos = 0, self._num_layers
+        self.segment_parts = _segments(self._layers_desc, seg_method, ranks * self._virtual)
+        self._start_pos, self._end_pos = self.segment_parts[self._stage_id], self.segment_parts[self._stage_id + 1]
+        vars(self)["_pipeline_stages"] = ranks * self._virtual
         self.shared_layers = LayerDict()
         self.run_function: list[Callable[..., Any]] = [
             self._built(*numbered) for numbered in enumerate(self._layers_desc)
@@ -93,8 +105,6 @@ class PipelineLayer(Layer):
         from argosy.framework.random import seed
 
         seed(1234 + number)
-        if isinstance(given, LocalSharedLayerDesc):
-            raise NotImplementedError("PipelineLayer: LocalSharedLayerDesc is not implemented; use SharedLayerDesc")
         if isinstance(given, SharedLayerDesc):
             if given.layer_name not in self.shared_layers:
                 self.shared_layers[given.layer_name] = given.build_layer()
@@ -106,30 +116,38 @@ class PipelineLayer(Layer):
         return made
 
     def get_stage_from_index(self, layer_idx: int) -> int:
-        """The stage of a layer: 0. Raises IndexError for a layer that is not there."""
+        """The rank of the pipeline that has a layer. Raises IndexError for a layer that is not there."""
         if not 0 <= layer_idx < self._num_layers:
             raise IndexError(f"PipelineLayer: there is no layer {layer_idx} among {self._num_layers}")
-        return 0
+        return self._stage_of(layer_idx) % self._num_stages
+
+    def _stage_of(self, layer: int) -> int:
+        return bisect_right(self.segment_parts, layer) - 1
 
     def get_num_virtual_stages(self) -> int:
-        """1: the stage is not cut further."""
-        return 1
+        """How many stages a rank has."""
+        return self._virtual
 
     def forward_function(self, start: int, end: int) -> Callable[..., Any]:
         """Layers ``start`` to ``end`` as one function; a tuple goes from one to the next as it is."""
 
         def run(*x: Any) -> Any:
             result: Any = x[0] if len(x) == 1 else x
-            for function in self.run_function[start:end]:
-                result = function(result)
+            for number in range(start, end):
+                enter_stage(self._stage_of(number))
+                result = self.run_function[number](result)
             return result
 
         return run
 
     def forward(self, input: Any, chunk_id: int | None = None) -> Any:
-        """The result of the last layer. Raises ValueError for a ``chunk_id``: there is one chunk."""
+        """The result of the last layer, or of those of chunk ``chunk_id`` of this rank. Raises ValueError for a chunk
+        that it does not have."""
         if chunk_id is not None:
-            raise ValueError(f"PipelineLayer: argument 'chunk_id' is for virtual stages, got {chunk_id}")
+            if not 0 <= chunk_id < self._virtual:
+                raise ValueError(f"PipelineLayer: there is no chunk_id {chunk_id!r} among {self._virtual} chunks")
+            stage = chunk_id * self._num_stages + self._stage_id
+            return self.forward_function(*self.segment_parts[stage : stage + 2])(input)
         count, step = len(self.run_function), self._recompute_interval
         if step == 0:
             return self.forward_function(0, count)(input)
@@ -146,12 +164,37 @@ class PipelineLayer(Layer):
         return wanted and any(isinstance(f, Layer) and f.parameters() for f in self.run_function[start:end])
 
 
-def _check_one_stage(stages: int | None, topology: CommunicateTopology | None, virtual: int | None, dual: bool) -> None:
+def _checked_stages(stages: int | None, topology: CommunicateTopology | None, dual: bool) -> int:
+    """The number of ranks that the model is cut for."""
     if stages is None and topology is None:
         raise ValueError("PipelineLayer: give num_stages or topology")
+    if dual:
+        raise NotImplementedError("PipelineLayer: use_dualpipev is not implemented; the schedule 'ZBVPP' is")
     count = stages if topology is None else topology.get_dim("pipe")
-    if count != 1 or (virtual or 1) > 1 or dual:
-        raise NotImplementedError(
-            f"PipelineLayer: {count} stages with {virtual or 1} virtual ones are not implemented; one stage is, and "
-            "distributed.parallelize cuts a model by layer names"
-        )
+    if count is None or count < 1:
+        raise ValueError(f"PipelineLayer: num_stages is a number from 1, not {stages!r}")
+    return count
+
+
+def _segments(layers: Sequence[Any], method: str | Sequence[int], stages: int) -> list[int]:
+    """The number of the first layer of each stage, and the number of layers."""
+    if not isinstance(method, str):
+        made = list(method)
+        if len(made) != stages + 1 or made != sorted(set(made)) or (made[0], made[-1]) != (0, len(layers)):
+            raise ValueError(
+                f"PipelineLayer: seg_method {made} is not {stages + 1} increasing numbers from 0 to {len(layers)}"
+            )
+        return made
+    kind, _, name = method.partition(":")
+    if kind not in ("uniform", "layer"):
+        raise ValueError(f"PipelineLayer: seg_method is 'uniform', 'layer:Name' or a list, not {method!r}")
+    chosen = [i for i, layer in enumerate(layers) if kind == "uniform" or _class_name(layer) == name]
+    if len(chosen) < stages:
+        what = "layers" if kind == "uniform" else f"layers of class {name}"
+        raise ValueError(f"PipelineLayer: {len(chosen)} {what} do not make {stages} stages")
+    each, more = divmod(len(chosen), stages)
+    return [0, *(chosen[stage * each + min(stage, more)] for stage in range(1, stages)), len(layers)]
+
+
+def _class_name(layer: Any) -> str:
+    return layer.layer_func.__name__ if isinstance(layer, LayerDesc) else type(layer).__name__

@@ -1,0 +1,134 @@
+"""``PipelineParallel``: what ``fleet.distributed_model`` makes of a :class:`PipelineLayer` of several stages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from argosy.amp import GradScaler
+from argosy.distributed.fleet.base.topology import HybridCommunicateGroup
+from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer
+from argosy.distributed.fleet.meta_parallel.parallel_layers.pp_layers import PipelineLayer
+from argosy.distributed.pipeline.trainer import Pipeline, PipelineSettings
+from argosy.nn.layer import Layer
+from argosy_autograd.modes import no_grad
+from argosy_autoparallel import ProcessMesh, Shard
+from argosy_autoparallel.dist_tensor import Sharded
+from argosy_autoparallel.tensor_layout import Layout
+from argosy_phi_ops.context import context
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["PipelineParallel"]
+
+
+class PipelineParallel(Layer):
+    """A model of stages, trained by ``train_batch``: each call is a step of ``accumulate_steps`` microbatches.
+
+    Every rank of a pipeline is given the batch of its pipeline; copies of the pipeline have batches of their own.
+    """
+
+    def __init__(self, layers: PipelineLayer, hcg: HybridCommunicateGroup, strategy: Any) -> None:
+        if not isinstance(layers, PipelineLayer):
+            raise TypeError(f"PipelineParallel: the model should be a PipelineLayer, got {type(layers).__name__}")
+        super().__init__()
+        self._layers, self._hcg, self._strategy = layers, hcg, strategy
+        configs = strategy.pipeline_configs
+        self.accumulate_steps = int(configs.get("accumulate_steps", 1))
+        self.micro_batch_size = int(configs.get("micro_batch_size", 1))
+        self.num_stages = hcg.get_pipe_parallel_world_size()
+        if layers._num_stages != self.num_stages:
+            raise ValueError(
+                f"PipelineParallel: the model has {layers._num_stages} stages; fleet was initialised for pp_degree "
+                f"{self.num_stages}"
+            )
+        self.total_loss: Tensor | None = None
+        self._inputs = self._loss_number = 0
+        self._optimizer: Any = None
+        self._pipeline: Pipeline | None = None
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """The model's outputs for a batch of microbatches, on every rank. Raises ValueError for another batch."""
+        outputs = self._made().predict(self._entries(inputs))
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def train_batch(
+        self, data: Any, optimizer: Any, lr_scheduler: Any = None, scaler: GradScaler | None = None,
+        loss_fn_idx: int = 0, return_micro_batch_loss: bool = False,
+    ) -> Tensor:  # fmt: skip
+        """One step for ``data``, inputs and labels; the mean loss from before it, on every rank."""
+        if return_micro_batch_loss:
+            raise NotImplementedError("PipelineParallel.train_batch(return_micro_batch_loss=True) is not implemented")
+        self._layers.train()
+        chosen = optimizer._inner_opt if isinstance(optimizer, HybridParallelOptimizer) else optimizer
+        if self._optimizer is not chosen:
+            self._optimizer, self._pipeline = chosen, None
+        entries = self._set(data, loss_fn_idx)
+        if scaler is None or not scaler.is_enable():
+            loss = self._made().train(entries)
+        else:
+            loss = self._made().train_scaled(entries, scaler, chosen)
+        if lr_scheduler is not None:
+            lr_scheduler.step()
+        self.total_loss = loss
+        return loss
+
+    def eval_batch(self, data: Any, compute_loss: bool = True, loss_fn_idx: int = 0) -> Any:
+        """The mean loss of ``data`` on every rank, or the outputs for its inputs."""
+        self._layers.eval()
+        entries = self._set(data, loss_fn_idx)
+        with no_grad():
+            if compute_loss:
+                return self._made().evaluate(entries)
+            outputs = self._made().predict(entries[: self._inputs])
+            return outputs[0] if len(outputs) == 1 else outputs
+
+    # ---- what a microbatch is
+
+    def _made(self) -> Pipeline:
+        if self._pipeline is None:
+            configs = self._strategy.pipeline_configs
+            mode = configs.get("schedule_mode", "1F1B")
+            chunks = self._layers.get_num_virtual_stages()
+            settings = PipelineSettings(mode, self.accumulate_steps, self.micro_batch_size, chunks)
+            meshes = [ProcessMesh(ranks, ["dp"]) for ranks in self._hcg.ranks_of_stages()]
+            self._pipeline = Pipeline(settings, self._loss_of, self._outputs_of, self._update, meshes=meshes)
+        return self._pipeline
+
+    def _set(self, data: Any, loss_number: int) -> list[Any]:
+        if not isinstance(data, (tuple, list)) or len(data) != 2:
+            raise ValueError("PipelineParallel: data is a pair of inputs and labels, each a tensor or a tuple of them")
+        inputs, labels = _tuple(data[0]), _tuple(data[1])
+        self._inputs, self._loss_number = len(inputs), loss_number
+        return self._entries([*inputs, *labels])
+
+    def _entries(self, tensors: Sequence[Any]) -> list[Any]:
+        """The batch of this pipeline as part of that of all copies."""
+        copies = self._hcg.get_data_parallel_world_size()
+        if copies == 1:
+            return list(tensors)
+        mesh = next(ProcessMesh(r, ["dp"]) for r in self._hcg.ranks_of_stages() if context().rank in r)
+        return [_part_of_all(x, mesh) if type(x) is Tensor and x.ndim else x for x in tensors]
+
+    def _loss_of(self, entries: Sequence[Any]) -> Any:
+        loss = self._layers._loss_fn[self._loss_number]
+        if loss is None:
+            raise ValueError("PipelineParallel: the PipelineLayer has no loss_fn")
+        labels = entries[self._inputs :]
+        return loss(self._outputs_of(entries[: self._inputs]), labels[0] if len(labels) == 1 else tuple(labels))
+
+    def _outputs_of(self, entries: Sequence[Any]) -> Any:
+        return self._layers(entries[0] if len(entries) == 1 else tuple(entries))
+
+    def _update(self) -> None:
+        self._optimizer.step()
+        self._optimizer.clear_grad()
+
+
+def _tuple(given: Any) -> tuple[Any, ...]:
+    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+
+
+def _part_of_all(x: Tensor, mesh: ProcessMesh) -> Tensor:
+    payload = x.payload
+    shape = (payload.shape[0] * mesh.size, *payload.shape[1:])
+    return Tensor._wrap(Sharded(payload, shape, payload.dtype, Layout(mesh, [Shard(0)])), x.stop_gradient)

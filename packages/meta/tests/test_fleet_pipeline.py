@@ -1,0 +1,163 @@
+"""Scripts that train a ``PipelineLayer`` by ``fleet``: the losses and parameters of one process."""
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+from argosy import nn
+from argosy.distributed import fleet
+from argosy.distributed.debug import run_ranks
+from argosy.distributed.fleet import meta_parallel as parts
+
+STEPS, COUNT, ROWS, WIDTH = 3, 4, 8, 6
+
+
+def heads(layer, x):
+    return paddle.matmul(x, layer.weight, transpose_y=True)
+
+
+def described():
+    """A table that begins and ends the model, and layers between."""
+    return [
+        parts.SharedLayerDesc("table", nn.Embedding, None, "weight", 16, WIDTH),
+        *[parts.LayerDesc(nn.Linear, WIDTH, WIDTH) for _ in range(4)],
+        parts.LayerDesc(nn.Dropout, 0.2),
+        nn.functional.gelu,
+        parts.SharedLayerDesc("table", nn.Embedding, heads, "weight", 16, WIDTH),
+    ]
+
+
+def loss_of(logits, labels):
+    return nn.functional.cross_entropy(logits, labels)
+
+
+def batches():
+    rng = np.random.default_rng(0)
+    return [[paddle.to_tensor(rng.integers(0, 16, (ROWS,))) for _ in range(2)] for _ in range(STEPS)]
+
+
+def prepared(stages, loss_fn=loss_of, **options):
+    model = parts.PipelineLayer(described(), num_stages=stages, loss_fn=loss_fn, **options)
+    paddle.seed(7)
+    rate = paddle.optimizer.lr.StepDecay(0.1, 2)
+    return model, paddle.optimizer.Momentum(rate, parameters=model.parameters()), rate
+
+
+def one_process(scaled=False):
+    model, optimizer, rate = prepared(1)
+    losses = []
+    for x, y in batches():
+        total = 0.0
+        for i in range(COUNT):
+            each = slice(i * ROWS // COUNT, (i + 1) * ROWS // COUNT)
+            loss = loss_of(model(x[each]), y[each])
+            (loss / COUNT).backward()
+            total += float(loss) / COUNT
+        optimizer.step()
+        optimizer.clear_grad()
+        rate.step()
+        losses.append(total)
+    return losses, {name: p.numpy() for name, p in model.named_parameters()}
+
+
+def train(degree, copies=1, schedule="1F1B", scaler=None, **options):
+    """A script as Paddle's users write it."""
+    strategy = fleet.DistributedStrategy()
+    strategy.hybrid_configs = {"dp_degree": copies, "mp_degree": 1, "pp_degree": degree}
+    strategy.pipeline_configs = {
+        "accumulate_steps": COUNT, "micro_batch_size": ROWS // COUNT // copies, "schedule_mode": schedule
+    }  # fmt: skip
+    fleet.init(is_collective=True, strategy=strategy)
+    groups = fleet.get_hybrid_communicate_group()
+    model, optimizer, rate = prepared(degree, **options)
+    model, optimizer = fleet.distributed_model(model), fleet.distributed_optimizer(optimizer)
+    scaler = None if scaler is None else fleet.distributed_scaler(paddle.amp.GradScaler(**scaler))
+    losses = []
+    for x, y in batches():
+        order = np.arange(ROWS).reshape(COUNT, copies, -1).transpose(1, 0, 2).reshape(copies, -1)
+        mine = order[groups.get_data_parallel_rank()]
+        losses.append(float(model.train_batch([x[mine], y[mine]], optimizer, lr_scheduler=rate, scaler=scaler)))
+    held = {n: p._local_value().numpy() for n, p in model._layers.named_parameters() if p.payload.is_held}
+    return losses, held, groups.stage_id
+
+
+CASES = {
+    "two stages": ({"degree": 2}, 2), "four stages": ({"degree": 4}, 4), "copies": ({"degree": 2, "copies": 2}, 4),
+    "virtual stages": ({"degree": 2, "num_virtual_pipeline_stages": 2}, 2),
+    "by class": ({"degree": 2, "seg_method": "layer:Linear"}, 2),
+    "by numbers": ({"degree": 2, "seg_method": [0, 2, 8]}, 2),
+    "scaled": ({"degree": 2, "scaler": {"init_loss_scaling": 1024.0}}, 2),
+    "ZBH1": ({"degree": 2, "schedule": "ZBH1"}, 2),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return run_ranks(one_process, 1)[0]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_scripts_of_fleet_train_pipelines(expected, case):
+    """Losses, parameters and the schedule of the rate; the table is on the first stage and on the last."""
+    options, ranks = CASES[case]
+    results = run_ranks(lambda: train(**options), ranks)
+    for losses, held, _ in results:
+        np.testing.assert_allclose(losses, expected[0], rtol=1e-5)
+        for name, value in held.items():
+            np.testing.assert_allclose(value, expected[1][name], rtol=1e-4, atol=1e-6, err_msg=name)
+    assert set().union(*(held for _, held, _ in results)) == expected[1].keys()
+    table = "shared_layers.table.weight"
+    last = max(stage for _, _, stage in results)
+    assert all((table in held) == (stage in (0, last)) for _, held, stage in results)
+
+
+def test_an_overflow_skips_the_step_on_every_rank():
+    """The scale shrinks, parameters stay."""
+
+    def program():
+        steep = lambda logits, labels: loss_of(logits, labels) * 1e6  # noqa: E731
+        losses, held, _ = train(2, scaler={"init_loss_scaling": 1e38}, loss_fn=steep)
+        return losses, held
+
+    before = {name: p.numpy() for name, p in prepared(1)[0].named_parameters()}
+    for losses, held in run_ranks(program, 2):
+        assert np.isfinite(losses).all()
+        for name, value in held.items():
+            np.testing.assert_array_equal(value, before[name])
+
+
+def test_batches_are_evaluated():
+    """The mean loss, or outputs, without dropout."""
+
+    def program():
+        strategy = fleet.DistributedStrategy()
+        strategy.hybrid_configs = {"pp_degree": 2}
+        strategy.pipeline_configs = {"accumulate_steps": COUNT, "micro_batch_size": ROWS // COUNT}
+        fleet.init(is_collective=True, strategy=strategy)
+        model = fleet.distributed_model(prepared(2)[0])
+        x, y = batches()[0]
+        return float(model.eval_batch([x, y])), model.eval_batch([x, y], compute_loss=False).numpy()
+
+    model, _, _ = prepared(1)
+    model.eval()
+    x, y = batches()[0]
+    for loss, outputs in run_ranks(program, 2):
+        np.testing.assert_allclose(outputs, model(x).numpy(), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(loss, float(loss_of(model(x), y)), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"num_stages": 9}, ValueError, "8 layers do not make 9 stages"),
+        ({"num_stages": 2, "seg_method": "layer:Conv2D"}, ValueError, "0 layers of class Conv2D do not make 2 stages"),
+        ({"num_stages": 2, "seg_method": [0, 8]}, ValueError, "is not 3 increasing numbers from 0 to 8"),
+        ({"num_stages": 2, "seg_method": "even"}, ValueError, "seg_method is 'uniform'"),
+        ({"num_stages": 2, "use_dualpipev": True}, NotImplementedError, "use_dualpipev"),
+        ({"num_stages": 2, "recompute_interval": 1}, NotImplementedError, "recompute_interval in several stages"),
+        ({}, ValueError, "give num_stages or topology"),
+    ],
+)
+def test_models_that_cannot_be_cut_are_named(options, error, message):
+    with pytest.raises(error, match=message):
+        parts.PipelineLayer(described(), **options)
