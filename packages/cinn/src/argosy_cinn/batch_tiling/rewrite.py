@@ -55,10 +55,11 @@ class BatchTiling(Pass):
     def run(self, program: Program) -> bool:
         """Make one loop, or none; True where there is one."""
         block, budget = program.block, _NEAR * self.cache_bytes
-        if program.symbols() or not all(is_pure(op) for op in block if op is not block.last and op.name != CHECK):
+        sources = [] if program.symbols() else _sources(program)
+        if not (sources and all(is_pure(op) for op in block if op is not block.last and op.name != CHECK)):
             return False
         reach = _reach(program)
-        for source in _sources(program):
+        for source in sources:
             if reach[sizes(source)[0]] <= 2 * budget:
                 continue
             rows = RowWise(program, source, 0)

@@ -14,7 +14,7 @@ from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.attributes import Dense
 from argosy_pir.builder import Builder
 from argosy_pir.core import Operation
-from argosy_pir.rewrite.pattern import Pattern, Rewriter
+from argosy_pir.rewrite.pattern import Pattern, PatternTable, Rewriter
 from argosy_pir.types import TensorType
 from argosy_pir.values import OpResult, Value
 
@@ -43,9 +43,9 @@ class Replacement(Pattern):
         return True
 
 
-def replacements(name: str, rules: Mapping[str, Rule]) -> list[Pattern]:
+def replacements(name: str, rules: Mapping[str, Rule]) -> PatternTable:
     """Patterns of one name from rules by the names of operations."""
-    return [Replacement(name, root, rule) for root, rule in rules.items()]
+    return PatternTable(Replacement(name, root, rule) for root, rule in rules.items())
 
 
 def splat_of(value: Value) -> Any:

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 from argosy_cinn.lowering.classify import OWN, PRODUCT, classify
 from argosy_pir.core import Operation
+from argosy_pir.dims import is_static
 from argosy_pir.passes.registry import Pass, register_pass
 from argosy_pir.program import Program
 from argosy_pir.values import BlockArgument, OpResult, Value
+
+_CONSTANT = "builtin.constant"
 
 
 @register_pass("copy-results")
@@ -43,10 +46,12 @@ class CopyConstants(Pass):
 
     def run(self, program: Program) -> bool:
         """Copy where that is needed; True where it was."""
+        if all(op.name != _CONSTANT or is_static(op.result.shape) for op in program.block):
+            return False
         changed = False
         for op in [op for op in program.block if op.regions or classify(op) in (PRODUCT, OWN)]:
             for i, value in enumerate(op.operands):
-                if _is_constant(value) and not all(isinstance(n, int) for n in value.shape):
+                if _is_constant(value) and not is_static(value.shape):
                     _copy_operand(op, i)
                     changed = True
         return changed
@@ -61,7 +66,7 @@ def _copy_operand(op: Operation, index: int) -> None:
 
 
 def _is_constant(value: Value) -> bool:
-    return isinstance(value, OpResult) and value.op.name == "builtin.constant"
+    return isinstance(value, OpResult) and value.op.name == _CONSTANT
 
 
 __all__ = ["CopyConstants", "CopyResults"]

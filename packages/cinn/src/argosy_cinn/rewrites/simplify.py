@@ -20,7 +20,7 @@ from argosy_pir.passes.registry import Pass, register_pass
 from argosy_pir.program import Program
 from argosy_pir.rewrite.constants import fold_patterns
 from argosy_pir.rewrite.driver import apply_patterns
-from argosy_pir.rewrite.pattern import Pattern
+from argosy_pir.rewrite.pattern import Pattern, PatternTable
 
 RULES: dict[str, Rule] = {
     **layout.RULES,
@@ -63,6 +63,6 @@ def _patterns() -> list[Pattern]:
     return [*fold_patterns(DIALECT), *rules, *empty]
 
 
-PATTERNS = _patterns()
+PATTERNS = PatternTable(_patterns())
 """Of `Simplify`; ``empty-reduction`` is no optimisation: a loop nest without rows or columns is that of something
 else."""

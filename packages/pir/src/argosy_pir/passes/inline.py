@@ -28,8 +28,8 @@ class Inline(Pass):
             return False
         callees = {name: referenced_functions(f.region) for name, f in program.functions.items()}
         wanted = {name for name in self.functions or callees if name in callees and not _is_recursive(name, callees)}
-        targets = [program.functions[name] for name in _callees_first(callees)]
-        return any([_inline_in(target, program, wanted) for target in (*targets, program)])
+        targets: list[Function | Program] = [program.functions[name] for name in _callees_first(callees)]
+        return any([_inline_in(target, program, wanted) for target in [*targets, program]])
 
 
 def _inline_in(target: Function | Program, program: Program, wanted: set[str]) -> bool:

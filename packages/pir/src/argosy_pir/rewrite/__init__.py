@@ -4,11 +4,12 @@ from argosy_pir.rewrite.constants import Fold, fold_patterns
 from argosy_pir.rewrite.declarative import any_value, attribute, computed, op, rule, splat
 from argosy_pir.rewrite.driver import RewriteResult, apply_patterns
 from argosy_pir.rewrite.fuel import Session, fuel_left, may_happen, note, observed, spend
-from argosy_pir.rewrite.pattern import Pattern, Rewriter
+from argosy_pir.rewrite.pattern import Pattern, PatternTable, Rewriter
 
 __all__ = [
     "Fold",
     "Pattern",
+    "PatternTable",
     "RewriteResult",
     "Rewriter",
     "Session",

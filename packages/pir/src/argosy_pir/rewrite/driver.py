@@ -8,7 +8,7 @@ from argosy_pir.core import Block, Operation
 from argosy_pir.effects import is_dead
 from argosy_pir.folding import fold_operation
 from argosy_pir.rewrite.fuel import may_happen, spend
-from argosy_pir.rewrite.pattern import Pattern, Rewriter
+from argosy_pir.rewrite.pattern import Pattern, PatternTable, Rewriter
 from argosy_pir.values import OpResult
 
 TYPE_CHECKING = False
@@ -41,7 +41,7 @@ class RewriteResult:
 
 def apply_patterns(
     target: Program | Region | Block | Sequence[Operation],
-    patterns: Iterable[Pattern],
+    patterns: Iterable[Pattern] | PatternTable,
     max_iterations: int = 10,
     fold: bool = True,
 ) -> RewriteResult:
@@ -53,7 +53,8 @@ def apply_patterns(
     is not tried where its name is out of fuel.
     """
     operations = list(target) if isinstance(target, (Block, Sequence)) else list(target.walk())
-    return _Driver(patterns, fold).run(operations, max_iterations)
+    table = patterns if isinstance(patterns, PatternTable) else PatternTable(patterns)
+    return _Driver(table, fold).run(operations, max_iterations)
 
 
 #: Replacements of replacements of one operation within one iteration.
@@ -61,13 +62,9 @@ _DEEPEST = 100
 
 
 class _Driver:
-    def __init__(self, patterns: Iterable[Pattern], fold: bool) -> None:
+    def __init__(self, patterns: PatternTable, fold: bool) -> None:
         self._fold = fold
-        self._everywhere: list[Pattern] = []
-        self._by_root: dict[str, list[Pattern]] = {}
-        for pattern in sorted(patterns, key=lambda p: -p.benefit):
-            target = self._everywhere if pattern.root is None else self._by_root.setdefault(pattern.root, [])
-            target.append(pattern)
+        self._everywhere, self._by_root = patterns.everywhere, patterns.by_root
         self._pending: set[Operation] = set()
         self._next: dict[Operation, None] = {}
         self.result = RewriteResult()

@@ -34,14 +34,34 @@ class Pattern:
         return f"<Pattern {self.name}>"
 
 
+class PatternTable:
+    """Patterns by the operations they are tried on, those of higher benefit first: made once for all programs."""
+
+    __slots__ = ("by_root", "everywhere")
+
+    def __init__(self, patterns: Iterable[Pattern]) -> None:
+        self.everywhere: list[Pattern] = []
+        self.by_root: dict[str, list[Pattern]] = {}
+        for pattern in sorted(patterns, key=lambda p: -p.benefit):
+            target = self.everywhere if pattern.root is None else self.by_root.setdefault(pattern.root, [])
+            target.append(pattern)
+
+
 class Rewriter:
     """Makes and replaces operations around ``op``, and tells the driver what to look at again."""
 
-    __slots__ = ("_builder", "_revisit")
+    __slots__ = ("_made", "_revisit", "_root")
 
     def __init__(self, op: Operation, revisit: Callable[[Operation], None]) -> None:
-        self._builder = Builder.before(op)
+        self._root = op
+        self._made: Builder | None = None
         self._revisit = revisit
+
+    @property
+    def _builder(self) -> Builder:
+        if self._made is None:  # most patterns that are tried make nothing
+            self._made = Builder.before(self._root)
+        return self._made
 
     def create(
         self,
