@@ -136,13 +136,13 @@ def vector_chains(b: Any, compute: str, terms: int) -> int:
 
 def tile_chains(b: Any, compute: str, terms: int) -> int:
     """Emit products of tile registers, four of them sums; returns how many operations they are."""
-    from argosy_cinn.contraction.amx import configured
+    from argosy_cinn.contraction.amx import configure_tiles
     from argosy_cinn.contraction.problem import TILE
     from argosy_cinn.printers.types import constant
 
     numbers = [constant("i8", i) for i in range(8)]
     product = "llvm.x86.tdpbf16ps" if compute == "float" else "llvm.x86.tdpbssd"
-    with configured(b):
+    with configure_tiles(b):
         for number in numbers:
             b.call("llvm.x86.tilezero", "void", number)
         with b.loop(0, PEAK_STEPS):

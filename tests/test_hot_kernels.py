@@ -16,7 +16,7 @@ import pytest
 import argosy as paddle
 from argosy_phi_ops import get_operator
 from argosy_phi_ops.eager import table, tiering
-from argosy_phi_ops.eager.tiering import Counted
+from argosy_phi_ops.eager.tiering import TieredKernel
 from argosy_phi_ops.errors import OperatorError
 from argosy_pir import TensorType
 from argosy_tensorcore.dtype import default_listeners
@@ -307,7 +307,7 @@ def test_what_has_no_program_stays(error):
         raise error("no decomposition")
 
     installed = []
-    counted = tiering.Counted(lambda x: x + 1, program, lambda native: native, installed.append)
+    counted = tiering.TieredKernel(lambda x: x + 1, program, lambda native: native, installed.append)
     assert [counted(i) for i in range(8)] == list(range(1, 9))
     assert len(installed) == 1
 
@@ -347,7 +347,7 @@ def test_hot_random_operators_are_native_and_follow_the_default_dtype() -> None:
     for _ in range(90):
         paddle.rand([64, 50])
     kernels = [each.kernel for each in get_operator("rand").applications.applications()]
-    assert [type(kernel) is Counted for kernel in kernels] == [False]
+    assert [type(kernel) is TieredKernel for kernel in kernels] == [False]
     paddle.set_default_dtype("float64")
     try:
         assert paddle.rand([64, 50]).dtype == paddle.float64

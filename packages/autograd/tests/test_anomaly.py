@@ -11,7 +11,7 @@ import argosy_autograd as ag
 from argosy_autograd.errors import DifferentiationError, MissingRule, UnusedInput
 from argosy_phi_ops import get_operator
 from argosy_phi_ops.context import AMBIENT, context
-from argosy_phi_ops.custom.declaration import custom_op
+from argosy_phi_ops.custom_ops.declaration import custom_op
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -108,7 +108,7 @@ def test_recorded_derivatives_stay_without_notes():
     with ag.detect_anomaly():
         found = derivatives(x * x * x, x, 2)
     np.testing.assert_array_equal(found.numpy(), [6.0, 12.0])
-    assert found._walls is None
+    assert found._gradient_blockers is None
 
 
 class OneWay(ag.PyLayer):

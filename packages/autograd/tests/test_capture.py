@@ -10,7 +10,7 @@ from argosy_autograd.errors import MissingRule, UnusedInput
 from argosy_autograd.passes.expand import ExpandGradients
 from argosy_phi_ops import get_operator
 from argosy_phi_ops.capture.tracer import Tracer
-from argosy_phi_ops.custom.declaration import custom_op
+from argosy_phi_ops.custom_ops.declaration import custom_op
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import SymExpr, TensorType
@@ -342,7 +342,7 @@ def test_integer_inputs_are_told_to_be_cast():
 
 
 def test_captured_gradients_do_not_go_through_constants(both):
-    """no_grad_vars are walls for one request only, of first and of second order."""
+    """no_grad_vars are blockers for one request only, of first and of second order."""
 
     def f(x):
         y = x * x

@@ -10,7 +10,7 @@ import pytest
 import argosy_autograd as ag
 from argosy_autograd.dependence import Dependence
 from argosy_autograd.errors import UnusedInput
-from argosy_autograd.monomials import CONSTANT, Still, atom, plus, power, still, substituted, times
+from argosy_autograd.monomials import CONSTANT, Still, atom, plus, power, still, substitute, times
 from argosy_phi_ops.capture.tracer import Tracer
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir import TensorType
@@ -193,7 +193,7 @@ def test_monomials():
     assert times(x, CONSTANT) == x
     assert plus(x, times(x, y)) == times(x, y)  # x divides x y
     assert power(plus(x, y), float("inf")) == times(atom("x", float("inf")), atom("y", float("inf")))
-    assert substituted(times(atom(0, 2), atom(1)), [x, y]) == times(times(x, x), y)
+    assert substitute(times(atom(0, 2), atom(1)), [x, y]) == times(times(x, x), y)
     assert still(times(x, y)) == frozenset([frozenset([(Still("x"), 1), (Still("y"), 1)])])
     many = plus(*(atom(i) for i in range(15)))
     (joined,) = times(many, many)

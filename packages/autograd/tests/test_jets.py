@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import argosy_autograd as ag
-from argosy_autograd.derived import derive
+from argosy_autograd.derivatives import derive
 from argosy_autograd.errors import DifferentiationError
 from argosy_phi_ops import get_operator
 from argosy_phi_ops.ops.special.gamma import _NODES, _WEIGHTS

@@ -7,14 +7,15 @@ from copy import copy
 import numpy as np
 import pytest
 
-from argosy_autograd import derived, recipes
+from argosy_autograd import derivatives as derived
+from argosy_autograd import recipes
 from argosy_autograd.checks import check_program
-from argosy_autograd.derived import derive
+from argosy_autograd.derivatives import derive
 from argosy_autograd.engine import grad
 from argosy_autograd.kernels import KERNELS
+from argosy_autograd.operator_rules import WHOLE_RULES
 from argosy_autograd.recipes import by_program
 from argosy_autograd.tape import OperatorNode, edge_of
-from argosy_autograd.whole import WHOLE_RULES
 from argosy_phi_ops import get_operator
 from argosy_phi_ops.declare.index import MODULES
 from argosy_phi_ops.declare.operator import Sample

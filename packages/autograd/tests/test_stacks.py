@@ -12,10 +12,10 @@ from requested import N, arrays, built, check, column, dot, gradient, laplacian,
 from argosy_autograd.passes.expand import ExpandGradients
 from argosy_autograd.passes.taylor import TaylorMode
 from argosy_autograd.taylor import families
+from argosy_autograd.taylor.deferred_coefficients import DeferredCoefficients
 from argosy_autograd.taylor.families import Families, Unstackable, compositions, homogeneous
 from argosy_autograd.taylor.functional import Functional, below, derivative
-from argosy_autograd.taylor.lifting import convolved
-from argosy_autograd.taylor.promises import Promises
+from argosy_autograd.taylor.lifting import convolve
 from argosy_autograd.taylor.stacks import Stacks
 from argosy_autograd.taylor.sweep import Sweep
 from argosy_phi_ops import prim
@@ -25,7 +25,7 @@ from argosy_pir import Builder, Program, TensorType
 from argosy_pir.passes import PassManager
 
 RNG = np.random.default_rng(11)
-ALONE = Promises.alone
+ALONE = DeferredCoefficients.alone
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def stacked(monkeypatch):
         raise AssertionError("a coefficient was made alone")
 
     monkeypatch.setattr(families, "FEW", 1)
-    monkeypatch.setattr("argosy_autograd.taylor.promises.Promises.alone", refuse)
+    monkeypatch.setattr("argosy_autograd.taylor.deferred_coefficients.DeferredCoefficients.alone", refuse)
 
 
 def layers(dimensions, width=8):
@@ -86,7 +86,7 @@ def test_a_biharmonic_operator_costs_one_pass_for_each_coefficient():
 def test_few_coefficients_are_parts_of_the_program(monkeypatch):
     """Where that is the faster way: no family is made for a Laplacian in two dimensions, nor for high orders along one
     direction."""
-    monkeypatch.setattr("argosy_autograd.taylor.promises.Stacks", None)
+    monkeypatch.setattr("argosy_autograd.taylor.deferred_coefficients.Stacks", None)
     assert TaylorMode("always").run(of_network(laplacian, 2))
     assert not Families([derivative((0,) * 20)]).many
 
@@ -247,7 +247,7 @@ def test_convolutions_of_stacks(stacked):
 
         left, right = (x if stacked == "right" else joined(xs)), (w if stacked == "left" else joined(ws))
         apart = [prim.conv(a, b, **CONV) for a, b in zip(xs, ws, strict=True)]
-        return [convolved(op, left, right, stacked), joined(apart)]
+        return [convolve(op, left, right, stacked), joined(apart)]
 
     shapes = ((2, 6, 7), (4, 3, 3))
     got, want = interpret(built(make, *shapes), [RNG.standard_normal(shape) for shape in shapes])[0]
@@ -275,7 +275,7 @@ def test_derivatives_to_order_eight(stacked, name):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(families, "FEW", few)
             if few > 1:
-                patch.setattr("argosy_autograd.taylor.promises.Promises.alone", ALONE)
+                patch.setattr("argosy_autograd.taylor.deferred_coefficients.DeferredCoefficients.alone", ALONE)
             found.append(interpret(simplified(program), [points])[0])
     for got, want in zip(*found, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-8)

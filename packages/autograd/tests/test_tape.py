@@ -472,7 +472,7 @@ def test_what_is_written_into_zeros_like_a_tensor_has_gradients():
 
 
 def test_the_results_of_unique_consecutive_are_constants():
-    from argosy_phi_ops.composed.sets import unique_consecutive
+    from argosy_phi_ops.compositions.sets import unique_consecutive
 
     found, counts = unique_consecutive(leaf([1.0, 2.0, 2.0]), return_counts=True)
     assert found.stop_gradient

@@ -6,8 +6,8 @@ from prover import MESHES, prove
 from ranks import on_ranks
 
 from argosy_autoparallel import Partial, ProcessMesh, Replicate, Shard, count_collectives, shard_tensor
-from argosy_phi_ops.custom.declaration import custom_op
-from argosy_phi_ops.custom.hosts import HOSTS
+from argosy_phi_ops.custom_ops.declaration import custom_op
+from argosy_phi_ops.custom_ops.host_functions import HOSTS
 from argosy_phi_ops.declare.operator import OPERATORS, Sample, get_operator
 from argosy_tensorcore.tensor import Tensor
 

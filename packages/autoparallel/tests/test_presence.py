@@ -10,7 +10,7 @@ from argosy_autoparallel.interpreter import SpmdLayer
 from argosy_hwadapt.inproc import run_ranks
 from argosy_phi_ops.context import AMBIENT, Context, bind_context, context
 from argosy_phi_ops.declare.operator import get_operator
-from argosy_phi_ops.eager.dispatch import Interpreter, layer, suspended
+from argosy_phi_ops.eager.dispatch import Interpreter, layer, suspend_layers
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -108,7 +108,7 @@ def test_the_layer_stays_below_others_and_survives_suspension():
 
     def program():
         with layer(Other()):
-            with suspended():
+            with suspend_layers():
                 x = shard_tensor(np.ones(2, np.float32), ProcessMesh([0]))
             kinds = [type(each).__name__ for each in context().layers]
             y = get_operator("add")(x, 1)

@@ -161,7 +161,7 @@ import sys
 sys.path.insert(0, {tests!r})
 import numpy as np
 from argosy_cinn.rewrites import simplify
-from argosy_cinn.rewrites.building import Replacement
+from argosy_cinn.rewrites.builders import Replacement
 from programs import build, check
 from argosy_phi_ops import prim
 

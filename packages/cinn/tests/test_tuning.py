@@ -9,7 +9,7 @@ import pytest
 from programs import build, values
 
 from argosy_cinn import CinnCompiler
-from argosy_cinn.contraction.blocking import candidates, chooser, estimated
+from argosy_cinn.contraction.blocking import candidates, chooser, estimate_blocking
 from argosy_cinn.contraction.problem import Contraction, Matrix
 from argosy_cinn.printers.types import I64, PTR, Value
 from argosy_cinn.runtime import ObjectCache
@@ -62,7 +62,7 @@ def test_the_fastest_blocking_is_chosen(tmp_path):
 
 def test_a_gain_within_the_noise_changes_nothing(tmp_path):
     """Another blocking must be clearly better than the estimated one."""
-    first = estimated(problem(), Target.host())
+    first = estimate_blocking(problem(), Target.host())
     costs = Costs(lambda blocking, _: 100.0 if blocking == first else 99.0)
     assert costs.tuner(tmp_path).blocking(problem(), Target.host()) == first
 

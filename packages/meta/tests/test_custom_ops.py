@@ -17,7 +17,7 @@ from argosy_hwadapt import device
 from argosy_infer import Predictor
 from argosy_phi_ops.capture.tracer import Tracer
 from argosy_phi_ops.compiler import get_compiler
-from argosy_phi_ops.custom.hosts import HOSTS
+from argosy_phi_ops.custom_ops.host_functions import HOSTS
 from argosy_phi_ops.declare.operator import OPERATORS
 from argosy_phi_ops.dialect import DIALECT
 from argosy_phi_ops.passes.decompose import Decompose

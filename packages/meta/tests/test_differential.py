@@ -179,7 +179,7 @@ def replays(monkeypatch):
     found = []
 
     def watched(*arguments):
-        found.append(replay.replayed(*arguments))
+        found.append(replay.replay(*arguments))
         return found[-1]
 
     monkeypatch.setattr(differential, "replayed", watched)

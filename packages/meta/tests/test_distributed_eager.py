@@ -7,7 +7,7 @@ import argosy as paddle
 import argosy.distributed as dist
 from argosy.distributed.debug import run_ranks
 from argosy_phi_ops.declare.operator import get_operator
-from argosy_phi_ops.eager.tiering import Counted
+from argosy_phi_ops.eager.tiering import TieredKernel
 
 RNG = np.random.default_rng(0)
 X, W = RNG.standard_normal((255, 256), np.float32), RNG.standard_normal((256, 64), np.float32)
@@ -30,7 +30,7 @@ def test_a_hot_local_program_is_compiled_and_gives_the_same():
         results = [paddle.addmm(b, x, w) for _ in range(250)]
         found = get_operator("addmm").applications.by_key.items()
         mine = {each for key, each in found if key[0] is b.payload.array_type}
-        return [r.numpy() for r in (results[0], results[-1])], [type(each.kernel) is Counted for each in mine]
+        return [r.numpy() for r in (results[0], results[-1])], [type(each.kernel) is TieredKernel for each in mine]
 
     for (first, last), counted in run_ranks(main, 2):
         np.testing.assert_allclose(first, B + X @ W, rtol=1e-4, atol=1e-4)

@@ -5,7 +5,7 @@ import pytest
 
 from argosy_phi_ops.capture.tracer import Tracer, active_tracer
 from argosy_phi_ops.context import set_grad_enabled
-from argosy_phi_ops.eager.dispatch import suspended, write
+from argosy_phi_ops.eager.dispatch import suspend_layers, write
 from argosy_phi_ops.errors import CaptureError, GraphBreak
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.reference.interpreter import interpret
@@ -108,7 +108,7 @@ def test_a_traced_tensor_that_escaped_is_named():
 
 def test_suspended_code_runs_eagerly_inside_a_capture():
     with Tracer() as tracer:
-        with suspended():
+        with suspend_layers():
             made = tensor(2) + 1.0
         assert not made.payload.is_traced
         assert active_tracer() is tracer

@@ -9,7 +9,7 @@ import pytest
 from argosy_hwadapt import device
 from argosy_phi_ops.capture.tracer import Tracer
 from argosy_phi_ops.compiler import get_compiler
-from argosy_phi_ops.declare.composition import find_composed
+from argosy_phi_ops.declare.composition import find_composition
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import AxisError, DTypeError, OperatorError, ShapeError
 from argosy_pir.passes import PassManager
@@ -257,7 +257,7 @@ def test_an_integer_beyond_64_bits_is_refused():
 )
 def test_random_fills_as_paddle_does(dtype, most):
     """Up to what the dtype holds; below one number that is given; between two."""
-    fill = find_composed("random_")
+    fill = find_composition("random_")
     for args, low, high in (((), 0, most), ((50,), 0, 50), ((10, 100), 10, 100)):
         x = Tensor(np.zeros(3000, dtype))
         fill(x, *args)
@@ -395,20 +395,20 @@ def test_cholesky_reads_the_triangle_that_is_wanted():
 
 def test_the_largest_of_no_lengths_is_zero():
     assert get_operator("vector_norm")(Tensor(np.zeros((0,))), math.inf).item() == 0.0
-    rank = find_composed("matrix_rank")
+    rank = find_composition("matrix_rank")
     assert rank is not None
     assert rank(Tensor(np.zeros((2, 0, 0)))).numpy().tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("p", [None, -2, "fro", "nuc", 1, math.inf])
 def test_the_condition_number_of_nothing_is_zero(p):
-    cond = find_composed("cond")
+    cond = find_composition("cond")
     assert cond is not None
     assert cond(Tensor(np.zeros((2, 0, 0))), p).numpy().tolist() == [0.0, 0.0]
 
 
 def test_matrix_exp_of_what_is_not_finite_is_nan_for_that_matrix_alone():
-    matrix_exp = find_composed("matrix_exp")
+    matrix_exp = find_composition("matrix_exp")
     assert matrix_exp is not None
     x = np.zeros((3, 2, 2))
     x[0, 0, 0], x[2, 1, 0] = np.nan, np.inf
@@ -419,15 +419,15 @@ def test_matrix_exp_of_what_is_not_finite_is_nan_for_that_matrix_alone():
 
 def test_the_lower_median_of_integers_is_one_of_them():
     x = Tensor(np.array([[1, 5, 2, 4], [7, 3, 9, 1]]))
-    values, index = find_composed("nanmedian")(x, 1, mode="min")
+    values, index = find_composition("nanmedian")(x, 1, mode="min")
     assert values.dtype.name == "int64"
     assert (values.tolist(), index.tolist()) == ([2, 3], [2, 1])
-    assert find_composed("nanmedian")(x, mode="min").item() == 3
+    assert find_composition("nanmedian")(x, mode="min").item() == 3
 
 
 def test_a_matrix_is_taken_for_the_list_of_its_rows():
     x = np.array([[1, 2], [3, 4]])
-    np.testing.assert_array_equal(find_composed("block_diag")(Tensor(x)).numpy(), [[1, 2, 0, 0], [0, 0, 3, 4]])
+    np.testing.assert_array_equal(find_composition("block_diag")(Tensor(x)).numpy(), [[1, 2, 0, 0], [0, 0, 3, 4]])
 
 
 def test_rolling_along_no_axis_is_rolling_flat():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from argosy_phi_ops.context import context
-from argosy_phi_ops.declare.index import COMPOSED, MEMBERS, MODULES, scan, scan_composed, scan_members
+from argosy_phi_ops.declare.index import COMPOSED, MEMBERS, MODULES, scan, scan_compositions, scan_members
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.reference.interpreter import interpret
@@ -178,7 +178,7 @@ def test_no_sample_is_exempt_from_symbolic_sizes_without_need(name):
 
 def test_the_index_of_operators_is_current():
     assert scan() == MODULES
-    assert scan_composed() == COMPOSED
+    assert scan_compositions() == COMPOSED
     assert scan_members() == MEMBERS
 
 

@@ -98,13 +98,13 @@ def active_operations(
     """The operations through which ``outputs`` depend differentiably on ``wrt``, in an order of dependence, and
     the values that do so. ``scope`` leaves out operations of other blocks; nothing goes through ``constants``.
     Linear in the operations that the outputs depend on; no recursion."""
-    walls = set(constants)
-    active = {value for value in wrt if has_gradient(value)} - walls
+    blockers = set(constants)
+    active = {value for value in wrt if has_gradient(value)} - blockers
     order: list[Operation] = []
     for op in postorder(outputs, scope):
         if not any(value in active for value in read_values(op)) or is_passive(op):
             continue
-        reached = [result for result in op.results if has_gradient(result) and result not in walls]
+        reached = [result for result in op.results if has_gradient(result) and result not in blockers]
         if reached:
             active.update(reached)
             order.append(op)

@@ -16,7 +16,7 @@ else:
 
 __all__ = [
     "COMPLEX", "INEXACT", "Value", "adjoint", "argsort", "conj", "constant_number", "is_complex", "matmul",
-    "negated", "plus", "rounded", "scaled", "swap_last", "times", "where", "wide", "zeros", "zeros_like",
+    "negate", "plus", "round_to", "scale_by", "swap_last", "times", "where", "wide", "zeros", "zeros_like",
 ]  # fmt: skip
 
 COMPLEX = ("complex64", "complex128")
@@ -61,12 +61,12 @@ def plus(x: Value | None, y: Value | None) -> Value | None:
     return prim.add(x, y)
 
 
-def negated(x: Value | None) -> Value | None:
+def negate(x: Value | None) -> Value | None:
     """``-x`` where None is zero."""
     return None if x is None else prim.neg(x)
 
 
-def scaled(x: Value | None, factor: Value) -> Value | None:
+def scale_by(x: Value | None, factor: Value) -> Value | None:
     """``x * factor`` where None is zero."""
     return None if x is None else prim.mul(x, factor)
 
@@ -96,7 +96,7 @@ def wide(x: Value) -> Value:
     return prim.cast(x, dtype="float32") if number is None else prim.constant(number, "float32", x.shape)
 
 
-def rounded(x: Value, dtype: str) -> Value:
+def round_to(x: Value, dtype: str) -> Value:
     """What was computed of :func:`wide` operands, rounded to their dtype."""
     return x if x.dtype == dtype else prim.cast(x, dtype=dtype)
 

@@ -20,7 +20,7 @@ from argosy_autograd.errors import DifferentiationError, asked_for, plain_name
 from argosy_autograd.history import request_order
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.eager.dispatch import Interpreter
-from argosy_phi_ops.eager.gradient_blockers import Wall, count_orders
+from argosy_phi_ops.eager.gradient_blockers import GradientBlocker, count_orders
 from argosy_phi_ops.user_line import user_location
 from argosy_tensorcore.tensor import Tensor
 
@@ -28,8 +28,17 @@ if TYPE_CHECKING:
     from argosy_autograd.tape import Edge, Node
 
 __all__ = [
-    "asked", "count_derivatives", "depth", "detect_anomaly", "explain", "inspected", "note_gradients", "note_line",
-    "note_order", "reasons", "set_detect_anomaly",
+    "count_derivatives",
+    "depth",
+    "describe_request",
+    "detect_anomaly",
+    "explain",
+    "inspect_gradients",
+    "note_gradients",
+    "note_line",
+    "note_order",
+    "reasons",
+    "set_detect_anomaly",
 ]  # fmt: skip
 
 _lines: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
@@ -40,7 +49,7 @@ _blocks = 0
 _ORDER = "derivative_order"  # in a tensor's ``__dict__``
 
 
-class _Noting(Interpreter):
+class _LineLayer(Interpreter):
     """The layer that notes lines."""
 
     def process(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]) -> Any:
@@ -91,14 +100,14 @@ def note_gradients(ends: Sequence[Tensor], gradients: Sequence[Tensor | None], r
         if g is not None:
             g.__dict__[_ORDER] = order
     if constants:
-        wall = Wall(f"the derivative of order {order}", f"is a constant: {_constant_reason(ends)}")
+        blocker = GradientBlocker(f"the derivative of order {order}", f"is a constant: {_constant_reason(ends)}")
         for g in constants:
-            g._walls = (wall,)
+            g._gradient_blockers = (blocker,)
 
 
 def _constant_reason(ends: Sequence[Tensor]) -> str:
     """What was differentiated: it is linear, flat, or gives a derivative without recording it."""
-    names = list(dict.fromkeys(_placed(node) for node, _ in _history(_edges(ends))))
+    names = list(dict.fromkeys(_place(node) for node, _ in _history(_edges(ends))))
     return f"see {', '.join(names[:_MOST_NAMES])}"
 
 
@@ -124,7 +133,7 @@ def depth(ends: Sequence[Tensor], most: float = inf) -> int:
     """How many derivatives, one of the other, ``ends`` are: the operators of each are named after those before, and
     the answers to requests that ran as one program are marked. ``most``: how many steps of the history are looked at,
     the last ones."""
-    deepest = max(_order(ends), *(wall.order for wall in _walls(ends)), 0)
+    deepest = max(_order(ends), *(blocker.order for blocker in _gradient_blockers(ends)), 0)
     for node, slot in _history(_edges(ends), most):
         noted = _orders.get(node, 0) if _orders else 0
         deepest = max(deepest, noted, plain_name(node.name)[1], request_order(node, slot))
@@ -141,27 +150,27 @@ def note_order(ends: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> No
 
 
 def count_derivatives() -> None:
-    """Let walls know how many derivatives there are before them. It is called with the first derivative that may be
+    """Let blockers know how many derivatives there are before them. It is called with the first derivative that may be
     differentiated: before, there are none."""
     count_orders(partial(depth, most=_LONGEST))
 
 
 _LONGEST = 500
-"""Steps of a history that a wall counts derivatives in: they may be gone when somebody asks."""
+"""Steps of a history that a blocker counts derivatives in: they may be gone when somebody asks."""
 
 
 def _edges(ends: Sequence[Tensor]) -> list[Edge]:
     return [(y._node, y._slot) for y in ends if y._node is not None]
 
 
-def _walls(ends: Sequence[Tensor]) -> list[Wall]:
+def _gradient_blockers(ends: Sequence[Tensor]) -> list[GradientBlocker]:
     """What lets no gradient pass on the way to ``ends``."""
-    return list(dict.fromkeys(wall for y in ends for wall in y._walls or ()))
+    return list(dict.fromkeys(blocker for y in ends for blocker in y._gradient_blockers or ()))
 
 
-def _before(wall: Wall) -> list[Edge]:
+def _before(blocker: GradientBlocker) -> list[Edge]:
     """Where its operands came from, as far as that lives."""
-    return [(found, slot) for each, slot in wall.before if (found := each()) is not None]
+    return [(found, slot) for each, slot in blocker.before if (found := each()) is not None]
 
 
 def _history(ends: Sequence[Edge], most: float = inf) -> list[Edge]:
@@ -178,20 +187,22 @@ def _history(ends: Sequence[Edge], most: float = inf) -> list[Edge]:
     return list(seen)
 
 
-def asked(ends: Sequence[Tensor], order: int = 1) -> str:
+def describe_request(ends: Sequence[Tensor], order: int = 1) -> str:
     """Which derivative is asked for by who asks for one of ``ends`` of ``order``, and the line that does."""
-    known = any(y._node is not None or y._walls or _ORDER in y.__dict__ or not y.stop_gradient for y in ends)
+    known = any(
+        y._node is not None or y._gradient_blockers or _ORDER in y.__dict__ or not y.stop_gradient for y in ends
+    )
     return asked_for(depth(ends) + order) + ("" if known else ", counted from where their history ends")
 
 
-def told(ends: Sequence[Tensor], error: Exception) -> None:
+def annotate_error(ends: Sequence[Tensor], error: Exception) -> None:
     """Let ``error``, of a backward pass from ``ends``, tell what was asked for: in its text where that is ours."""
     if _ASKED in str(error):
         return
     if isinstance(error, (DifferentiationError, NotImplementedError)):
-        error.args = (f"{error}; {asked(ends)}",)
+        error.args = (f"{error}; {describe_request(ends)}",)
     else:
-        error.add_note(asked(ends))
+        error.add_note(describe_request(ends))
 
 
 _ASKED = "asked for a derivative"
@@ -200,11 +211,11 @@ _ASKED = "asked for a derivative"
 def reasons(ends: Sequence[Tensor], x: Tensor) -> str:
     """Why ``ends`` do not depend on ``x``, as far as it is known: what let no gradient pass on the way, or what their
     history tells."""
-    walls = [f"on the way, {wall}" for wall in _walls(ends) if _may_hide(wall, x)]
-    found = [*walls, *_flat_derivatives(ends)]
+    blockers = [f"on the way, {blocker}" for blocker in _gradient_blockers(ends) if _may_hide(blocker, x)]
+    found = [*blockers, *_flat_derivatives(ends)]
     if found:
         return "; ".join(found)
-    made = list(dict.fromkeys(_placed(y._node) for y in ends if y._node is not None))
+    made = list(dict.fromkeys(_place(y._node) for y in ends if y._node is not None))
     if made:
         return f"they were made by {', '.join(made[:_MOST_NAMES])} from other tensors"
     return (
@@ -213,10 +224,10 @@ def reasons(ends: Sequence[Tensor], x: Tensor) -> str:
     )
 
 
-def _may_hide(wall: Wall, x: Tensor) -> bool:
-    """Whether ``x`` is before the wall, as far as what is before it lives."""
-    before = _before(wall)
-    if len(before) < len(wall.before) or not before:
+def _may_hide(blocker: GradientBlocker, x: Tensor) -> bool:
+    """Whether ``x`` is before the blocker, as far as what is before it lives."""
+    before = _before(blocker)
+    if len(before) < len(blocker.before) or not before:
         return True
     source = (id(x if x._node is None else x._node), x._slot)
     onward = (edge for node, slot in _history(before) for edge in node.onward(slot) if edge is not None)
@@ -226,7 +237,7 @@ def _may_hide(wall: Wall, x: Tensor) -> bool:
 _MOST_NAMES = 4
 
 
-def _placed(node: Node) -> str:
+def _place(node: Node) -> str:
     line = _lines.get(node)
     return node.name if line is None else f"{node.name} ({line})"
 
@@ -238,7 +249,7 @@ class detect_anomaly:
 
     def __init__(self, check_nan: bool = True) -> None:
         self._check = bool(check_nan)
-        self._layer = _Noting()
+        self._layer = _LineLayer()
 
     def __enter__(self) -> detect_anomaly:
         global checks, _blocks
@@ -290,7 +301,7 @@ def explain(node: Node, error: Exception) -> None:
         )
 
 
-def inspected(node: Node, gradients: Sequence[Any]) -> Sequence[Any]:
+def inspect_gradients(node: Node, gradients: Sequence[Any]) -> Sequence[Any]:
     """``gradients``, which the derivative of a node gave. Raises :class:`DifferentiationError` where one has NaN."""
     for i, g in enumerate(gradients):
         array = g.payload.ndarray if type(g) is Tensor and not g.payload.is_traced else g

@@ -38,7 +38,7 @@ from argosy_autograd.monomials import (
     plus,
     power,
     still,
-    substituted,
+    substitute,
     times,
 )
 from argosy_autograd.registry import vjp
@@ -48,17 +48,17 @@ from argosy_phi_ops.context import building
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir import Builder, Operation, Program, Value
 
-__all__ = ["Dependence", "moving"]
+__all__ = ["Dependence", "moving_targets"]
 
 _NOTHING: Monomials = frozenset()
 _MOST_POINTS = 48
 """Values that others are described by, at once: the work grows with their square."""
 
 
-def moving(
-    outputs: Sequence[Value], targets: Iterable[Value], walls: Sequence[Value] = (), leaves: Iterable[Value] = ()
+def moving_targets(
+    outputs: Sequence[Value], targets: Iterable[Value], blockers: Sequence[Value] = (), leaves: Iterable[Value] = ()
 ) -> set[Value]:
-    """Those of ``targets`` that one of ``outputs`` depends on; nothing goes through ``walls``. ``leaves`` want
+    """Those of ``targets`` that one of ``outputs`` depends on; nothing goes through ``blockers``. ``leaves`` want
     gradients, too."""
     ends = [y for y in outputs if has_gradient(y)]
     wanted = list(targets)
@@ -68,7 +68,7 @@ def moving(
     for i in range(0, len(wanted), _MOST_POINTS):
         part = wanted[i : i + _MOST_POINTS]
         dependence = Dependence(ends, part, leaves)
-        found.update(v for v in part if dependence.depends(v, walls))
+        found.update(v for v in part if dependence.depends(v, blockers))
     return found
 
 
@@ -100,9 +100,9 @@ class Dependence:
         self._outputs = outputs
         self._run(order)
 
-    def depends(self, target: Value, walls: Sequence[Value] = ()) -> bool:
-        """Whether an output depends on ``target``; nothing goes through ``walls``."""
-        seen: set[Any] = set(walls)
+    def depends(self, target: Value, blockers: Sequence[Value] = ()) -> bool:
+        """Whether an output depends on ``target``; nothing goes through ``blockers``."""
+        seen: set[Any] = set(blockers)
         stack = [a for y in self._outputs for a in atoms_of(self._at(y))]
         while stack:
             found: Any = stack.pop()
@@ -157,57 +157,57 @@ class Dependence:
             read = [self._at(v) for v in read_values(op) if has_gradient(v)]
             return [reduce(times, (power(each, inf) for each in read), CONSTANT)] * len(op.results)
         operands = [self._at(x) for x in op.operands]
-        found = [substituted(pattern, operands) for pattern in patterns]
+        found = [substitute(pattern, operands) for pattern in patterns]
         if PRODUCTS.get(op.kind) == len(operands) and self._live.issuperset(op.operands):
             return [power(each, inf) for each in found]
         return found
 
     def _gradients(self, op: Operation) -> list[Monomials]:
         outputs, inputs, cotangents = parts(op)
-        walls = frozenset(constants_of(op))
+        blockers = frozenset(constants_of(op))
         seeds = [self._at(g) for g in cotangents] or [CONSTANT] * len(outputs)
         pairs = [(self._at(y), seed) for y, seed in zip(outputs, seeds, strict=True) if has_gradient(y)]
         made = []
         for x in inputs:
-            for value in list(self._inner) if x not in walls else ():
-                self._slope(value, x, walls)  # in the order in which they depend on each other
-            made.append(plus(*(times(self._derived(y, x, walls), seed) for y, seed in pairs)))
+            for value in list(self._inner) if x not in blockers else ():
+                self._slope(value, x, blockers)  # in the order in which they depend on each other
+            made.append(plus(*(times(self._derive(y, x, blockers), seed) for y, seed in pairs)))
         return made
 
-    def _derived(self, y: Monomials, x: Value, walls: frozenset[Value]) -> Monomials:
+    def _derive(self, y: Monomials, x: Value, blockers: frozenset[Value]) -> Monomials:
         """The derivative of ``y`` by ``x``."""
         terms = []
         for monomial in y:
             for a, exponent in monomial:
-                slope = _NOTHING if isinstance(a, Still) else self._slope(a, x, walls)  # type: ignore[arg-type]
+                slope = _NOTHING if isinstance(a, Still) else self._slope(a, x, blockers)  # type: ignore[arg-type]
                 if slope:
                     rest = monomial - {(a, exponent)}
                     rest = rest if exponent == 1 else rest | {(a, exponent - 1)}
                     terms.append(times(frozenset([rest]), slope))
         return plus(*terms)
 
-    def _slope(self, value: Value, x: Value, walls: frozenset[Value]) -> Monomials:
-        if value in walls:
+    def _slope(self, value: Value, x: Value, blockers: frozenset[Value]) -> Monomials:
+        if value in blockers:
             return _NOTHING
         if value is x:
             return CONSTANT
         if value not in self._inner:
             return _NOTHING
-        key = (value, x, walls)
+        key = (value, x, blockers)
         if key not in self._slopes:
             if value in self._customs:
                 inputs, by_input = self._customs[value]
                 pairs = zip(inputs, by_input, strict=True)
-                found = plus(*(times(g, self._derived(self._at(v), x, walls)) for v, g in pairs))
+                found = plus(*(times(g, self._derive(self._at(v), x, blockers)) for v, g in pairs))
             else:
-                found = self._derived(self._inner[value], x, walls)
+                found = self._derive(self._inner[value], x, blockers)
             self._slopes[key] = found
         return self._slopes[key]
 
     def _custom(self, op: Operation) -> None:
         """Its results are points: what they depend on is the inputs, and how, the region tells."""
         outputs, inputs = custom_parts(op)
-        moving = [x for x in inputs if has_gradient(x)]
+        moving_targets = [x for x in inputs if has_gradient(x)]
         for result in op.results:
             self._inner[result] = _NOTHING
             self._polynomials[result] = atom(result)
@@ -221,7 +221,10 @@ class Dependence:
         made = [self._at(g) for g in last.operands]
         self._polynomials.update({y: given for y, given in before.items() if given is not None})
         for result in op.results:
-            self._customs[result] = (moving, made if "refusal" not in op.attributes else [CONSTANT] * len(moving))
+            self._customs[result] = (
+                moving_targets,
+                made if "refusal" not in op.attributes else [CONSTANT] * len(moving_targets),
+            )
 
 
 def _operator_patterns(op: Operation) -> Sequence[Monomials]:
@@ -233,7 +236,7 @@ def _operator_patterns(op: Operation) -> Sequence[Monomials]:
         inputs = list(expansion.program.inputs)
         inner = Dependence(expansion.program.outputs, inputs)
         numbers = {x: atom(i) for i, x in enumerate(inputs)}
-        moving = [i for i, x in enumerate(inputs) if has_gradient(x)]
+        moving_targets = [i for i, x in enumerate(inputs) if has_gradient(x)]
         found = []
         for y in expansion.program.outputs:
             listed = [
@@ -241,7 +244,7 @@ def _operator_patterns(op: Operation) -> Sequence[Monomials]:
                 for m in inner._at(y)
             ]
             seen = {a for m in inner._at(y) for a, _ in m}
-            rest = [still(numbers[inputs[i]]) for i in moving if inputs[i] not in seen]
+            rest = [still(numbers[inputs[i]]) for i in moving_targets if inputs[i] not in seen]
             found.append(plus(*listed, *rest))
         expansion.derived["monomials"] = found
     return found
@@ -249,15 +252,15 @@ def _operator_patterns(op: Operation) -> Sequence[Monomials]:
 
 def primitive_patterns(op: Operation) -> Sequence[Monomials]:
     """The results of a primitive as monomials of the numbers of its operands."""
-    moving = [i for i, x in enumerate(op.operands) if has_gradient(x)]
-    if is_passive(op) or not moving:
+    moving_targets = [i for i, x in enumerate(op.operands) if has_gradient(x)]
+    if is_passive(op) or not moving_targets:
         return [CONSTANT] * len(op.results)
     if op.kind in LINEAR:
-        return [plus(*(atom(i) for i in moving))] * len(op.results)
+        return [plus(*(atom(i) for i in moving_targets))] * len(op.results)
     try:
-        reads = _derivative_reads(op, moving)
+        reads = _derivative_reads(op, moving_targets)
     except MissingRule:  # told when the derivative is made
-        reads = {i: set(moving) for i in moving}
+        reads = {i: set(moving_targets) for i in moving_targets}
     groups: list[Monomials] = []
     for group in _joined_groups(reads):
         powers = (atom(i, inf if i in reads[i] else 1) for i in sorted(group) if i in reads)
@@ -276,7 +279,7 @@ def _joined_groups(reads: Mapping[int, set[int]]) -> list[set[int]]:
     return groups
 
 
-def _derivative_reads(op: Operation, moving: Sequence[int]) -> dict[int, set[int]]:
+def _derivative_reads(op: Operation, moving_targets: Sequence[int]) -> dict[int, set[int]]:
     """Which operands the derivative by each operand depends on; operands without one are left out."""
     program = Program("derivative")
     operands = [program.add_input(v.type) for v in op.operands]
@@ -294,8 +297,8 @@ def _derivative_reads(op: Operation, moving: Sequence[int]) -> dict[int, set[int
         )
     given = made if isinstance(made, tuple) else (made,)
     found = {}
-    for i in moving:
+    for i in moving_targets:
         if given[i] is not None:
             reached = differentiable_sources(given[i])
-            found[i] = {j for j in moving if operands[j] in reached}
+            found[i] = {j for j in moving_targets if operands[j] in reached}
     return found

@@ -18,9 +18,9 @@ import numpy as np
 
 from argosy_autograd import anomaly
 from argosy_autograd.engine import dependence, grad
-from argosy_autograd.errors import DifferentiationError, MissingRule, explained, unused_input
+from argosy_autograd.errors import DifferentiationError, MissingRule, explain_error, unused_input
 from argosy_autograd.modes import linear
-from argosy_autograd.replay import replayed
+from argosy_autograd.replay import replay_sweep
 from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor as TensorType
@@ -56,7 +56,7 @@ def divergence(ys: Tensor, xs: Tensor) -> Tensor:
         raise DifferentiationError(
             f"divergence: a vector field has the shape of its points {list(xs.shape)}, got {list(ys.shape)}"
         )
-    return _computed(
+    return _compute(
         "divergence", 1, (), lambda ys, xs: _sum([_partial(ys[..., i], xs, i) for i in range(xs.shape[-1])]), ys, xs
     )
 
@@ -70,7 +70,7 @@ def curl(ys: Tensor, xs: Tensor) -> Tensor:
             f"curl: wants a vector field in two or three dimensions, got values {list(ys.shape)} at points "
             f"{list(xs.shape)}"
         )
-    return _computed("curl", 1, (), _curl, ys, xs)
+    return _compute("curl", 1, (), _curl, ys, xs)
 
 
 def _curl(ys: Tensor, xs: Tensor) -> Tensor:
@@ -139,23 +139,23 @@ def _for_each_value(
             return apply(ys, xs, *factors)
         return _operator("stack")([apply(ys[..., j], xs, *factors) for j in range(ys.shape[-1])], axis=-1)
 
-    return _computed(name, order, key, whole, ys, xs, factors)
+    return _compute(name, order, key, whole, ys, xs, factors)
 
 
-def _computed(
+def _compute(
     name: str, order: int, key: Hashable, function: Apply, ys: Tensor, xs: Tensor, factors: Sequence[Tensor] = ()
 ) -> Tensor:
     """``function(ys, xs, *factors)``, of derivatives up to ``order``; in eager mode in one sweep, where that can be.
     From the second order on what a custom derivative cuts off is refused: zero would be wrong."""
     _check_dependence(name, ys, xs)
     found: Tensor | None = None
-    refusing = linear.set((lambda: f"{anomaly.asked([ys], order)} by {name}") if order > 1 else None)
+    refusing = linear.set((lambda: f"{anomaly.describe_request([ys], order)} by {name}") if order > 1 else None)
     try:
         if active_tracer() is None:
-            found = replayed(name, key, function, ys, xs, factors)
+            found = replay_sweep(name, key, function, ys, xs, factors)
         return function(ys, xs, *factors) if found is None else found
     except MissingRule as error:
-        raise explained(error, f"asked for by {name}") from None
+        raise explain_error(error, f"asked for by {name}") from None
     finally:
         linear.reset(refusing)
 
@@ -177,10 +177,10 @@ def _check_dependence(name: str, ys: Tensor, xs: Tensor) -> None:
         _, asked, _ = dependence(ys, xs)
         raise DifferentiationError(f"{name}: the values are {ys.dtype.name}, which has no derivatives; {asked}")
     moving = xs.dtype.kind in "fc" and not xs.stop_gradient
-    depends, asked, wall = dependence(ys, xs)
+    depends, asked, blocker = dependence(ys, xs)
     if depends and moving:
         return
-    raise unused_input(f"{name}: the values do not depend on the points", xs, asked, wall)
+    raise unused_input(f"{name}: the values do not depend on the points", xs, asked, blocker)
 
 
 def _laplacian(u: Tensor, xs: Tensor) -> Tensor:

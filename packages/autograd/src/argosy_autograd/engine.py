@@ -18,7 +18,7 @@ from argosy_phi_ops.context import set_grad_enabled
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["backward", "dependence", "grad", "needed"]
+__all__ = ["backward", "dependence", "grad", "needed_nodes"]
 
 Tensors = Tensor | Sequence[Tensor]
 
@@ -65,7 +65,7 @@ def backward(
         return
     previous = set_grad_enabled(False)
     try:
-        nested = sys.modules.get("argosy_autograd.nested")
+        nested = sys.modules.get("argosy_autograd.nested_gradients")
         if nested is not None and grad_tensors is None and nested.backward_at_once(ends):
             if not retain_graph:
                 _release([edge for edge, _, _ in roots])
@@ -74,7 +74,7 @@ def backward(
         sweep.run([(edge, sweep.start(y, g)) for edge, y, g in roots])
         sweep.finish_leaves()
     except Exception as error:
-        anomaly.told(ends, error)
+        anomaly.annotate_error(ends, error)
         raise
     finally:
         set_grad_enabled(previous)
@@ -147,7 +147,7 @@ def grad(
     try:
         made = _grad(ends, wanted, seeds, retain, create_graph, allow_unused, constants)
     except Exception as error:
-        anomaly.told(ends, error)
+        anomaly.annotate_error(ends, error)
         raise
     finally:
         set_grad_enabled(previous)
@@ -174,9 +174,9 @@ def dependence(y: Tensor, x: Tensor) -> tuple[bool, str, str]:
         traced: tuple[bool, str, str] = _tracing().traced_dependence(y, x)
         return traced
     end, source = edge_of(y), edge_of(x)
-    if end is not None and source is not None and source in needed([end], {source: 0}, frozenset())[1]:
+    if end is not None and source is not None and source in needed_nodes([end], {source: 0}, frozenset())[1]:
         return True, "", ""
-    return False, anomaly.asked([y]), anomaly.reasons([y], x)
+    return False, anomaly.describe_request([y]), anomaly.reasons([y], x)
 
 
 def _grad(
@@ -191,7 +191,7 @@ def _grad(
     blocked = frozenset(edge for x in constants if (edge := edge_of(x)) is not None)
     targets = {edge: i for i, x in enumerate(wanted) if (edge := edge_of(x)) is not None and edge not in blocked}
     roots = [(edge, y, g) for y, g in zip(ends, seeds, strict=True) if (edge := edge_of(y)) is not None]
-    between, reached = needed([edge for edge, _, _ in roots], targets, blocked)
+    between, reached = needed_nodes([edge for edge, _, _ in roots], targets, blocked)
 
     def plainly() -> list[Tensor | None]:
         sweep = Sweep(recorded, retain, targets, between, blocked)
@@ -201,10 +201,10 @@ def _grad(
 
     for i, x in enumerate(wanted):
         if edge_of(x) not in reached and not allow_unused:
-            raise unused_gradient(i, x, anomaly.asked(ends), anomaly.reasons(ends, x), x.name)
+            raise unused_gradient(i, x, anomaly.describe_request(ends), anomaly.reasons(ends, x), x.name)
     if not (recorded and retain) or blocked or len(reached) < len(wanted):
         return plainly()
-    found: list[Tensor | None] = _nested().recorded_gradients(ends, wanted, seeds, plainly)
+    found: list[Tensor | None] = _nest().recorded_gradients(ends, wanted, seeds, plainly)
     return found
 
 
@@ -223,7 +223,9 @@ def _result(sweep: Sweep, x: Tensor, reached: set[Edge], roots: Sequence[Edge]) 
     return found if type(found) is Tensor else Tensor._wrap(Strided.from_array(found))
 
 
-def needed(roots: Sequence[Edge], targets: dict[Edge, int], blocked: frozenset[Edge]) -> tuple[set[Node], set[Edge]]:
+def needed_nodes(
+    roots: Sequence[Edge], targets: dict[Edge, int], blocked: frozenset[Edge]
+) -> tuple[set[Node], set[Edge]]:
     """The nodes between the roots and the targets, and the targets that can be reached."""
     reached: set[Edge] = set()
     seen: dict[Node, None] = {}
@@ -254,8 +256,8 @@ def _tracing() -> Any:
     return import_module("argosy_autograd.tracing")
 
 
-def _nested() -> Any:
-    return import_module("argosy_autograd.nested")
+def _nest() -> Any:
+    return import_module("argosy_autograd.nested_gradients")
 
 
 def _as_list(tensors: Any) -> list[Any]:

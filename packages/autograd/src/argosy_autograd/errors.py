@@ -16,7 +16,7 @@ class MissingRule(DifferentiationError, NotImplementedError):
     """An operation on the way to the gradient has no derivative rule."""
 
 
-def explained(error: MissingRule, *reasons: str) -> MissingRule:
+def explain_error(error: MissingRule, *reasons: str) -> MissingRule:
     """``error`` with where it arose: ``reasons`` that are empty, or that its text has already, are left out."""
     text = str(error)
     return type(error)("; ".join([text, *(reason for reason in reasons if reason and reason not in text)]))
@@ -36,19 +36,19 @@ class UnusedInput(DifferentiationError, ValueError):
     """A gradient was asked for with respect to a tensor that the outputs do not depend on."""
 
 
-def unused_input(start: str, x: Any, asked: str, wall: str = "", otherwise: str = "", name: str = "") -> UnusedInput:
+def unused_input(start: str, x: Any, asked: str, blocker: str = "", otherwise: str = "", name: str = "") -> UnusedInput:
     """The error for ``x``, which nothing depends on as ``start`` says, with its likely reason; ``asked`` tells the
-    order of the derivative and who asked for it, ``wall`` which operation on the way has no derivative, where that is
-    known, ``otherwise`` how to do without the error."""
+    order of the derivative and who asked for it, ``blocker`` which operation on the way has no derivative, where that
+    is known, ``otherwise`` how to do without the error."""
     described = f"{name + ', ' if name else ''}{x.dtype.name} {list(x.shape)}, stop_gradient={x.stop_gradient}"
     end = f"; {otherwise}" if otherwise else ""
-    return UnusedInput(f"{start} ({described}); {asked}{likely_reason(x, wall)}{end}")
+    return UnusedInput(f"{start} ({described}); {asked}{likely_reason(x, blocker)}{end}")
 
 
-def unused_gradient(number: int, x: Any, asked: str, wall: str = "", name: str = "") -> UnusedInput:
+def unused_gradient(number: int, x: Any, asked: str, blocker: str = "", name: str = "") -> UnusedInput:
     """The error of ``grad`` for its input ``number``; see :func:`unused_input`."""
     start = f"grad(): the outputs do not depend on input {number}"
-    return unused_input(start, x, asked, wall, "pass allow_unused=True to get None for it", name)
+    return unused_input(start, x, asked, blocker, "pass allow_unused=True to get None for it", name)
 
 
 def asked_for(order: int) -> str:
@@ -56,15 +56,15 @@ def asked_for(order: int) -> str:
     return f"asked for a derivative of order {order} ({user_location()})"
 
 
-def likely_reason(x: Any, wall: str = "") -> str:
+def likely_reason(x: Any, blocker: str = "") -> str:
     """Why nothing depends on ``x``, as far as it tells, after a semicolon."""
     if x.dtype.kind not in "fc":
         return "; it is no floating tensor: cast it before computing with it"
     if x.stop_gradient:
         return "; set its stop_gradient to False before computing with it" + (
-            f"; {wall}" if "on the way" in wall else ""
+            f"; {blocker}" if "on the way" in blocker else ""
         )
-    return f"; {wall}" if wall else ""
+    return f"; {blocker}" if blocker else ""
 
 
 def plain_name(name: str) -> tuple[str, int]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from argosy_autograd.activity import active_operations
-from argosy_autograd.errors import DifferentiationError, MissingRule, explained
+from argosy_autograd.errors import DifferentiationError, MissingRule, explain_error
 from argosy_autograd.insertion import insertion
 from argosy_autograd.registry import STRUCTURED, jvp
-from argosy_autograd.reverse import described, plain_attributes
+from argosy_autograd.reverse import describe_values, plain_attributes
 from argosy_autograd.tokens import token_chain
 from argosy_phi_ops.context import context
 from argosy_pir import Block, Builder, Operation, Value
@@ -62,5 +62,5 @@ def push(op: Operation, tangents: Sequence[Value | None]) -> Sequence[Value | No
     try:
         made = jvp.find(op.kind)(result, *op.operands, *tangents, **plain_attributes(op))
     except MissingRule as error:
-        raise explained(error, described(op)) from None
+        raise explain_error(error, describe_values(op)) from None
     return [made] if single else made

@@ -167,7 +167,7 @@ def jvp(func: Callable[..., Any], xs: Tensors, v: Any = None, *, strict: bool = 
     seeds = [get_operator("zeros_like")(y).detach() for y in ends]
     for seed in seeds:
         seed.stop_gradient = False
-    asked = linear.set(lambda: anomaly.asked(ends))
+    asked = linear.set(lambda: anomaly.describe_request(ends))
     try:
         found = grad(ends, inputs, seeds, create_graph=True, allow_unused=True)
     finally:
@@ -194,8 +194,8 @@ def check_dependence(function: str, ys: Sequence[Tensor], xs: Sequence[Tensor]) 
 
 
 def _independent(start: str, x: Tensor, found: tuple[bool, str, str]) -> Exception:
-    _, asked, wall = found
-    return unused_input(start, x, asked, wall, "without strict=True its derivative is zero")
+    _, asked, blocker = found
+    return unused_input(start, x, asked, blocker, "without strict=True its derivative is zero")
 
 
 def _check_tensors(function: str, name: str, given: object) -> None:

@@ -17,12 +17,12 @@ from argosy_autograd.tape import Edge, OperatorNode, Tape
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "Asked",
     "History",
+    "PastRequest",
     "Place",
     "Request",
     "Step",
-    "any_marked",
+    "has_marks",
     "history_of",
     "leaves_of",
     "mark",
@@ -88,7 +88,7 @@ def request_order(node: Any, slot: int) -> int:
     return 0 if marked is None or slot not in marked[1] else marked[1][slot][0].order
 
 
-def any_marked() -> bool:
+def has_marks() -> bool:
     """Whether any node lives that answers a request."""
     return bool(_marks)
 
@@ -105,7 +105,7 @@ class Step(NamedTuple):
         return self.recipe.keeps
 
 
-class Asked(NamedTuple):
+class PastRequest(NamedTuple):
     """A gradient request of the history. ``ends`` that do not move are None; ``seeded`` tells which have seeds."""
 
     ends: Places
@@ -117,7 +117,7 @@ class Asked(NamedTuple):
 class History(NamedTuple):
     """What lies between ``sources`` and ``ends``, in order: ``items`` are the nodes and requests behind ``steps``."""
 
-    steps: tuple[Step | Asked, ...]
+    steps: tuple[Step | PastRequest, ...]
     ends: tuple[Place, ...]
     sources: tuple[Edge, ...]
     items: list[Any]
@@ -141,7 +141,7 @@ def history_of(ends: Sequence[Edge], sources: Sequence[Edge]) -> History | None:
     if items is None or (len(found) > 1 and not all(type(edge[0]) is Tensor for edge in found)):
         return None
     places: dict[Edge, Place] = {edge: (-1, k) for k, edge in enumerate(found)}
-    steps: list[Step | Asked] = []
+    steps: list[Step | PastRequest] = []
     moving: list[Any] = []
     for item, edges in sorted(items.items(), key=lambda pair: pair[0].sequence):
         onwards = tuple([None if edge is None else places.get(edge) for edge in edges])
@@ -151,7 +151,7 @@ def history_of(ends: Sequence[Edge], sources: Sequence[Edge]) -> History | None:
             if not item.is_current:
                 return None
             seeded = tuple(seed is not None for seed in item.seeds)
-            steps.append(Asked(onwards, tuple(places[edge] for edge in item.wanted), seeded))
+            steps.append(PastRequest(onwards, tuple(places[edge] for edge in item.wanted), seeded))
             places.update({(item, k): (len(moving), k) for k in range(len(item.wanted))})
         elif not _is_plain(item):
             return None
@@ -159,7 +159,7 @@ def history_of(ends: Sequence[Edge], sources: Sequence[Edge]) -> History | None:
             steps.append(Step(item.recipe, onwards))
             places.update({(item, slot): (len(moving), slot) for slot in range(item.results)})
         moving.append(item)
-    last = [places.get(_answered(edge)) for edge in ends]
+    last = [places.get(_answer(edge)) for edge in ends]
     if None in last or len(steps) > _LONGEST:
         return None
     return History(tuple(steps), tuple(last), tuple(found), moving)  # type: ignore[arg-type]
@@ -178,7 +178,7 @@ def _is_plain(node: Any) -> bool:
     return type(node) is OperatorNode and not (node.on_tensors or node.recipe.key[0].opaque)
 
 
-def _answered(edge: Edge) -> Edge:
+def _answer(edge: Edge) -> Edge:
     """The request that ``edge`` is a result of, with its number; else the edge itself."""
     marked = _marks.get(id(edge[0]))
     return edge if marked is None else marked[1].get(edge[1], edge)
@@ -195,7 +195,7 @@ def _items(
     def follow(edge: Edge | None) -> Edge | None:
         if edge is None or type(edge[0]) is Tensor or edge in sources:
             return edge
-        onwards = _answered(edge)
+        onwards = _answer(edge)
         if onwards[0] not in found:
             stack.append((edge[0], onwards[0]))
         return onwards

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from argosy_phi_ops.context import building, context
 from argosy_pir import PURE, Builder, Operation, Value, has_trait
 
-__all__ = ["Inserted", "erase_unused", "insertion"]
+__all__ = ["Insertion", "erase_unused", "insertion"]
 
 
-class Inserted:
+class Insertion:
     """The operations emitted at a builder since this object was made."""
 
     def __init__(self, builder: Builder) -> None:
@@ -44,9 +44,9 @@ def erase_unused(operations: Iterable[Operation], keep: Iterable[Value | None] =
 
 
 @contextmanager
-def insertion(builder: Builder) -> Iterator[Inserted]:
+def insertion(builder: Builder) -> Iterator[Insertion]:
     """Let primitives emit at ``builder`` within the block; each operation gets the ambient location of its time."""
-    inserted = Inserted(builder)
+    inserted = Insertion(builder)
     ambient = context()
     location = ambient.location
     with building(builder, location):

@@ -7,7 +7,7 @@ from math import factorial
 from typing import Any
 
 from argosy_autograd.activity import has_gradient, postorder, read_values
-from argosy_autograd.derived import ProgramOperator
+from argosy_autograd.derivatives import ProgramOperator
 from argosy_autograd.errors import DifferentiationError, MissingRule, asked_for
 from argosy_autograd.functional import jvp
 from argosy_autograd.modes import enable_grad
@@ -42,20 +42,20 @@ def jet(func: Callable[..., Any], primals: Sequence[Tensor], series: Series) -> 
     :class:`DifferentiationError` for series that do not fit.
     """
     inputs = list(primals)
-    terms, order = _checked(inputs, series)
+    terms, order = _check(inputs, series)
     flat = [*inputs, *(t for each in terms for t in each)]
     captured = active_tracer() is not None
-    run = _traced if captured else _computed
+    run = _trace if captured else _compute
     try:
         results, shape = run(func, flat, len(inputs), order)
     except (MissingRule, GraphBreak) as error:
         if captured and isinstance(error, GraphBreak):
             raise
-        return _nested(func, inputs, terms)
+        return _nest(func, inputs, terms)
     return _shaped(results, shape, order)
 
 
-def _checked(inputs: Sequence[Any], series: Series) -> tuple[list[list[Tensor]], int]:
+def _check(inputs: Sequence[Any], series: Series) -> tuple[list[list[Tensor]], int]:
     lengths = {len(each) for each in series}
     if len(series) != len(inputs) or not inputs or len(lengths) != 1 or lengths == {0}:
         raise DifferentiationError(
@@ -86,7 +86,7 @@ def _term(number: int, k: int, c: Any, x: Tensor) -> Tensor:
     return c
 
 
-def _traced(func: Callable[..., Any], flat: Sequence[Tensor], count: int, order: int) -> tuple[list[Tensor], Any]:
+def _trace(func: Callable[..., Any], flat: Sequence[Tensor], count: int, order: int) -> tuple[list[Tensor], Any]:
     """Record an ``ad.jet`` in the program being captured. Results: the outputs, then the derivatives of each. Raises
     :class:`MissingRule` where that could not be expanded."""
     tracer = active_tracer()
@@ -123,11 +123,11 @@ def _check_rules(outputs: Sequence[Value], inputs: Sequence[Value]) -> None:
             moved.update(op.results)
 
 
-def _computed(func: Callable[..., Any], flat: Sequence[Tensor], count: int, order: int) -> tuple[list[Tensor], Any]:
+def _compute(func: Callable[..., Any], flat: Sequence[Tensor], count: int, order: int) -> tuple[list[Tensor], Any]:
     """Capture the sweep as a program of primitives and apply it as one operator, which the tape can differentiate."""
     with Tracer("jet") as tracer:
         traced = [tracer.input(TensorType(x.payload.shape, x.dtype.name), stop_gradient=False) for x in flat]
-        results, shape = _traced(func, traced, count, order)
+        results, shape = _trace(func, traced, count, order)
         captured = tracer.finish(results)
     if captured.written or captured.grads or captured.draws:
         raise DifferentiationError("jet(): the function changes tensors, gradients or the random state outside of it")
@@ -139,7 +139,7 @@ def _computed(func: Callable[..., Any], flat: Sequence[Tensor], count: int, orde
     return list(made), shape
 
 
-def _nested(func: Callable[..., Any], inputs: Sequence[Any], terms: Sequence[Sequence[Any]]) -> tuple[Any, Any]:
+def _nest(func: Callable[..., Any], inputs: Sequence[Any], terms: Sequence[Sequence[Any]]) -> tuple[Any, Any]:
     """The same by derivatives of derivatives by the parameter of the curve."""
     cast = get_operator("cast")
 

@@ -1,6 +1,6 @@
 """Hand-written eager derivatives of the most frequent operators, on arrays.
 
-Each is an optimisation of what :mod:`argosy_autograd.derived` gives for the operator anyway, and a test
+Each is an optimisation of what :mod:`argosy_autograd.derivatives` gives for the operator anyway, and a test
 compares the two, bit for bit where the derived program is exact, which takes over when it is hot. A kernel keeps at
 least what the derived program reads, so that derivatives of higher order, which use that, find it.
 """
@@ -81,7 +81,7 @@ def _array(saved: Saved, position: int) -> Array:
     return found
 
 
-def _reduced(g: Array, shape: tuple[int, ...]) -> Array:
+def _reduce(g: Array, shape: tuple[int, ...]) -> Array:
     """``g`` summed over the axes along which an operand of ``shape`` was repeated."""
     if g.shape == shape:
         return g
@@ -93,7 +93,7 @@ def _reduced(g: Array, shape: tuple[int, ...]) -> Array:
 @_kernel("add", _nothing)
 def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array | None, Array | None]:
     g, (x, y) = grads[0], key[3]
-    return _reduced(g, _shape(key, 0)) if x else None, _reduced(g, _shape(key, 1)) if y else None
+    return _reduce(g, _shape(key, 0)) if x else None, _reduce(g, _shape(key, 1)) if y else None
 
 
 def _alike(name: str) -> Callable[..., Any]:
@@ -115,15 +115,15 @@ def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Arra
 @_kernel("subtract", _nothing)
 def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array | None, Array | None]:
     g, (x, y) = grads[0], key[3]
-    return _reduced(g, _shape(key, 0)) if x else None, np.negative(_reduced(g, _shape(key, 1))) if y else None
+    return _reduce(g, _shape(key, 0)) if x else None, np.negative(_reduce(g, _shape(key, 1))) if y else None
 
 
 @_kernel("multiply", _the_other)
 def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array | None, Array | None]:
     g, (x, y) = grads[0], key[3]
     return (
-        _reduced(g * _array(saved, 1), _shape(key, 0)) if x else None,
-        _reduced(g * _array(saved, 0), _shape(key, 1)) if y else None,
+        _reduce(g * _array(saved, 1), _shape(key, 0)) if x else None,
+        _reduce(g * _array(saved, 0), _shape(key, 1)) if y else None,
     )
 
 
@@ -142,8 +142,8 @@ def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Arra
     with np.errstate(all="ignore"):
         over = grads[0] / _array(saved, 1)
         return (
-            _reduced(over, _shape(key, 0)) if x else None,
-            _reduced(-(over * _array(saved, 2)), _shape(key, 1)) if y else None,
+            _reduce(over, _shape(key, 0)) if x else None,
+            _reduce(-(over * _array(saved, 2)), _shape(key, 1)) if y else None,
         )
 
 
@@ -207,7 +207,7 @@ def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> Any:
         other = _array(saved, 1)
         right = other if ty else other.swapaxes(-1, -2)
         gx = _product(right.swapaxes(-1, -2), g.swapaxes(-1, -2)) if tx else _product(g, right)
-        gx = _reduced(gx, _shape(key, 0))
+        gx = _reduce(gx, _shape(key, 0))
     if y:
         gy = _matmul_right(g, _array(saved, 0), tx, ty, _shape(key, 1))
     return gx, gy
@@ -218,7 +218,7 @@ def _matmul_right(g: Array, x: Array, tx: bool, ty: bool, shape: tuple[int, ...]
         x, g = x.reshape(-1, x.shape[-1]), g.reshape(-1, g.shape[-1])
     left = x if tx else x.swapaxes(-1, -2)
     made = _product(g.swapaxes(-1, -2), left.swapaxes(-1, -2)) if ty else _product(left, g)
-    return _reduced(made, shape)
+    return _reduce(made, shape)
 
 
 class _MatmulKernel(EagerKernel):

@@ -25,13 +25,13 @@ def check_loops(request: Operation, outputs: Sequence[Value], inputs: Sequence[V
     while loop is not None:
         if loop.name in ("control.for", "control.while", "control.scan"):
             outer = [x for x in inputs if not _is_within(x, loop)]
-            for start, argument, after in _carried(loop):
+            for start, argument, after in _carry(loop):
                 if outer and argument not in inputs and _reads(outputs, argument):
                     _check(request, outer, start, after)
         loop = loop.parent_op
 
 
-def _carried(loop: Operation) -> Iterator[tuple[Value, BlockArgument, Value]]:
+def _carry(loop: Operation) -> Iterator[tuple[Value, BlockArgument, Value]]:
     """For each carried value its start, the argument that holds it, and its next value."""
     body: Block = loop.regions[-1].block
     first = loop.attributes["inputs"] if loop.name == "control.scan" else FIRST_CARRIED[loop.name]

@@ -9,7 +9,7 @@ from typing import Any
 
 from argosy_phi_ops.context import AMBIENT, grad_enabled
 from argosy_phi_ops.context import set_grad_enabled as switch
-from argosy_phi_ops.eager.gradient_blockers import Wall
+from argosy_phi_ops.eager.gradient_blockers import GradientBlocker
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "linear", "no_grad", "set_grad_enabled"]
 
@@ -48,8 +48,8 @@ class _Mode:
     def _switch(self, function: Any = None) -> tuple[bool, Any]:
         """Set recording; what it was before. ``function`` is what runs, where it is no block."""
         cut = AMBIENT.cut
-        wall = None if self.enabled else (Wall(type(self).__name__, _RECORDS_NOTHING, (), function),)
-        return switch(self.enabled, wall), cut
+        blocker = None if self.enabled else (GradientBlocker(type(self).__name__, _RECORDS_NOTHING, (), function),)
+        return switch(self.enabled, blocker), cut
 
     def clone(self) -> _Mode:
         """Another one of the same kind."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TypeAlias
 
-__all__ = ["CONSTANT", "Monomials", "Still", "atom", "atoms_of", "plus", "power", "still", "substituted", "times"]
+__all__ = ["CONSTANT", "Monomials", "Still", "atom", "atoms_of", "plus", "power", "still", "substitute", "times"]
 
 Monomial: TypeAlias = frozenset[tuple[Hashable, float]]
 Monomials: TypeAlias = frozenset[Monomial]
@@ -45,7 +45,7 @@ def atoms_of(x: Monomials) -> set[Hashable]:
 
 def plus(*terms: Monomials) -> Monomials:
     """A sum of values."""
-    return _pruned(frozenset().union(*terms))
+    return _prune(frozenset().union(*terms))
 
 
 def times(x: Monomials, y: Monomials) -> Monomials:
@@ -55,8 +55,8 @@ def times(x: Monomials, y: Monomials) -> Monomials:
     if y == CONSTANT or not x:
         return x
     if len(x) * len(y) > _MOST:
-        x, y = _joined(x), _joined(y)
-    return _pruned(frozenset(_product(a, b) for a in x for b in y))
+        x, y = _join(x), _join(y)
+    return _prune(frozenset(_product(a, b) for a in x for b in y))
 
 
 def power(x: Monomials, exponent: float) -> Monomials:
@@ -73,7 +73,7 @@ def still(x: Monomials) -> Monomials:
     return frozenset([frozenset((a if isinstance(a, Still) else Still(a), 1) for a in atoms_of(x))])
 
 
-def substituted(pattern: Monomials, operands: Sequence[Monomials]) -> Monomials:
+def substitute(pattern: Monomials, operands: Sequence[Monomials]) -> Monomials:
     """``pattern``, whose atoms are numbers of operands (or :class:`Still` of them), of the ``operands``."""
     terms = []
     for monomial in pattern:
@@ -95,7 +95,7 @@ def _product(x: Monomial, y: Monomial) -> Monomial:
     return frozenset(made.items())
 
 
-def _joined(x: Monomials) -> Monomials:
+def _join(x: Monomials) -> Monomials:
     made: dict[Hashable, float] = {}
     for monomial in x:
         for a, e in monomial:
@@ -103,12 +103,12 @@ def _joined(x: Monomials) -> Monomials:
     return frozenset([frozenset(made.items())])
 
 
-def _pruned(x: Iterable[Monomial]) -> Monomials:
+def _prune(x: Iterable[Monomial]) -> Monomials:
     found = frozenset(x)
     if len(found) < 2:
         return found
     if len(found) > _MOST:
-        return _joined(found)
+        return _join(found)
     listed = [dict(monomial) for monomial in found]
     return frozenset(
         frozenset(m.items()) for m in listed if not any(m is not other and _divides(m, other) for other in listed)

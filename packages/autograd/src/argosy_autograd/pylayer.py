@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argosy_autograd import anomaly
-from argosy_autograd.engine import needed
+from argosy_autograd.engine import needed_nodes
 from argosy_autograd.errors import DifferentiationError, constant_gradient
 from argosy_autograd.hooks import pack_saved, packing, unpack_saved
 from argosy_autograd.modes import linear, no_grad
@@ -17,7 +17,7 @@ from argosy_autograd.tape import Edge, Node, edge_of
 from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.context import grad_enabled, set_grad_enabled
 from argosy_phi_ops.declare.operator import get_operator
-from argosy_phi_ops.eager.gradient_blockers import Wall, joined, walls_of
+from argosy_phi_ops.eager.gradient_blockers import GradientBlocker, blockers_of, join_blockers
 from argosy_phi_ops.eager.placement import accelerator_of
 from argosy_phi_ops.errors import CaptureError
 from argosy_tensorcore.storage import Strided
@@ -122,12 +122,12 @@ class PyLayer(PyLayerContext):
         outputs = list(made) if several else [made]
         edges = [edge_of(x) for x in tensors]
         if grad_enabled() and any(edge is not None for edge in edges):
-            record = _recorded if active_tracer() is None else _traced
+            record = _record if active_tracer() is None else _trace
             outputs = record(cls, ctx, tensors, edges, outputs)
         return type(made)(outputs) if several else outputs[0]
 
 
-def _recorded(
+def _record(
     cls: type[PyLayer],
     ctx: PyLayerContext,
     tensors: Sequence[Tensor],
@@ -142,19 +142,21 @@ def _recorded(
 
 def _fresh(name: str, ctx: PyLayerContext, tensors: Sequence[Tensor], outputs: list[Any]) -> list[Any]:
     """The results, marked as wanting gradients; an input that was returned becomes a new tensor."""
-    walls = walls_of(tensors)
+    blockers = blockers_of(tensors)
     inputs = {id(x) for x in tensors}
     fresh = [Tensor._wrap(y.payload) if type(y) is Tensor and id(y) in inputs else y for y in outputs]
     for old, y in zip(outputs, fresh, strict=True):
         if type(y) is Tensor:
             y.stop_gradient = id(old) in ctx._constants or y.payload.dtype.kind not in "fc"
-            y._walls = walls
+            y._gradient_blockers = blockers
             if y.stop_gradient:
-                y._walls = joined(walls, (Wall(name, "marks a result as constant", tensors),))
+                y._gradient_blockers = join_blockers(
+                    blockers, (GradientBlocker(name, "marks a result as constant", tensors),)
+                )
     return fresh
 
 
-def _traced(
+def _trace(
     cls: type[PyLayer],
     ctx: PyLayerContext,
     tensors: Sequence[Tensor],
@@ -173,7 +175,7 @@ def _traced(
         arriving = iter(cotangents)
         floating = [y.payload.dtype.kind in "fc" for y in results]
         grads = [next(arriving) if f else _nothing(ctx, y) for f, y in zip(floating, results, strict=True)]
-        matched = _matched(cls.__name__, cls.backward(ctx, *grads), edges)
+        matched = _match(cls.__name__, cls.backward(ctx, *grads), edges)
         return [g for g, x in zip(matched, tensors, strict=True) if x.payload.dtype.kind in "fc"]
 
     try:
@@ -181,7 +183,7 @@ def _traced(
     except (CaptureError, NotImplementedError) as error:
         if tracer.breaks and not tracer.journals:
             tracer.give_up(f"{cls.__name__}.backward: {error}")  # type: ignore[attr-defined]  # it breaks
-            return _recorded(cls, ctx, tensors, [edge_of(x) for x in tensors], outputs)
+            return _record(cls, ctx, tensors, [edge_of(x) for x in tensors], outputs)
         if isinstance(error, CaptureError):
             raise
         refused = _tracing().traced_refusal(results, f"{cls.__name__}.backward is not implemented: {error}")
@@ -201,7 +203,7 @@ def _tracing() -> Any:
     return import_module("argosy_autograd.tracing")
 
 
-def _matched(name: str, made: Any, edges: Sequence[Edge | None]) -> list[Any]:
+def _match(name: str, made: Any, edges: Sequence[Edge | None]) -> list[Any]:
     """One gradient for each tensor argument. Paddle also takes them for those alone that want one."""
     gradients = list(made) if isinstance(made, (tuple, list)) else [made]
     wanted = [i for i, edge in enumerate(edges) if edge is not None]
@@ -218,7 +220,7 @@ def _matched(name: str, made: Any, edges: Sequence[Edge | None]) -> list[Any]:
 
 def _moves(g: Tensor, sources: dict[Edge, int]) -> bool:
     edge = edge_of(g)
-    return edge is not None and bool(needed([edge], sources, frozenset())[1])
+    return edge is not None and bool(needed_nodes([edge], sources, frozenset())[1])
 
 
 class _PyLayerNode(Node):
@@ -256,7 +258,7 @@ class _PyLayerNode(Node):
                 Tensor._wrap(Strided.from_array(np.zeros(*kind), self.device)) if g is None else g
                 for g, kind in zip(grads, self.types, strict=True)
             ]
-        made = _matched(self.name, self.cls.backward(self.ctx, *grads), self.edges)
+        made = _match(self.name, self.cls.backward(self.ctx, *grads), self.edges)
         asked = linear.get()
         if asked is not None:
             self._check_linear(grads, made, asked)
@@ -268,14 +270,14 @@ class _PyLayerNode(Node):
         assert self.ctx is not None
         if not any(edge_of(g) for g in grads):
             grads = [Tensor._wrap(Strided(np.ones(*kind)), kind[1].kind not in "fc") for kind in self.types]
-            made = _matched(self.name, self.cls.backward(self.ctx, *grads), self.edges or ())
+            made = _match(self.name, self.cls.backward(self.ctx, *grads), self.edges or ())
         sources = {edge: 0 for g in grads if (edge := edge_of(g)) is not None}
         still = [i for i, g in enumerate(made) if type(g) is Tensor and not _moves(g, sources)]
         if not sources or not still:
             return
         with no_grad():
             ones = [Tensor._wrap(Strided(np.ones(*kind))) for kind in self.types]
-            again = _matched(self.name, self.cls.backward(self.ctx, *ones), self.edges or ())
+            again = _match(self.name, self.cls.backward(self.ctx, *ones), self.edges or ())
         if any(again[i] is not None and again[i].payload.to_host().any() for i in still):
             raise constant_gradient(self.name, asked())
 

@@ -17,12 +17,12 @@ from argosy_autograd.solutions import KERNELS
 from argosy_phi_ops.bounded_cache import BoundedCache
 from argosy_phi_ops.declare.attribute_types import attribute_key
 from argosy_phi_ops.eager.native import least_steps_back, way_back
-from argosy_phi_ops.eager.tiering import Counted, NativeKernel
+from argosy_phi_ops.eager.tiering import NativeKernel, TieredKernel
 from argosy_tensorcore.dtype import as_dtype, default_listeners
 from argosy_tensorcore.storage import ArrayType, Strided
 
 if TYPE_CHECKING:
-    from argosy_autograd.derived import Derived
+    from argosy_autograd.derivatives import Derivative
 
 __all__ = [
     "Recipe", "as_array", "by_program", "complete", "derive", "or_zeros", "present", "recipe_of",
@@ -30,17 +30,17 @@ __all__ = [
 ]  # fmt: skip
 
 
-def derive(key: tuple[Any, ...], attributes: dict[str, Any], present: frozenset[int] | None = None) -> Derived:
-    """See :func:`argosy_autograd.derived.derive`, which loads the rules: programs that get by with kernels do
+def derive(key: tuple[Any, ...], attributes: dict[str, Any], present: frozenset[int] | None = None) -> Derivative:
+    """See :func:`argosy_autograd.derivatives.derive`, which loads the rules: programs that get by with kernels do
     not need them."""
     global _derive
     if _derive is None:
-        _derive = import_module("argosy_autograd.derived").derive
-    found: Derived = _derive(key, attributes, present)
+        _derive = import_module("argosy_autograd.derivatives").derive
+    found: Derivative = _derive(key, attributes, present)
     return found
 
 
-_derive: Callable[..., Derived] | None = None
+_derive: Callable[..., Derivative] | None = None
 
 
 class Recipe:
@@ -69,7 +69,7 @@ class Recipe:
             self.run = by_program
         self.code = int(self.run is KERNELS["add"].alike)
         if not self.code and all([type(t) is tuple for t in types]):
-            self.run = Counted(self.run, self._program, self._compiled, self._replace, self._least)
+            self.run = TieredKernel(self.run, self._program, self._compiled, self._replace, self._least)
 
     def _program(self) -> Any:
         """The derivative as a program of primitives; None where there is none."""
@@ -87,9 +87,9 @@ class Recipe:
     def _compiled(self, native: NativeKernel) -> Callable[..., Any]:
         rule = derive(self.key, self.attributes)
         self.back = self._back(rule, native)
-        return _arranged(rule, native, self.key)
+        return _arrange(rule, native, self.key)
 
-    def _back(self, rule: Derived, native: NativeKernel) -> tuple[Any, ...] | None:
+    def _back(self, rule: Derivative, native: NativeKernel) -> tuple[Any, ...] | None:
         """What native code reads to go back by itself; None where Python has more to do than run the program."""
         op, kinds, _, wants = self.key
         wanted = tuple([i for i, want in enumerate(wants) if want])
@@ -134,7 +134,7 @@ def by_program(grads: Sequence[Any], saved: dict[int, Any], attributes: dict[str
 
 
 def _gradients(
-    rule: Derived,
+    rule: Derivative,
     run: Callable[[Sequence[Any]], list[Any]],
     grads: Sequence[Any],
     saved: dict[int, Any],
@@ -148,7 +148,7 @@ def _gradients(
     return complete(rule, run(arrays), key, grads)
 
 
-def _arranged(rule: Derived, run: Callable[[Sequence[Any]], list[Any]], key: Any) -> Callable[..., Any]:
+def _arrange(rule: Derivative, run: Callable[[Sequence[Any]], list[Any]], key: Any) -> Callable[..., Any]:
     """:func:`_gradients` by ``run``, where all that follows from the rule is worked out before."""
     types, count = rule.types, len(key[1])
     keeps = [(i, types[i].dtype) for i in rule.keeps]
@@ -166,7 +166,7 @@ def _arranged(rule: Derived, run: Callable[[Sequence[Any]], list[Any]], key: Any
     return gradients
 
 
-def complete(rule: Derived, made: Sequence[Any], key: Any, grads: Sequence[Any]) -> list[Any]:
+def complete(rule: Derivative, made: Sequence[Any], key: Any, grads: Sequence[Any]) -> list[Any]:
     """``made`` by operand, with zeros for operands that want a gradient and get none: the derivative is zero wherever
     it exists (floor). Of a derivative, which was not written by anybody, they get None: it does not depend on them."""
     found = dict(zip(rule.operands, made, strict=True))

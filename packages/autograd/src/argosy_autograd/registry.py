@@ -23,7 +23,7 @@ from typing import Any
 
 from argosy_autograd.errors import MissingRule
 
-__all__ = ["NOT_APPLICABLE", "STRUCTURED", "Rule", "RuleTable", "Structured", "jvp", "structured", "vjp"]
+__all__ = ["NOT_APPLICABLE", "STRUCTURED", "Rule", "RuleTable", "StructuredRule", "jvp", "structured_rule", "vjp"]
 
 Rule = Callable[..., Any]
 
@@ -103,7 +103,7 @@ jvp = RuleTable("jvp")
 """Rules of forward mode."""
 
 
-class Structured:
+class StructuredRule:
     """How to differentiate an operation that is no primitive: control flow and calls.
 
     ``reverse(op, cotangents of the results, active values)`` gives pairs (value that the operation reads, cotangent);
@@ -117,12 +117,12 @@ class Structured:
         self.forward = forward
 
 
-STRUCTURED: dict[str, Structured] = {}
+STRUCTURED: dict[str, StructuredRule] = {}
 """Derivatives of operations with regions and of calls, by operation name."""
 
 
-def structured(name: str, reverse: Callable[..., Any], forward: Callable[..., Any]) -> None:
+def structured_rule(name: str, reverse: Callable[..., Any], forward: Callable[..., Any]) -> None:
     """File the derivatives of operation ``name``. Raises ``ValueError`` for a second one."""
     if name in STRUCTURED:
         raise ValueError(f"operation {name} has derivatives already")
-    STRUCTURED[name] = Structured(reverse, forward)
+    STRUCTURED[name] = StructuredRule(reverse, forward)

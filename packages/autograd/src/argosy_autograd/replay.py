@@ -14,14 +14,14 @@ from typing import Any
 
 from argosy_autograd import hooks
 from argosy_autograd.activity import PRODUCTS
-from argosy_autograd.dependence import Dependence, moving
-from argosy_autograd.derived import ProgramOperator, operand_types
+from argosy_autograd.dependence import Dependence, moving_targets
+from argosy_autograd.derivatives import ProgramOperator, operand_types
 from argosy_autograd.errors import MissingRule
-from argosy_autograd.history import Asked, History, Place, Request, Step, history_of
+from argosy_autograd.history import History, PastRequest, Place, Request, Step, history_of
 from argosy_autograd.modes import enable_grad
 from argosy_autograd.recipes import Recipe
-from argosy_autograd.recurring import Recurring
 from argosy_autograd.tape import Edge, OperatorNode, edge_of, tensor_at
+from argosy_autograd.tiered_program import TieredProgram
 from argosy_autograd.tracing import traced_grad
 from argosy_phi_ops.bounded_cache import BoundedCache
 from argosy_phi_ops.capture.tracer import Tracer
@@ -32,7 +32,7 @@ from argosy_pir.passes import PassManager
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Function", "read_back", "replayed", "run_replay"]
+__all__ = ["Function", "read_back", "replay_sweep", "run_replay"]
 
 Function = Callable[[list[Tensor], list[Tensor], list[Tensor]], Sequence[Tensor | None]]
 """What is asked: of values, of the points they were computed at, and of further factors."""
@@ -63,7 +63,7 @@ class Replay:
         numbers = frozenset(reads.index(read) for read in factors)  # type: ignore[arg-type]
         self.operator: Any = ProgramOperator(name, program, device, numbers, also)
         self.reads = reads
-        self._run = Recurring(program, device)
+        self._run = TieredProgram(program, device)
 
     def __call__(self, operands: Sequence[Tensor]) -> list[Tensor]:
         """The results, recorded."""
@@ -75,7 +75,7 @@ class Replay:
 _replays: BoundedCache = BoundedCache(256)
 
 
-def replayed(
+def replay_sweep(
     name: str, key: Hashable, function: Callable[..., Tensor], ys: Tensor, xs: Tensor, factors: Sequence[Tensor] = ()
 ) -> Tensor | None:
     """``function(ys, xs, *factors)`` in one sweep; None where the history of ``ys`` does not allow it.
@@ -117,7 +117,7 @@ def run_replay(
     types = tuple(tuple(t.payload.array_type for t in group) for group in (ys, points, factors))
     whole = (name, key, types, history.steps, history.ends)
     if whole not in _replays:
-        _replays[whole] = _captured(name, function, history, len(xs), points, factors)
+        _replays[whole] = _capture(name, function, history, len(xs), points, factors)
     found: Replay | None = _replays[whole]
     if found is None:
         return None
@@ -151,7 +151,7 @@ def _dtype(recipe: Recipe, operand: int) -> str:
     return operand_types(recipe.key[0], recipe.key[1])[operand].dtype
 
 
-def _captured(
+def _capture(
     name: str, function: Function, history: History, count: int, points: Sequence[Tensor], factors: Sequence[Tensor]
 ) -> Replay | None:
     with own_context(), Tracer(name) as tracer, enable_grad():
@@ -168,7 +168,7 @@ def _captured(
     again = _again(history)
     program = captured.program
     live: dict[Value, Read | None] = {x: writer.reads[i] for i, x in enumerate(program.inputs) if x in writer.live}
-    moves = [{live[x] for x in moving([y], live)} for y in program.outputs]
+    moves = [{live[x] for x in moving_targets([y], live)} for y in program.outputs]
     powers = {live[x] for x in Dependence(program.outputs, live).powers() if x in live}
     program.set_outputs([*program.outputs, *(writer.values[place] for place in again)])
     try:
@@ -195,7 +195,7 @@ class _Writer:
         self.live = list(self.values.values())
         self.complete = True
         for i, (step, item) in enumerate(zip(history.steps, history.items, strict=True)):
-            made = self._asked(i, step, item) if type(step) is Asked else self._applied(i, step, item)
+            made = self._asked(i, step, item) if type(step) is PastRequest else self._applied(i, step, item)
             self.values.update({(i, k): value for k, value in enumerate(made)})
 
     def _applied(self, i: int, step: Any, node: OperatorNode) -> Sequence[Value]:
@@ -215,7 +215,7 @@ class _Writer:
         made: Sequence[Value] = expansion.inline(operands, self.tracer.program.block, None)
         return made
 
-    def _asked(self, i: int, step: Asked, request: Request) -> Sequence[Value]:
+    def _asked(self, i: int, step: PastRequest, request: Request) -> Sequence[Value]:
         """The results of a gradient request."""
         pairs = [(k, place) for k, place in enumerate(step.ends) if place is not None]
         ends = [self.tracer.wrap(self.values[place], False) for _, place in pairs]

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from argosy_autograd.activity import active_operations
-from argosy_autograd.errors import DifferentiationError, MissingRule, explained
-from argosy_autograd.insertion import Inserted, insertion
+from argosy_autograd.errors import DifferentiationError, MissingRule, explain_error
+from argosy_autograd.insertion import Insertion, insertion
 from argosy_autograd.registry import STRUCTURED, vjp
 from argosy_autograd.tokens import token_chain
 from argosy_phi_ops import prim
@@ -45,7 +45,7 @@ def vjp_values(
             incoming = [pending.get(result) for result in op.results]
             if any(g is not None for g in incoming):
                 context().location = op.location
-                emitted = Inserted(builder)
+                emitted = Insertion(builder)
                 for value, g in _pull_back(op, incoming, active):
                     if g is not None and value in active:
                         _accumulate(pending, value, g)
@@ -73,13 +73,13 @@ def _pull_back(op: Operation, incoming: list[Value | None], active: set[Value]) 
     try:
         made = vjp.find(op.kind)(g, result, *op.operands, **plain_attributes(op))
     except MissingRule as error:
-        raise explained(error, described(op)) from None
+        raise explain_error(error, describe_values(op)) from None
     if not isinstance(made, tuple):
         made = (made,)
     return zip(op.operands, made, strict=True)
 
 
-def described(op: Operation) -> str:
+def describe_values(op: Operation) -> str:
     """Where ``op`` was written, for errors; nothing where that is not known."""
     location = str(op.location)
     return "" if location == "unknown" else f"{op.name} at {location}"

@@ -18,19 +18,19 @@ from argosy_phi_ops.reference.kernels.decomposition import lu, solve, triangular
 __all__ = ["KERNELS"]
 
 
-def _flipped(x: Array) -> Array:
+def _flip(x: Array) -> Array:
     return x.swapaxes(-1, -2)
 
 
 def _of_inv(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array]:
-    y = _flipped(saved[1].ndarray)
+    y = _flip(saved[1].ndarray)
     return (-np.matmul(np.matmul(y, grads[0]), y),)
 
 
 def _of_solve(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array | None, Array | None]:
     wants = key[3]
-    gy = solve(_flipped(saved[0].ndarray), grads[0])
-    return -np.matmul(gy, _flipped(saved[2].ndarray)) if wants[0] else None, gy if wants[1] else None
+    gy = solve(_flip(saved[0].ndarray), grads[0])
+    return -np.matmul(gy, _flip(saved[2].ndarray)) if wants[0] else None, gy if wants[1] else None
 
 
 class _SolveKernel(EagerKernel):
@@ -57,10 +57,10 @@ def _of_det(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tupl
     odd = np.count_nonzero(pivots != np.arange(x.shape[-1]), axis=-1) % 2
     with np.errstate(all="ignore"):
         scale = np.asarray(grads[0] * diagonal.prod(-1) * (1 - 2 * odd), x.dtype)
-    return (_inverse_transposed(packed, order, scale),)
+    return (_transpose_inverse(packed, order, scale),)
 
 
-def _inverse_transposed(packed: Array, order: Array, scale: Array) -> Array:
+def _transpose_inverse(packed: Array, order: Array, scale: Array) -> Array:
     """``scale (P^-1 L U)^-T`` for packed factors, their order of rows, and a number for each matrix."""
     right = np.eye(packed.shape[-1], dtype=packed.dtype) * scale[..., None, None]
     half = triangular_solve(packed, right, lower=False, transpose=True)
@@ -81,7 +81,7 @@ class _DetKernel(EagerKernel):
 def _of_slogdet(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array]:
     """The sign is constant."""
     packed, _, order = lu(saved[0].ndarray)
-    return (_inverse_transposed(packed, order, np.asarray(grads[0][1])),)
+    return (_transpose_inverse(packed, order, np.asarray(grads[0][1])),)
 
 
 KERNELS["inv"] = EagerKernel(lambda wants: (0, 1), _of_inv)

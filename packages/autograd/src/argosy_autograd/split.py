@@ -39,8 +39,8 @@ def split_program(
     :func:`vjp_program`. Nothing is computed twice but constants."""
     forward = program.clone()
     source = forward.block
-    wanted = [source.arguments[i] for i in _chosen(wrt, forward.inputs)]
-    ends = [forward.outputs[i] for i in _chosen(outputs, forward.outputs)]
+    wanted = [source.arguments[i] for i in _choose(wrt, forward.inputs)]
+    ends = [forward.outputs[i] for i in _choose(outputs, forward.outputs)]
     backward = Program(program.name + "_backward", [value.type for value in ends])
     block = backward.block
     gradients = vjp_values(ends, list(block.arguments), wanted, Builder.at_end(block), source)
@@ -61,7 +61,7 @@ def split_program(
     return SplitProgram(forward, backward, positions, len(residuals))
 
 
-def _chosen(numbers: Sequence[int] | None, values: Sequence[Value]) -> Sequence[int]:
+def _choose(numbers: Sequence[int] | None, values: Sequence[Value]) -> Sequence[int]:
     return [i for i, value in enumerate(values) if has_gradient(value)] if numbers is None else numbers
 
 

@@ -31,7 +31,7 @@ _OURS = 3  # references to a gradient that only this pass holds: its entry, a lo
 
 class Sweep:
     """One backward pass. ``recorded``: gradients are tensors. ``targets``: edges whose gradients are wanted,
-    None for all leaves; ``needed``: the nodes that lead to them; ``blocked``: edges that count as constants."""
+    None for all leaves; ``needed_nodes``: the nodes that lead to them; ``blocked``: edges that count as constants."""
 
     def __init__(
         self,
@@ -129,15 +129,15 @@ class Sweep:
             if self.mixed:
                 grads = [as_array(g) for g in grads]
             made = node.pull_tensors(grads) if self.recorded else node.pull_arrays(grads)
-            return anomaly.inspected(node, made) if anomaly.checks else made
+            return anomaly.inspect_gradients(node, made) if anomaly.checks else made
         except Exception as error:
             anomaly.explain(node, error)
             raise
 
     def _run_natively(self, start: list[tuple[Edge, Any]]) -> None:
         """The way back to all leaves over arrays by native code, where it runs; what it leaves is sent on."""
-        drain = None if anomaly.checks else _native_drain()  # which looks at no gradients
-        rest = None if drain is None else drain(start, self.leaves, bool(self.retain), self._pull, _sum)
+        backward_loop = None if anomaly.checks else _native_backward_loop()  # which looks at no gradients
+        rest = None if backward_loop is None else backward_loop(start, self.leaves, bool(self.retain), self._pull, _sum)
         if rest is None:  # or a pass is running
             for edge, g in start:
                 self.send(edge, g)
@@ -292,7 +292,7 @@ def _pulled_arrays(node: Node, grads: list[Any]) -> Sequence[Any]:
     """Gradients of the operands of a node, as arrays."""
     try:
         made = node.pull_arrays(grads)
-        return anomaly.inspected(node, made) if anomaly.checks else made
+        return anomaly.inspect_gradients(node, made) if anomaly.checks else made
     except Exception as error:
         anomaly.explain(node, error)
         raise
@@ -307,17 +307,17 @@ def _sum(x: Any, y: Any) -> Any:
     return np.asarray(x + y)
 
 
-_drain: list[Any] = []
+_backward_loop: list[Any] = []
 
 
-def _native_drain() -> Any:
+def _native_backward_loop() -> Any:
     """The builtin that goes back natively, made once; None where native code does not run."""
-    if not _drain:
-        made = builtin("drain")
+    if not _backward_loop:
+        made = builtin("backward_loop")
         if made is None:
             return None
-        _drain.append(made)
-    return _drain[0]
+        _backward_loop.append(made)
+    return _backward_loop[0]
 
 
 def as_tensor(g: Any, device: Any = None) -> Tensor:

@@ -33,7 +33,7 @@ from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
-    from argosy_autograd.derived import Derived
+    from argosy_autograd.derivatives import Derivative
 
 __all__ = ["Edge", "Node", "OperatorNode", "Tape", "ZeroNode", "edge_of"]
 
@@ -180,7 +180,7 @@ class OperatorNode(Node):
         found = complete(rule, made, key, grads)
         return [Tensor._wrap(Strided.from_array(g, device)) if type(g) is np.ndarray else g for g in found]
 
-    def _handle(self, position: int, rule: Derived) -> Tensor:
+    def _handle(self, position: int, rule: Derivative) -> Tensor:
         """A saved operand or result as a tensor with its place in the graph."""
         assert self.saved is not None
         assert self.edges is not None
@@ -241,7 +241,7 @@ def _equivalent(
     op: Any, operands: Sequence[Any], attributes: dict[str, Any], results: Sequence[Tensor]
 ) -> tuple[Any, Sequence[Any], dict[str, Any]]:
     """What an operator without a decomposition turned out to be; itself where nobody says, so that backward fails."""
-    equivalent = import_module("argosy_autograd.opaque").EQUIVALENTS.get(op.name)
+    equivalent = import_module("argosy_autograd.opaque_operators").EQUIVALENTS.get(op.name)
     found = None if equivalent is None else equivalent(operands, results)
     return (op, operands, attributes) if found is None else (*found, {})
 
@@ -346,7 +346,7 @@ class Tape(Recorder):
         """``target`` was overwritten with ``value``: its history is that of the value from now on."""
         target._node = value._node
         target._slot = value._slot
-        target._walls = value._walls
+        target._gradient_blockers = value._gradient_blockers
 
 
 recorder = Tape()

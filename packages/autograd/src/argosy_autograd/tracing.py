@@ -8,7 +8,7 @@ from typing import Any
 
 from argosy_autograd.activity import differentiable_sources, has_gradient, has_no_derivative, postorder, read_values
 from argosy_autograd.algebra import constant_number, zeros_like
-from argosy_autograd.dependence import moving
+from argosy_autograd.dependence import moving_targets
 from argosy_autograd.dialect import custom_parts, parts
 from argosy_autograd.errors import DifferentiationError, asked_for, constant_gradient, unused_gradient
 from argosy_autograd.gradients import is_symbolic_zero
@@ -42,7 +42,7 @@ def traced_backward(ends: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> N
     tracer = _tracer()
     outputs = [tracer.value(y) for y in ends]
     leaves = list(_leaves(tracer))
-    reached = _reached(outputs, {value for _, value in leaves})
+    reached = _reach(outputs, {value for _, value in leaves})
     chosen = [(leaf, value) for leaf, value in leaves if value in reached]
     if not chosen:
         return
@@ -60,7 +60,7 @@ def gave_up_outside(tracer: Tracer, ends: Sequence[Tensor]) -> bool:
     if not tracer.breaks or tracer.journals:
         return False
     older = [x.payload.value for x, given in zip(tracer.inputs, tracer.given, strict=False) if given._node is not None]
-    if not older or not _reached([tracer.value(y) for y in ends], set(older)):
+    if not older or not _reach([tracer.value(y) for y in ends], set(older)):
         return False
     tracer.give_up("backward() of what was computed before the capture")  # type: ignore[attr-defined]  # it breaks
     return True
@@ -78,8 +78,8 @@ def traced_grad(
     tracer = _tracer()
     outputs = [tracer.value(y) for y in ends]
     values = [tracer.value(x) for x in wanted]
-    walls = [tracer.value(x) for x in constants]
-    reached = _reached(outputs, {v for v, x in zip(values, wanted, strict=True) if not x.stop_gradient}, walls)
+    blockers = [tracer.value(x) for x in constants]
+    reached = _reach(outputs, {v for v, x in zip(values, wanted, strict=True) if not x.stop_gradient}, blockers)
     for i, (x, value) in enumerate(zip(wanted, values, strict=True)):
         if value not in reached and not allow_unused:
             asked = asked_for(1 + _order(outputs))
@@ -87,7 +87,7 @@ def traced_grad(
     chosen = [v for v in values if v in reached]
     if linear.get():
         _check_linear(outputs, chosen)
-    found = dict(zip(chosen, _request(tracer, outputs, chosen, seeds, walls), strict=True)) if chosen else {}
+    found = dict(zip(chosen, _request(tracer, outputs, chosen, seeds, blockers), strict=True)) if chosen else {}
     wrap = _differentiable if create_graph else _constant
     return [wrap(tracer, found[v]) if v in found else None for v in values]
 
@@ -118,7 +118,7 @@ def traced_dependence(y: Tensor, x: Tensor) -> tuple[bool, str, str]:
     """Whether ``y`` depends on ``x`` differentiably, else what was asked for and which operation is in the way."""
     tracer = _tracer()
     end, source = tracer.value(y), tracer.value(x)
-    if not y.stop_gradient and source in _reached([end], {source}):
+    if not y.stop_gradient and source in _reach([end], {source}):
         return True, "", ""
     return False, asked_for(1 + _order([end])), _in_the_way([end], source)
 
@@ -210,20 +210,20 @@ def _leaves(tracer: Tracer) -> Iterable[tuple[Tensor, Value]]:
             yield x, x.payload.value
 
 
-def _reached(outputs: Sequence[Value], wrt: set[Value], walls: Sequence[Value] = ()) -> set[Value]:
-    """Those of ``wrt`` that the outputs depend on through differentiable values; stop_gradient is a wall. What a
+def _reach(outputs: Sequence[Value], wrt: set[Value], blockers: Sequence[Value] = ()) -> set[Value]:
+    """Those of ``wrt`` that the outputs depend on through differentiable values; stop_gradient is a blocker. What a
     gradient reads is no dependence yet: whether it moves with it, its structure tells."""
-    found, through_gradients = _read(outputs, wrt, walls)
+    found, through_gradients = _read(outputs, wrt, blockers)
     if not found or not through_gradients:
         return found
-    return moving(outputs, found, walls, [value for _, value in _leaves(_tracer())])
+    return moving_targets(outputs, found, blockers, [value for _, value in _leaves(_tracer())])
 
 
-def _read(outputs: Sequence[Value], wrt: set[Value], walls: Sequence[Value]) -> tuple[set[Value], bool]:
+def _read(outputs: Sequence[Value], wrt: set[Value], blockers: Sequence[Value]) -> tuple[set[Value], bool]:
     """Those of ``wrt`` that the outputs read through differentiable values, and whether gradients are on the way. A
     derivative of the user's own goes on to its inputs alone; the derivative of one goes on to what it reads, too."""
     found: set[Value] = set()
-    barred = {(v, nested) for v in walls for nested in (False, True)}
+    barred = {(v, nested) for v in blockers for nested in (False, True)}
     seen = set(barred)
     stack = [(v, False) for v in outputs if has_gradient(v)]
     while stack:
@@ -244,13 +244,13 @@ def _read(outputs: Sequence[Value], wrt: set[Value], walls: Sequence[Value]) -> 
 
 def _in_the_way(outputs: Sequence[Value], target: Value) -> str:
     """Which operation it is that keeps ``outputs`` from depending on ``target``; else which made them."""
-    wall = _wall(outputs, target)
+    blocker = _blocker(outputs, target)
     made = [f"{v.op.kind} ({v.op.location})" for v in outputs if isinstance(v, OpResult)]
     others = f"they were made by {', '.join(made[:_MOST_NAMES])} from other tensors" if made else ""
-    return f"on the way, {wall}" if wall else _flat(outputs, target) or others
+    return f"on the way, {blocker}" if blocker else _flat(outputs, target) or others
 
 
-def _wall(outputs: Sequence[Value], target: Value) -> str:
+def _blocker(outputs: Sequence[Value], target: Value) -> str:
     """Which operation between ``target`` and the outputs, the one nearest to the outputs, lets no gradient pass."""
     came_from: dict[Value, Value | None] = dict.fromkeys(outputs)
     stack = list(outputs)
@@ -305,19 +305,19 @@ def _request(
     outputs: Sequence[Value],
     inputs: Sequence[Value],
     seeds: Sequence[Tensor | None],
-    walls: Sequence[Value] = (),
+    blockers: Sequence[Value] = (),
 ) -> Sequence[Value]:
     cotangents: list[Value] = []
     if any(g is not None for g in seeds):
         for y, g in zip(outputs, seeds, strict=True):
             cotangents.append(prim.constant(1, y.dtype, y.shape) if g is None else tracer.value(g))
-    counts = (len(outputs), len(inputs), len(cotangents), *([len(walls)] if walls else []))
-    operands = [*outputs, *inputs, *cotangents, *walls]
+    counts = (len(outputs), len(inputs), len(cotangents), *([len(blockers)] if blockers else []))
+    operands = [*outputs, *inputs, *cotangents, *blockers]
     return tracer.builder.create("ad.gradient", operands, {"counts": counts}, location=user_location()).results
 
 
 def _constant(tracer: Tracer, value: Value) -> Tensor:
-    """A gradient that later gradients do not go through: the tracer puts a wall before whoever uses it."""
+    """A gradient that later gradients do not go through: the tracer puts a blocker before whoever uses it."""
     return Tensor._wrap(Traced(value, tracer, user_location(), True), True)
 
 

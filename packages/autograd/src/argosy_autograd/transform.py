@@ -29,13 +29,13 @@ def vjp_program(program: Program, wrt: Sequence[int] | None = None, outputs: Seq
     """
     made = program.clone()
     arguments = made.block.arguments
-    chosen = [arguments[i] for i in _chosen(wrt, made.inputs)]
+    chosen = [arguments[i] for i in _choose(wrt, made.inputs)]
     ends = list(made.outputs)
-    targets = [ends[i] for i in _chosen(outputs, ends)]
+    targets = [ends[i] for i in _choose(outputs, ends)]
     cotangents = [made.add_input(value.type) for value in targets]
     builder = _before_return(made)
     gradients = vjp_values(targets, cotangents, chosen, builder)
-    made.set_outputs([*made.outputs, *_materialised(gradients, chosen, builder)])
+    made.set_outputs([*made.outputs, *_materialise(gradients, chosen, builder)])
     return made
 
 
@@ -48,17 +48,17 @@ def jvp_program(program: Program, wrt: Sequence[int] | None = None) -> Program:
     """
     made = program.clone()
     arguments = made.block.arguments
-    moving = [arguments[i] for i in _chosen(wrt, made.inputs)]
+    moving = [arguments[i] for i in _choose(wrt, made.inputs)]
     ends = list(made.outputs)
     targets = [value for value in ends if has_gradient(value)]
     tangents = [made.add_input(value.type) for value in moving]
     builder = _before_return(made)
     found = jvp_values(targets, moving, tangents, builder)
-    made.set_outputs([*ends, *_materialised(found, targets, builder)])
+    made.set_outputs([*ends, *_materialise(found, targets, builder)])
     return made
 
 
-def _chosen(numbers: Sequence[int] | None, values: Sequence[Value]) -> Sequence[int]:
+def _choose(numbers: Sequence[int] | None, values: Sequence[Value]) -> Sequence[int]:
     return [i for i, value in enumerate(values) if has_gradient(value)] if numbers is None else numbers
 
 
@@ -68,6 +68,6 @@ def _before_return(program: Program) -> Builder:
     return Builder(program.block, last)
 
 
-def _materialised(values: Sequence[Value | None], like: Sequence[Value], builder: Builder) -> list[Value]:
+def _materialise(values: Sequence[Value | None], like: Sequence[Value], builder: Builder) -> list[Value]:
     with building(builder):
         return [zeros(x.shape, x.dtype) if v is None else v for v, x in zip(values, like, strict=True)]

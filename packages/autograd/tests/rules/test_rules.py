@@ -9,7 +9,7 @@ from argosy_autograd.checks import check_program
 from argosy_autograd.rules import NOT_APPLICABLE, jvp, vjp
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
-from argosy_phi_ops.custom.declaration import custom_op
+from argosy_phi_ops.custom_ops.declaration import custom_op
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Builder, Program, TensorType
 from argosy_tensorcore import Tensor

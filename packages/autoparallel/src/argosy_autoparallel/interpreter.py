@@ -27,9 +27,9 @@ from argosy_phi_ops.declare.promotion import describe
 from argosy_phi_ops.eager.dispatch import Interpreter, rebind
 from argosy_phi_ops.eager.recording import record_results
 from argosy_phi_ops.eager.table import application_key
-from argosy_phi_ops.eager.tiering import Counted, NativeKernel
+from argosy_phi_ops.eager.tiering import NativeKernel, TieredKernel
 from argosy_phi_ops.reference.interpreter import ProgramPlan, prepare
-from argosy_phi_ops.reference.straight import StraightLine, is_straight
+from argosy_phi_ops.reference.straight_line import StraightLine, is_straight
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
@@ -128,7 +128,7 @@ class DistributedApplication:
         self.single = straight is not None and len(self.kinds) == 1
         self.kernel = _runner(made.program) if straight is None else _on_arrays(straight)
         if straight is not None:
-            self.kernel = Counted(self.kernel, lambda: self.program, _native, self._replace, lambda: 1)
+            self.kernel = TieredKernel(self.kernel, lambda: self.program, _native, self._replace, lambda: 1)
 
     def _replace(self, kernel: Callable[..., Sequence[Array]]) -> None:
         self.kernel = kernel

@@ -8,7 +8,7 @@ from argosy_autoparallel.presence import presence
 from argosy_autoparallel.tensor_layout import Layout, print_layout
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import operator
-from argosy_phi_ops.eager.dispatch import bind, suspended
+from argosy_phi_ops.eager.dispatch import bind, suspend_layers
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -35,6 +35,6 @@ def relaid(payload: Sharded, layout: Layout) -> Sharded:
     """The payload in another layout; nothing is recorded. Every rank that takes part must call."""
     if payload.layout == layout:
         return payload
-    with suspended():
+    with suspend_layers():
         made: Sharded = redistribute(Tensor._wrap(payload), layout).payload
     return made

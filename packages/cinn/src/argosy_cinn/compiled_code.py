@@ -9,13 +9,13 @@ from typing import Any
 
 from argosy_cinn.executable import Views
 from argosy_cinn.fuel import Budget
+from argosy_cinn.normal_form import NormalForm
 from argosy_cinn.options import object_cache
 from argosy_cinn.runtime.entry import AnsweringEntry, answering_entry
 from argosy_cinn.runtime.jit import CodegenError
 from argosy_cinn.runtime.linking import Library
 from argosy_cinn.runtime.loading import link_program
 from argosy_cinn.runtime.trace import Trace
-from argosy_cinn.simplified import Simplified
 from argosy_cinn.store import program_cache
 from argosy_cinn.store.program_cache import Manifest
 from argosy_cinn.target import Target
@@ -34,7 +34,7 @@ class CompiledCode:
 
     manifest: Manifest
     entries: list[AnsweringEntry]
-    simplified: Simplified
+    simplified: NormalForm
     views: Views
     library: Library
     budget: Budget
@@ -58,7 +58,7 @@ def code_of(static: Program, options: Mapping[str, Any]) -> CompiledCode:
     target, budget = Target.host(), Budget.of(options)
     store = object_cache(options)
     key = program_cache.program_key(static, target, options)
-    simplified = Simplified(lambda: static, budget)
+    simplified = NormalForm(lambda: static, budget)
 
     def made() -> tuple[Manifest, bytes]:
         from argosy_cinn.assembly.building import build  # a process that finds all its programs never loads it
@@ -104,7 +104,7 @@ def warn_of_memory(name: str, manifest: Manifest) -> None:
 
 
 def loaded_code(
-    manifest: Manifest, library: Library, simplified: Simplified, options: Mapping[str, Any], budget: Budget,
+    manifest: Manifest, library: Library, simplified: NormalForm, options: Mapping[str, Any], budget: Budget,
     key: str = "",
 ) -> CompiledCode:  # fmt: skip
     def instrumented() -> tuple[list[AnsweringEntry], Trace]:

@@ -28,12 +28,12 @@ from argosy_cinn.compiled_code import attempt, code_of
 from argosy_cinn.control import CompileRegion
 from argosy_cinn.executable import Executable
 from argosy_cinn.executables import executable_of, executables_for_sizes, reloaded_executable
-from argosy_cinn.fallback import InterpretedExecutable, interpreted
+from argosy_cinn.fallback import InterpretedExecutable, interpret_instead
 from argosy_cinn.fault_localization import name_operations
 from argosy_cinn.options import chosen_options, object_cache
 from argosy_cinn.shapes import NotSymbolic
 from argosy_cinn.specialise import CodeForSizes, SpecialisingExecutable
-from argosy_cinn.store.preparation import Outcomes, Preparation, Prepared
+from argosy_cinn.store.preparation import Outcomes, Preparation, PreparedProgram
 from argosy_cinn.target import Target
 from argosy_cinn.tools.dump import dumping, record, record_sizes
 from argosy_hwadapt import Device
@@ -92,7 +92,7 @@ class CinnCompiler:
         if not device.is_host:
             return _launched(device, lambda host: self.compile_prepared(program, preparation, host, (), options))
         started, chosen = perf_counter(), chosen_options(options)
-        store, prepared = object_cache(chosen), Prepared(program, preparation)
+        store, prepared = object_cache(chosen), PreparedProgram(program, preparation)
         outcomes = Outcomes(program, preparation, store, chosen)
         found = outcomes.find()
         if found is not None:
@@ -135,7 +135,7 @@ class _Compilation:
             raise
         except Exception as error:  # noqa: BLE001  (a fault here must not stop a user's program)
             named = name_operations(error, static, lambda part: attempt(part, self.options))
-            return interpreted(static, self.device, self.communicators, named)
+            return interpret_instead(static, self.device, self.communicators, named)
 
     def for_open_sizes(self) -> SpecialisingExecutable:
         """The executable for all sizes, which compiles for those that its code does not serve."""

@@ -25,7 +25,7 @@ CompileRegion = Callable[[Program], Callable[[Sequence[Strided]], list[Strided]]
 
 
 class Region:
-    """A compiled region: ``captured`` are the values from around that it takes after its own arguments."""
+    """A compiled region: ``captured_values`` are the values from around that it takes after its own arguments."""
 
     def __init__(self, block: Block, name: str, compile: CompileRegion) -> None:
         program, self.captured = region_program(block, name)
@@ -51,10 +51,10 @@ def region_program(block: Block, name: str) -> tuple[Program, list[Value]]:
     """The program of a region's block, and the values from around that follow its arguments as inputs."""
     program = Program(name)
     mapping: dict[Value, Value] = {a: program.add_input(a.type, a.name_hint) for a in block.arguments}
-    captured = _captured(block)
-    kept = [value for value in captured if not _is_constant(value)]
+    captured_values = _capture(block)
+    kept = [value for value in captured_values if not _is_constant(value)]
     mapping.update((value, program.add_input(value.type, value.name_hint)) for value in kept)
-    for value in captured:
+    for value in captured_values:
         if isinstance(value, OpResult) and _is_constant(value):
             program.block.append(value.op.clone(mapping))
     terminator = block.last
@@ -66,16 +66,16 @@ def region_program(block: Block, name: str) -> tuple[Program, list[Value]]:
     return program, kept
 
 
-def captured(op: Operation) -> list[Value]:
+def captured_values(op: Operation) -> list[Value]:
     """The values from around that the regions of an operation read."""
-    return list(dict.fromkeys(v for region in op.regions for block in region.blocks for v in _captured(block)))
+    return list(dict.fromkeys(v for region in op.regions for block in region.blocks for v in _capture(block)))
 
 
 def _is_constant(value: Value) -> bool:
     return isinstance(value, OpResult) and value.op.name == "builtin.constant"
 
 
-def _captured(block: Block) -> list[Value]:
+def _capture(block: Block) -> list[Value]:
     """Values that the block reads and does not define, in order of first use."""
     own: set[Value] = set(block.arguments)
     read: dict[Value, None] = {}

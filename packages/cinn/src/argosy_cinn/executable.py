@@ -19,13 +19,13 @@ import numpy as np
 from argosy_cinn.arena import Arena, free_arenas, take_arena
 from argosy_cinn.array_call import array_call
 from argosy_cinn.host import HostCall
+from argosy_cinn.normal_form import NormalForm
 from argosy_cinn.plan.memory import Place
 from argosy_cinn.plan.sizes import Sizes
 from argosy_cinn.runtime.entry import AnsweringEntry
 from argosy_cinn.runtime.linking import Library
 from argosy_cinn.runtime.trace import Trace
 from argosy_cinn.shapes import sizes as shape_of
-from argosy_cinn.simplified import Simplified
 from argosy_cinn.store.program_cache import Manifest, in_numbers
 from argosy_cinn.tools.tracing import Sink, WatchedHost, watched_entries
 from argosy_hwadapt import Device, DeviceOutOfMemory
@@ -49,7 +49,7 @@ class Views:
     """What is made only when somebody looks: the ``simplified`` program that kernels were made from, and
     ``instrumented`` entries with their trace."""
 
-    simplified: Simplified
+    simplified: NormalForm
     instrumented: Callable[[], tuple[list[AnsweringEntry], Trace]]
 
 
@@ -293,7 +293,7 @@ class Bound:
             entry += 1
         for state, stage in self.staged:
             stage[...] = state.array()
-        run = self._run_guarded if e.sizes.guarded is not None else self._run_planned
+        run = self._guard_run if e.sizes.guarded is not None else self._plan_run
         try:
             outputs = run(kept)
             for state, stage in self.staged:
@@ -303,7 +303,7 @@ class Bound:
                 storage.version += 1
         return outputs
 
-    def _run_planned(self, inputs: Sequence[Strided]) -> list[Strided]:
+    def _plan_run(self, inputs: Sequence[Strided]) -> list[Strided]:
         """In an arena of the device."""
         e, outputs = self.executable, []
         for entry, (shape, numpy_type, large) in enumerate(e.outputs, self.output_entry):
@@ -320,7 +320,7 @@ class Bound:
             free_arenas(e.device).append(arena)
         return outputs
 
-    def _run_guarded(self, inputs: Sequence[Strided]) -> list[Strided]:
+    def _guard_run(self, inputs: Sequence[Strided]) -> list[Strided]:
         """With intermediate values and results beside pages without access."""
         from argosy_cinn.guard import GuardedArena, guarded_results
 

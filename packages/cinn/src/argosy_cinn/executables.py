@@ -14,11 +14,11 @@ from argosy_cinn.control import CompileRegion
 from argosy_cinn.executable import Executable
 from argosy_cinn.fuel import Budget
 from argosy_cinn.host import HostCall
+from argosy_cinn.normal_form import NormalForm
 from argosy_cinn.plan.memory import Place
 from argosy_cinn.plan.sizes import SizeFormulas, known_sizes
 from argosy_cinn.runtime.loading import link_program
-from argosy_cinn.simplified import Simplified
-from argosy_cinn.store.preparation import Prepared
+from argosy_cinn.store.preparation import PreparedProgram
 from argosy_cinn.store.program_cache import Manifest
 from argosy_cinn.tools import tracing
 from argosy_hwadapt import Device
@@ -72,12 +72,12 @@ def executables_for_sizes(
 
 
 def reloaded_executable(
-    program: Program, prepared: Prepared, manifest: Manifest, code: bytes, device: Device, communicators: Any,
+    program: Program, prepared: PreparedProgram, manifest: Manifest, code: bytes, device: Device, communicators: Any,
     options: Mapping[str, Any], started: float,
 ) -> Executable:  # fmt: skip
     """The executable of what was compiled earlier, of a program that is prepared when somebody looks at it."""
     budget = Budget.of(options)
-    simplified = Simplified(lambda: to_primitives(prepared(), options), budget)
+    simplified = NormalForm(lambda: to_primitives(prepared(), options), budget)
     simplified.forget()
     prepared.pack()
     library = link_program(code, manifest.entries, cache_hit=True)
@@ -99,7 +99,7 @@ def load_compiled(
     """The executable of a simplified program whose manifest and machine code are at hand, as in a dump; ``symbols``:
     its sizes, where it has such."""
     started, budget = perf_counter(), Budget(0)
-    code = loaded_code(manifest, link_program(data, manifest.entries), Simplified(lambda: program, budget), {}, budget)
+    code = loaded_code(manifest, link_program(data, manifest.entries), NormalForm(lambda: program, budget), {}, budget)
     if manifest.symbols:
         found = executables_for_sizes(code, program, program, device, {}, started)(symbols or {})
         if found is None:

@@ -55,7 +55,7 @@ class InterpretedExecutable:
         return f"on the reference interpreter: {self.reason}"
 
 
-def interpreted(
+def interpret_instead(
     program: Program, device: Device, communicators: Mapping[Any, Any], error: Exception
 ) -> InterpretedExecutable:
     """The program on the interpreter, after ``error``: counted, and warned about once for each kind of failure."""

@@ -53,17 +53,17 @@ KIND_OF_OPERATION = {kind.operation: name for name, kind in KINDS.items() if kin
 @cache
 def emitter_of(kind: str, family: str) -> Emitter:
     """The emitter of forms of a kind for a family of schedules."""
-    emitter: Emitter = _found(KINDS[kind].emitters[family])
+    emitter: Emitter = _find(KINDS[kind].emitters[family])
     return emitter
 
 
 def lower_alone(op: Operation) -> Form:
     """The form of an operation that is a kernel alone."""
-    form: Form = _found(KINDS[KIND_OF_OPERATION[op.name]].lowering)(op)
+    form: Form = _find(KINDS[KIND_OF_OPERATION[op.name]].lowering)(op)
     return form
 
 
 @cache
-def _found(name: str) -> Any:
+def _find(name: str) -> Any:
     module, _, attribute = name.partition(":")
     return getattr(import_module(module, __package__), attribute)

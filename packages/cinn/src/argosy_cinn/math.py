@@ -117,7 +117,7 @@ def _whole_vectors(b: Function, type: str, feature: str) -> bool:
     return b.module.target.has(feature) and lanes_of(type) == 16 and element_of(type) == FLOAT
 
 
-def _reduced(b: Function, x: Value, limit: float = 89.0) -> tuple[Value, Value]:
+def _reduce(b: Function, x: Value, limit: float = 89.0) -> tuple[Value, Value]:
     """A whole number n as a float and r in [-ln2/2, ln2/2] with ``x = n ln2 + r``.
 
     Of a number whose power of e is out of range, r is any number there, and n has the sign and about the size of x; NaN
@@ -153,7 +153,7 @@ def exp(b: Function, x: Value) -> Value:
         n, r, power = _reduced_to_sixteenths(b, x)
         beyond_one = b.fmul(_ascending(b, _EXP_NEAR[1:], r), r)
         return _scale(b, b.fma(power, beyond_one, power), n)
-    n, r = _reduced(b, x)
+    n, r = _reduce(b, x)
     return _scale(b, _ascending(b, _EXP, r), n)
 
 
@@ -221,7 +221,7 @@ def logistic(b: Function, x: Value) -> Value:
         n, r, power = _reduced_to_sixteenths(b, x)
         inverse = _ascending(b, _EXP_NEAR, b.fneg(r))
     else:
-        (n, r), power = _reduced(b, x, 30.0), constant(x.type, 1.0)
+        (n, r), power = _reduce(b, x, 30.0), constant(x.type, 1.0)
         inverse = _ascending(b, _EXP, b.fneg(r))
     power = _scale(b, power, n)
     return b.fdiv(power, b.fadd(power, inverse))

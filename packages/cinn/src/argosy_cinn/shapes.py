@@ -98,22 +98,22 @@ def smaller(a: int, b: int) -> int:
 
 
 def formula(size: Size) -> Any:
-    """A size as JSON holds it: a number, or a formula's text (see `evaluated`)."""
+    """A size as JSON holds it: a number, or a formula's text (see `evaluate_size`)."""
     return size if isinstance(size, int) else str(size)
 
 
-def evaluated(size: Any, symbols: Mapping[str, int]) -> int:
+def evaluate_size(size: Any, symbols: Mapping[str, int]) -> int:
     """What `formula` gave, as a number."""
-    return evaluate_dim(_parsed(size), symbols) if isinstance(size, str) else size
+    return evaluate_dim(_parse(size), symbols) if isinstance(size, str) else size
 
 
 def size_of_formula(size: Any) -> Size:
     """The size that `formula` gave the text of."""
-    return _parsed(size) if isinstance(size, str) else int(size)
+    return _parse(size) if isinstance(size, str) else int(size)
 
 
 @lru_cache(4096)
-def _parsed(text: str) -> Size:
+def _parse(text: str) -> Size:
     return parse_dim(text)
 
 

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from products import DTYPES, Product, assert_close, bias_relu, machine, operands
 
 from argosy_cinn.contraction import Contraction, Matrix, choose, grid, skinny, store_rows
-from argosy_cinn.contraction.blocking import estimated
+from argosy_cinn.contraction.blocking import estimate_blocking
 from argosy_cinn.printers.types import FLOAT, I64, PTR, Value, lanes_of, vector
 from argosy_cinn.runtime import entry, load, set_threads
 from argosy_cinn.target import Target
@@ -82,7 +82,9 @@ def test_blocks_are_wide_where_a_is_converted():
 
     def blocking(element, compute):
         a, b = (Matrix(null, 2048, 1, element) for _ in "ab")
-        return estimated(Contraction(2048, 2048, 2048, a, b, store_rows(null, 2048, (), compute), (), compute), target)
+        return estimate_blocking(
+            Contraction(2048, 2048, 2048, a, b, store_rows(null, 2048, (), compute), (), compute), target
+        )
 
     assert blocking("i8", "i32").columns >= 512
     pairs = blocking("bfloat", "float")

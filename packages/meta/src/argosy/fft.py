@@ -14,7 +14,7 @@ from functools import partial
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.checked import named
 from argosy.framework.aliases import parameter_aliases
-from argosy_phi_ops.declare.composition import Composed
+from argosy_phi_ops.declare.composition import Composition
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.tensor import Tensor
@@ -26,7 +26,7 @@ __all__ = [
 
 Sizes = Sequence[int] | None
 
-taking_out = partial(Composed, out=True)
+taking_out = partial(Composition, out=True)
 """Decorator: the function can put its result in a tensor ``out``."""
 
 

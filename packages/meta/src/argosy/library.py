@@ -14,7 +14,7 @@
     def _(g, result, x, factor):
         return g * factor  # tensors
 
-See :func:`argosy_phi_ops.custom.declaration.custom_op`.
+See :func:`argosy_phi_ops.custom_ops.declaration.custom_op`.
 """
 
 from argosy.api import lazy_names

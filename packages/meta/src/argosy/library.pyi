@@ -1,7 +1,7 @@
 """Written by ``python -m argosy.api.stubs``."""
 
-from argosy_phi_ops.custom.declaration import CustomOperator as CustomOperator
+from argosy_phi_ops.custom_ops.declaration import CustomOperator as CustomOperator
 from argosy_phi_ops.errors import OperatorError as OperatorError
 from argosy_phi_ops.errors import ShapeError as ShapeError
 from argosy_pir.types import TensorType as TensorType
-from argosy_phi_ops.custom.declaration import custom_op as custom_op
+from argosy_phi_ops.custom_ops.declaration import custom_op as custom_op

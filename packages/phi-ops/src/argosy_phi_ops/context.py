@@ -245,7 +245,7 @@ def grad_enabled() -> bool:
 
 
 def set_grad_enabled(enabled: bool, cut: Any = None) -> bool:
-    """Switch recording on or off for this rank; returns the previous setting. ``cut``: the wall that this is."""
+    """Switch recording on or off for this rank; returns the previous setting. ``cut``: the blocker that this is."""
     if enabled and not AMBIENT.word:
         return True
     of_thread = _bound.context._of_thread

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from argosy_phi_ops import extension
 from argosy_phi_ops.declare.aliases import ALIASES
-from argosy_phi_ops.declare.composition import Composed, find_function
+from argosy_phi_ops.declare.composition import Composition, find_function
 from argosy_phi_ops.declare.index import COMPOSED, MEMBERS, MODULES
 from argosy_phi_ops.declare.signature import ATTRIBUTE
 
@@ -48,7 +48,7 @@ def _with_inplace(names: Iterable[str]) -> list[str]:
 
 def _takes_a_tensor(name: str) -> bool:
     function = find_function(name) or find_function(name.removesuffix("_"))
-    if function is None or (isinstance(function, Composed) and function.variadic):
+    if function is None or (isinstance(function, Composition) and function.variadic):
         return False
     parameters = function.signature.parameters
     return bool(parameters) and parameters[0].kind != ATTRIBUTE

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from argosy_phi_ops import extension
-from argosy_phi_ops.declare.composition import Composed, find_function
+from argosy_phi_ops.declare.composition import Composition, find_function
 from argosy_phi_ops.declare.index import MEMBERS
 from argosy_phi_ops.declare.operator import NO_KEYWORDS, Operator, get_operator
 from argosy_phi_ops.declare.signature import OperatorTypeError
@@ -59,7 +59,7 @@ def _inplace_form(name: str) -> object | None:
     return inplace(base) if base is not None and base.inplace else None
 
 
-def _method(op: Operator | Composed) -> Callable[..., Any]:
+def _method(op: Operator | Composition) -> Callable[..., Any]:
     if isinstance(op, Operator) and op.plain == 1:
         applications = op.applications
 
@@ -82,7 +82,7 @@ def _method(op: Operator | Composed) -> Callable[..., Any]:
     return method
 
 
-def inplace(op: Operator | Composed) -> Callable[..., Tensor]:
+def inplace(op: Operator | Composition) -> Callable[..., Tensor]:
     """The in-place form of ``op``: it writes the result over its first operand and returns that."""
 
     def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -114,9 +114,9 @@ def _special(name: str) -> object | None:
     if name in _BINARY:
         return _binary(get_operator(_BINARY[name]), name)
     if name[:1] == "r" and name[1:] in _BINARY:
-        return _reflected(get_operator(_BINARY[name[1:]]))
+        return _reflect(get_operator(_BINARY[name[1:]]))
     if name[:1] == "i" and name[1:] in _BINARY:
-        return _augmented(get_operator(_BINARY[name[1:]]))
+        return _augment(get_operator(_BINARY[name[1:]]))
     if name in _UNARY:
         return _method(get_operator(_UNARY[name]))
     if name in ("getitem", "setitem", "contains"):
@@ -166,14 +166,14 @@ def _binary(op: Operator, name: str) -> Callable[[Tensor, Any], Any]:
     return method
 
 
-def _reflected(op: Operator) -> Callable[[Tensor, Any], Any]:
+def _reflect(op: Operator) -> Callable[[Tensor, Any], Any]:
     def method(self: Tensor, other: Any) -> Any:
         return op(_as_operand(other), self) if _acceptable(other) else NotImplemented
 
     return method
 
 
-def _augmented(op: Operator) -> Callable[[Tensor, Any], Any]:
+def _augment(op: Operator) -> Callable[[Tensor, Any], Any]:
     """``x += y``: like Paddle, a new tensor takes the name; memory is not shared with the old one."""
 
     def method(self: Tensor, other: Any) -> Any:

@@ -84,7 +84,7 @@ def _no_method(name: str) -> AttributeError:
 
 # Slots that are left empty when a tensor is made, and what reading them gives.
 _EMPTY_SLOTS: dict[str, Any] = {
-    "_grad": None, "_walls": None, "_slot": 0, "_hooks": None, "_name": None,
+    "_grad": None, "_gradient_blockers": None, "_slot": 0, "_hooks": None, "_name": None,
     "persistable": False, "is_parameter": False,
 }  # fmt: skip
 
@@ -95,12 +95,22 @@ class Tensor(Operators, metaclass=_TensorType):
 
     payload: the data (``Strided``; a tracer, a distributed or a sparse tensor has a payload class of its
     own); stop_gradient: True when no gradient flows to it; ``_grad``, ``_node``, ``_slot``, ``_hooks`` belong
-    to autograd; ``_walls`` says what has kept gradients from passing on the way to it, for errors.
+    to autograd; ``_gradient_blockers`` says what has kept gradients from passing on the way to it, for errors.
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_grad", "_hooks", "_name", "_node", "_slot", "_walls",
-        "is_parameter", "payload", "persistable", "stop_gradient",
+        "__dict__",
+        "__weakref__",
+        "_grad",
+        "_gradient_blockers",
+        "_hooks",
+        "_name",
+        "_node",
+        "_slot",
+        "is_parameter",
+        "payload",
+        "persistable",
+        "stop_gradient",
     )  # fmt: skip
     __array_ufunc__ = None  # ndarray + tensor runs the tensor's operator; np.sin(tensor) is a TypeError
     __hash__ = object.__hash__
@@ -113,7 +123,7 @@ class Tensor(Operators, metaclass=_TensorType):
     _grad: Tensor | None
     _hooks: Any
     _name: str | None
-    _walls: Any
+    _gradient_blockers: Any
 
     def __init__(
         self, data: Any = None, dtype: object = None, place: object = None, stop_gradient: bool = True
@@ -121,7 +131,7 @@ class Tensor(Operators, metaclass=_TensorType):
         """A tensor that copies data (an array, a number or nested lists); ``None`` gives shape [0]."""
         self.payload = conversion.payload_of(() if data is None else data, dtype, as_place(place))
         self.stop_gradient = stop_gradient
-        self._node = self._walls = None
+        self._node = self._gradient_blockers = None
         self._name = naming.generate("generated_tensor")
 
     def __init_subclass__(cls, **_: object) -> NoReturn:
@@ -133,7 +143,7 @@ class Tensor(Operators, metaclass=_TensorType):
         tensor = _new(Tensor)
         tensor.payload = payload
         tensor.stop_gradient = stop_gradient
-        tensor._node = tensor._walls = None
+        tensor._node = tensor._gradient_blockers = None
         return tensor
 
     if not TYPE_CHECKING:  # tools know the methods from typed_methods.pyi
@@ -326,7 +336,7 @@ class Tensor(Operators, metaclass=_TensorType):
         if type(payload) is Strided and payload._storage is None:
             _ = payload.storage  # so that both count in-place writes together
         made = Tensor._wrap(payload)
-        made._walls = self._walls
+        made._gradient_blockers = self._gradient_blockers
         if _TensorType.detached is not None and not self.stop_gradient:
             _TensorType.detached(self, made)
         return made

@@ -15,8 +15,8 @@ from typing import Any
 
 from argosy_autograd.algebra import zeros
 from argosy_autograd.dialect import constants_of, custom_parts, jet_parts, parts
-from argosy_autograd.errors import MissingRule, explained
-from argosy_autograd.insertion import Inserted
+from argosy_autograd.errors import MissingRule, explain_error
+from argosy_autograd.insertion import Insertion
 from argosy_autograd.loops import check_loops
 from argosy_autograd.taylor import Functional, Sweep
 from argosy_autograd.transform import vjp_values
@@ -79,14 +79,14 @@ def expand_gradient(op: Operation, states: set[Value], order: int = 1) -> None:
     outputs, inputs, cotangents = parts(op)
     check_loops(op, outputs, inputs)
     builder = Builder.before(op)
-    inserted = Inserted(builder)
+    inserted = Insertion(builder)
     with building(builder, op.location):
         seeds = cotangents or [prim.constant(1, y.dtype, y.shape) for y in outputs]
         try:
             gradients = vjp_values(outputs, seeds, inputs, builder, constants=constants_of(op))
         except MissingRule as error:
             asked = f"the gradient, a derivative of order {order}, was asked for at {op.location}"
-            raise explained(error, asked) from None
+            raise explain_error(error, asked) from None
         results = [zeros(x.shape, x.dtype) if g is None else g for x, g in zip(inputs, gradients, strict=True)]
     _tag_phases(inserted.operations(), inputs, results, states)
     op.replace_with(results)
@@ -104,7 +104,7 @@ def expand_jet(op: Operation) -> None:
             made = [_derivative(sweep, y, k) for y in outputs for k in range(1, order + 1)]
         except MissingRule as error:
             asked = f"the jet, derivatives up to order {order}, was asked for at {op.location}"
-            raise explained(error, asked) from None
+            raise explain_error(error, asked) from None
     op.replace_with(made)
 
 

@@ -19,7 +19,7 @@ from argosy_autograd.dialect import parts
 from argosy_autograd.passes.expand import ExpandGradients
 from argosy_autograd.taylor.collapse import collapse
 from argosy_autograd.taylor.cost import cost, operation_cost
-from argosy_autograd.taylor.promises import Promises, Unkept
+from argosy_autograd.taylor.deferred_coefficients import DeferredCoefficients, MissingCoefficient
 from argosy_autograd.taylor.requests import Request, can_move, component, understood
 from argosy_autograd.taylor.rows import RowAxes
 from argosy_autograd.taylor.sweep import Sweep
@@ -109,7 +109,7 @@ def depth(requests: Sequence[Operation]) -> int:
     return max(found.values(), default=0)
 
 
-def _repeated(requests: Sequence[Operation]) -> set[Operation]:
+def _repeat(requests: Sequence[Operation]) -> set[Operation]:
     """Those that differentiate again by an input that one they depend on differentiates by, and those ones."""
     found: set[Operation] = set()
     for outer in requests:
@@ -142,19 +142,19 @@ def _upstream_requests(request: Operation) -> list[Operation]:
 def _told(chosen: str | None, costs: dict[str | None, float], requests: Sequence[Operation]) -> str:
     """What `explain` shows of the choice: the work of each way to write the program, and how often that computes what
     is differentiated."""
-    once = sum(operation_cost(inner) for op in _differentiated(requests) for inner in op.walk())
+    once = sum(operation_cost(inner) for op in _differentiate(requests) for inner in op.walk())
     shown = [f"{_WAYS[way]} {count:.3g}{_as_passes(count, once)}" for way, count in costs.items()]
     return f"derivatives of derivatives: {_WAYS[chosen]}; estimated operations: {', '.join(shown)}"
 
 
-def _differentiated(requests: Sequence[Operation]) -> list[Operation]:
+def _differentiate(requests: Sequence[Operation]) -> list[Operation]:
     """The operations of what the innermost of ``requests`` differentiate."""
     return postorder([y for op in requests if not _upstream_requests(op) for y in parts(op)[0]], None)
 
 
 def _is_plain_choice(sweep: Program, requests: Sequence[Operation]) -> bool:
     """Whether ``sweep`` goes through loops of which nested reverse mode is sure to cost more."""
-    inner = [each for op in _differentiated(requests) for each in op.walk()]
+    inner = [each for op in _differentiate(requests) for each in op.walk()]
     names = {op.name for op in inner}
     least = 2 if "control.while" in names else 3
     if not names & {"control.while", "control.scan", "control.for"} or depth(requests) < least:
@@ -181,7 +181,7 @@ def rewritten(program: Program, which: str) -> Program | None:
         made = program.clone()
         try:
             return made if _rewrite(made, which, refused) else None
-        except Unkept as error:
+        except MissingCoefficient as error:
             refused.add(error.request)
 
 
@@ -189,12 +189,12 @@ def _rewrite(program: Program, which: str, refused: set[int]) -> bool:
     """Rewrite requests in place, except those with the numbers ``refused``; returns whether there were any."""
     requests = [op for op in program.block if op.name == "ad.gradient"]
     chosen = set(requests) if which == "all" else nested(requests)
-    repeated = _repeated(requests)
+    repeated = _repeat(requests)
     again = {op for op in repeated if _inner(op)}
     order = depth(requests)
-    promises = Promises(Sweep())
+    deferred = DeferredCoefficients(Sweep())
     directions: dict[tuple[Value, int, int], int] = {}
-    analysis = cache(lambda source, count: RowAxes({source: tuple(range(count))}, promises.sweep.base))
+    analysis = cache(lambda source, count: RowAxes({source: tuple(range(count))}, deferred.sweep.base))
     changed = False
     for number, op in enumerate(requests):
         if op not in chosen or number in refused:
@@ -205,15 +205,15 @@ def _rewrite(program: Program, which: str, refused: set[int]) -> bool:
             continue
         if any(_is_tangled(request, order) for request in readable):
             continue
-        promises.request = number
+        deferred.request = number
         with building(Builder.before(op), op.location):
             for request in readable:
-                _replace(promises, request, directions)
+                _replace(deferred, request, directions)
         changed = True
         if not any(r.has_uses for r in op.results):
             op.erase()
     if changed:
-        promises.keep(program)
+        deferred.keep(program)
         collapse(program)
     return changed
 
@@ -239,7 +239,7 @@ def _is_tangled(request: Request, order: int) -> bool:
     return request.count == 0 and comb(request.components + order - 1, order) > _MOST_TANGLED
 
 
-def _replace(promises: Promises, request: Request, directions: dict[tuple[Value, int, int], int]) -> None:
+def _replace(deferred: DeferredCoefficients, request: Request, directions: dict[tuple[Value, int, int], int]) -> None:
     """Put components in the place of the request's result: single ones where single ones are read."""
     made: dict[int, Value] = {}
 
@@ -247,10 +247,10 @@ def _replace(promises: Promises, request: Request, directions: dict[tuple[Value,
         if number not in made:
             key = (request.source, request.count, number)
             if key not in directions:
-                directions[key] = promises.sweep.add_direction(
+                directions[key] = deferred.sweep.add_direction(
                     request.source, _unit(request, number), (request.count, number)
                 )
-            found = component(promises, request, directions[key])
+            found = component(deferred, request, directions[key])
             rows = request.source.shape[: request.count]
             made[number] = prim.constant(0, request.source.dtype, rows) if found is None else found
         return made[number]
@@ -258,9 +258,9 @@ def _replace(promises: Promises, request: Request, directions: dict[tuple[Value,
     for user in request.result.users:
         number = _single_component(user, request)
         if number is not None:
-            user.replace_with([_reshaped(at(number), user.result.shape)])
+            user.replace_with([_reshape(at(number), user.result.shape)])
     if request.result.has_uses:
-        request.result.replace_all_uses_with(_joined([at(i) for i in range(request.components)], request))
+        request.result.replace_all_uses_with(_join([at(i) for i in range(request.components)], request))
 
 
 def _unit(request: Request, number: int) -> Value:
@@ -300,12 +300,12 @@ def _from(values: Sequence[int], count: int) -> list[tuple[int, int]]:
     return list(enumerate(values))[count:]
 
 
-def _reshaped(value: Value, shape: tuple[object, ...]) -> Value:
+def _reshape(value: Value, shape: tuple[object, ...]) -> Value:
     return value if value.shape == shape else prim.reshape(value, shape=shape)
 
 
-def _joined(components: list[Value], request: Request) -> Value:
+def _join(components: list[Value], request: Request) -> Value:
     rows = request.source.shape[: request.count]
     columns = [prim.reshape(c, shape=(*rows, 1)) for c in components]
     whole = columns[0] if len(columns) == 1 else prim.concat(*columns, axis=request.count)
-    return _reshaped(whole, request.source.shape)
+    return _reshape(whole, request.source.shape)

@@ -35,12 +35,12 @@ def _plain(
 ) -> Value:  # fmt: skip
     """Attention [t, h, g, v] over contexts gathered for each token."""
     from argosy_phi_ops.ops.nn.activation import softmax
-    from argosy_phi_ops.ops.nn.attention import capped, softmax_with_sinks
+    from argosy_phi_ops.ops.nn.attention import cap_scores, softmax_with_sinks
 
     tables = prim.gather(block_tables, prim.reshape(rows, shape=(rows.shape[0], 1)), axes=(0,))
     keys, values = (_context(cache, tables) for cache in (key_cache, value_cache))
     scores = prim.dot_general(query, keys, lhs_contract=(3,), rhs_contract=(3,), lhs_batch=(0, 1), rhs_batch=(0, 2))
-    scores = capped(prim.mul(scores, scale), softcap)
+    scores = cap_scores(prim.mul(scores, scale), softcap)
     places = prim.iota(shape=scores.shape, axis=3, dtype="int64")
     last = prim.broadcast(positions, shape=scores.shape, axes=(0,))
     seen = prim.le(places, last)

@@ -9,7 +9,7 @@ from argosy_autograd.algebra import Value, zeros
 from argosy_autograd.errors import DifferentiationError
 from argosy_autograd.forward import jvp_values
 from argosy_autograd.insertion import erase_unused
-from argosy_autograd.registry import structured
+from argosy_autograd.registry import structured_rule
 from argosy_autograd.residuals import captured_from, rematerialise_constants, replace_within
 from argosy_autograd.reverse import vjp_values
 from argosy_phi_ops.context import building, context
@@ -127,4 +127,4 @@ def _make_tangent(program: Program, name: str, stem: str, moving: Sequence[bool]
     function.attributes["results"] = tuple(places)
 
 
-structured("builtin.call", _reverse_call, _forward_call)
+structured_rule("builtin.call", _reverse_call, _forward_call)

@@ -13,7 +13,7 @@ from argosy_autograd.activity import active_operations, captured_values, has_gra
 from argosy_autograd.algebra import Value, zeros
 from argosy_autograd.forward import jvp_values
 from argosy_autograd.regions import copy_block, emitter, finish, or_zeros
-from argosy_autograd.registry import structured
+from argosy_autograd.registry import structured_rule
 from argosy_autograd.residuals import captured_from, rematerialise_constants, replace_within
 from argosy_autograd.reverse import vjp_values
 from argosy_autograd.rules.unbounded import as_while, forward_while, reverse_while
@@ -247,6 +247,6 @@ def _known_size(value: Value) -> Any:
     return None
 
 
-structured("control.if", _reverse_if, _forward_if)
-structured("control.scan", _reverse_scan, _forward_scan)
-structured("control.for", _reverse_for, _forward_for)
+structured_rule("control.if", _reverse_if, _forward_if)
+structured_rule("control.scan", _reverse_scan, _forward_scan)
+structured_rule("control.for", _reverse_for, _forward_for)

@@ -8,7 +8,7 @@ from argosy_autograd.activity import has_gradient
 from argosy_autograd.algebra import Value, zeros_like
 from argosy_autograd.dialect import custom_parts
 from argosy_autograd.errors import MissingRule
-from argosy_autograd.registry import structured
+from argosy_autograd.registry import structured_rule
 from argosy_phi_ops.context import context
 from argosy_pir import Operation
 
@@ -43,4 +43,4 @@ def _forward(op: Operation, known: dict[Value, Value]) -> Sequence[Value | None]
     )
 
 
-structured("ad.custom", _reverse, _forward)
+structured_rule("ad.custom", _reverse, _forward)

@@ -82,7 +82,7 @@ def _reciprocal_gaps(values: Value, like: Value) -> Value:
     return where(same, 0, 1 / where(same, 1, gaps))
 
 
-def _widened(x: Value, like: Value) -> Value:
+def _widen(x: Value, like: Value) -> Value:
     """A real tensor as one of the dtype of ``like``."""
     return x if x.dtype == like.dtype else prim.cast(x, dtype=like.dtype)
 
@@ -180,10 +180,10 @@ def _square_factors(packed: Value, rows: Any, columns: Any) -> tuple[Value, Valu
     corner = prim.slice(packed, start=(0,) * packed.ndim, limit=(*batch, size, size), stride=(1,) * packed.ndim)
     low = packed if rows > columns else corner
     up = packed if columns > rows else corner
-    return _continued(low, rows), _continued(up, columns)
+    return _continue(low, rows), _continue(up, columns)
 
 
-def _continued(x: Value, size: int) -> Value:
+def _continue(x: Value, size: int) -> Value:
     missing = [size - n for n in x.shape[-2:]]
     if not any(missing):
         return x
@@ -256,7 +256,7 @@ def _(results: tuple[Value, Value], x: Value, dx: Value, *, lower: bool) -> tupl
     gaps = _reciprocal_gaps(values, _shaped(values, inner))
     return (
         prim.real(moved) if is_complex(moved) else moved,
-        matmul(vectors, inner * _widened(gaps, inner)),
+        matmul(vectors, inner * _widen(gaps, inner)),
     )
 
 
@@ -275,7 +275,7 @@ def _(results: tuple[Value, Value, Value], x: Value, dx: Value, *, full: bool) -
     inner = matmul(adjoint(u), matmul(dx, v))
     like = _shaped(s, inner)
     squared = _reciprocal_gaps(s * s, like)
-    gaps, by_column, by_row = (_widened(m, inner) for m in (squared, _as_columns(s, like), _as_rows(s, like)))
+    gaps, by_column, by_row = (_widen(m, inner) for m in (squared, _as_columns(s, like), _as_rows(s, like)))
     by_u, by_v = by_column * inner, by_row * inner
     du = gaps * (by_u + adjoint(by_u))
     if is_complex(inner):
@@ -291,20 +291,20 @@ def _outside(u: Value, dx: Value, v: Value, s: Value, needed: bool) -> Value:
     if not needed:
         return zeros_like(u)
     moved = matmul(dx, v)
-    moved = moved / _widened(_as_columns(s, _shaped(s, moved)), moved)
+    moved = moved / _widen(_as_columns(s, _shaped(s, moved)), moved)
     return moved - matmul(u, matmul(adjoint(u), moved))
 
 
 @jvp("eig")
 def _(results: tuple[Value, Value], x: Value, dx: Value) -> tuple[Value, Value]:
     values, vectors = results
-    inner = prim.solve(vectors, matmul(_widened(dx, vectors), vectors))
+    inner = prim.solve(vectors, matmul(_widen(dx, vectors), vectors))
     moved = matmul(vectors, inner * _reciprocal_gaps(values, inner))
     along = prim.real(_diagonal(matmul(adjoint(vectors), moved)))  # keeps the vectors at length one
-    return _diagonal(inner), moved - vectors * _as_columns(_widened(along, vectors), vectors)
+    return _diagonal(inner), moved - vectors * _as_columns(_widen(along, vectors), vectors)
 
 
-def _transposed(name: str) -> None:
+def _transpose(name: str) -> None:
     """The cotangent rule of a primitive as the transpose of its tangent rule at placeholders."""
 
     def rule(g: Any, result: Any, *operands: Value, **attributes: Any) -> tuple[Value | None, ...]:
@@ -321,4 +321,4 @@ def _transposed(name: str) -> None:
 
 
 for _name in ("cholesky", "lu", "qr", "svd", "eigh", "eig"):
-    _transposed(_name)
+    _transpose(_name)

@@ -16,10 +16,10 @@ from argosy_autograd.algebra import (
     conj,
     constant_number,
     is_complex,
-    negated,
+    negate,
     plus,
-    rounded,
-    scaled,
+    round_to,
+    scale_by,
     times,
     where,
     wide,
@@ -88,13 +88,13 @@ DIVISORS: dict[str, Callable[[Value, Value], Value]] = {
 
 
 def _enter_factor(name: str, factor: Callable[[Value, Value], Value]) -> None:
-    vjp.add(name, lambda g, y, x: rounded(times(wide(g), conj(factor(wide(y), wide(x)))), g.dtype))
-    jvp.add(name, lambda y, x, dx: rounded(wide(dx) * factor(wide(y), wide(x)), dx.dtype))
+    vjp.add(name, lambda g, y, x: round_to(times(wide(g), conj(factor(wide(y), wide(x)))), g.dtype))
+    jvp.add(name, lambda y, x, dx: round_to(wide(dx) * factor(wide(y), wide(x)), dx.dtype))
 
 
 def _enter_divisor(name: str, divisor: Callable[[Value, Value], Value]) -> None:
-    vjp.add(name, lambda g, y, x: rounded(wide(g) / conj(divisor(wide(y), wide(x))), g.dtype))
-    jvp.add(name, lambda y, x, dx: rounded(wide(dx) / divisor(wide(y), wide(x)), dx.dtype))
+    vjp.add(name, lambda g, y, x: round_to(wide(g) / conj(divisor(wide(y), wide(x))), g.dtype))
+    jvp.add(name, lambda y, x, dx: round_to(wide(dx) / divisor(wide(y), wide(x)), dx.dtype))
 
 
 for _name, _derivative in FACTORS.items():
@@ -194,21 +194,21 @@ vjp.add("add", lambda g, r, x, y: (g, g))
 vjp.add("sub", lambda g, r, x, y: (g, -g))
 vjp.add("mul", lambda g, r, x, y: (times(g, conj(y)), times(g, conj(x))))
 jvp.add("add", lambda r, x, y, dx, dy: plus(dx, dy))
-jvp.add("sub", lambda r, x, y, dx, dy: negated(dy) if dx is None else dx if dy is None else dx - dy)
-jvp.add("mul", lambda r, x, y, dx, dy: plus(scaled(dx, y), scaled(dy, x)))
+jvp.add("sub", lambda r, x, y, dx, dy: negate(dy) if dx is None else dx if dy is None else dx - dy)
+jvp.add("mul", lambda r, x, y, dx, dy: plus(scale_by(dx, y), scale_by(dy, x)))
 
 
 @vjp("div")
 def _(g: Value, r: Value, x: Value, y: Value) -> Pair:
     over = wide(g) / conj(wide(y))
-    return rounded(over, g.dtype), rounded(-(over * conj(wide(r))), g.dtype)
+    return round_to(over, g.dtype), round_to(-(over * conj(wide(r))), g.dtype)
 
 
 @jvp("div")
 def _(r: Value, x: Value, y: Value, dx: Value | None, dy: Value | None) -> Value:
-    numerator = plus(_wide(dx), negated(scaled(_wide(dy), wide(r))))
+    numerator = plus(_wide(dx), negate(scale_by(_wide(dy), wide(r))))
     assert numerator is not None
-    return rounded(numerator / wide(y), r.dtype)
+    return round_to(numerator / wide(y), r.dtype)
 
 
 def _wide(x: Value | None) -> Value | None:
@@ -239,7 +239,7 @@ def _(r: Value, x: Value, y: Value, dx: Value | None, dy: Value | None) -> Value
 def _(g: Value, r: Value, x: Value, y: Value) -> Pair:
     v, r, x, y = wide(g), wide(r), wide(x), wide(y)
     slopes = _power_by_base(x, y), _power_by_exponent(r, x, y)
-    return rounded(times(v, conj(slopes[0])), g.dtype), rounded(times(v, conj(slopes[1])), g.dtype)
+    return round_to(times(v, conj(slopes[0])), g.dtype), round_to(times(v, conj(slopes[1])), g.dtype)
 
 
 @jvp("pow")
@@ -247,7 +247,7 @@ def _(r: Value, x: Value, y: Value, dx: Value | None, dy: Value | None) -> Value
     dtype, r, x, y = r.dtype, wide(r), wide(x), wide(y)
     by_base = None if dx is None else wide(dx) * _power_by_base(x, y)
     moved = plus(by_base, None if dy is None else wide(dy) * _power_by_exponent(r, x, y))
-    return None if moved is None else rounded(moved, dtype)
+    return None if moved is None else round_to(moved, dtype)
 
 
 def _power_by_base(x: Value, y: Value) -> Value:
@@ -272,15 +272,15 @@ def _power_by_exponent(r: Value, x: Value, y: Value) -> Value:
 @vjp("atan2")
 def _(g: Value, r: Value, y: Value, x: Value) -> Pair:
     v, by_y, by_x = wide(g), *_slopes_of_angle(wide(y), wide(x))
-    return rounded(v * by_y, g.dtype), rounded(v * by_x, g.dtype)
+    return round_to(v * by_y, g.dtype), round_to(v * by_x, g.dtype)
 
 
 @jvp("atan2")
 def _(r: Value, y: Value, x: Value, dy: Value | None, dx: Value | None) -> Value:
     by_y, by_x = _slopes_of_angle(wide(y), wide(x))
-    moved = plus(scaled(_wide(dy), by_y), scaled(_wide(dx), by_x))
+    moved = plus(scale_by(_wide(dy), by_y), scale_by(_wide(dx), by_x))
     assert moved is not None
-    return rounded(moved, r.dtype)
+    return round_to(moved, r.dtype)
 
 
 def _slopes_of_angle(y: Value, x: Value) -> tuple[Value, Value]:

@@ -10,7 +10,7 @@ from argosy_autograd.errors import MissingRule
 from argosy_autograd.registry import jvp, vjp
 from argosy_autograd.reverse import vjp_values
 from argosy_phi_ops.context import context
-from argosy_phi_ops.custom.hosts import find_host
+from argosy_phi_ops.custom_ops.host_functions import find_host
 
 
 def _cotangents(

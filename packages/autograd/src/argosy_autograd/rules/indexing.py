@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy_autograd.algebra import Value, conj, plus, where, zeros, zeros_like
-from argosy_autograd.along import add_along, take_along
+from argosy_autograd.axis_gather import add_along, take_along
 from argosy_autograd.registry import jvp, vjp
 from argosy_phi_ops import prim
 from argosy_pir.values import OpResult
@@ -15,7 +15,7 @@ Axes = tuple[int, ...]
 
 @vjp("gather")
 def _(g: Value, y: Value, x: Value, indices: Value, *, axes: Axes, batch: int) -> tuple[Value, None]:
-    inside = _clamped(indices, x, axes)  # gather clamps what scatter would drop
+    inside = _clamp(indices, x, axes)  # gather clamps what scatter would drop
     return prim.scatter(zeros_like(x), inside, g, axes=axes, batch=batch, kind="add"), None
 
 
@@ -32,7 +32,7 @@ def _limits(indices: Value, x: Value, axes: Axes) -> Value:
     return prim.broadcast_to(prim.concat(*[prim.reshape(v, shape=(1,)) for v in lasts], axis=0), indices.shape)
 
 
-def _clamped(indices: Value, x: Value, axes: Axes) -> Value:
+def _clamp(indices: Value, x: Value, axes: Axes) -> Value:
     if not axes:
         return indices
     return prim.minimum(prim.maximum(indices, 0), _limits(indices, x, axes))
@@ -85,16 +85,16 @@ def _(
     inside = _inside(indices, x, axes, updates.shape)
     if kind == "mul":
         by_x = None if dx is None else prim.scatter(dx, indices, updates, kind="mul", **at)
-        by_u = None if du is None else _added(du * _other_factors(y, x, indices, updates, at), x, indices, at)
+        by_u = None if du is None else _add(du * _other_factors(y, x, indices, updates, at), x, indices, at)
         return plus(by_x, by_u)
     chosen_x, chosen_u, ties = _scatter_choice(y, x, indices, updates, inside, at)
     by_x = None if dx is None else where(chosen_x, dx, 0)
-    by_u = None if du is None else _added(where(chosen_u, du, 0), x, indices, at)
+    by_u = None if du is None else _add(where(chosen_u, du, 0), x, indices, at)
     total = plus(by_x, by_u)
     return None if total is None else total / ties
 
 
-def _added(values: Value, x: Value, indices: Value, at: dict[str, Any]) -> Value:
+def _add(values: Value, x: Value, indices: Value, at: dict[str, Any]) -> Value:
     return prim.scatter(zeros_like(x), indices, values, kind="add", **at)
 
 

@@ -42,13 +42,13 @@ def _(g: Value, result: Value, x: Value, *, permutation: Shape) -> Value:
 
 @vjp("slice")
 def _(g: Value, result: Value, x: Value, *, start: Shape, limit: Shape, stride: Shape) -> Value:
-    covered = [_covered(n, step) for n, step in zip(g.shape, stride, strict=True)]
+    covered = [_cover(n, step) for n, step in zip(g.shape, stride, strict=True)]
     high = tuple(n - lo - c for n, lo, c in zip(x.shape, start, covered, strict=True))
     zero = prim.constant(0, x.dtype)
     return prim.pad(g, zero, low=start, high=high, interior=tuple(step - 1 for step in stride))
 
 
-def _covered(count: Any, step: int) -> Any:
+def _cover(count: Any, step: int) -> Any:
     return (count - 1) * step + 1 if step != 1 and count != 0 else count
 
 

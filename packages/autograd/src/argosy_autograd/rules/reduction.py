@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy_autograd.algebra import Value, argsort, conj, where
-from argosy_autograd.along import add_along, linear_recurrence, shifted, take_along
+from argosy_autograd.axis_gather import add_along, linear_recurrence, shift, take_along
 from argosy_autograd.registry import jvp, vjp
 from argosy_phi_ops import prim
 
@@ -48,8 +48,8 @@ def _other_product(x: Value, axes: Axes) -> Value:
         size = size * x.shape[axis]
     last = len(kept)
     flat = prim.reshape(moved, shape=(*(x.shape[i] for i in kept), size))
-    before = shifted(prim.cumulative(flat, axis=last, kind="prod"), last, 1, 1)
-    after = shifted(prim.cumulative(flat, axis=last, kind="prod", reverse=True), last, -1, 1)
+    before = shift(prim.cumulative(flat, axis=last, kind="prod"), last, 1, 1)
+    after = shift(prim.cumulative(flat, axis=last, kind="prod", reverse=True), last, -1, 1)
     return prim.transpose(prim.reshape(before * after, shape=moved.shape), permutation=argsort(order))
 
 
@@ -81,11 +81,11 @@ def _(g: Value, y: Value, x: Value, *, axis: int, kind: str, reverse: bool) -> V
         return add_along(g, _record_positions(y, x, axis, reverse), axis)
     previous = 1 if not reverse else -1
     if kind == "prod":  # sum over k >= j of g_k y_k / x_j, without the division
-        following = shifted(conj(x), axis, -previous, 0)
+        following = shift(conj(x), axis, -previous, 0)
         sums = linear_recurrence(following, g, axis, not reverse)
-        return sums * shifted(conj(y), axis, previous, 1)
+        return sums * shift(conj(y), axis, previous, 1)
     # logsumexp: y does not decrease, so no factor exceeds one
-    decay = prim.exp(where(_at_end(y, axis, reverse), 0, y - shifted(y, axis, -previous, 0)))
+    decay = prim.exp(where(_at_end(y, axis, reverse), 0, y - shift(y, axis, -previous, 0)))
     return linear_recurrence(decay, g, axis, not reverse) * prim.exp(x - y)
 
 
@@ -97,8 +97,8 @@ def _(y: Value, x: Value, dx: Value, *, axis: int, kind: str, reverse: bool) -> 
         return take_along(dx, _record_positions(y, x, axis, reverse), axis)
     previous = 1 if not reverse else -1
     if kind == "prod":
-        return linear_recurrence(x, dx * shifted(y, axis, previous, 1), axis, reverse)
-    decay = prim.exp(where(_at_end(y, axis, not reverse), 0, shifted(y, axis, previous, 0) - y))
+        return linear_recurrence(x, dx * shift(y, axis, previous, 1), axis, reverse)
+    decay = prim.exp(where(_at_end(y, axis, not reverse), 0, shift(y, axis, previous, 0) - y))
     return linear_recurrence(decay, dx * prim.exp(x - y), axis, reverse)
 
 

@@ -15,7 +15,7 @@ from argosy_autograd.algebra import Value, where, zeros
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.forward import jvp_values
 from argosy_autograd.regions import active_carries, copy_block, discard, emitter, finish, loop, or_zeros
-from argosy_autograd.registry import structured
+from argosy_autograd.registry import structured_rule
 from argosy_autograd.reverse import vjp_values
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
@@ -38,7 +38,7 @@ def reverse_while(op: Operation, incoming: Optional, active: set[Value]) -> Pair
     first = [_zeros_for(incoming[i], starts[i]) for i in moving] + [zeros(v.shape, v.dtype) for v in reads]
     pull = _pull_back(op, moving, reads)
     steps = _Steps(op)
-    total = _counted(op)
+    total = _count(op)
     far = prim.maximum(_quotient(total, _ROWS), _ROWS)  # steps between checkpoints of the whole loop
     near = _quotient(far, _ROWS)  # and of one segment
     segments = steps.checkpoints(steps.start(), total, far)
@@ -93,7 +93,7 @@ def _pull_back(op: Operation, moving: Sequence[int], reads: Sequence[Value]) -> 
     return block
 
 
-def _counted(op: Operation) -> Value:
+def _count(op: Operation) -> Value:
     """Let the loop ``op`` count its steps; returns their number, an int64."""
     condition, step = (region.block for region in op.regions)
     last = step.last
@@ -223,4 +223,4 @@ def as_while(op: Operation) -> None:
     op.results = (*op.results, OpResult(op, len(op.results), start.type))
 
 
-structured("control.while", reverse_while, forward_while)
+structured_rule("control.while", reverse_while, forward_while)

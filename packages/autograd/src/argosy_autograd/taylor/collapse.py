@@ -67,13 +67,13 @@ def _collapse_sum(root: Operation, block: Block) -> list[Operation] | None:
     with building(Builder.before(root), root.location):
         for group, position in groups:
             if group[0].op.name == "ad.coefficient":
-                joined.append(_joined_promises(group))
+                joined.append(_join_deferred(group))
                 continue
-            total = _added([t.op.operand(position) for t in group])
+            total = _add([t.op.operand(position) for t in group])
             assert isinstance(total, OpResult)
             inner.append(total.op)
             joined.append(_same(group[0].op, position, total))
-        result = _added([t for t in terms if id(t) not in taken] + joined)
+        result = _add([t for t in terms if id(t) not in taken] + joined)
     if isinstance(result, OpResult) and result.op.name == "prim.add":
         inner.append(result.op)
     root.replace_with([result])
@@ -115,7 +115,7 @@ def _keys(op: Operation) -> list[Key]:
     return []
 
 
-def _joined_promises(group: Sequence[OpResult]) -> Value:
+def _join_deferred(group: Sequence[OpResult]) -> Value:
     builder = context().builder
     assert builder is not None
     total = sum((functional_of(t.op) for t in group[1:]), functional_of(group[0].op))
@@ -128,7 +128,7 @@ def _attributes(op: Operation) -> Hashable:
     return tuple(sorted((k, repr(v)) for k, v in op.attributes.items()))
 
 
-def _added(values: Sequence[Value]) -> Value:
+def _add(values: Sequence[Value]) -> Value:
     total = values[0]
     for value in values[1:]:
         total = prim.add(total, value)

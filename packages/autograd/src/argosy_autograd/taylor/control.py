@@ -79,7 +79,7 @@ def _ends(inner: Sweep, ends: Sequence[Value], indices: Sequence[Index], body: B
     return [c for k in range(len(ends)) for c in reversed(made[k * size : (k + 1) * size])]
 
 
-def _numbered(values: Sequence[Value], numbers: Sequence[int], indices: Sequence[Index]) -> Made:
+def _number(values: Sequence[Value], numbers: Sequence[int], indices: Sequence[Index]) -> Made:
     keys = [(number, i) for number in numbers for i in indices]
     return dict(zip(keys, values, strict=True))
 
@@ -105,7 +105,7 @@ def _through_if(sweep: Sweep, op: Operation, known: Known, indices: Sequence[Ind
         inner = _within(sweep, op, known, {})
         regions.append(finish(block, _ends(inner, [ends[i] for i in numbers], indices, block)))
     made = emitter().create("control.if", [op.operand(0)], regions=regions)
-    return _numbered(made.results, numbers, indices)
+    return _number(made.results, numbers, indices)
 
 
 def _through_while(sweep: Sweep, op: Operation, known: Known, indices: Sequence[Index]) -> Made:
@@ -124,7 +124,7 @@ def _through_while(sweep: Sweep, op: Operation, known: Known, indices: Sequence[
     regions = [finish(test, [holds], "control.condition"), finish(body, [*ends, *moved])]
     first = _starts(known, [op.operand(i) for i in moving], indices)
     made = emitter().create("control.while", [*op.operands, *first], regions=regions).results
-    return _numbered(made[len(carried) :], moving, indices)
+    return _number(made[len(carried) :], moving, indices)
 
 
 def _through_scan(sweep: Sweep, op: Operation, known: Known, indices: Sequence[Index]) -> Made:
@@ -148,8 +148,8 @@ def _through_scan(sweep: Sweep, op: Operation, known: Known, indices: Sequence[I
     attributes = {"inputs": len(xs) + len(moved), "reverse": scan.reverse, "length": scan.length}
     operands = [*scan.xs, *moved, *scan.carries, *first]
     made = emitter().create("control.scan", operands, attributes, regions=[region]).results
-    found = _numbered(made[: len(rises)], stacked, indices)
-    return found | _numbered(made[len(rises) + len(carried) :], [scan.stacked + i for i in moving], indices)
+    found = _number(made[: len(rises)], stacked, indices)
+    return found | _number(made[len(rises) + len(carried) :], [scan.stacked + i for i in moving], indices)
 
 
 _RULES = {"control.if": _through_if, "control.while": _through_while, "control.scan": _through_scan}

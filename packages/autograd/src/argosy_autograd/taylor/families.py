@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from argosy_autograd.errors import MissingRule
-from argosy_autograd.taylor.functional import Functional, below, grouped, needed
+from argosy_autograd.taylor.functional import Functional, below, group_terms, needed
 
 __all__ = ["Families", "Split", "Unstackable", "compositions", "homogeneous"]
 
@@ -84,9 +84,9 @@ class Families:
         rows: dict[tuple[int, int], Row] = {}
         for member, functional in enumerate(self.members[degree]):
             terms = ((a, b, c) for index, c in functional for a, b in below(index) if len(a) == left)
-            for first, second, c in grouped(terms):
+            for first, second, c in group_terms(terms):
                 row = rows.setdefault((member, self._place_of(first)), {})
-                for number, factor in self._expanded(second):
+                for number, factor in self._expand(second):
                     row[number] = row.get(number, 0.0) + c * factor
         common = _common(rows)
         with_common = []
@@ -98,7 +98,7 @@ class Families:
                     rows[member, a] = _difference(row, common, scale)
         products = [(member, a, b, c) for (member, a), row in rows.items() for b, c in row.items()]
         if square and 2 * left == degree:
-            products = _folded(products)
+            products = _fold(products)
         return Split(tuple(sorted(products)), tuple(sorted(common.items())), tuple(sorted(with_common)))
 
     def _place_of(self, functional: Functional) -> int:
@@ -106,7 +106,7 @@ class Families:
             raise Unstackable(f"{functional} is in no family")
         return self._places[functional]
 
-    def _expanded(self, functional: Functional) -> list[tuple[int, float]]:
+    def _expand(self, functional: Functional) -> list[tuple[int, float]]:
         """``functional`` as members of its family: itself, or single coefficients."""
         if functional in self._places:
             return [(self._places[functional], 1.0)]
@@ -141,7 +141,7 @@ def _difference(row: Row, common: Row, scale: float) -> Row:
     return {number: c for number, c in every.items() if c}
 
 
-def _folded(products: Iterable[tuple[int, int, int, float]]) -> list[tuple[int, int, int, float]]:
+def _fold(products: Iterable[tuple[int, int, int, float]]) -> list[tuple[int, int, int, float]]:
     """Products of a value with itself, where the factors may change places: each pair once."""
     total: dict[tuple[int, int, int], float] = {}
     for member, a, b, c in products:

@@ -10,8 +10,8 @@ from math import comb, factorial, prod
 from argosy_pir import Operation
 
 __all__ = [
-    "VALUE", "Functional", "Index", "Split", "below", "closed", "derivative", "functional_of", "grouped", "needed",
-    "without",
+    "VALUE", "Functional", "Index", "Split", "below", "close_downward", "derivative", "functional_of", "group_terms",
+    "needed", "without",
 ]  # fmt: skip
 
 Index = tuple[int, ...]
@@ -38,7 +38,7 @@ class Functional:
 
     def after(self, direction: int) -> Functional:
         """The functional ``v -> self(dv)`` where dv is the derivative of v along ``direction``."""
-        return Functional((raised(a, direction), c * (a.count(direction) + 1)) for a, c in self.terms)
+        return Functional((raise_order(a, direction), c * (a.count(direction) + 1)) for a, c in self.terms)
 
     def then(self, outer: Functional) -> Functional:
         """The functional ``v -> outer(self(v))``: ``(v_a)_b`` is ``v_(a + b)`` as often as a can be taken from it."""
@@ -98,7 +98,7 @@ def functional_of(op: Operation) -> Functional:
     return Functional(op.attributes["terms"])
 
 
-def raised(index: Index, direction: int) -> Index:
+def raise_order(index: Index, direction: int) -> Index:
     """``index`` with one more of ``direction``."""
     return tuple(sorted((*index, direction)))
 
@@ -123,7 +123,7 @@ def below(index: Index) -> tuple[tuple[Index, Index], ...]:
     return tuple(pairs)
 
 
-def closed(indices: Iterable[Index]) -> list[Index]:
+def close_downward(indices: Iterable[Index]) -> list[Index]:
     """``indices`` and all that are below one of them, by order."""
     found = {part for index in indices for k in range(1, len(index) + 1) for part in combinations(index, k)}
     return sorted(found, key=lambda index: (len(index), index))
@@ -133,7 +133,7 @@ Split = tuple[Functional, Functional, float]
 """``(left, right, c)``: c times the left functional of one factor times the right one of the other."""
 
 
-def grouped(terms: Iterable[tuple[Index, Index, float]]) -> list[Split]:
+def group_terms(terms: Iterable[tuple[Index, Index, float]]) -> list[Split]:
     """The sum of ``c x_a y_b`` over ``terms`` (a, b, c) with as few factors as may be: those with the same index of
     lower order share it, and the other ones become one functional, which travels as one value."""
     groups: dict[tuple[bool, Index], dict[Index, float]] = {}
@@ -160,7 +160,7 @@ def needed(functional: Functional) -> tuple[Functional, ...]:
     stack = [functional]
     while stack:
         terms = ((a, b, c) for index, c in stack.pop() for a, b in below(index))
-        for left, right, _ in grouped(terms):
+        for left, right, _ in group_terms(terms):
             for part in (left, right):
                 small = [Functional([(a, 1.0)]) for a, _ in part] if part.degree <= half else [part]
                 new = [p for p in small if p not in found]

@@ -15,10 +15,10 @@ from argosy_autograd.taylor.families import Unstackable
 from argosy_phi_ops import prim
 from argosy_pir import Operation
 
-__all__ = ["contracted", "convolved", "expanded", "lifted"]
+__all__ = ["contract", "convolve", "expand", "lift"]
 
 
-def expanded(stack: Value, shape: Sequence[Any]) -> Value:
+def expand(stack: Value, shape: Sequence[Any]) -> Value:
     """``stack`` with every axis of ``shape`` written out."""
     full = (stack.shape[0], *shape)
     return stack if stack.shape == full else prim.broadcast_to(stack, full)
@@ -51,33 +51,33 @@ _SHIFTED: dict[str, Callable[[int, dict[str, Any]], dict[str, Any]]] = {
 _ELEMENTWISE = frozenset("neg copy real imag conj cast".split())
 
 
-def lifted(op: Operation, stacks: Sequence[Value | None], size: int) -> Value:
+def lift(op: Operation, stacks: Sequence[Value | None], size: int) -> Value:
     """The linear ``op`` applied to every member of its operands' ``stacks``; None stands for zeros."""
     name, given = op.kind, plain_attributes(op)
     if name in _SHIFTED and (name != "cumulative" or given["kind"] == "sum"):
         stack = stacks[0]
         assert stack is not None
         if name not in _ELEMENTWISE:
-            stack = expanded(stack, op.operand(0).shape)
+            stack = expand(stack, op.operand(0).shape)
         return getattr(prim, "slice" if name == "slice" else name)(stack, **_SHIFTED[name](size, given))
     if name == "select" and stacks[0] is None:
         condition = prim.broadcast_to(op.operand(0), (size, *op.result.shape))
-        return prim.select(condition, *(_filled(x, s, size) for x, s in zip(op.operands[1:], stacks[1:], strict=True)))
+        return prim.select(condition, *(_fill(x, s, size) for x, s in zip(op.operands[1:], stacks[1:], strict=True)))
     if name == "concat":
-        parts = (_filled(x, stack, size) for x, stack in zip(op.operands, stacks, strict=True))
+        parts = (_fill(x, stack, size) for x, stack in zip(op.operands, stacks, strict=True))
         return prim.concat(*parts, axis=given["axis"] + 1)
     if name == "complex":
-        return prim.complex(*(_filled(x, stack, size) for x, stack in zip(op.operands, stacks, strict=True)))
+        return prim.complex(*(_fill(x, stack, size) for x, stack in zip(op.operands, stacks, strict=True)))
     if name == "gather" and stacks[0] is not None:
-        return _gathered(op, expanded(stacks[0], op.operand(0).shape), given)
+        return _gather(op, expand(stacks[0], op.operand(0).shape), given)
     if name == "pad" and stacks[0] is not None and stacks[1] is None:
         edges = {key: (0, *given[key]) for key in ("low", "high", "interior")}
         zero = prim.constant(0, op.result.dtype)
-        return prim.pad(expanded(stacks[0], op.operand(0).shape), zero, **edges)
+        return prim.pad(expand(stacks[0], op.operand(0).shape), zero, **edges)
     raise Unstackable(f"'{op.name}' ({op.location}) has no rule for stacks of coefficients")
 
 
-def _gathered(op: Operation, stack: Value, given: dict[str, Any]) -> Value:
+def _gather(op: Operation, stack: Value, given: dict[str, Any]) -> Value:
     """A gather from each member: the axis of members goes behind those that run together with the indices'."""
     indices, batch = op.operand(1), given.get("batch", 0)
     inner = prim.transpose(stack, permutation=(*range(1, batch + 1), 0, *range(batch + 1, stack.ndim)))
@@ -86,12 +86,12 @@ def _gathered(op: Operation, stack: Value, given: dict[str, Any]) -> Value:
     return prim.transpose(made, permutation=(at, *(i for i in range(made.ndim) if i != at)))
 
 
-def _filled(x: Value, stack: Value | None, size: int) -> Value:
+def _fill(x: Value, stack: Value | None, size: int) -> Value:
     """The stack of ``x`` written out, zeros where it is None."""
-    return zeros((size, *x.shape), x.dtype) if stack is None else expanded(stack, x.shape)
+    return zeros((size, *x.shape), x.dtype) if stack is None else expand(stack, x.shape)
 
 
-def contracted(op: Operation, left: Value, right: Value, stacked: str) -> Value:
+def contract(op: Operation, left: Value, right: Value, stacked: str) -> Value:
     """``dot_general`` of stacks: of the ``"left"`` or ``"right"`` operand, or of ``"both"``, member by member."""
     given = plain_attributes(op)
     used = {side: (*given[f"{side}_batch"], *given[f"{side}_contract"]) for side in ("lhs", "rhs")}
@@ -111,7 +111,7 @@ def contracted(op: Operation, left: Value, right: Value, stacked: str) -> Value:
     return prim.transpose(made, permutation=(at, *(i for i in range(made.ndim) if i != at)))
 
 
-def convolved(op: Operation, left: Value, right: Value, stacked: str) -> Value:
+def convolve(op: Operation, left: Value, right: Value, stacked: str) -> Value:
     """``conv`` of stacks: of the ``"left"`` or ``"right"`` operand, or of ``"both"``, member by member. Members of the
     left one are further samples, of the right one further output channels; of both further groups."""
     x, w = op.operands
@@ -119,9 +119,9 @@ def convolved(op: Operation, left: Value, right: Value, stacked: str) -> Value:
     groups, size = given["groups"], (right if stacked == "right" else left).shape[0]
     whole = (size, x.shape[0], w.shape[0], *op.result.shape[2:])
     if stacked == "left":
-        rows = prim.reshape(expanded(left, x.shape), shape=(size * x.shape[0], *x.shape[1:]))
+        rows = prim.reshape(expand(left, x.shape), shape=(size * x.shape[0], *x.shape[1:]))
         return prim.reshape(prim.conv(rows, w, **given), shape=whole)
-    right, outputs = expanded(right, w.shape), w.shape[0] // groups
+    right, outputs = expand(right, w.shape), w.shape[0] // groups
     if stacked == "right":
         apart = prim.reshape(right, shape=(size, groups, outputs, *w.shape[1:]))
         turned = prim.transpose(apart, permutation=(1, 0, 2, *(axis + 1 for axis in (2, *space))))
@@ -129,7 +129,7 @@ def convolved(op: Operation, left: Value, right: Value, stacked: str) -> Value:
         made = prim.reshape(made, shape=(x.shape[0], groups, size, outputs, *made.shape[2:]))
         made = prim.transpose(made, permutation=(2, 0, 1, 3, *(axis + 1 for axis in space)))
         return prim.reshape(made, shape=whole)
-    beside = prim.transpose(expanded(left, x.shape), permutation=(1, 0, 2, *space))
+    beside = prim.transpose(expand(left, x.shape), permutation=(1, 0, 2, *space))
     beside = prim.reshape(beside, shape=(x.shape[0], size * x.shape[1], *x.shape[2:]))
     filters = prim.reshape(right, shape=(size * w.shape[0], *w.shape[1:]))
     made = prim.conv(beside, filters, **(given | {"groups": size * groups}))

@@ -15,7 +15,7 @@ from typing import Any
 from argosy_autograd.activity import read_values
 from argosy_autograd.algebra import COMPLEX, Value, constant_number, is_complex
 from argosy_autograd.dialect import constants_of, parts
-from argosy_autograd.taylor.promises import Promises
+from argosy_autograd.taylor.deferred_coefficients import DeferredCoefficients
 from argosy_autograd.taylor.rows import MIXED, RowAxes, Rows, upstream
 from argosy_autograd.taylor.rules import has_rule
 from argosy_phi_ops import prim
@@ -107,7 +107,7 @@ def _summands(output: Value, weight: Value | None, rows: RowAxes, count: int) ->
                 return None
             found.append(term)
             continue
-        inner = _peeled(term, rows)
+        inner = _peel(term, rows)
         if inner is None:
             return None
         stack.extend(inner)
@@ -118,7 +118,7 @@ def _same_rows(weight: Value, term: Summand, rows: RowAxes) -> bool:
     return rows[weight] in (None, term.rows)
 
 
-def _peeled(term: Summand, rows: RowAxes) -> list[Summand] | None:
+def _peel(term: Summand, rows: RowAxes) -> list[Summand] | None:
     """What a sum of the elements of ``term`` is a sum of, one operation further up."""
     value = term.value
     if not isinstance(value, OpResult) or value.op.dialect != "prim" or term.weights:
@@ -136,7 +136,7 @@ def _peeled(term: Summand, rows: RowAxes) -> list[Summand] | None:
     return None
 
 
-def component(promises: Promises, request: Request, direction: int) -> Value | None:
+def component(deferred: DeferredCoefficients, request: Request, direction: int) -> Value | None:
     """The gradient's component along ``direction``: a value with the rows of the source, None for zero."""
     shape = request.source.shape[: request.count]
     total: Value | None = None
@@ -144,23 +144,23 @@ def component(promises: Promises, request: Request, direction: int) -> Value | N
         value, moved = term.value, None
         axes = tuple(i for i in range(value.ndim) if i not in term.rows)
         if not term.weights and axes:
-            value = promises.once(("summed", value, axes), partial(_summed, value, axes))
+            value = deferred.once(("summed", value, axes), partial(_sum, value, axes))
             axes = ()
-        if not promises.sweep.depends(value):
+        if not deferred.sweep.depends(value):
             continue
-        moved = promises.derivative(value, direction)
+        moved = deferred.derivative(value, direction)
         for weight in term.weights:
             moved = prim.mul(moved, weight)
-        moved = _arranged(_summed(moved, axes), term.rows, shape)
+        moved = _arrange(_sum(moved, axes), term.rows, shape)
         for kind, scale in term.scales:
             operand = prim.broadcast(scale, shape=shape, axes=())
             moved = prim.mul(moved, operand) if kind == "mul" else prim.div(moved, operand)
-        moved = _converted(moved, request.source.dtype)
+        moved = _convert(moved, request.source.dtype)
         total = moved if total is None else prim.add(total, moved)
     return total
 
 
-def _converted(value: Value, dtype: str) -> Value:
+def _convert(value: Value, dtype: str) -> Value:
     """A gradient has the dtype of its input: of a complex derivative by a real one that is the real part."""
     if is_complex(value) and dtype not in COMPLEX:
         value = prim.real(value)
@@ -179,7 +179,7 @@ def can_move(request: Request, analysis: Analysis) -> bool:
     return True
 
 
-def _summed(value: Value, axes: Sequence[int]) -> Value:
+def _sum(value: Value, axes: Sequence[int]) -> Value:
     if not axes:
         return value
     if all(value.shape[i] == 1 for i in axes):
@@ -187,7 +187,7 @@ def _summed(value: Value, axes: Sequence[int]) -> Value:
     return prim.reduce_sum(value, axes=tuple(axes))
 
 
-def _arranged(value: Value, rows: Rows, shape: tuple[Any, ...]) -> Value:
+def _arrange(value: Value, rows: Rows, shape: tuple[Any, ...]) -> Value:
     order = tuple(sorted(rows).index(axis) for axis in rows)
     made = value if order == tuple(range(len(order))) else prim.transpose(value, permutation=order)
     assert made.shape == shape

@@ -44,7 +44,7 @@ class RowAxes:
                 if same is None and is_carried(op):
                     found = self._through(op)
                 else:
-                    found = [self._carried(op) if same is None else self._known.get(same)] * len(op.results)
+                    found = [self._carry(op) if same is None else self._known.get(same)] * len(op.results)
                 for result, rows in zip(op.results, found, strict=True):
                     self._known.setdefault(result, rows)
         return self._known.get(value)
@@ -58,18 +58,18 @@ class RowAxes:
         after a step, until nothing changes any more. Whether a loop goes on is no matter of derivatives."""
         if op.name == "control.if":
             held, other = (self._ends(op, region.block, ()) for region in op.regions)
-            return [_joined(*each) for each in zip(held, other, strict=True)]
+            return [_join(*each) for each in zip(held, other, strict=True)]
         first, skipped = FIRST_CARRIED.get(op.name, 0), int(op.name == "control.for")
         scanned = op.attributes["inputs"] if op.name == "control.scan" else 0
         rows = [self._known.get(v) for v in op.operands[first:]]
-        xs = [_moved(each, -1) for each in [*[None] * skipped, *rows[:scanned]]]
+        xs = [_move(each, -1) for each in [*[None] * skipped, *rows[:scanned]]]
         carries = rows[scanned:]
         while True:
             ends = self._ends(op, op.regions[-1].block, [*xs, *carries])
             stacked = len(ends) - len(carries)
-            after = [_joined(*pair) for pair in zip(carries, ends[stacked:], strict=True)]
+            after = [_join(*pair) for pair in zip(carries, ends[stacked:], strict=True)]
             if after == carries:
-                return [*(_moved(each, 1) for each in ends[:stacked]), *carries]
+                return [*(_move(each, 1) for each in ends[:stacked]), *carries]
             carries = after
 
     def _ends(self, op: Operation, body: Block, arguments: Sequence[Rows | None]) -> list[Rows | None]:
@@ -79,7 +79,7 @@ class RowAxes:
         assert body.last is not None
         return [inner[v] for v in body.last.operands]
 
-    def _carried(self, op: Operation) -> Rows | None:
+    def _carry(self, op: Operation) -> Rows | None:
         if has_no_derivative(op):
             return None
         held = [(i, self._known.get(v)) for i, v in enumerate(op.operands)]
@@ -89,7 +89,7 @@ class RowAxes:
         if op.dialect != "prim" or any(rows == MIXED for _, rows in active):
             return MIXED
         notation = PRIMITIVES[op.kind].notation([v.type for v in op.operands], plain_attributes(op))
-        return MIXED if notation is None else _placed(notation, active)
+        return MIXED if notation is None else _place(notation, active)
 
 
 def is_carried(op: Operation) -> bool:
@@ -99,21 +99,21 @@ def is_carried(op: Operation) -> bool:
     return all(isinstance(r.type, TensorType) for inner in op.walk() for r in inner.results)
 
 
-def _joined(first: Rows | None, second: Rows | None) -> Rows | None:
+def _join(first: Rows | None, second: Rows | None) -> Rows | None:
     """The rows of what is one or the other."""
     if first is None or second is None or first == second:
         return second if first is None else first
     return MIXED
 
 
-def _moved(rows: Rows | None, by: int) -> Rows | None:
+def _move(rows: Rows | None, by: int) -> Rows | None:
     """``rows`` where an axis is put before all others, or the first one is taken away."""
     if rows is None or rows == MIXED or (by < 0 and 0 in rows):
         return None if rows is None else MIXED
     return tuple(axis + by for axis in rows)
 
 
-def _placed(notation: AxisNotation, active: Sequence[tuple[int, Rows]]) -> Rows:
+def _place(notation: AxisNotation, active: Sequence[tuple[int, Rows]]) -> Rows:
     """Where the rows of the operands come to lie in the results; one place for all, else they are mixed."""
     placed: set[Rows] = set()
     for number, axes in active:

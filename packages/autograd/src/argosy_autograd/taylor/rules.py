@@ -19,7 +19,7 @@ from argosy_autograd.registry import NOT_APPLICABLE, STRUCTURED, jvp
 from argosy_autograd.reverse import plain_attributes
 from argosy_autograd.rules.elementwise import DIVISORS, FACTORS
 from argosy_autograd.taylor.control import through_region
-from argosy_autograd.taylor.functional import Functional, Index, Split, below, grouped, without
+from argosy_autograd.taylor.functional import Functional, Index, Split, below, group_terms, without
 from argosy_autograd.taylor.rows import is_carried
 from argosy_phi_ops import prim
 from argosy_pir import Operation
@@ -94,7 +94,7 @@ def _at(sweep: Sweep, value: Value, functional: Functional) -> Coefficient:
         return sweep.coefficient(value, functional)
     total: Coefficient = None
     for single, c in singles:
-        total = plus(total, _scaled(sweep.made[value, single], c))
+        total = plus(total, _scale(sweep.made[value, single], c))
     return total
 
 
@@ -102,11 +102,11 @@ def _times(x: Coefficient, y: Coefficient) -> Coefficient:
     return None if x is None or y is None else x * y
 
 
-def _scaled(x: Coefficient, factor: float) -> Coefficient:
+def _scale(x: Coefficient, factor: float) -> Coefficient:
     return x if x is None or factor == 1 else x * factor
 
 
-def _convolved(
+def _convolve(
     sweep: Sweep, x: Value, y: Value, functional: Functional, product: Callable[[Coefficient, Coefficient], Coefficient]
 ) -> Coefficient:
     """The terms of the functional of a product whose factors are both of lower order; those of one weight are added
@@ -119,29 +119,29 @@ def _convolved(
         first, second = _at(sweep, x, left), _at(sweep, y, right)
         if first is not None and second is not None:
             sums[c] = plus(sums.get(c), product(first, second))
-    return _weighted(sums, scale)
+    return _weight(sums, scale)
 
 
-def _weighted(sums: Mapping[float, Coefficient], scale: float) -> Coefficient:
+def _weight(sums: Mapping[float, Coefficient], scale: float) -> Coefficient:
     """The sum of ``scale c sums[c]``: one multiplication for each factor, and none for the one they have in common."""
     common = min((c for c, part in sums.items() if part is not None), key=abs, default=1.0)
     total: Coefficient = None
     for c, part in sums.items():
-        total = plus(total, _scaled(part, c / common))
-    return _scaled(total, common * scale)
+        total = plus(total, _scale(part, c / common))
+    return _scale(total, common * scale)
 
 
 @cache
 def _parts(functional: Functional) -> list[Split]:
     """How a product distributes ``functional`` over its factors."""
-    return grouped((a, b, c) for index, c in functional for a, b in below(index))
+    return group_terms((a, b, c) for index, c in functional for a, b in below(index))
 
 
 @cache
 def _halves(functional: Functional) -> list[Split]:
     """The same for a square: of two terms that are equal one is taken twice."""
     pairs = ((a, b, c) for index, c in functional for a, b in below(index) if (len(a), a) <= (len(b), b))
-    return grouped((a, b, c if a == b else 2 * c) for a, b, c in pairs)
+    return group_terms((a, b, c if a == b else 2 * c) for a, b, c in pairs)
 
 
 @cache
@@ -153,7 +153,7 @@ def _chained(functional: Functional) -> list[Split]:
         for part, rest in below(index):
             if direction in part:
                 found.append((part, rest, c * part.count(direction) / index.count(direction)))
-    return grouped(found)
+    return group_terms(found)
 
 
 def _product(sweep: Sweep, op: Operation, functional: Functional) -> Coefficient:
@@ -163,7 +163,7 @@ def _product(sweep: Sweep, op: Operation, functional: Functional) -> Coefficient
         linear = None if top is None else (top * x) * 2
     else:
         linear = plus(_times(top, y), _times(sweep.coefficient(y, functional), x))
-    return plus(linear, _convolved(sweep, x, y, functional, _times))
+    return plus(linear, _convolve(sweep, x, y, functional, _times))
 
 
 def _quotient(sweep: Sweep, op: Operation, functional: Functional) -> Coefficient:
@@ -172,7 +172,7 @@ def _quotient(sweep: Sweep, op: Operation, functional: Functional) -> Coefficien
     top = sweep.coefficient(x, functional)
     if sweep.depends(y):
         top = _minus(top, _times(sweep.coefficient(y, functional), op.result))
-        top = _minus(top, _convolved(sweep, op.result, y, functional, _times))
+        top = _minus(top, _convolve(sweep, op.result, y, functional, _times))
     return None if top is None else top / y
 
 
@@ -196,7 +196,7 @@ def _bilinear(sweep: Sweep, op: Operation, functional: Functional) -> Coefficien
         return primitive(left, right, **attributes)
 
     top = plus(product(sweep.coefficient(x, functional), y), product(x, sweep.coefficient(y, functional)))
-    return plus(top, _convolved(sweep, x, y, functional, product))
+    return plus(top, _convolve(sweep, x, y, functional, product))
 
 
 def _contracted_once(left: Value, right: Value, op: Operation) -> Coefficient:
@@ -248,9 +248,9 @@ def _chain(sweep: Sweep, op: Operation, functional: Functional) -> Coefficient:
         common = min((c for _, _, c in terms), key=abs, default=1.0)
         lower: Coefficient = None
         for left, right, c in terms:
-            moved = _scaled(_at(sweep, x, left), c / common)
+            moved = _scale(_at(sweep, x, left), c / common)
             lower = plus(lower, _times(moved, _at(sweep, factor, right)))
-        total = plus(total, plus(top, _scaled(lower, common)))
+        total = plus(total, plus(top, _scale(lower, common)))
     return total
 
 
@@ -290,7 +290,7 @@ def _by_derivative(sweep: Sweep, op: Operation, result: Value, functional: Funct
     for direction, terms in rests.items():
         along = sweep.tangents(op, direction)[number]
         if along is not None:
-            lowest = _scaled(along, terms.pop((), 0.0)) if () in terms else None
+            lowest = _scale(along, terms.pop((), 0.0)) if () in terms else None
             rest = sweep.coefficient(along, Functional(terms)) if terms else None
             total = plus(total, plus(lowest, rest))
     return total

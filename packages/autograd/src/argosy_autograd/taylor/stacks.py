@@ -17,8 +17,8 @@ from argosy_autograd.activity import read_values
 from argosy_autograd.algebra import Value, is_complex, plus
 from argosy_autograd.rules.elementwise import DIVISORS, FACTORS
 from argosy_autograd.taylor.families import Families, Unstackable, compositions, homogeneous
-from argosy_autograd.taylor.functional import Functional, Index, closed
-from argosy_autograd.taylor.lifting import contracted, convolved, expanded, lifted
+from argosy_autograd.taylor.functional import Functional, Index, close_downward
+from argosy_autograd.taylor.lifting import contract, convolve, expand, lift
 from argosy_autograd.taylor.rows import upstream
 from argosy_autograd.taylor.rules import LINEAR, partial_derivative
 from argosy_autograd.taylor.sweep import Sweep
@@ -57,7 +57,7 @@ class Stacks:
             self._make_upstream(value, part.degree)
             stack = self._made[value, part.degree]
             if stack is not None:
-                member = _member(expanded(stack, value.shape), self._families.place(part))
+                member = _member(expand(stack, value.shape), self._families.place(part))
                 total = plus(total, prim.reshape(member, shape=value.shape))
         return total
 
@@ -97,7 +97,7 @@ class Stacks:
         assert isinstance(value, OpResult)
         if self._sweep.base(value) is not None:
             raise Unstackable("a derivative of what derivatives are part of")
-        return self._propagated(value.op, degree)
+        return self._propagate(value.op, degree)
 
     def _seed(self, value: Value) -> Stack:
         """Row i: one in the component that direction i moves, where it moves ``value``."""
@@ -115,7 +115,7 @@ class Stacks:
                     cells[number * prod(shape) + cell] = 1.0
         return _constant(cells, value.dtype, (len(units), *(1,) * rows, *shape))
 
-    def _propagated(self, op: Operation, degree: int) -> Stack:
+    def _propagate(self, op: Operation, degree: int) -> Stack:
         name = op.kind if op.dialect == "prim" else ""
         if name in ("add", "sub"):
             left, right = (self._of(x, degree) for x in op.operands)
@@ -127,12 +127,12 @@ class Stacks:
         if name in ("dot_general", "conv"):
             return self._contraction(op, degree)
         if name in FACTORS or name in DIVISORS:
-            return self._composed(op, op.operand(0), degree)
+            return self._compose(op, op.operand(0), degree)
         if name in ("pow", "atan2"):
             moving = [x for x in dict.fromkeys(op.operands) if self._sweep.depends(x)]
             if len(moving) > 1:
                 return self._composed_of_two(op, moving[0], moving[1], degree)
-            return self._composed(op, moving[0], degree)
+            return self._compose(op, moving[0], degree)
         if name == "sign" and not is_complex(op.result):
             return None
         if name in ("abs", "maximum", "minimum") and not is_complex(op.result):
@@ -140,7 +140,7 @@ class Stacks:
             return reduce(plus, (s * partial_derivative(op, x) for x, s in stacks if s is not None), None)
         if name in LINEAR or name == "cumulative":
             parts = [self._of(x, degree) for x in op.operands]
-            return None if all(s is None for s in parts) else lifted(op, parts, self._size(degree))
+            return None if all(s is None for s in parts) else lift(op, parts, self._size(degree))
         raise Unstackable(f"'{op.name}' ({op.location}) has no rule for stacks of coefficients")
 
     def _quotient(self, op: Operation, degree: int) -> Stack:
@@ -152,7 +152,7 @@ class Stacks:
             self._inverses[op] = prim.div(1.0, y)
         inverse = self._inverses[op]
         if (inverse, degree) not in self._made:
-            self._made[inverse, degree] = self._composed(inverse.op, y, degree)
+            self._made[inverse, degree] = self._compose(inverse.op, y, degree)
         return self._product(x, inverse, degree)
 
     def _product(self, x: Value, y: Value, degree: int) -> Stack:
@@ -168,27 +168,27 @@ class Stacks:
                 left, right = right, left
             if x is y and 2 * lower > degree:
                 continue
-            made = self._convolved(self._of(*left), self._of(*right), degree, left[1], prim.mul)
+            made = self._convolve(self._of(*left), self._of(*right), degree, left[1], prim.mul)
             total = plus(total, made * 2.0 if x is y and made is not None and 2 * lower < degree else made)
         return total
 
     def _contraction(self, op: Operation, degree: int) -> Stack:
         """The coefficients of a bilinear operation."""
         x, y = op.operands
-        bilinear = contracted if op.name == "prim.dot_general" else convolved
+        bilinear = contract if op.name == "prim.dot_general" else convolve
         first, second = self._of(x, degree), self._of(y, degree)
         total = None if first is None else bilinear(op, first, y, "left")
         total = plus(total, None if second is None else bilinear(op, x, second, "right"))
         for lower in range(1, degree):
             left, right = self._of(x, lower), self._of(y, degree - lower)
             if 2 * lower > degree:
-                made = self._convolved(right, left, degree, degree - lower, lambda b, a: bilinear(op, a, b, "both"))
+                made = self._convolve(right, left, degree, degree - lower, lambda b, a: bilinear(op, a, b, "both"))
             else:
-                made = self._convolved(left, right, degree, lower, lambda a, b: bilinear(op, a, b, "both"))
+                made = self._convolve(left, right, degree, lower, lambda a, b: bilinear(op, a, b, "both"))
             total = plus(total, made)
         return total
 
-    def _composed(self, op: Operation, x: Value, degree: int) -> Stack:
+    def _compose(self, op: Operation, x: Value, degree: int) -> Stack:
         """y = f(x) elementwise: for each way to write the degree as a sum, a derivative of f times a product."""
         factor, stack = self._factor(op, x, 1), self._of(x, degree)
         total = None if factor is None or stack is None else stack * factor
@@ -205,7 +205,7 @@ class Stacks:
             second = degree - first
             for (left, one), (right, other) in product(_compositions(first), _compositions(second)):
                 power = self._powers_of_two(x, left, y, right)
-                factor = None if power is None else self._mixed(op, x, y, len(left), len(right))
+                factor = None if power is None else self._mix(op, x, y, len(left), len(right))
                 if power is not None and factor is not None:
                     total = plus(total, power * (factor if one * other == 1 else factor * float(one * other)))
         return total
@@ -215,13 +215,13 @@ class Stacks:
             return self._power(x, left) if left else self._power(y, right)
         if sum(left) > sum(right):
             x, left, y, right = y, right, x, left
-        return self._convolved(self._power(x, left), self._power(y, right), sum(left + right), sum(left), prim.mul)
+        return self._convolve(self._power(x, left), self._power(y, right), sum(left + right), sum(left), prim.mul)
 
-    def _mixed(self, op: Operation, x: Value, y: Value, first: int, second: int) -> Stack:
+    def _mix(self, op: Operation, x: Value, y: Value, first: int, second: int) -> Stack:
         """``f^(first, second)(x, y) / first! / second!``: a coefficient of f where both move apart, by one each,
         whatever they are made of."""
         if op not in self._inner:
-            indices = closed([(0,) * self._highest + (1,) * self._highest])
+            indices = close_downward([(0,) * self._highest + (1,) * self._highest])
             self._inner[op] = self._sweep.within({v: self._units(v, i, indices) for i, v in enumerate((x, y))}, [])
         return self._inner[op].coefficient(op.result, Functional([((0,) * first + (1,) * second, 1.0)]))
 
@@ -244,16 +244,16 @@ class Stacks:
         if key not in self._powers:
             left, right = _halves(parts)
             first, second = self._power(x, left), self._power(x, right)
-            self._powers[key] = self._convolved(first, second, sum(parts), sum(left), prim.mul)
+            self._powers[key] = self._convolve(first, second, sum(parts), sum(left), prim.mul)
         return self._powers[key]
 
-    def _convolved(self, left: Stack, right: Stack, degree: int, lower: int, pair: Pair) -> Stack:
+    def _convolve(self, left: Stack, right: Stack, degree: int, lower: int, pair: Pair) -> Stack:
         if left is None or right is None:
             return None
         split = self._families.split(degree, lower, left is right and pair is prim.mul)
         total: Stack = None
         if split.common:
-            shared = _summed(_taken(right, [b for b, _ in split.common]), [c for _, c in split.common], 1)
+            shared = _sum(_take(right, [b for b, _ in split.common]), [c for _, c in split.common], 1)
             entries = [(member, a, 0, c) for member, a, c in split.with_common]
             total = _products(entries, left, shared, self._size(degree), pair)
         return plus(total, _products(split.products, left, right, self._size(degree), pair))
@@ -283,11 +283,11 @@ def _products(
         members[member].append((a, b, c))
     most = max(map(len, members))
     padded = [term for terms in members for term in (*terms, *[(0, 0, 0.0)] * (most - len(terms)))]
-    made = pair(_taken(left, [a for a, _, _ in padded]), _taken(right, [b for _, b, _ in padded]))
-    return _summed(made, [c for _, _, c in padded], size)
+    made = pair(_take(left, [a for a, _, _ in padded]), _take(right, [b for _, b, _ in padded]))
+    return _sum(made, [c for _, _, c in padded], size)
 
 
-def _summed(stack: Value, factors: Sequence[float], size: int) -> Value:
+def _sum(stack: Value, factors: Sequence[float], size: int) -> Value:
     """``stack`` times ``factors``, added up to so many members in equal parts."""
     same = len(set(factors)) == 1
     if not same:
@@ -298,7 +298,7 @@ def _summed(stack: Value, factors: Sequence[float], size: int) -> Value:
     return stack * factors[0] if same and factors[0] != 1 else stack
 
 
-def _taken(stack: Value, members: Sequence[int]) -> Value:
+def _take(stack: Value, members: Sequence[int]) -> Value:
     """The ``members`` of ``stack``, in this order."""
     size = stack.shape[0]
     if list(members) == list(range(size)):

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from argosy_autograd.activity import has_gradient, has_no_derivative, read_values
 from argosy_autograd.algebra import Value, plus, zeros_like
 from argosy_autograd.forward import push
-from argosy_autograd.insertion import Inserted
+from argosy_autograd.insertion import Insertion
 from argosy_autograd.registry import STRUCTURED
-from argosy_autograd.taylor.functional import VALUE, Functional, Index, closed, needed
+from argosy_autograd.taylor.functional import VALUE, Functional, Index, close_downward, needed
 from argosy_autograd.taylor.rows import upstream
 from argosy_autograd.taylor.rules import Coefficient, propagate
 from argosy_phi_ops import prim
@@ -85,13 +85,13 @@ class Sweep:
         """The derivative of ``value`` along ``direction``, a value whose own coefficients are those of ``value``."""
         found = self.coefficient(value, Functional([((direction,), 1.0)]))
         if self._curved:
-            return self._moved(value, direction, found)
+            return self._move(value, direction, found)
         if found is None:
             return zeros_like(value)
         self.know(found, value, Functional([((direction,), 1.0)]))
         return found
 
-    def _moved(self, value: Value, direction: int, found: Coefficient) -> Value:
+    def _move(self, value: Value, direction: int, found: Coefficient) -> Value:
         """``found``, the derivative of ``value``, as a value of its own: along a curve it moves whatever it is made of,
         and one tensor may be the derivative of several values."""
         key = (value, direction)
@@ -142,7 +142,7 @@ class Sweep:
         """What the loop or branch ``op`` should carry when ``index`` is wanted, by order: all that is expected, and
         what is below it. A derivative that this sweep made has no more than it was asked for: its coefficients of
         higher order would need the next ones of what it is a derivative of."""
-        return closed({index} if op in self._loops else {index, *self.expected})
+        return close_downward({index} if op in self._loops else {index, *self.expected})
 
     def within(self, known: Mapping[Value, Mapping[Index, Coefficient]], still: Sequence[Value]) -> Sweep:
         """The sweep of a region, of which the coefficients of some values are ``known`` and others stand ``still``."""
@@ -154,7 +154,7 @@ class Sweep:
         if key not in self._tangents:
             builder = context().builder
             assert builder is not None
-            inserted = Inserted(builder)
+            inserted = Insertion(builder)
             if op.name in STRUCTURED:
                 known = {v: self.derivative(v, direction) for v in read_values(op) if self.depends(v)}
                 made = STRUCTURED[op.name].forward(op, known)

@@ -17,7 +17,7 @@ from argosy_cinn.runtime.objects import compile_objects
 from argosy_cinn.runtime.workers import default_threads
 from argosy_cinn.store.program_cache import Manifest
 from argosy_cinn.target import Target
-from argosy_cinn.tuning.tuner import tuned
+from argosy_cinn.tuning.tuner import tune
 from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_pir.program import Program
 
@@ -29,7 +29,7 @@ def build(
     program: Program, target: Target, options: Mapping[str, Any], budget: Budget, traced: bool = False
 ) -> tuple[Manifest, bytes]:
     """Fuse, order, place and emit a simplified program: manifest and object file."""
-    with tuned(options):
+    with tune(options):
         plan, assembly = assembled(program, target, budget, traced)
     passes = options.get("passes")
     texts = assembly.module.texts(_parts(assembly.module) if passes is None else 1)

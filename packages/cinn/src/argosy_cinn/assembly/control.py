@@ -68,7 +68,7 @@ class _RegionCall:
         b.call(self.function, VOID, self.table, b.dims)
 
 
-class _Carried:
+class _CarriedBuffers:
     """The buffers of carried values: a triple of where a value is, where it goes next, and the other buffer."""
 
     def __init__(self, b: Function, flow: ControlForm, pointers: Pointers) -> None:
@@ -105,7 +105,7 @@ def _if(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_Regio
 
 def _while(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_RegionCall]) -> None:
     condition, body = regions
-    carried = _Carried(b, flow, pointers)
+    carried = _CarriedBuffers(b, flow, pointers)
     flag, poll = b.alloca(I8, _SCALAR), Poll(b)
 
     def holds(state: list[MachineValue]) -> MachineValue:
@@ -123,7 +123,7 @@ def _while(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_Re
 
 def _for(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_RegionCall]) -> None:
     start, stop, _ = flow.op.operands[:3]
-    carried, memory = _Carried(b, flow, pointers), LLVM_TYPES[start.dtype]
+    carried, memory = _CarriedBuffers(b, flow, pointers), LLVM_TYPES[start.dtype]
     position = b.alloca(memory, _SCALAR)
     extend = "zext" if start.dtype.startswith("u") else "sext"
     low, high = (b.convert(extend, b.load(memory, pointers(v)), I64) for v in (start, stop))
@@ -137,10 +137,10 @@ def _for(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_Regi
         regions[0]([position, *now], after)
         return following
 
-    carried.finish(_counted(b, steps, carried.start, step))
+    carried.finish(_count(b, steps, carried.start, step))
 
 
-def _counted(
+def _count(
     b: Function,
     steps: Index,
     start: Sequence[MachineValue],
@@ -159,7 +159,7 @@ def _counted(
 
 
 def _scan(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_RegionCall]) -> None:
-    op, length, carried = flow.op, scan_length(flow.op), _Carried(b, flow, pointers)
+    op, length, carried = flow.op, scan_length(flow.op), _CarriedBuffers(b, flow, pointers)
     scanned = op.operands[: op.attributes["inputs"]]
     stacked = op.results[: len(op.results) - len(carried.values)]
 
@@ -173,7 +173,7 @@ def _scan(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_Reg
         regions[0]([*map(row, scanned), *now], [*map(row, stacked), *after])
         return following
 
-    carried.finish(_counted(b, length, carried.start, step))
+    carried.finish(_count(b, length, carried.start, step))
 
 
 _EMIT = {"control.if": _if, "control.while": _while, "control.for": _for, "control.scan": _scan}

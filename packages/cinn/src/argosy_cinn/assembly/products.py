@@ -202,12 +202,12 @@ def _epilogue(b: Function, cells: Cells, product: Product, epilogue: Epilogue | 
         lanes = lanes_of(value.type)
         variables = {**steady, lane.number: b.add(start, v * lanes)}
         inside = Evaluator(b, pointers, variables, lane.number, lanes, mask, scope)
-        inside.known[epilogue.cell.number] = _rounded(b, value, product.op.result.dtype, cells.flushed)
+        inside.known[epilogue.cell.number] = _round(b, value, product.op.result.dtype, cells.flushed)
         inside.store_all(epilogue.stores)
 
 
-def _rounded(b: Function, value: Value, dtype: str, flushed: bool) -> Value:
+def _round(b: Function, value: Value, dtype: str, flushed: bool) -> Value:
     """A sum of a product in its dtype. The machine's rounding to bfloat16 is exact but for denormal numbers."""
     if dtype == "bfloat16" and flushed:
         return b.widen_float(b.convert("fptrunc", value, BFLOAT), FLOAT)
-    return elementwise.rounded(b, value, dtype) if dtype in NARROW else value
+    return elementwise.round_to(b, value, dtype) if dtype in NARROW else value

@@ -63,7 +63,7 @@ def emit_segment(
     old one. It ends where a call has recorded an index that is out of range, before what follows has changed a state,
     and returns the record; otherwise null. Functions of regions, which are not exported, run to their end and return
     nothing. ``order`` numbers the kernel calls of traced programs."""
-    kernels = [_traced(module, call.kernel, next(order)) if order is not None else call.kernel for call in calls]
+    kernels = [_trace(module, call.kernel, next(order)) if order is not None else call.kernel for call in calls]
     many = sum(len(c.places) for c in calls) > _MANY_PLACES
     result = PTR if export else VOID
     with module.function(name, [("ptr noalias", "addresses"), ("ptr", "dims")], result, export) as b:
@@ -209,7 +209,7 @@ def _size_at(b: Function, dims: Value, slot: Value) -> Value:
     return b.either(known, lambda: [b.load(I64, b.at(dims, slot, I64))], lambda: [constant(I64, 0)])[0]
 
 
-def _traced(module: Module, kernel: str, number: int) -> str:
+def _trace(module: Module, kernel: str, number: int) -> str:
     """A function that calls a kernel between two stamps."""
     name = module.unique(f"traced.{kernel}")
     with module.function(name, PARAMETERS, export=False) as b:

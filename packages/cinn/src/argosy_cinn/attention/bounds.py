@@ -127,13 +127,13 @@ class _Search:
         if node.kind == "add":
             return _union(self.least(a[0]), self.least(a[1]))
         if node.kind == "mul":
-            return _union(self._scaled(a[0], a[1]), self._scaled(a[1], a[0]))
+            return _union(self._scale(a[0], a[1]), self._scale(a[1], a[0]))
         if node.kind == "div":
             factor = _number(a[1])
             return self.least(a[0]) if factor is not None and 0 < factor <= 1e4 else _NONE
         return self.least(a[0]) if node.kind in ("sub", "cast") else _NONE
 
-    def _scaled(self, x: Expression, factor: Expression) -> frozenset[Bound]:
+    def _scale(self, x: Expression, factor: Expression) -> frozenset[Bound]:
         number = _number(factor)
         if number is None:
             return _NONE

@@ -351,7 +351,7 @@ def _sequence(
     first = {node: position[ops[0]] for node, ops in nodes.items()}
     for region in regions:  # where its first sink stands: what needs only a reduction waits for it
         first[region] = min(position[s.op] for s in region.sinks)
-    sequence = [op for node in _ordered(needs, first) for op in nodes[node]]
+    sequence = [op for node in _order(needs, first) for op in nodes[node]]
     if len(sequence) != len(operations):
         raise RuntimeError("fused attention made the program's order a circle")
     return sequence
@@ -372,7 +372,7 @@ def _keep_effects(
         needs[last] |= needs.keys() - {last}
 
 
-def _ordered(
+def _order(
     needs: dict[Operation | Region, set[Operation | Region]], first: dict[Operation | Region, int]
 ) -> Iterator[Operation | Region]:
     """Nodes after all they need, else by their place in the program (Kahn's algorithm)."""

@@ -205,7 +205,7 @@ class Sweep:
             type = vector(REGISTER[node.dtype], lanes)
             value = b.load(type, self._cell(places[node.number], place, column, type))
             raw = node.kind == "cell" and node.dtype in NARROW
-            return elementwise.rounded(b, value, node.dtype) if raw else value
+            return elementwise.round_to(b, value, node.dtype) if raw else value
 
         cells.held = held
         for number, (bound, sense) in kernel.bounds.nodes.items():
@@ -230,7 +230,7 @@ class Sweep:
                 parts = [reductions.combine(b, r.kind, r.dtype, *parts[j : j + 2]) for j in range(0, len(parts), 2)]
             value = reductions.fold(b, r.kind, r.dtype, parts[0])
             if r.dtype in NARROW:
-                value = elementwise.rounded(b, value, r.dtype)
+                value = elementwise.round_to(b, value, r.dtype)
             number = kernel.reductions.index(r)
             b.store(value, self._row_value(number, place, REGISTER[r.dtype]))
             if r.buffer is not None:

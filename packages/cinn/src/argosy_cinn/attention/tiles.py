@@ -29,7 +29,7 @@ def choose_tiles(form: AttentionForm, target: Target) -> None:
 
 
 def _with_buffers(form: AttentionForm) -> Tiles:
-    stored = _stored(form)
+    stored = _store(form)
     last = _last_uses(form, stored)
     contents = [score.cell.number for score in form.scores]  # of each buffer, the node that it has
     tiles = Tiles(cells={number: i for i, number in enumerate(contents)})
@@ -53,7 +53,7 @@ def _with_buffers(form: AttentionForm) -> Tiles:
     return tiles
 
 
-def _stored(form: AttentionForm) -> dict[int, int]:
+def _store(form: AttentionForm) -> dict[int, int]:
     """Expensive nodes that a later phase needs again, with the phase that computes them first."""
     first: dict[int, int] = {}
     stored: dict[int, int] = {}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from argosy_cinn.batch_tiling.rows import RowWise
-from argosy_cinn.rewrites.building import splat_of
+from argosy_cinn.rewrites.builders import splat_of
 from argosy_cinn.shapes import count, sizes
 from argosy_phi_ops import prim
 from argosy_phi_ops.checks.index_errors import CHECK
@@ -94,7 +94,7 @@ def _reach(program: Program) -> Counter[int]:
 
 def _block_rows(rows: RowWise, budget: float) -> int | None:
     """How many rows a block should have; None where blocks save nothing."""
-    moved = _moved(rows)
+    moved = _move(rows)
     near = sum(map(_bytes, moved))
     row = near / rows.size
     if near <= 2 * budget or not (rows.totals or _most_alive(rows, moved) >= _MANY):
@@ -107,7 +107,7 @@ def _block_rows(rows: RowWise, budget: float) -> int | None:
     return size if size >= least and blocks >= 2 and extra <= _AGAIN * near else None
 
 
-def _moved(rows: RowWise) -> set[Value]:
+def _move(rows: RowWise) -> set[Value]:
     """What blocks make and products read and write."""
     made = {op.result for op in rows.steps}
     products = [op for op in rows.steps if op.name == "prim.dot_general"]
@@ -157,13 +157,13 @@ def _rewrite(program: Program, rows: RowWise, size: int) -> None:
     blocks, rest = divmod(rows.size, size)
     with building(builder):
         ends = {v: _part(v, rows.axes[v], blocks * size, rows.size) for v in rows.given} if rest else {}
-        ended = _cloned(builder, rows, ends, rest) if rest else {}
+        ended = _clone(builder, rows, ends, rest) if rest else {}
         start = [ended[v] if rest else _zeros(builder, v) for v in rows.totals]
         slices = [_blocks_of(v, rows.axes[v], blocks, size) for v in rows.given]
         region = _region(rows, slices, size)
         made = builder.create("control.scan", (*slices, *start), {"inputs": len(slices)}, regions=(region,)).results
         left = rows.left()
-        whole = [_joined(y, v, rows, ended.get(v)) for v, y in zip(left, made, strict=False)]
+        whole = [_join(y, v, rows, ended.get(v)) for v, y in zip(left, made, strict=False)]
     _replace(rows, dict(zip([*left, *rows.totals], [*whole, *made[len(left) :]], strict=True)))
 
 
@@ -183,25 +183,25 @@ def _region(rows: RowWise, slices: Sequence[Value], size: int) -> Region:
     builder = Builder.at_end(block)
     with building(builder):
         given = {
-            v: _axis_moved(a, 0, rows.axes[v]) for v, a in zip(rows.given, block.arguments, strict=False)
+            v: _move_axis(a, 0, rows.axes[v]) for v, a in zip(rows.given, block.arguments, strict=False)
         }  # fmt: skip
-        made = _cloned(builder, rows, given, size)
+        made = _clone(builder, rows, given, size)
         sums = [prim.add(old, made[v]) for old, v in zip(block.arguments[len(slices) :], rows.totals, strict=True)]
-        yields = [_axis_moved(made[v], rows.axes[v], 0) for v in rows.left()]
+        yields = [_move_axis(made[v], rows.axes[v], 0) for v in rows.left()]
     block.append(Operation("control.yield", [*yields, *sums]))
     region = Region()
     region.append(block)
     return region
 
 
-def _cloned(builder: Builder, rows: RowWise, given: Mapping[Value, Value], size: int) -> dict[Value, Value]:
+def _clone(builder: Builder, rows: RowWise, given: Mapping[Value, Value], size: int) -> dict[Value, Value]:
     """The operations on rows for ``size`` of them."""
     made = dict(given)
     for value in rows.axes:
         if rows.is_number(value):
             made[value] = _resized_constant(builder, value, rows.axes[value], size)
     for op in rows.steps:
-        types, attributes = [_resized(op.result, rows, size)], dict(op.attributes)
+        types, attributes = [_resize(op.result, rows, size)], dict(op.attributes)
         if "shape" in attributes:
             attributes["shape"] = types[0].shape
         if op.name == "prim.slice":
@@ -218,7 +218,7 @@ def _check(op: Operation, operands: Sequence[Value], attributes: Mapping[str, ob
     assert list(found) == types, f"{op.name} of a block of rows: {found}, expected {types}"
 
 
-def _resized(value: Value, rows: RowWise, size: int) -> TensorType:
+def _resize(value: Value, rows: RowWise, size: int) -> TensorType:
     type = value.type
     assert isinstance(type, TensorType)
     return type if value in rows.totals else TensorType(_at(type.shape, rows.axes[value], size), type.dtype)
@@ -257,21 +257,21 @@ def _blocks_of(value: Value, axis: int, blocks: int, size: int) -> Value:
     """``[blocks, size, ...]``, the rows first."""
     if blocks * size != value.shape[axis]:
         value = _part(value, axis, 0, blocks * size)
-    value = _axis_moved(value, axis, 0)
+    value = _move_axis(value, axis, 0)
     found: Value = prim.reshape(value, shape=(blocks, size, *value.shape[1:]))
     return found
 
 
-def _joined(stacked: Value, value: Value, rows: RowWise, rest: Value | None) -> Value:
+def _join(stacked: Value, value: Value, rows: RowWise, rest: Value | None) -> Value:
     """What was made block by block as one value, with the rows that were left over."""
     axis = rows.axes[value]
     blocks, size, *others = sizes(stacked)
-    whole = _axis_moved(prim.reshape(stacked, shape=(blocks * size, *others)), 0, axis)
+    whole = _move_axis(prim.reshape(stacked, shape=(blocks * size, *others)), 0, axis)
     found: Value = whole if rest is None else prim.concat(whole, rest, axis=axis)
     return found
 
 
-def _axis_moved(value: Value, start: int, end: int) -> Value:
+def _move_axis(value: Value, start: int, end: int) -> Value:
     if start == end:
         return value
     order = [i for i in range(len(value.shape)) if i != start]

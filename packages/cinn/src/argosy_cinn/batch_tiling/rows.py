@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from argosy_cinn.control import captured
-from argosy_cinn.rewrites.building import splat_of
+from argosy_cinn.control import captured_values
+from argosy_cinn.rewrites.builders import splat_of
 from argosy_cinn.shapes import sizes
 from argosy_phi_ops.declare.axes import AxisNotation
 from argosy_phi_ops.primitives import PRIMITIVES
@@ -92,7 +92,7 @@ class RowWise:
         return found[::-1]
 
     def _visit(self, op: Operation) -> None:
-        operands = [*op.operands, *captured(op)]
+        operands = [*op.operands, *captured_values(op)]
         if any(v in self._late for v in operands):
             self._late.update(op.results)
         elif op.results and any(v in self._from_source for v in operands) and not self._joins(op):

@@ -41,7 +41,7 @@ def _copysign(magnitude: Value, sign: Value) -> Value:
     return result
 
 
-def negated(z: Pair) -> Pair:
+def negate(z: Pair) -> Pair:
     """-z."""
     return prim.neg(z[0]), prim.neg(z[1])
 
@@ -51,7 +51,7 @@ def conjugate(z: Pair) -> Pair:
     return z[0], prim.neg(z[1])
 
 
-def _turned(z: Pair) -> Pair:
+def _turn(z: Pair) -> Pair:
     """i z."""
     return prim.neg(z[1]), z[0]
 
@@ -61,23 +61,23 @@ def _turned_back(z: Pair) -> Pair:
     return z[1], prim.neg(z[0])
 
 
-def added(z: Pair, w: Pair) -> Pair:
+def add_pairs(z: Pair, w: Pair) -> Pair:
     """z + w."""
     return prim.add(z[0], w[0]), prim.add(z[1], w[1])
 
 
-def subtracted(z: Pair, w: Pair) -> Pair:
+def subtract(z: Pair, w: Pair) -> Pair:
     """z - w."""
     return prim.sub(z[0], w[0]), prim.sub(z[1], w[1])
 
 
-def multiplied(z: Pair, w: Pair) -> Pair:
+def multiply(z: Pair, w: Pair) -> Pair:
     """z w, by four products as numpy has it."""
     re = prim.sub(prim.mul(z[0], w[0]), prim.mul(z[1], w[1]))
     return re, prim.add(prim.mul(z[0], w[1]), prim.mul(z[1], w[0]))
 
 
-def divided(z: Pair, w: Pair) -> Pair:
+def divide(z: Pair, w: Pair) -> Pair:
     """z / w by Smith's method (1962), which scales by the larger part of the divisor."""
     (a, b), (c, d) = z, w
     steep = prim.lt(prim.abs(c), prim.abs(d))
@@ -168,13 +168,13 @@ def sqrt(z: Pair) -> Pair:
 
 def rsqrt(z: Pair) -> Pair:
     """1 / sqrt(z)."""
-    return divided((number(z[0], 1.0), number(z[0], 0.0)), sqrt(z))
+    return divide((number(z[0], 1.0), number(z[0], 0.0)), sqrt(z))
 
 
 def logistic(z: Pair) -> Pair:
     """1 / (1 + exp(-z))."""
     one, zero = number(z[0], 1.0), number(z[0], 0.0)
-    return divided((one, zero), added((one, zero), exp(negated(z))))
+    return divide((one, zero), add_pairs((one, zero), exp(negate(z))))
 
 
 def sinh(z: Pair) -> Pair:
@@ -205,7 +205,7 @@ def tanh(z: Pair) -> Pair:
 
 def asinh(z: Pair) -> Pair:
     """i asin(-i z)."""
-    return _turned(asin(_turned_back(z)))
+    return _turn(asin(_turned_back(z)))
 
 
 def _roots(z: Pair) -> tuple[Pair, Pair]:
@@ -217,15 +217,15 @@ def _roots(z: Pair) -> tuple[Pair, Pair]:
 def asin(z: Pair) -> Pair:
     """atan2(x, Re(sqrt(1-z) sqrt(1+z))) + i asinh(Im(conj(sqrt(1-z)) sqrt(1+z)))."""
     less, more = _roots(z)
-    im = prim.asinh(multiplied(conjugate(less), more)[1])
-    return prim.atan2(z[0], multiplied(less, more)[0]), im
+    im = prim.asinh(multiply(conjugate(less), more)[1])
+    return prim.atan2(z[0], multiply(less, more)[0]), im
 
 
 def acos(z: Pair) -> Pair:
     """2 atan2(Re sqrt(1-z), Re sqrt(1+z)) + i asinh(Im(conj(sqrt(1+z)) sqrt(1-z)))."""
     less, more = _roots(z)
     re = prim.mul(2.0, prim.atan2(less[0], more[0]))
-    return re, prim.asinh(multiplied(conjugate(more), less)[1])
+    return re, prim.asinh(multiply(conjugate(more), less)[1])
 
 
 def acosh(z: Pair) -> Pair:
@@ -233,7 +233,7 @@ def acosh(z: Pair) -> Pair:
     one = number(z[0], 1.0)
     less, more = sqrt((prim.sub(z[0], one), z[1])), sqrt((prim.add(z[0], one), z[1]))
     im = prim.mul(2.0, prim.atan2(less[1], more[0]))
-    return prim.asinh(multiplied(conjugate(less), more)[0]), im
+    return prim.asinh(multiply(conjugate(less), more)[0]), im
 
 
 def atanh(z: Pair) -> Pair:
@@ -249,7 +249,7 @@ def atanh(z: Pair) -> Pair:
 def power(z: Pair, w: Pair) -> Pair:
     """exp(w log z); 1 where w is 0, and 0 where z is 0 and w is real and positive (NaN for other w)."""
     zero = number(z[0], 0.0)
-    general = exp(multiplied(w, log(z)))
+    general = exp(multiply(w, log(z)))
     flat = prim.eq(w[1], zero)
     nothing = prim.logical_and(prim.eq(z[0], zero), prim.eq(z[1], zero))
     vanishes = prim.logical_and(flat, prim.gt(w[0], zero))
@@ -260,29 +260,29 @@ def power(z: Pair, w: Pair) -> Pair:
 
 
 def _sin(z: Pair) -> Pair:
-    return _turned_back(sinh(_turned(z)))
+    return _turned_back(sinh(_turn(z)))
 
 
 def _cos(z: Pair) -> Pair:
-    return cosh(_turned(z))
+    return cosh(_turn(z))
 
 
 def _tan(z: Pair) -> Pair:
-    return _turned_back(tanh(_turned(z)))
+    return _turned_back(tanh(_turn(z)))
 
 
 def _atan(z: Pair) -> Pair:
-    return _turned_back(atanh(_turned(z)))
+    return _turned_back(atanh(_turn(z)))
 
 
 UNARY: dict[str, Callable[[Pair], Pair]] = {
-    "neg": negated, "conj": conjugate, "sign": sign, "exp": exp, "expm1": expm1, "log": log, "log1p": log1p,
+    "neg": negate, "conj": conjugate, "sign": sign, "exp": exp, "expm1": expm1, "log": log, "log1p": log1p,
     "sqrt": sqrt, "rsqrt": rsqrt, "logistic": logistic, "sinh": sinh, "cosh": cosh, "tanh": tanh, "sin": _sin,
     "cos": _cos, "tan": _tan, "asinh": asinh, "acosh": acosh, "atanh": atanh, "asin": asin, "acos": acos,
     "atan": _atan,
 }  # fmt: skip
 BINARY: dict[str, Callable[[Pair, Pair], Pair]] = {
-    "add": added, "sub": subtracted, "mul": multiplied, "div": divided, "pow": power,
+    "add": add_pairs, "sub": subtract, "mul": multiply, "div": divide, "pow": power,
 }  # fmt: skip
 
-__all__ = ["BINARY", "UNARY", "Pair", "is_complex", "modulus", "multiplied", "number"]
+__all__ = ["BINARY", "UNARY", "Pair", "is_complex", "modulus", "multiply", "number"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from argosy_cinn.complex_lowering.functions import BINARY, UNARY, Pair, is_complex, modulus, multiplied, number
+from argosy_cinn.complex_lowering.functions import BINARY, UNARY, Pair, is_complex, modulus, multiply, number
 from argosy_phi_ops import prim
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.primitives.checks import REAL_OF
@@ -25,7 +25,7 @@ def parts(value: Value) -> Pair:
     return prim.real(value), prim.imag(value)
 
 
-def _joined(z: Pair) -> list[Value]:
+def _join(z: Pair) -> list[Value]:
     return [prim.complex(*z)]
 
 
@@ -39,7 +39,7 @@ def _again(op: Operation, operands: Sequence[Value]) -> Value:
 def _by_part(op: Operation) -> list[Value]:
     """Operations that move, choose or add numbers do so with either part."""
     both = [parts(v) if is_complex(v) else (v, v) for v in op.operands]
-    return _joined((_again(op, [p[0] for p in both]), _again(op, [p[1] for p in both])))
+    return _join((_again(op, [p[0] for p in both]), _again(op, [p[1] for p in both])))
 
 
 def _scatter(op: Operation) -> list[Value] | None:
@@ -57,15 +57,15 @@ def _bilinear(op: Operation) -> list[Value]:
         result: Value = PRIMITIVES[op.kind](x, y, **kept)
         return result
 
-    return _joined((prim.sub(product(a, c), product(b, d)), prim.add(product(a, d), product(b, c))))
+    return _join((prim.sub(product(a, c), product(b, d)), prim.add(product(a, d), product(b, c))))
 
 
 def _unary(name: str) -> Rule:
-    return lambda op: _joined(UNARY[name](parts(op.operand(0))))
+    return lambda op: _join(UNARY[name](parts(op.operand(0))))
 
 
 def _binary(name: str) -> Rule:
-    return lambda op: _joined(BINARY[name](parts(op.operand(0)), parts(op.operand(1))))
+    return lambda op: _join(BINARY[name](parts(op.operand(0)), parts(op.operand(1))))
 
 
 def _either(op: Operation) -> list[Value]:
@@ -89,7 +89,7 @@ def _cast(op: Operation) -> list[Value]:
     re, im = parts(x) if is_complex(x) else (x, None)
     if dtype in REAL_OF:
         part = prim.cast(re, dtype=REAL_OF[dtype])
-        return _joined((part, number(part, 0.0) if im is None else prim.cast(im, dtype=REAL_OF[dtype])))
+        return _join((part, number(part, 0.0) if im is None else prim.cast(im, dtype=REAL_OF[dtype])))
     assert im is not None
     if dtype == "bool":
         return [prim.logical_or(prim.cast(re, dtype=dtype), prim.cast(im, dtype=dtype))]
@@ -99,7 +99,7 @@ def _cast(op: Operation) -> list[Value]:
 def _iota(op: Operation) -> list[Value]:
     a = op.attributes
     re = prim.iota(shape=a["shape"], axis=a["axis"], dtype=REAL_OF[a["dtype"]])
-    return _joined((re, number(re, 0.0)))
+    return _join((re, number(re, 0.0)))
 
 
 def _part(index: int) -> Rule:
@@ -120,9 +120,9 @@ def _reduce_prod(op: Operation) -> list[Value] | None:
     z = parts(x)
     for axis in sorted(axes, reverse=True):
         while z[0].shape[axis] > 1:
-            z = _halved(z, axis)
+            z = _halve(z, axis)
         z = _both(lambda p: prim.reshape(p, shape=op.result.shape), z) if axis == min(axes) else z
-    return _joined(z)
+    return _join(z)
 
 
 def _both(function: Callable[[Value], Value], z: Pair) -> Pair:
@@ -136,11 +136,11 @@ def _cut(x: Value, axis: int, first: Any, last: Any) -> Value:
     return result
 
 
-def _halved(z: Pair, axis: int) -> Pair:
+def _halve(z: Pair, axis: int) -> Pair:
     """The first half times the second; one element over stays as it is."""
     n: Any = z[0].shape[axis]
     half = n // 2
-    product = multiplied(_both(lambda p: _cut(p, axis, 0, half), z), _both(lambda p: _cut(p, axis, half, 2 * half), z))
+    product = multiply(_both(lambda p: _cut(p, axis, 0, half), z), _both(lambda p: _cut(p, axis, half, 2 * half), z))
     if n % 2 == 0:
         return product
     rest = _both(lambda p: _cut(p, axis, n - 1, n), z)
@@ -157,12 +157,12 @@ def _cumulative(op: Operation) -> list[Value] | None:
         return None
     z, reach = parts(op.operand(0)), 1
     while reach < n:
-        z = multiplied(z, (_shifted(z[0], axis, reach, backwards, 1.0), _shifted(z[1], axis, reach, backwards, 0.0)))
+        z = multiply(z, (_shift(z[0], axis, reach, backwards, 1.0), _shift(z[1], axis, reach, backwards, 0.0)))
         reach *= 2
-    return _joined(z)
+    return _join(z)
 
 
-def _shifted(x: Value, axis: int, reach: int, backwards: bool, fill: float) -> Value:
+def _shift(x: Value, axis: int, reach: int, backwards: bool, fill: float) -> Value:
     """``x`` moved along an axis, ``fill`` where it came from."""
     n, zeros = x.shape[axis], [0] * len(x.shape)
     kept = _cut(x, axis, reach, n) if backwards else _cut(x, axis, 0, n - reach)

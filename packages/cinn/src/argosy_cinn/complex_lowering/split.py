@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from argosy_cinn.complex_lowering.functions import is_complex
 from argosy_cinn.complex_lowering.rules import RULES
-from argosy_cinn.rewrites.building import Rule, replacements
+from argosy_cinn.rewrites.builders import Rule, replacements
 from argosy_pir.core import Operation
 from argosy_pir.passes.registry import Pass, register_pass
 from argosy_pir.program import Program

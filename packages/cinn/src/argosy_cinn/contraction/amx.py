@@ -28,7 +28,7 @@ _SHAPES = [1, *[0] * 15, *[_ROW_BYTES, 0] * _REGISTERS, *[0] * 16, *[TILE] * _RE
 
 
 @contextmanager
-def configured(b: Function) -> Iterator[None]:
+def configure_tiles(b: Function) -> Iterator[None]:
     """Give every tile register 16 rows of 64 bytes for the code of the block, and their state back after it."""
     shapes = b.alloca(I8, len(_SHAPES))
     b.store(vector_constant(I8, _SHAPES), shapes, 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argosy_cinn.contraction.packing import Packer, pack, turned
+from argosy_cinn.contraction.packing import Packer, pack, turn_panel
 from argosy_cinn.contraction.problem import TILE, Block, Format
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import Index, Value, vector
@@ -17,7 +17,7 @@ from argosy_cinn.printers.types import Index, Value, vector
 def pack_tiles(f: Function, block: Block, out: Value, height: int, format: Format) -> None:
     """Pack rows of A for tiles of ``height`` rows at ``out``; what is beyond the last term is zero, and rows that do
     not exist are left as they are: no sum that is used reads them."""
-    pack(f, turned(block), out, _TilePacker(format, TILE, height, flipped=True))
+    pack(f, turn_panel(block), out, _TilePacker(format, TILE, height, flipped=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from math import lcm
 
-from argosy_cinn.contraction.orientation import is_better_turned, order_of_a, rows_together, turned
+from argosy_cinn.contraction.orientation import is_better_turned, order_of_a, rows_together, turn_product
 from argosy_cinn.contraction.problem import TILE, Contraction, Format, operand_format
 from argosy_cinn.printers.types import Index, bytes_of
 from argosy_cinn.target import Target
@@ -65,18 +65,18 @@ chooser: ContextVar[Callable[[Contraction, Target], Blocking | None] | None] = C
 
 
 def choose(problem: Contraction, target: Target) -> Blocking:
-    """The blocking of a product: a measured one where a `chooser` has it, else `estimated`."""
+    """The blocking of a product: a measured one where a `chooser` has it, else `estimate_blocking`."""
     measured = chooser.get()
     found = None if measured is None else measured(problem, target)
-    return estimated(problem, target) if found is None else found
+    return estimate_blocking(problem, target) if found is None else found
 
 
-def estimated(problem: Contraction, target: Target) -> Blocking:
+def estimate_blocking(problem: Contraction, target: Target) -> Blocking:
     """The blocking that follows from shapes and the target; unknown sizes count as large."""
     lanes = target.lanes(problem.compute)
     format = operand_format(problem, target)
     is_turned = is_better_turned(problem, format)
-    problem = turned(problem) if is_turned else problem
+    problem = turn_product(problem) if is_turned else problem
     tile_rows, vectors = _tile(problem.m, problem.n, lanes, target.registers)
     if format.tiled:
         tile_rows, vectors = _amx_tile(problem.m, problem.n)
@@ -95,7 +95,7 @@ def estimated(problem: Contraction, target: Target) -> Blocking:
     # A is copied for each block: where that converts it (bytes with signs to bytes without), it costs more than panels
     # that come from the third-level cache.
     fitting = max(panels * width, _WIDE) if format.shifted and not format.tiled else panels * width
-    columns = _balanced(problem.n, min(fitting, widest if packs_b and not few else 256), width)
+    columns = _balance(problem.n, min(fitting, widest if packs_b and not few else 256), width)
     rows = _rows(problem, tile_rows)
     return Blocking(lanes, tile_rows, vectors, depth, rows, columns, packs_b, format, is_turned)
 
@@ -103,8 +103,8 @@ def estimated(problem: Contraction, target: Target) -> Blocking:
 def candidates(problem: Contraction, target: Target) -> list[Blocking]:
     """The estimated blocking, and others that differ from it in one thing: the shape of the register tile, the depth
     of a step, or the columns of a block. All of them give the same bits."""
-    first = estimated(problem, target)
-    problem = turned(problem) if first.turned else problem
+    first = estimate_blocking(problem, target)
+    problem = turn_product(problem) if first.turned else problem
     found = [_with_tile(problem, first, rows, vectors) for rows, vectors in _other_tiles(first, target)]
     unit = TILE * first.format.terms if first.format.tiled else 16
     for depth in (first.depth // 2, first.depth * 2):
@@ -112,7 +112,7 @@ def candidates(problem: Contraction, target: Target) -> list[Blocking]:
             found.append(replace(first, depth=-(-depth // unit) * unit))
     for columns in (first.columns // 2, first.columns * 2):
         if isinstance(problem.n, int) and first.tile_columns <= columns < 2 * problem.n:
-            found.append(replace(first, columns=_balanced(problem.n, columns, first.tile_columns)))
+            found.append(replace(first, columns=_balance(problem.n, columns, first.tile_columns)))
     return list(dict.fromkeys([first, *found]))
 
 
@@ -128,7 +128,7 @@ def _other_tiles(first: Blocking, target: Target) -> list[tuple[int, int]]:
 
 def _with_tile(problem: Contraction, first: Blocking, rows: int, vectors: int) -> Blocking:
     width = first.lanes * vectors
-    columns = _balanced(problem.n, max(first.columns // width * width, width), width)
+    columns = _balance(problem.n, max(first.columns // width * width, width), width)
     return replace(first, tile_rows=rows, vectors=vectors, rows=_rows(problem, rows), columns=columns)
 
 
@@ -140,11 +140,11 @@ def _depth(problem: Contraction, size: int, packs_b: bool, format: Format, in_pl
     if window is not None and not window.runs_along_rows:
         unit = lcm(window.period, format.terms)
     if format.tiled:
-        return _balanced(k, (_LONGEST_TILED if in_place else _LONGEST_TILED // 4) // size, TILE * format.terms)
+        return _balance(k, (_LONGEST_TILED if in_place else _LONGEST_TILED // 4) // size, TILE * format.terms)
     single = (512 if packs_b else 800) * 4 // size
     if isinstance(k, int) and k <= single:
         return max(-(-k // unit) * unit, unit)
-    return _balanced(k, 400 * 4 // size, unit)
+    return _balance(k, 400 * 4 // size, unit)
 
 
 def _tile(m: Index, n: Index, lanes: int, registers: int) -> tuple[int, int]:
@@ -197,10 +197,10 @@ def _reads_b_in_place(problem: Contraction) -> bool:
 def _rows(problem: Contraction, tile_rows: int) -> int:
     """The most rows of a chunk: they bound the memory for sums between steps along k, and a block of B is packed once
     for them."""
-    return _balanced(problem.m, -(-2048 // tile_rows) * tile_rows, tile_rows)
+    return _balance(problem.m, -(-2048 // tile_rows) * tile_rows, tile_rows)
 
 
-def _balanced(size: Index, limit: int, multiple: int) -> int:
+def _balance(size: Index, limit: int, multiple: int) -> int:
     """The block size at most ``limit`` that cuts ``size`` into equal parts, rounded up to a multiple."""
     if not isinstance(size, int):
         return limit

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from argosy_cinn.contraction.blocking import Blocking, choose
 from argosy_cinn.contraction.nest import Nest
-from argosy_cinn.contraction.orientation import turned
+from argosy_cinn.contraction.orientation import turn_product
 from argosy_cinn.contraction.problem import Contraction
 from argosy_cinn.contraction.skinny import emit_skinny, plan_skinny, skinny_grid
 from argosy_cinn.contraction.winograd.chunk import emit_winograd, winograd_grid
@@ -51,7 +51,7 @@ def grid(b: Function, problem: Contraction, blocking: Blocking | None = None) ->
     if blocking is None and (weights := plan_winograd_weights(problem, b.module.target)) is not None:
         return winograd_weights_grid(b, problem, weights)
     blocking = blocking or choose(problem, b.module.target)
-    problem = turned(problem) if blocking.turned else problem
+    problem = turn_product(problem) if blocking.turned else problem
     others = b.ceil_div(problem.n, blocking.columns)
     for size in problem.batch:
         others = b.mul(others, size)

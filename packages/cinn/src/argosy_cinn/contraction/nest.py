@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from argosy_cinn.contraction.amx import configured
+from argosy_cinn.contraction.amx import configure_tiles
 from argosy_cinn.contraction.amx_packing import pack_tiles
 from argosy_cinn.contraction.blocking import Blocking
-from argosy_cinn.contraction.orientation import order_of_a, turned
+from argosy_cinn.contraction.orientation import order_of_a, turn_product
 from argosy_cinn.contraction.packing import GROUP, SLACK, pack_a, pack_b
 from argosy_cinn.contraction.problem import Block, Cells, Contraction, coordinates, origin
 from argosy_cinn.contraction.stage import TURNED_VECTORS, Buffers, Chunk, Place, TileStage
@@ -28,7 +28,7 @@ class Nest:
     """Emits one chunk of a product."""
 
     def __init__(self, b: Function, problem: Contraction, blocking: Blocking) -> None:
-        problem = turned(problem) if blocking.turned else problem
+        problem = turn_product(problem) if blocking.turned else problem
         self.b, self.problem, self.blocking = b, problem, blocking
         self.format = blocking.format
         self.several_steps = not isinstance(problem.k, int) or problem.k > blocking.depth
@@ -55,7 +55,7 @@ class Nest:
             order = order_of_a(problem, self.format, blocking.tile_rows)
             self.block = Chunk(batch, row0, column0, rows, columns, *origins, order, self._allocate(order))
             self.stage = TileStage(b, problem, blocking, self.block)
-            with configured(b) if self.format.tiled else nullcontext():
+            with configure_tiles(b) if self.format.tiled else nullcontext():
                 self._steps()
                 if self.blocking.turns_last:
                     self.stage.finish_turned()

@@ -70,10 +70,10 @@ def is_better_turned(problem: Contraction, format: Format) -> bool:
         m > _MOST_ROWS or not isinstance(problem.k, int) or problem.k < max(_DEEP * m, _LEAST_TERMS)
     ):
         return False
-    return order_of_a(turned(problem), format, 2 * TILE) == "rows"
+    return order_of_a(turn_product(problem), format, 2 * TILE) == "rows"
 
 
-def turned(problem: Contraction) -> Contraction:
+def turn_product(problem: Contraction) -> Contraction:
     """The product with a transposed result; its epilogue is still that of the result as it was, and what that reads is
     not asked for."""
     a, b = problem.b.transposed(), problem.a.transposed()

@@ -37,10 +37,10 @@ def pack_a(f: Function, block: Block, out: Value, height: int, format: Format) -
     """Pack rows of A into tiles of ``height`` rows, ``[rows / height][k][height]``, at ``out``."""
     lanes = max(1 << (height - 1).bit_length(), 2)
     unroll = GROUP if block.matrix.prologue is None else 1
-    pack(f, turned(block), out, Packer(format, lanes, height, flipped=True, unroll=unroll))
+    pack(f, turn_panel(block), out, Packer(format, lanes, height, flipped=True, unroll=unroll))
 
 
-def turned(block: Block) -> Block:
+def turn_panel(block: Block) -> Block:
     """The same block of the transposed matrix: tiles of A are panels of its transpose."""
     matrix = block.matrix
     flipped = Matrix(matrix.pointer, matrix.column, matrix.row, matrix.element, matrix.batch, matrix.prologue)
@@ -256,9 +256,9 @@ class Packer:
             if self.flipped:
                 row, column, axis = column, row, 1 - axis
             value = matrix.prologue(f, Cells(block.batch, row, column, [value], [mask], axis))
-        return self._formatted(f, value, matrix.unsigned)
+        return self._format(f, value, matrix.unsigned)
 
-    def _formatted(self, f: Function, value: Value, unsigned: bool) -> Value:
+    def _format(self, f: Function, value: Value, unsigned: bool) -> Value:
         """An element, or the part of a place that it becomes."""
         element = element_of(value.type)
         if self.format.terms == 4:

@@ -123,15 +123,15 @@ class PairTerms:
         largest = b.zero(vector(I16, self.width))
         for t in range(x.count):
             with b.loop(0, x.k, self.width, [largest]) as k:
-                value = self._narrowed(t, k.index)
-                b.store(self._sorted(value), self._place(t, k.index), 64)
+                value = self._narrow(t, k.index)
+                b.store(self._sort(value), self._place(t, k.index), 64)
                 size = b.binary("and", b.bitcast(value, largest.type), 0x7FFF)
                 k.next(b.intrinsic("llvm.umax", size.type, k.carry[0], size))
             (largest,) = k.results
         if any(len(found) > 1 for found in self.lookups):
             self.safe = b.icmp("ult", b.reduce("umax", largest), _LARGE)
 
-    def _narrowed(self, t: int, k: Index) -> Value:
+    def _narrow(self, t: int, k: Index) -> Value:
         """Terms of a skinny vector in bfloat16, zero beyond the last one."""
         x, b = self.operands, self.operands.b
         mask = b.tail_mask(b.sub(x.k, k), self.width)
@@ -139,7 +139,7 @@ class PairTerms:
         value = b.convert("fptrunc", wide, BFLOAT)
         return b.select(mask, value, b.zero(value.type))
 
-    def _sorted(self, value: Value) -> Value:
+    def _sort(self, value: Value) -> Value:
         """Even terms in front of odd ones, for bytes."""
         if not self.is_bytes:
             return value

@@ -70,7 +70,7 @@ class _Piece:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _VisiblePieces:
     """What a panel sees: the pieces that its vectors are read in, where the taps begin, and masks of every tap and
     piece, of which there are ``count``."""
 
@@ -110,18 +110,18 @@ class _Packing:
                 f.store(f.index(place.offset), f.at(offsets, tap.index, "i64"))
                 masks = [mask for pieces in vectors for mask in self._masks(pieces, place, window.columns)]
                 self._keep(masks, table, tap.index, along)
-            seen = _Seen([self._first(pieces, window.columns) for pieces in vectors], offsets, table, count)
+            seen = _VisiblePieces([self._first(pieces, window.columns) for pieces in vectors], offsets, table, count)
             panel = f.at(self.out, f.mul(j.index, f.ceil_div(self.rows, self.terms)), self.compute)
             (self._single_terms if self.terms == 1 else self._several_terms)(seen, panel)
 
-    def _single_terms(self, seen: _Seen, panel: Value) -> None:
+    def _single_terms(self, seen: _VisiblePieces, panel: Value) -> None:
         """The rows of a panel whose places hold one term: channel after channel, tap after tap."""
         f, period = self.f, self.window.period
         with f.loop(0, f.div(self.rows, period)) as c, f.loop(0, period) as tap:
             row = self._row(seen, c.index, tap.index)
             self._store_row([row], panel, f.add(f.mul(c.index, period), tap.index))
 
-    def _several_terms(self, seen: _Seen, panel: Value) -> None:
+    def _several_terms(self, seen: _VisiblePieces, panel: Value) -> None:
         """The rows of a panel whose places hold several terms; terms after the last one are zero."""
         f, period, last = self.f, self.window.period, self.f.sub(self.rows, 1)
         with f.loop(0, f.ceil_div(self.rows, self.terms)) as place:
@@ -132,7 +132,7 @@ class _Packing:
                 terms.append(self._row(seen, f.div(at, period), f.rem(at, period), f.icmp("sle", f.index(k), last)))
             self._store_row(terms, panel, place.index)
 
-    def _row(self, seen: _Seen, c: Index, tap: Index, exists: Value | None = None) -> list[Value]:
+    def _row(self, seen: _VisiblePieces, c: Index, tap: Index, exists: Value | None = None) -> list[Value]:
         """The elements of a panel at a channel and a tap; zero unless they exist."""
         f, along = self.f, self.window.columns[-1]
         masks = self._kept(seen.table, tap, along, seen.count)

@@ -15,9 +15,9 @@ from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import DOUBLE, I32, I64, PTR, VOID, Value, constant
 
 __all__ = [
-    "SLOW", "add_application", "join_walls", "leave_unrecorded", "memory_of", "need_no_layers", "need_silence",
+    "SLOW", "add_application", "join_blockers", "leave_unrecorded", "memory_of", "need_no_layers", "need_silence",
     "payload_of", "silence",
-    "wants_gradient", "wrapped",
+    "wants_gradient", "wrap_result",
 ]  # fmt: skip
 
 SLOW = Value(PTR, "@state")
@@ -58,13 +58,13 @@ def _add_data(module: Module, layout: Layout) -> None:
 
 class _Operand(NamedTuple):
     """What ``apply`` knows of an operand: its type as plans name it, where its data is, its payload (null of a number
-    and of nothing), 1 where it wants a gradient, else 0, and its walls, None where it has none."""
+    and of nothing), 1 where it wants a gradient, else 0, and its blockers, None where it has none."""
 
     key: Value
     data: Value
     payload: Value
     wants: Value
-    walls: Value
+    blockers: Value
 
 
 def _add_apply(module: Module, layout: Layout) -> None:
@@ -75,15 +75,15 @@ def _add_apply(module: Module, layout: Layout) -> None:
         first, second = _operand(c, left), _operand(c, right)
         plan = _plan(c, operator, first.key, second.key)
         wants = f.binary("add", first.wants, f.binary("shl", second.wants, 1))
-        walls = f.alloca(PTR, 1)
-        f.store(c.word("none"), walls)
-        some = [f.icmp("ne", each.walls, c.word("none")) for each in (first, second)]
+        blockers = f.alloca(PTR, 1)
+        f.store(c.word("none"), blockers)
+        some = [f.icmp("ne", each.blockers, c.word("none")) for each in (first, second)]
         with f.when(c.one_of(*some)):
             for each in (first, second):
-                join_walls(c, walls, each.walls)
+                join_blockers(c, blockers, each.blockers)
         with f.when(c.both(f.icmp("ne", wants, 0), f.icmp("ne", silent, c.word("zero")))):
             need_silence(c, silent)
-            silence(c, walls)
+            silence(c, blockers)
             f.jump("unrecorded")
         c.need(f.icmp("ne", wants, 0), "unrecorded")
         recipe, called, keeps = _recipe(c, plan, wants)
@@ -94,14 +94,14 @@ def _add_apply(module: Module, layout: Layout) -> None:
         operands = f.alloca(PTR, 3)
         f.store(left, operands)
         f.store(right, f.at(operands, 1, PTR))
-        result = _computed(c, plan, first.data, second.data)
+        result = _compute(c, plan, first.data, second.data)
         done = f.call("record", I32, recipe, called, keeps, wants, operands, constant(I64, 2), result)
         c.need(f.icmp("ne", done, 0), "undo")
-        c.give(result, "tensor._walls", f.load(PTR, walls))
+        c.give(result, "tensor._gradient_blockers", f.load(PTR, blockers))
         f.ret(result)
         f.start("unrecorded")
-        result_only = _computed(c, plan, first.data, second.data)
-        leave_unrecorded(c, result_only, f.load(PTR, walls))
+        result_only = _compute(c, plan, first.data, second.data)
+        leave_unrecorded(c, result_only, f.load(PTR, blockers))
         f.ret(result_only)
         f.start("undo")
         c.drop(result)
@@ -127,16 +127,16 @@ def need_silence(c: Code, silent: Value) -> None:
     c.need(f.icmp("eq", silenced, c.call("PyThread_get_thread_ident", I64)), "slow")
 
 
-def leave_unrecorded(c: Code, result: Value, walls: Value) -> None:
+def leave_unrecorded(c: Code, result: Value, blockers: Value) -> None:
     """Fill in what a new tensor without a history says of gradients."""
     c.give(result, "tensor.stop_gradient", c.word("true"))
     c.give(result, "tensor._node", c.word("none"))
-    c.give(result, "tensor._walls", walls)
+    c.give(result, "tensor._gradient_blockers", blockers)
 
 
-def join_walls(c: Code, place: Value, more: Value) -> None:
-    """Add the walls of an operand, None where it has none, to those at ``place``; at ``slow`` where both have some of
-    their own, or where none were ever looked for."""
+def join_blockers(c: Code, place: Value, more: Value) -> None:
+    """Add the blockers of an operand, None where it has none, to those at ``place``; at ``slow`` where both have some
+    of their own, or where none were ever looked for."""
     f = c.f
     with f.when(f.icmp("ne", more, c.word("none"))):
         c.need(f.icmp("ne", more, NULL), "slow")
@@ -146,7 +146,7 @@ def join_walls(c: Code, place: Value, more: Value) -> None:
 
 
 def silence(c: Code, place: Value) -> None:
-    """Where there are no walls at ``place``: the block that records nothing."""
+    """Where there are no blockers at ``place``: the block that records nothing."""
     f = c.f
     found, cut = f.load(PTR, place), c.field(c.word("ambient"), "ambient.cut")
     f.store(f.select(c.same(found, c.word("none")), cut, found), place)
@@ -162,8 +162,8 @@ def _tensor(c: Code, x: Value) -> list[Value]:
     payload = payload_of(c, x)
     data = c.f.call("data", PTR, payload)
     c.need(c.f.icmp("ne", data, NULL), "slow")
-    key, walls = c.field(payload, "payload.array_type"), c.field(x, "tensor._walls")
-    return [key, data, payload, wants_gradient(c, x), walls]
+    key, blockers = c.field(payload, "payload.array_type"), c.field(x, "tensor._gradient_blockers")
+    return [key, data, payload, wants_gradient(c, x), blockers]
 
 
 def _number(c: Code, x: Value, spot: Value) -> list[Value]:
@@ -238,14 +238,14 @@ def _recipe(c: Code, plan: Value, wants: Value) -> tuple[Value, Value, Value]:
     return recipe, f.load(PTR, f.at(at, 1, I64)), f.load(I64, f.at(at, 2, I64))
 
 
-def _computed(c: Code, plan: Value, left: Value, right: Value) -> Value:
+def _compute(c: Code, plan: Value, left: Value, right: Value) -> Value:
     """A tensor with the result; its slots about gradients are empty. At ``failed`` when memory is out."""
     f = c.f
     payload = f.call("new_payload", PTR, plan)
     c.need(f.icmp("ne", payload, NULL), "failed")
     into = memory_of(c, payload)
     f.call_pointer(c.planned(plan, "kernel"), VOID, into, left, right, c.planned(plan, "elements", I64))
-    return wrapped(c, payload)
+    return wrap_result(c, payload)
 
 
 def memory_of(c: Code, payload: Value) -> Value:
@@ -253,7 +253,7 @@ def memory_of(c: Code, payload: Value) -> Value:
     return c.field(c.field(payload, "payload._memory"), "bytearray.start")
 
 
-def wrapped(c: Code, payload: Value) -> Value:
+def wrap_result(c: Code, payload: Value) -> Value:
     """A new tensor of a new payload; its slots about gradients are empty. At ``failed`` when memory is out."""
     result = c.f.call("new_tensor", PTR)
     with c.f.when(c.f.icmp("eq", result, NULL)):

@@ -27,7 +27,7 @@ EXPORTS = (
     "plans",
     "calls",
     "scratch",
-    "drain",
+    "backward_loop",
     "update_all",
     *(f"free_{kind}" for kind in ("tensor", "payload", "node")),
     *(f"enter_{name}" for name in shared.OPERATORS),
@@ -87,9 +87,9 @@ def _key(layout: Layout) -> str:
 def module_text(layout: Layout) -> str:
     """The whole build as LLVM assembly."""
     from argosy_cinn.eager.application import add_application
+    from argosy_cinn.eager.backward_loop import add_backward_loop
     from argosy_cinn.eager.calls import add_calls
     from argosy_cinn.eager.derivatives import add_derivatives
-    from argosy_cinn.eager.drain import add_drain
     from argosy_cinn.eager.entries import add_entries
     from argosy_cinn.eager.inplace import add_inplace
     from argosy_cinn.eager.objects import add_objects
@@ -116,7 +116,7 @@ def module_text(layout: Layout) -> str:
     add_calls(module, layout)
     add_entries(module, layout)
     add_derivatives(module, layout)
-    add_drain(module, layout)
+    add_backward_loop(module, layout)
     add_update_all(module, layout)
     add_inplace(module, layout)
     return module.text()

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from argosy_cinn.eager.application import (
     SLOW,
-    join_walls,
+    join_blockers,
     leave_unrecorded,
     memory_of,
     need_no_layers,
     need_silence,
     silence,
     wants_gradient,
-    wrapped,
+    wrap_result,
 )
 from argosy_cinn.eager.code import NULL, Code
 from argosy_cinn.eager.layout import OPERANDS, RECIPES, TABLE, Layout
@@ -44,9 +44,9 @@ def add_calls(module: Module, layout: Layout) -> None:
         operands, numbers = f.alloca(PTR, OPERANDS + 1), c.planned(plan, "numbers")
         datas, given = f.alloca(PTR, OPERANDS + 1), f.alloca(I64, 1)
         f.store(constant(I64, 0), given)
-        spot, walls = f.alloca(I64, 1), f.alloca(PTR, 1)
+        spot, blockers = f.alloca(I64, 1), f.alloca(PTR, 1)
         f.store(constant(I64, 0), spot)
-        f.store(c.word("none"), walls)
+        f.store(c.word("none"), blockers)
         with f.loop(0, count, carry=[constant(I64, 0)]) as loop:
             number = f.load(PTR, f.at(numbers, loop.index, PTR))
             place = f.at(operands, loop.index, PTR)
@@ -61,7 +61,7 @@ def add_calls(module: Module, layout: Layout) -> None:
             data = _data(c, plan, c.field(x, "tensor.payload"), spot)
             f.store(data, f.at(datas, at, PTR))
             f.store(f.index(f.add(at, 1)), given)
-            join_walls(c, walls, c.field(x, "tensor._walls"))
+            join_blockers(c, blockers, c.field(x, "tensor._gradient_blockers"))
             wish = f.binary("or", loop.carry[0], f.binary("shl", wants_gradient(c, x), loop.index))
             after = f.label
             f.jump(following)
@@ -82,9 +82,9 @@ def add_calls(module: Module, layout: Layout) -> None:
             unrecorded = c.planned(plan, "unrecorded", I64)
             with f.when(f.icmp("ne", silent, c.word("zero"))):
                 need_silence(c, silent)
-                silence(c, walls)
+                silence(c, blockers)
                 f.store(constant(I64, 0), wanted)
-            c.need(c.one_of(f.icmp("ne", unrecorded, 1), f.icmp("eq", f.load(I64, wanted), 0)), "slow")  # a wall
+            c.need(c.one_of(f.icmp("ne", unrecorded, 1), f.icmp("eq", f.load(I64, wanted), 0)), "slow")  # a blocker
             with f.when(f.icmp("ne", unrecorded, 0)):
                 f.store(constant(I64, 0), wanted)
         wants = f.load(I64, wanted)
@@ -104,7 +104,7 @@ def add_calls(module: Module, layout: Layout) -> None:
         recipe = f.load(PTR, f.at(recipe, 1, I64))
         done = f.call("record", I32, recipe, called, keeps, wants, operands, count, result)
         c.need(f.icmp("ne", done, 0), "undo")
-        c.give(result, "tensor._walls", f.load(PTR, walls))
+        c.give(result, "tensor._gradient_blockers", f.load(PTR, blockers))
         f.ret(result)
         f.start("undo")
         c.drop(result)
@@ -115,9 +115,9 @@ def add_calls(module: Module, layout: Layout) -> None:
         with f.when(f.icmp("ne", several, NULL)):
             with f.loop(0, f.load(I64, several)) as loop:
                 one = f.load(PTR, f.at(f.at(result, _TUPLE_ITEMS, "i8"), loop.index, PTR))
-                leave_unrecorded(c, one, f.load(PTR, walls))
+                leave_unrecorded(c, one, f.load(PTR, blockers))
             f.ret(result)
-        leave_unrecorded(c, result, f.load(PTR, walls))
+        leave_unrecorded(c, result, f.load(PTR, blockers))
         with f.when(f.icmp("ne", draws, NULL)):
             drawn = f.at(c.field(draws, "ndarray.data"), 1, I64)
             f.store(f.index(f.add(f.load(I64, drawn), 1)), drawn)
@@ -184,7 +184,7 @@ def _add_compute(module: Module, layout: Layout) -> None:
             base = c.field(f.load(PTR, operands), "tensor.payload")
             view = f.call("new_view", PTR, plan, base, f.load(PTR, datas))
             c.need(f.icmp("ne", view, NULL), "failed")
-            f.ret(wrapped(c, view))
+            f.ret(wrap_result(c, view))
         payload = f.call("new_payload", PTR, plan)
         c.need(f.icmp("ne", payload, NULL), "failed")
         kernel, table = c.planned(plan, "kernel"), c.planned(plan, "table")
@@ -192,16 +192,16 @@ def _add_compute(module: Module, layout: Layout) -> None:
         with f.when(f.icmp("eq", table, NULL)):  # one of our own kernels
             other = f.load(PTR, f.at(datas, 1, PTR))
             f.call_pointer(kernel, VOID, into, f.load(PTR, datas), other, c.planned(plan, "elements", I64))
-            f.ret(wrapped(c, payload))
-        filled = _filled(c, table, datas, count)
+            f.ret(wrap_result(c, payload))
+        filled = _fill(c, table, datas, count)
         f.store(into, f.at(filled, c.planned(plan, "output", I64), PTR))
         f.call_pointer(kernel, VOID, filled, NULL)
-        f.ret(wrapped(c, payload))
+        f.ret(wrap_result(c, payload))
         f.start("failed")
         f.ret(NULL)
 
 
-def _filled(c: Code, table: Value, datas: Value, count: Value) -> Value:
+def _fill(c: Code, table: Value, datas: Value, count: Value) -> Value:
     """The table of a compiled program, with the data of its inputs."""
     f = c.f
     filled = f.alloca(PTR, TABLE)
@@ -226,7 +226,7 @@ def _add_several(module: Module, layout: Layout) -> None:
         views = f.icmp("ne", c.planned(plan, "strides"), NULL)
         table = c.planned(plan, "table")
         spare = f.alloca(PTR, TABLE)  # for views
-        filled = _filled(c, f.select(views, spare, table), datas, f.select(views, constant(I64, 0), count))
+        filled = _fill(c, f.select(views, spare, table), datas, f.select(views, constant(I64, 0), count))
         output = c.planned(plan, "output", I64)
         made = f.alloca(PTR, 1)
         with f.loop(0, total) as loop:
@@ -240,7 +240,7 @@ def _add_several(module: Module, layout: Layout) -> None:
             c.need(f.icmp("ne", payload, NULL), "failed")
             with f.when(f.icmp("eq", c.planned(plan, "strides"), NULL)):
                 f.store(memory_of(c, payload), f.at(filled, f.add(output, loop.index), PTR))
-            result = wrapped(c, payload)
+            result = wrap_result(c, payload)
             f.store(result, f.at(f.at(results, _TUPLE_ITEMS, "i8"), loop.index, PTR))
         with f.when(f.icmp("eq", c.planned(plan, "strides"), NULL)):
             f.call_pointer(kernel, VOID, filled, NULL)

@@ -52,20 +52,20 @@ def _add_operator(module: Module, layout: Layout, name: str) -> None:
         done = f.call("apply", PTR, c.word(f"{name}.operator"), left, right)
         with f.when(f.icmp("ne", done, SLOW)):
             f.ret(done)
-        _called(c, name)
+        _call(c, name)
 
 
-def _called(c: Code, name: str) -> None:
+def _call(c: Code, name: str) -> None:
     """Return what a call of an operator of two operands gives."""
     left, right = c.f.arguments[:2]
     reading = _read_two(c)
-    _invoked(c, c.word(f"{name}.operator"), reading)
+    _invoke(c, c.word(f"{name}.operator"), reading)
     c.f.jump("slow")
     c.f.start("slow")
     c.f.ret(c.f.call("by_method", PTR, left, right, c.word(f"{name}.method"), c.word(f"{name}.reflected")))
 
 
-def _invoked(c: Code, callee: Value, reading: Value) -> None:
+def _invoke(c: Code, callee: Value, reading: Value) -> None:
     """Return what the plan for a reading gives; go on where there is none."""
     done = c.f.call("invoke", PTR, callee, reading)
     with c.f.when(c.f.icmp("ne", done, SLOW)):
@@ -91,7 +91,7 @@ def _add_call(module: Module, layout: Layout) -> None:
             need_read(c, pair, constant(I64, 2), reading)
             f.jump(following)
             f.start(done)
-        _invoked(c, operator, reading)
+        _invoke(c, operator, reading)
         f.jump("slow")
         f.start("slow")
         f.ret(f.call_pointer(c.word("call"), PTR, operator, arguments, keywords))
@@ -105,7 +105,7 @@ def _add_method_call(module: Module, layout: Layout) -> None:
         method, arguments, flags, names = f.arguments
         reading = new_reading(c)
         read_call(c, arguments, f.binary("and", flags, _COUNT), names, reading)
-        _invoked(c, c.field(method, METHOD["operator"]), reading)
+        _invoke(c, c.field(method, METHOD["operator"]), reading)
         f.jump("slow")
         f.start("slow")
         before = c.field(method, METHOD["before"])
@@ -137,7 +137,7 @@ def _add_slots(module: Module, layout: Layout) -> None:
         callee = f.load(PTR, f.at(first, f.mul(which, 2), I64))
         c.need(f.icmp("ne", callee, NULL), "slow")
         reading = _read_two(c)
-        _invoked(c, callee, reading)
+        _invoke(c, callee, reading)
         f.jump("slow")
         f.start("slow")
         f.ret(f.call_pointer(c.word("compare0.before"), PTR, *f.arguments))
@@ -148,14 +148,14 @@ def _add_called(module: Module, layout: Layout, name: str, more: list[tuple[str,
         c = Code(f, layout)
         for modulus in f.arguments[2:]:
             c.need(c.same(modulus, c.word("none")), "slow")
-        _called(c, name)
+        _call(c, name)
 
 
 def _add_slot(module: Module, layout: Layout, name: str, parameters: list[tuple[str, str]]) -> None:
     with module.function(f"enter_{name}", parameters, PTR) as f:
         c = Code(f, layout)
         reading = _read_two(c) if len(parameters) > 1 else _read_one(c)
-        _invoked(c, c.word(f"{name}.operator"), reading)
+        _invoke(c, c.word(f"{name}.operator"), reading)
         f.jump("slow")
         f.start("slow")
         f.ret(f.call_pointer(c.word(f"{name}.before"), PTR, *f.arguments))

@@ -87,7 +87,8 @@ STATE = (
     "true", "false", "none", "zero", "one", "empty",  # objects
     "ambient", "context", "counter", "sequence", "new_array", "call",  # what calling an operator did before
     "heap", "heap.count", "heap.capacity",  # of the backward pass that runs
-    "drain.running", "drain.limit", "drain.rest", "drain.leaves", "drain.pull", "drain.add",
+    "backward_loop.running", "backward_loop.limit", "backward_loop.rest", "backward_loop.leaves",
+    "backward_loop.pull", "backward_loop.add",
     *(f"{name}.{what}" for name in (*OPERATORS, *CALLED) for what in ("operator", "method", "reflected")),
     *(f"{name}.{what}" for name in SLOTS for what in ("operator", "before")),
     "tensor.dealloc", "payload.dealloc", "node.dealloc",  # what the types had

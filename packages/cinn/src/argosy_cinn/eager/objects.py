@@ -16,7 +16,7 @@ from argosy_cinn.eager.layout import LEAST, LIMIT, SIZES, STATE, Layout
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I8, I32, I64, PTR, VOID, Value, constant
 
-__all__ = ["DEALLOCS", "PLANNED", "SAME", "add_objects", "allocated"]
+__all__ = ["DEALLOCS", "PLANNED", "SAME", "add_objects", "allocate_object"]
 
 DEALLOCS = {kind: f"free_{kind}" for kind in ("tensor", "payload", "node")}
 """The exported functions that free objects."""
@@ -49,7 +49,7 @@ def _function(module: Module, layout: Layout, name: str, *parameters: str, resul
         yield Code(f, layout)
 
 
-def allocated(c: Code, kind: str) -> Value:
+def allocate_object(c: Code, kind: str) -> Value:
     """A new object with empty slots. No collection may run Python code now: operands are only borrowed."""
     enabled = c.call("PyGC_Disable", I32)
     made = c.call("PyType_GenericAlloc", PTR, c.word(kind), constant(I64, 0))
@@ -58,7 +58,7 @@ def allocated(c: Code, kind: str) -> Value:
     return made
 
 
-def _revived(c: Code, kind: str, x: Value) -> None:
+def _revive(c: Code, kind: str, x: Value) -> None:
     """Make an object of a free list, which was taken from it, an object again; it is not yet tracked."""
     c.set_count(x, 1)
     c.hold(c.word(kind))
@@ -72,10 +72,10 @@ def _new_tensor(module: Module, layout: Layout) -> None:
         with c.f.when(c.f.icmp("ne", head, NULL)):
             c.set_word("tensor.free", c.take(head, "tensor.payload"))
             c.bump("tensor.kept", -1)
-            _revived(c, "tensor", head)
+            _revive(c, "tensor", head)
             c.call("PyObject_GC_Track", VOID, head)
             c.f.ret(head)
-        c.f.ret(allocated(c, "tensor"))
+        c.f.ret(allocate_object(c, "tensor"))
 
 
 def _list_of(c: Code, word: str, size_class: Value) -> Value:
@@ -95,7 +95,7 @@ def _new_payload(module: Module, layout: Layout) -> None:
             f.store(c.take(head, "payload.ndarray"), free)
             kept = _list_of(c, "kept", size_class)
             f.store(f.index(f.sub(f.load(I64, kept), 1)), kept)
-            _revived(c, "payload", head)
+            _revive(c, "payload", head)
             with f.when(f.icmp("ne", c.field(head, "payload.array_type"), c.planned(plan, "type"))):
                 for slot, word in zip(SAME, PLANNED, strict=True):
                     c.drop(c.field(head, f"payload.{slot}"))
@@ -105,7 +105,7 @@ def _new_payload(module: Module, layout: Layout) -> None:
         memory = c.call("PyByteArray_FromStringAndSize", PTR, NULL, capacity)
         with f.when(f.icmp("eq", memory, NULL)):
             f.ret(NULL)
-        made = allocated(c, "payload")
+        made = allocate_object(c, "payload")
         with f.when(f.icmp("eq", made, NULL)):
             c.drop(memory)
             f.ret(NULL)
@@ -128,7 +128,7 @@ def _new_node(module: Module, layout: Layout) -> None:
         with f.when(f.icmp("ne", head, NULL)):
             c.set_word("node.free", c.take(head, "node.sequence"))
             c.bump("node.kept", -1)
-            _revived(c, "node", head)
+            _revive(c, "node", head)
             c.put(head, "node.sequence", number)
             old = c.field(head, "node.recipe")
             with f.when(f.icmp("ne", old, recipe)):
@@ -138,7 +138,7 @@ def _new_node(module: Module, layout: Layout) -> None:
                 c.drop(old)
             c.call("PyObject_GC_Track", VOID, head)
             f.ret(head)
-        made = allocated(c, "node")
+        made = allocate_object(c, "node")
         with f.when(f.icmp("eq", made, NULL)):
             c.drop(number)
             f.ret(NULL)
@@ -225,7 +225,9 @@ def _free_tensor(module: Module, layout: Layout) -> None:
         c.call("PyObject_GC_UnTrack", VOID, x)
         for slot, _ in rare:
             c.drop_some(c.take(x, f"tensor.{slot}"))
-        parts = [c.take(x, f"tensor.{slot}") for slot in ("payload", "_node", "stop_gradient", "_slot", "_walls")]
+        parts = [
+            c.take(x, f"tensor.{slot}") for slot in ("payload", "_node", "stop_gradient", "_slot", "_gradient_blockers")
+        ]
         c.put(x, "tensor.payload", c.word("tensor.free"))
         c.set_word("tensor.free", x)
         c.bump("tensor.kept", 1)

@@ -80,7 +80,7 @@ class _Linker:
         names, strings = self._string_table()
         symbol_at = _HEADER + 5 * _PROGRAM_HEADER
         string_at = symbol_at + _SYMBOL * (len(names) + 1)
-        hash_at = _aligned(string_at + len(strings), 8)
+        hash_at = _align(string_at + len(strings), 8)
         chain = [0, *range(len(names))]  # each symbol is followed by the one before it
         hashes = struct.pack(f"<3I{len(chain)}I", 1, len(chain), len(names), *chain)
         self._lay_out(hash_at + len(hashes))
@@ -113,14 +113,14 @@ class _Linker:
         begin, here = 0, start
         for rights, flags in _SEGMENTS:
             if self.segments:
-                begin = here = _aligned(here, _PAGE)
+                begin = here = _align(here, _PAGE)
             for i, section in enumerate(self.sections):
                 loaded = section.flags & _ALLOCATED and section.type in _LOADED and section.size
                 if loaded and section.flags & (_WRITABLE | _CODE) == flags:
-                    here = self.address[i] = _aligned(here, max(1, section.align))
+                    here = self.address[i] = _align(here, max(1, section.align))
                     here += section.size
             if flags == _WRITABLE:
-                self.dynamic = _aligned(here, 16)
+                self.dynamic = _align(here, 16)
                 here = self.dynamic + 16 * 6
             self.segments.append((rights, begin, here))
         self.end = here
@@ -170,5 +170,5 @@ class _Linker:
         return head + struct.pack("<IIQQQQQQ", 0x6474E551, 6, 0, 0, 0, 0, 0, 16)  # the stack is not executable
 
 
-def _aligned(x: int, step: int) -> int:
+def _align(x: int, step: int) -> int:
     return -(-x // step) * step

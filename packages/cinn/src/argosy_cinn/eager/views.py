@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from argosy_cinn.eager.code import NULL, Code
 from argosy_cinn.eager.layout import Layout
-from argosy_cinn.eager.objects import PLANNED, SAME, allocated
+from argosy_cinn.eager.objects import PLANNED, SAME, allocate_object
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I64, PTR, Value
 
@@ -39,7 +39,7 @@ def _add_storage(module: Module, layout: Layout) -> None:
         c.need(c.is_a(memory, "bytearray"), "none")
         size = c.call("PyLong_FromLongLong", PTR, c.field(memory, "bytearray.size", I64))
         c.need(f.icmp("ne", size, NULL), "none")
-        made = allocated(c, "storage")
+        made = allocate_object(c, "storage")
         with f.when(f.icmp("eq", made, NULL)):
             c.drop(size)
             f.jump("none")
@@ -85,7 +85,7 @@ def _add_view(module: Module, layout: Layout) -> None:
         c.need(f.icmp("ne", offset, NULL), "undo0")
         address = c.call("PyLong_FromVoidPtr", PTR, here)
         c.need(f.icmp("ne", address, NULL), "undo1")
-        made = allocated(c, "payload")
+        made = allocate_object(c, "payload")
         c.need(f.icmp("ne", made, NULL), "undo2")
         for slot, word in zip(SAME, PLANNED, strict=True):
             c.give(made, f"payload.{slot}", c.planned(plan, word))

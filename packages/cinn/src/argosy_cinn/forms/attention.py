@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, ClassVar
 
-from argosy_cinn.forms.expressions import Expression, Graph, describe, loaded
+from argosy_cinn.forms.expressions import Expression, Graph, describe, loaded_buffers
 from argosy_cinn.forms.form import Form, Partial
 from argosy_cinn.forms.indices import Index, Variable
 from argosy_cinn.forms.nest import identifier
@@ -177,7 +177,7 @@ class AttentionForm(Form):
 
     def reads(self) -> set[Any]:
         """What it loads, and operands of its products."""
-        found = loaded(self.graph)
+        found = loaded_buffers(self.graph)
         for score in self.scores:
             found |= {score.left.buffer, score.right.buffer}
         return found | {sink.other.buffer for sink in self.sinks}

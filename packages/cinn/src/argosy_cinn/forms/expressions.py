@@ -122,7 +122,7 @@ class Graph:
         return node
 
 
-def loaded(graph: Graph) -> set[Any]:
+def loaded_buffers(graph: Graph) -> set[Any]:
     """The buffers that expressions read."""
     return {node.payload[0] for node in graph.order if node.kind == "load"}
 

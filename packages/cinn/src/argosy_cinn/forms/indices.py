@@ -108,7 +108,7 @@ class Index:
     __slots__ = ("constant", "high", "key", "low", "symbolic", "terms", "variables")
 
     def __init__(self, terms: Iterable[tuple[Atom, int]], constant: int = 0) -> None:
-        self.terms = _ordered(list(terms)) if terms else ()
+        self.terms = _order(list(terms)) if terms else ()
         self.constant = low = high = constant
         variables = 0
         self.symbolic = isinstance(constant, SymExpr)
@@ -142,7 +142,7 @@ class Index:
         sums = dict(self.terms)
         for atom, coefficient in other.terms:
             sums[atom] = sums.get(atom, 0) + coefficient
-        return Index(_joined(sums), self.constant + other.constant)
+        return Index(_join(sums), self.constant + other.constant)
 
     def __mul__(self, factor: int) -> Index:
         if isinstance(factor, int) and factor == 1:
@@ -161,7 +161,7 @@ class Index:
 ZERO = Index(())
 
 
-def _joined(sums: dict[Atom, int]) -> list[tuple[Atom, int]]:
+def _join(sums: dict[Atom, int]) -> list[tuple[Atom, int]]:
     """Terms without zeros; ``(i // n) * n * k + (i % n) * k`` becomes ``i * k``."""
     for atom in [a for a in sums if isinstance(a, Remainder)]:
         coefficient = sums.get(atom, 0)
@@ -173,7 +173,7 @@ def _joined(sums: dict[Atom, int]) -> list[tuple[Atom, int]]:
     return [(a, c) for a, c in sums.items() if c]
 
 
-def _ordered(terms: list[tuple[Atom, int]]) -> tuple[tuple[Atom, int], ...]:
+def _order(terms: list[tuple[Atom, int]]) -> tuple[tuple[Atom, int], ...]:
     """Terms in an order that depends on nothing but them; formulas are ordered by their text."""
     if len(terms) < 2:
         return tuple(terms)
@@ -199,7 +199,7 @@ def divide(index: Index, divisor: int, split: bool) -> tuple[Index, Index]:
         return ZERO, index
     whole = [(a, c // divisor) for a, c in index.terms if c % divisor == 0]
     rest = [(a, c) for a, c in index.terms if c % divisor]
-    carry, constant = _carried(index.constant, divisor)
+    carry, constant = _carry(index.constant, divisor)
     remainder = Index(rest, constant)
     if surely_at_least(remainder.low, 0) and surely_less(remainder.high, divisor):
         return Index(whole, carry), remainder
@@ -215,7 +215,7 @@ def divide(index: Index, divisor: int, split: bool) -> tuple[Index, Index]:
     return quotient, of(Remainder(remainder if natural else index, divisor))
 
 
-def _carried(constant: int, divisor: int) -> tuple[int, int]:
+def _carry(constant: int, divisor: int) -> tuple[int, int]:
     """``constant`` as ``carry * divisor + rest``; the rest is in ``range(divisor)`` where both are numbers."""
     if isinstance(constant, int) and isinstance(divisor, int):
         return divmod(constant, divisor)
@@ -226,7 +226,7 @@ def _divide_by_group(index: Index, divisor: int, split: bool) -> tuple[Index, In
     """Of ``g * x + y`` with ``0 <= y < g`` and ``g`` a divisor of the divisor, only ``x`` need be divided."""
     found = {c for _, c in index.terms if surely_at_least(c, 1) and c != 1 and divisor % c == 0}
     for g in sorted(found, key=estimate, reverse=True):
-        carry, constant = _carried(index.constant, g)
+        carry, constant = _carry(index.constant, g)
         y = Index([(a, c) for a, c in index.terms if c % g], constant)
         if surely_at_least(y.low, 0) and surely_less(y.high, g):
             x = Index([(a, c // g) for a, c in index.terms if c % g == 0], carry)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from argosy_cinn.forms.cost import bytes_read, operations
 from argosy_cinn.forms.dtypes import NARROW
-from argosy_cinn.forms.expressions import Expression, Graph, describe, index_text, loaded, lookups
+from argosy_cinn.forms.expressions import Expression, Graph, describe, index_text, loaded_buffers, lookups
 from argosy_cinn.forms.form import Form, Partial
 from argosy_cinn.forms.indices import Index, Lookup, Variable, of
 from argosy_cinn.shapes import LARGE, at_least_one, ceil_div, estimate, larger, nbytes
@@ -174,7 +174,7 @@ class LoopNest(Form):
 
     def reads(self) -> set[Any]:
         """What it loads."""
-        return loaded(self.graph)
+        return loaded_buffers(self.graph)
 
     def buffers(self) -> dict[Hashable, int]:
         """Partial results of column reductions."""

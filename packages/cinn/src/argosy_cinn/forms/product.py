@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from argosy_cinn.forms.cost import bytes_read, operations
 from argosy_cinn.forms.dtypes import PARTS
-from argosy_cinn.forms.expressions import Expression, Graph, describe, loaded
+from argosy_cinn.forms.expressions import Expression, Graph, describe, loaded_buffers
 from argosy_cinn.forms.form import Form
 from argosy_cinn.forms.indices import Index, Variable, of
 from argosy_cinn.forms.nest import Store, identifier
@@ -90,7 +90,7 @@ class OperandMatrix:
     def step(self, sizes: tuple[int, ...]) -> int:
         """The stride of the free axes that are one."""
         first = len(sizes) - self.merged_axes(sizes)
-        return 0 if self.window is not None else merged(sizes[first:], self.free[first:]) or 0
+        return 0 if self.window is not None else merge_axes(sizes[first:], self.free[first:]) or 0
 
 
 @dataclass(slots=True)
@@ -116,7 +116,7 @@ def product_axes(op: Operation) -> ProductAxes:
     )
 
 
-def merged(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
+def merge_axes(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
     """The one stride of several axes run through in row-major order, or None."""
     stride, expected = None, None
     for n, s in zip(reversed(sizes), reversed(strides), strict=True):
@@ -134,7 +134,7 @@ def merged(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
 def mergeable_suffix(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
     """How many trailing axes run through memory with one stride."""
     count = len(sizes)
-    while count > 0 and merged(sizes[len(sizes) - count :], strides[len(sizes) - count :]) is None:
+    while count > 0 and merge_axes(sizes[len(sizes) - count :], strides[len(sizes) - count :]) is None:
         count -= 1
     return count
 
@@ -164,8 +164,8 @@ class Product:
         *batch, row, column = variables
         axes = product_axes(self.op)
         outer = len(axes.batch)
-        right_extra = len(axes.right) - self._right_merged
-        left_extra = len(axes.left) - self._left_merged
+        right_extra = len(axes.right) - self._merge_right
+        left_extra = len(axes.left) - self._merge_left
         order = [
             *batch[: outer + left_extra],
             row,
@@ -190,11 +190,11 @@ class Product:
         return side.jump if side.run else self.run * step
 
     @property
-    def _left_merged(self) -> int:
+    def _merge_left(self) -> int:
         return self.left.merged_axes(product_axes(self.op).left)
 
     @property
-    def _right_merged(self) -> int:
+    def _merge_right(self) -> int:
         return self.right.merged_axes(product_axes(self.op).right)
 
     def key(self, slots: Mapping[Any, int]) -> str:
@@ -268,7 +268,7 @@ class ProductForm(Form):
 
     def reads(self) -> set[Any]:
         """Its operands, and what the epilogue loads."""
-        return {self.product.left.buffer, self.product.right.buffer} | loaded(self.epilogue.graph)
+        return {self.product.left.buffer, self.product.right.buffer} | loaded_buffers(self.epilogue.graph)
 
     def cost(self) -> Cost:
         """Two operations for every term; siblings read their operands once."""

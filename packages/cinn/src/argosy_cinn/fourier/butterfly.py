@@ -17,17 +17,17 @@ from argosy_cinn.printers.types import Value
 Number: TypeAlias = tuple[Value, Value]
 
 
-def added(b: Function, x: Number, y: Number) -> Number:
+def add_numbers(b: Function, x: Number, y: Number) -> Number:
     """``x + y``."""
     return b.fadd(x[0], y[0]), b.fadd(x[1], y[1])
 
 
-def subtracted(b: Function, x: Number, y: Number) -> Number:
+def subtract_numbers(b: Function, x: Number, y: Number) -> Number:
     """``x - y``."""
     return b.fsub(x[0], y[0]), b.fsub(x[1], y[1])
 
 
-def multiplied(b: Function, x: Number, w: Number) -> Number:
+def multiply_numbers(b: Function, x: Number, w: Number) -> Number:
     """``x w``."""
     return (
         b.fma(x[0], w[0], b.fneg(b.fmul(x[1], w[1]))),
@@ -35,16 +35,16 @@ def multiplied(b: Function, x: Number, w: Number) -> Number:
     )
 
 
-def quarter_turned(b: Function, x: Number) -> Number:
+def rotate_quarter(b: Function, x: Number) -> Number:
     """``-i x``."""
     return x[1], b.fneg(x[0])
 
 
-def turned(b: Function, x: Number, k: int, n: int) -> Number:
+def rotate(b: Function, x: Number, k: int, n: int) -> Number:
     """``exp(-2 pi i k / n) x``."""
     quarters, rest = divmod(4 * (k % n), n)
     for _ in range(quarters):
-        x = quarter_turned(b, x)
+        x = rotate_quarter(b, x)
     if rest == 0:
         return x
     w = root(rest, 4 * n)
@@ -57,13 +57,13 @@ def turned(b: Function, x: Number, k: int, n: int) -> Number:
     )
 
 
-def transformed(b: Function, x: Sequence[Number]) -> list[Number]:
+def transform(b: Function, x: Sequence[Number]) -> list[Number]:
     """The transform of the numbers: sums of ``x[j] exp(-2 pi i j k / n)``."""
     n = len(x)
     if n == 1:
         return list(x)
     if n == 2:
-        return [added(b, *x), subtracted(b, *x)]
+        return [add_numbers(b, *x), subtract_numbers(b, *x)]
     if n == 4:
         return _four(b, x)
     first = 4 if n % 4 == 0 else next(p for p in range(2, n + 1) if n % p == 0)
@@ -71,12 +71,12 @@ def transformed(b: Function, x: Sequence[Number]) -> list[Number]:
 
 
 def _four(b: Function, x: Sequence[Number]) -> list[Number]:
-    even, odd = added(b, x[0], x[2]), added(b, x[1], x[3])
-    across, turn = subtracted(b, x[0], x[2]), subtracted(b, x[1], x[3])
+    even, odd = add_numbers(b, x[0], x[2]), add_numbers(b, x[1], x[3])
+    across, turn = subtract_numbers(b, x[0], x[2]), subtract_numbers(b, x[1], x[3])
     return [
-        added(b, even, odd),
+        add_numbers(b, even, odd),
         (b.fadd(across[0], turn[1]), b.fsub(across[1], turn[0])),
-        subtracted(b, even, odd),
+        subtract_numbers(b, even, odd),
         (b.fsub(across[0], turn[1]), b.fadd(across[1], turn[0])),
     ]
 
@@ -84,22 +84,22 @@ def _four(b: Function, x: Sequence[Number]) -> list[Number]:
 def _composite(b: Function, x: Sequence[Number], first: int) -> list[Number]:
     n = len(x)
     second = n // first
-    columns = [transformed(b, x[j::second]) for j in range(second)]
+    columns = [transform(b, x[j::second]) for j in range(second)]
     found: list[Number] = [x[0]] * n
     for k in range(first):
-        row = [turned(b, columns[j][k], j * k, n) for j in range(second)]
-        found[k::first] = transformed(b, row)
+        row = [rotate(b, columns[j][k], j * k, n) for j in range(second)]
+        found[k::first] = transform(b, row)
     return found
 
 
 def _odd(b: Function, x: Sequence[Number]) -> list[Number]:
     n = len(x)
     half = range(1, n // 2 + 1)
-    sums = {j: added(b, x[j], x[n - j]) for j in half}
-    differences = {j: subtracted(b, x[j], x[n - j]) for j in half}
+    sums = {j: add_numbers(b, x[j], x[n - j]) for j in half}
+    differences = {j: subtract_numbers(b, x[j], x[n - j]) for j in half}
     total = x[0]
     for j in half:
-        total = added(b, total, sums[j])
+        total = add_numbers(b, total, sums[j])
     found: list[Number] = [total] * n
     for k in half:
         even, odd = list(x[0]), [b.fmul(part, -root(k, n).imag) for part in differences[1]]

@@ -15,9 +15,9 @@ from math import prod
 import numpy as np
 
 from argosy_cinn.forms.fourier import FourierForm
-from argosy_cinn.fourier.butterfly import Number, multiplied
+from argosy_cinn.fourier.butterfly import Number, multiply_numbers
 from argosy_cinn.fourier.factors import radices
-from argosy_cinn.fourier.memory import Changed, Place, Scratch, Twisted, swapped
+from argosy_cinn.fourier.memory import ChangedPlace, Place, Scratch, TwiddledPlace, swap_parts
 from argosy_cinn.fourier.passes import emit_pass, numbers_table
 from argosy_cinn.fourier.roots import chirps, roots
 from argosy_cinn.printers.llvm import Function
@@ -110,14 +110,14 @@ class _Convolution:
                 b.masked_load(type, b.at(first, part * lanes, self.element), mask) for part, mask in enumerate(masks)
             )
             number = b.shuffle(low, high, range(0, 2 * lanes, 2)), b.shuffle(low, high, range(1, 2 * lanes, 2))
-            self.entered.store(b, i, multiplied(b, number, self.chirp.load(b, i)))
+            self.entered.store(b, i, multiply_numbers(b, number, self.chirp.load(b, i)))
 
     def leave(self, target: Value) -> None:
         """The same on the way out."""
         b, lanes = self.b, self.lanes
         both = [lane + part for lane in range(lanes) for part in (0, lanes)]
         for i, masks in self._vectors():
-            number = multiplied(b, swapped(b, self.line.load(b, i)), self.chirp.load(b, i))
+            number = multiply_numbers(b, swap_parts(b, self.line.load(b, i)), self.chirp.load(b, i))
             for part, mask in enumerate(masks):
                 place = b.at(target, b.add(b.mul(i, 2 * lanes), part * lanes), self.element)
                 b.masked_store(b.shuffle(*number, both[part * lanes : (part + 1) * lanes]), place, mask)
@@ -146,11 +146,11 @@ class _Convolution:
         count = len(radices(columns))
         with self.b.loop(0, self.pieces[0] // self.lanes) as loop:
             turn, spectrum = (self._along(table, loop.index) for table in (self.turn, self.spectrum))
-            self._turn_in(loop.index, Twisted(self.buffers[0], turn))
+            self._turn_in(loop.index, TwiddledPlace(self.buffers[0], turn))
             places: list[Place] = [self.buffers[i % 2] for i in range(2 * count + 1)]
             middle, last = places[count], places[-1]
-            there = [*places[:count], Twisted(Changed(middle, swapped), spectrum)]
-            back = [*places[count:-1], Twisted(last, turn)]
+            there = [*places[:count], TwiddledPlace(ChangedPlace(middle, swap_parts), spectrum)]
+            back = [*places[count:-1], TwiddledPlace(last, turn)]
             self._passes(columns, there)
             self._passes(columns, back)
             self._turn_out(loop.index, last)
@@ -170,7 +170,7 @@ class _Convolution:
         """A block of rows, side by side."""
         with self.b.loop(0, self.across) as loop:
             numbers = [self._row(block, i).load(self.b, loop.index) for i in range(self.lanes)]
-            for k, number in enumerate(self._turned(numbers)):
+            for k, number in enumerate(self._turn(numbers)):
                 target.store(self.b, self.b.add(self.b.mul(loop.index, self.lanes), k), number)
 
     def _turn_out(self, block: Index, source: Place) -> None:
@@ -178,14 +178,14 @@ class _Convolution:
         with self.b.loop(0, self.across) as loop:
             start = self.b.mul(loop.index, self.lanes)
             numbers = [source.load(self.b, self.b.add(start, k)) for k in range(self.lanes)]
-            for i, number in enumerate(self._turned(numbers)):
+            for i, number in enumerate(self._turn(numbers)):
                 self._row(block, i).store(self.b, loop.index, number)
 
     def _row(self, block: Index, i: int) -> _Every:
         row = self.b.add(self.b.mul(block, self.lanes), i)
         return _Every(self.line, self.b.mul(row, self.across), 1)
 
-    def _turned(self, numbers: list[Number]) -> list[Number]:
+    def _turn(self, numbers: list[Number]) -> list[Number]:
         re, im = (self.b.transpose([x[part] for x in numbers]) for part in (0, 1))
         return list(zip(re, im, strict=True))
 

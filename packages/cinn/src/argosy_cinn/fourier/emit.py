@@ -9,21 +9,21 @@ import numpy as np
 
 from argosy_cinn.emitter import Emitter
 from argosy_cinn.forms.fourier import FourierForm
-from argosy_cinn.fourier.butterfly import Number, multiplied
+from argosy_cinn.fourier.butterfly import Number, multiply_numbers
 from argosy_cinn.fourier.convolution import emit_convolutions
 from argosy_cinn.fourier.factors import radices
 from argosy_cinn.fourier.groups import LineGroups
 from argosy_cinn.fourier.memory import (
-    Changed,
+    ChangedPlace,
     Columns,
     Place,
     RealColumns,
     Rows,
     Scratch,
-    Twisted,
-    conjugated,
-    scaled,
-    swapped,
+    TwiddledPlace,
+    conjugate,
+    scale_numbers,
+    swap_parts,
 )
 from argosy_cinn.fourier.passes import emit_pass, number_at, roots_table, transposed_in, transposed_out
 from argosy_cinn.fourier.real_lines import emit_completed, emit_kept, emit_put_together, emit_taken_apart
@@ -182,7 +182,7 @@ class _Lines:
         step, ahead = self.kernel.source_steps[2], self._ahead()
         if self.kernel.transform == "r2c":
             return RealColumns(source, self.element, self.lanes, step, self.paired, ahead)
-        return Changed(Columns(source, self.element, self.lanes, step, ahead), self._arriving)
+        return ChangedPlace(Columns(source, self.element, self.lanes, step, ahead), self._arriving)
 
     def _ahead(self) -> int:
         """How many positions ahead to ask for numbers of the source: some, or as many as a line in pieces has, so that
@@ -219,7 +219,7 @@ class _Lines:
         numbers = {"c2c": kernel.length, "r2c": self.inner, "c2r": self.spectrum}[kernel.transform]
         ahead = self._group_ahead(stride)
         rows = Rows(source, self.element, self.lanes, stride, not real or self.paired, ahead)
-        return lambda _, end: transposed_in(self.b, rows, numbers, end if real else Changed(end, self._arriving))
+        return lambda _, end: transposed_in(self.b, rows, numbers, end if real else ChangedPlace(end, self._arriving))
 
     def _turned_out(self, target: Value, group: Index) -> Stage:
         kernel, real = self.kernel, self.kernel.transform == "c2r"
@@ -241,7 +241,7 @@ class _Lines:
         return lambda start, end: emit_pass(self.b, self.inner, done, radix, start, end, self.element, self.lanes)
 
     def _from_spectrum(self, start: Place, end: Place) -> None:
-        end = Changed(end, swapped)  # passes have the sign of the forward transform
+        end = ChangedPlace(end, swap_parts)  # passes have the sign of the forward transform
         if self.paired:
             emit_put_together(self.b, self.inner, start, end, self.element, self.lanes)
         else:
@@ -257,19 +257,19 @@ class _Lines:
 
     def _arriving(self, b: Function, x: Number) -> Number:
         if self.kernel.transform == "c2r":
-            return x if self.kernel.inverse else conjugated(b, x)
-        return swapped(b, x) if self.kernel.inverse else x
+            return x if self.kernel.inverse else conjugate(b, x)
+        return swap_parts(b, x) if self.kernel.inverse else x
 
     def _leaving(self, place: Place, group: Index) -> Place:
         """A place, or a stage's source, with what is done to numbers at last."""
         kernel = self.kernel
         if kernel.scale != 1.0:
-            place = Changed(place, scaled(kernel.scale))
+            place = ChangedPlace(place, scale_numbers(kernel.scale))
         if kernel.transform == "r2c" and kernel.inverse:
-            place = Changed(place, conjugated)
+            place = ChangedPlace(place, conjugate)
         if kernel.transform == "c2r" or (kernel.transform == "c2c" and kernel.inverse):
-            place = Changed(place, swapped)
-        return Twisted(place, self._roots(group)) if kernel.turn else place
+            place = ChangedPlace(place, swap_parts)
+        return TwiddledPlace(place, self._roots(group)) if kernel.turn else place
 
     def _roots(self, group: Index) -> Callable[[Index], Number]:
         """The roots that a first step multiplies with, by position: from one table, or that of the group's first lane
@@ -287,6 +287,6 @@ class _Lines:
             place = b.add(b.mul(group, kernel.length), position)
             if first is None:
                 return wide.load(b, place)
-            return multiplied(b, wide.load(b, position), number_at(b, first, place, self.element, lanes))
+            return multiply_numbers(b, wide.load(b, position), number_at(b, first, place, self.element, lanes))
 
         return at

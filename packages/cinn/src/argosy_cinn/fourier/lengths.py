@@ -37,7 +37,7 @@ class Lines:
         """Complex lines to complex lines."""
         n, last = sizes(x)[axis], len(x.shape) - 1
         if (n > self.longest or not has_radices(n)) and axis != last:  # taken apart where they lie in one piece
-            return _exchanged(self.complex(_exchanged(x, axis, last), last), axis, last)
+            return _exchange(self.complex(_exchange(x, axis, last), last), axis, last)
         found: Value = prim.fft(x, axes=(axis,), kind="c2c", inverse=self.inverse)
         return found
 
@@ -85,7 +85,7 @@ def _part(x: Value, axis: int, start: int, limit: int) -> Value:
     return found
 
 
-def _exchanged(x: Value, a: int, b: int) -> Value:
+def _exchange(x: Value, a: int, b: int) -> Value:
     order = list(range(len(x.shape)))
     order[a], order[b] = b, a
     found: Value = prim.transpose(x, permutation=tuple(order))

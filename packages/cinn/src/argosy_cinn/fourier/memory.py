@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from argosy_cinn.fourier.butterfly import Number, multiplied
+from argosy_cinn.fourier.butterfly import Number, multiply_numbers
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import Index, Value, bytes_of, vector
 
@@ -121,7 +121,7 @@ class RealColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedPlace:
     """A place whose numbers are changed on the way in and out."""
 
     place: Place
@@ -137,7 +137,7 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Twisted:
+class TwiddledPlace:
     """A place whose numbers are multiplied with a root by position as they are stored."""
 
     place: Place
@@ -149,7 +149,7 @@ class Twisted:
 
     def store(self, b: Function, position: Index, number: Number) -> None:
         """Write the product."""
-        self.place.store(b, position, multiplied(b, number, self.root(position)))
+        self.place.store(b, position, multiply_numbers(b, number, self.root(position)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,16 +178,16 @@ def ask_for(b: Function, base: Value, element: str, index: Index, count: int, wr
         b.prefetch(b.at(base, b.add(index, i), element), write, _LEVEL)
 
 
-def swapped(b: Function, x: Number) -> Number:
+def swap_parts(b: Function, x: Number) -> Number:
     """Parts in the place of each other: a transform between two of these has the other sign."""
     return x[1], x[0]
 
 
-def conjugated(b: Function, x: Number) -> Number:
+def conjugate(b: Function, x: Number) -> Number:
     """The conjugate."""
     return x[0], b.fneg(x[1])
 
 
-def scaled(factor: float) -> Callable[[Function, Number], Number]:
+def scale_numbers(factor: float) -> Callable[[Function, Number], Number]:
     """Multiplication with a real number."""
     return lambda b, x: (b.fmul(x[0], factor), b.fmul(x[1], factor))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_cinn.fourier.butterfly import Number, multiplied, transformed
+from argosy_cinn.fourier.butterfly import Number, multiply_numbers, transform
 from argosy_cinn.fourier.memory import Place, Rows, ask_for, stored
 from argosy_cinn.fourier.roots import roots
 from argosy_cinn.printers.llvm import Function
@@ -55,11 +55,13 @@ def emit_pass(
     def butterfly(p: Index, q: Index) -> None:
         place = b.add(b.mul(p, done), q)
         x = [source.load(b, b.add(place, k * (n // radix))) for k in range(radix)]
-        y = transformed(b, x)
+        y = transform(b, x)
         to = b.add(b.mul(p, done * radix), q)
         for k, number in enumerate(y):
             if k and base is not None:
-                number = multiplied(b, number, number_at(b, base, b.add(b.mul(p, radix - 1), k - 1), element, lanes))
+                number = multiply_numbers(
+                    b, number, number_at(b, base, b.add(b.mul(p, radix - 1), k - 1), element, lanes)
+                )
             target.store(b, b.add(to, done * k), number)
 
     _over(b, blocks, lambda p: _over(b, done, lambda q: butterfly(p, q)))

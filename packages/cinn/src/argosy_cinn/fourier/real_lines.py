@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from argosy_cinn.fourier.butterfly import Number, added, multiplied, subtracted
-from argosy_cinn.fourier.memory import Place, conjugated
+from argosy_cinn.fourier.butterfly import Number, add_numbers, multiply_numbers, subtract_numbers
+from argosy_cinn.fourier.memory import Place, conjugate
 from argosy_cinn.fourier.passes import number_at, roots_table
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import Index
@@ -23,15 +23,15 @@ def emit_taken_apart(b: Function, half: int, source: Place, target: Place, eleme
     target.store(b, half, (b.fsub(re, im), nothing))
 
     def both(k: Index, x: Number, y: Number, w: Number) -> None:
-        even, odd = _mirrored(b, x, y)
+        even, odd = _mirror(b, x, y)
         even = b.fmul(even[0], 0.5), b.fmul(even[1], 0.5)
-        turn = multiplied(b, odd, (b.fmul(w[1], 0.5), b.fmul(w[0], -0.5)))  # -i w / 2
-        target.store(b, k, added(b, even, turn))
-        target.store(b, b.sub(half, k), conjugated(b, subtracted(b, even, turn)))
+        turn = multiply_numbers(b, odd, (b.fmul(w[1], 0.5), b.fmul(w[0], -0.5)))  # -i w / 2
+        target.store(b, k, add_numbers(b, even, turn))
+        target.store(b, b.sub(half, k), conjugate(b, subtract_numbers(b, even, turn)))
 
     _pairs(b, half, source, element, lanes, both)
     if half % 2 == 0:
-        target.store(b, half // 2, conjugated(b, source.load(b, half // 2)))
+        target.store(b, half // 2, conjugate(b, source.load(b, half // 2)))
 
 
 def emit_put_together(b: Function, half: int, source: Place, target: Place, element: str, lanes: int) -> None:
@@ -41,10 +41,10 @@ def emit_put_together(b: Function, half: int, source: Place, target: Place, elem
     target.store(b, 0, (b.fadd(first, last), b.fsub(first, last)))
 
     def both(k: Index, x: Number, y: Number, w: Number) -> None:
-        even, odd = _mirrored(b, x, y)
-        turn = multiplied(b, odd, (w[1], w[0]))  # i times the conjugate of w
-        target.store(b, k, added(b, even, turn))
-        target.store(b, b.sub(half, k), conjugated(b, subtracted(b, even, turn)))
+        even, odd = _mirror(b, x, y)
+        turn = multiply_numbers(b, odd, (w[1], w[0]))  # i times the conjugate of w
+        target.store(b, k, add_numbers(b, even, turn))
+        target.store(b, b.sub(half, k), conjugate(b, subtract_numbers(b, even, turn)))
 
     _pairs(b, half, source, element, lanes, both)
     if half % 2 == 0:
@@ -52,10 +52,10 @@ def emit_put_together(b: Function, half: int, source: Place, target: Place, elem
         target.store(b, half // 2, (b.fmul(re, 2.0), b.fmul(im, -2.0)))
 
 
-def _mirrored(b: Function, x: Number, y: Number) -> tuple[Number, Number]:
+def _mirror(b: Function, x: Number, y: Number) -> tuple[Number, Number]:
     """The sum and the difference of ``x`` and the conjugate of ``y``."""
-    y = conjugated(b, y)
-    return added(b, x, y), subtracted(b, x, y)
+    y = conjugate(b, y)
+    return add_numbers(b, x, y), subtract_numbers(b, x, y)
 
 
 def _pairs(
@@ -88,4 +88,4 @@ def emit_completed(b: Function, length: int, source: Place, target: Place) -> No
     with b.loop(1, length // 2 + 1) as loop:
         number = source.load(b, loop.index)
         target.store(b, loop.index, number)
-        target.store(b, b.sub(length, loop.index), conjugated(b, number))
+        target.store(b, b.sub(length, loop.index), conjugate(b, number))

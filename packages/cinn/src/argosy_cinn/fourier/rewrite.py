@@ -15,7 +15,7 @@ import numpy as np
 from argosy_cinn.dialect import FOURIER
 from argosy_cinn.fourier.factors import around, filling, fits_square, has_radices, split
 from argosy_cinn.fourier.lengths import Lines, has_transform
-from argosy_cinn.rewrites.building import defined_by, replacements, splat_of
+from argosy_cinn.rewrites.builders import defined_by, replacements, splat_of
 from argosy_cinn.shapes import sizes
 from argosy_phi_ops.context import building
 from argosy_phi_ops.primitives.checks import REAL_OF
@@ -185,7 +185,7 @@ def _step(
 # -- factors
 
 
-def _absorbed(op: Operation) -> Value | None:
+def _absorb(op: Operation) -> Value | None:
     source = _source(op.operand(0))
     if source is None:
         return None
@@ -194,7 +194,7 @@ def _absorbed(op: Operation) -> Value | None:
     return Builder.before(op).create(FOURIER, (value,), attributes, (op.result.type,)).result
 
 
-_PATTERNS = replacements("rewrite.fft", {FOURIER: _absorbed})
+_PATTERNS = replacements("rewrite.fft", {FOURIER: _absorb})
 
 
 @register_pass("absorb-factors")

@@ -12,8 +12,8 @@ from math import isqrt
 import numpy as np
 
 from argosy_cinn.forms.fourier import FourierForm
-from argosy_cinn.fourier.butterfly import Number, multiplied, transformed
-from argosy_cinn.fourier.memory import LINE, Scratch, scaled, stored, swapped
+from argosy_cinn.fourier.butterfly import Number, multiply_numbers, transform
+from argosy_cinn.fourier.memory import LINE, Scratch, scale_numbers, stored, swap_parts
 from argosy_cinn.fourier.passes import roots_table
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import LLVM_TYPES, Index, Value, bytes_of, lanes_of, vector
@@ -60,16 +60,16 @@ def _transform(b: Function, kernel: FourierForm, rows: list[Number], element: st
     """The matrices whose rows are given, as lines."""
     side = len(rows)
     if kernel.inverse:
-        rows = [swapped(b, x) for x in rows]
-    rows = transformed(b, rows)
+        rows = [swap_parts(b, x) for x in rows]
+    rows = transform(b, rows)
     exponents = np.outer(np.arange(side), np.arange(lanes) % side)
     table = Scratch(roots_table(b, exponents, kernel.length, element, lanes), element, lanes)
-    rows = [rows[0], *(multiplied(b, x, table.load(b, i)) for i, x in enumerate(rows) if i)]
+    rows = [rows[0], *(multiply_numbers(b, x, table.load(b, i)) for i, x in enumerate(rows) if i)]
     real, imaginary = (b.transpose([x[part] for x in rows]) for part in (0, 1))
-    rows = transformed(b, list(zip(real, imaginary, strict=True)))
+    rows = transform(b, list(zip(real, imaginary, strict=True)))
     if kernel.scale != 1.0:
-        rows = [scaled(kernel.scale)(b, x) for x in rows]
-    return [swapped(b, x) for x in rows] if kernel.inverse else rows
+        rows = [scale_numbers(kernel.scale)(b, x) for x in rows]
+    return [swap_parts(b, x) for x in rows] if kernel.inverse else rows
 
 
 def _apart(b: Function, low: Value, high: Value) -> Number:

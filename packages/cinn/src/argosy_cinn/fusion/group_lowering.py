@@ -12,7 +12,7 @@ from argosy_cinn.fusion.group import Group
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.fusion.structure import Structures
 from argosy_cinn.lowering.classify import reduction_layout
-from argosy_cinn.lowering.elements import Lowering, NotAligned, scattered
+from argosy_cinn.lowering.elements import Lowering, NotAligned, scatter_position
 from argosy_cinn.shapes import at_least_one
 from argosy_pir.values import OpResult, Value
 
@@ -93,8 +93,8 @@ class GridLowering:
             self.middle.extend(Variable(next(numbers), n) for n in middle)
             lane = len(inner) - 1
             self.inner = [Variable(next(numbers), n, SMALLEST_LANES if i == lane else 1) for i, n in enumerate(inner)]
-            self.row = _mixed(self.outer)
-            self.column = _mixed(self.inner)
+            self.row = _mix(self.outer)
+            self.column = _mix(self.inner)
             self.flat = self.row * at_least_one(prod(inner)) + self.column
         self.results: dict[Value, Expression] = {}
         self.bodies: dict[Value, Expression] = {}
@@ -183,7 +183,7 @@ class GridLowering:
         """Where and what an update writes."""
         assert isinstance(value, OpResult)
         written = value.op.operand(1 if value.op.name == "prim.dynamic_update_slice" else 2)
-        node, place, condition = scattered(self.lowering, value.op, self.lowering.position(written, self.flat))
+        node, place, condition = scatter_position(self.lowering, value.op, self.lowering.position(written, self.flat))
         self.updates[value] = (node, place.flat, condition)
 
     def _reduction(self, value: Value) -> Expression:
@@ -197,7 +197,7 @@ class GridLowering:
         flat = self.flat
         if flavour in ("strided", "scan"):
             reduced, kept = prod(v.extent for v in self.middle), prod(v.extent for v in self.inner)
-            along = _mixed(self.middle)
+            along = _mix(self.middle)
             if flavour == "scan" and value.op.attributes["reverse"]:
                 along = along * -1 + (reduced - 1)
             flat = self.scanned = (self.row * reduced + along) * kept + self.column
@@ -218,5 +218,5 @@ def _is_constant(value: Value) -> bool:
     return isinstance(value, OpResult) and value.op.name == "builtin.constant"
 
 
-def _mixed(variables: list[Variable]) -> Index:
+def _mix(variables: list[Variable]) -> Index:
     return linearise([of(v) for v in variables], [v.extent for v in variables])

@@ -141,7 +141,7 @@ class Fusion:
         grid = _common_grid(first, second)
         if grid is None:
             return None
-        candidate = _joined(first, second, *grid)
+        candidate = _join(first, second, *grid)
         if candidate is None:
             return None
         try:
@@ -229,7 +229,7 @@ def _common_grid(first: Group, second: Group) -> tuple[int, int] | None:
     return (grid.rows, grid.columns) if flat.rows in (grid.rows * grid.columns, grid.rows) else None
 
 
-def _joined(first: Group, second: Group, rows: int, columns: int) -> Group | None:
+def _join(first: Group, second: Group, rows: int, columns: int) -> Group | None:
     """The group of both, with the flavours that members have on the joint grid."""
     product = first if first.product is not None else second if second.product is not None else None
     members: dict[Value, str] = {}

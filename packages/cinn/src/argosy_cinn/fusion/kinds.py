@@ -8,7 +8,7 @@ from math import prod
 from argosy_cinn.attention.lowering import lower_attention
 from argosy_cinn.attention.regions import Region
 from argosy_cinn.contraction.winograd.plan import sees_three_by_three
-from argosy_cinn.forms.expressions import Graph, loaded
+from argosy_cinn.forms.expressions import Graph, loaded_buffers
 from argosy_cinn.forms.form import Form
 from argosy_cinn.forms.indices import Index, Variable, of
 from argosy_cinn.forms.nest import REDUCTIONS, LoopNest, phases
@@ -85,7 +85,7 @@ class Update(KernelKind):
         x = op.operand(0)
         lowering.value(x, lowering.position(x, of(Variable(0, prod(sizes(x))))))
         group.reads = reads.of(group) if group.rows * columns else set()
-        group.reads |= loaded(lowering.graph)
+        group.reads |= loaded_buffers(lowering.graph)
         return group
 
     def lower(self, group: Group, memory: Memory, stored: Container[Value]) -> list[Form]:

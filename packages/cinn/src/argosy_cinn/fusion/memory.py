@@ -12,7 +12,7 @@ from functools import partial
 
 from argosy_cinn.attention.operands import is_matrix
 from argosy_cinn.attention.regions import Region, Regions, find_regions
-from argosy_cinn.control import captured
+from argosy_cinn.control import captured_values
 from argosy_cinn.dialect import KEPT, PATCHES
 from argosy_cinn.forms.cost import COSTS
 from argosy_cinn.forms.elementwise import OPERATIONS
@@ -71,7 +71,7 @@ class Memory:
         if kind != INLINE:
             for index, operand in enumerate(op.operands):
                 self._require(op, index, operand)
-            for value in captured(op):
+            for value in captured_values(op):
                 if value not in self.values and splat_constant(value) is None:
                     self.values[value] = None
             self.values.update(dict.fromkeys(op.results))

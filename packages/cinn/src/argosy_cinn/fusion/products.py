@@ -16,8 +16,8 @@ from argosy_cinn.forms.dtypes import FLOATS
 from argosy_cinn.forms.elementwise import OPERATIONS
 from argosy_cinn.forms.expressions import Expression, Graph, describe
 from argosy_cinn.forms.indices import Index, Position, Variable, of
-from argosy_cinn.forms.product import Axis, OperandMatrix, Product, Window, merged, product_axes
-from argosy_cinn.fusion.windows import joined, linear_view
+from argosy_cinn.forms.product import Axis, OperandMatrix, Product, Window, merge_axes, product_axes
+from argosy_cinn.fusion.windows import join_axes, linear_view
 from argosy_cinn.lowering.elements import VIEWS, Lowering
 from argosy_cinn.shapes import sizes, surely_at_least
 from argosy_pir.core import Operation
@@ -71,7 +71,7 @@ def _strided_matrix(op: Operation, index: int, in_memory: Container[Value]) -> O
     if strides is None or not surely_at_least(flat.low, 0):
         return None
     free = [i for i in range(len(sizes(operand))) if i not in batch and i not in contracted]
-    depth = merged(tuple(sizes(operand)[i] for i in contracted), tuple(strides[i] for i in contracted))
+    depth = merge_axes(tuple(sizes(operand)[i] for i in contracted), tuple(strides[i] for i in contracted))
     if depth is None:
         return None
     return OperandMatrix(
@@ -90,7 +90,7 @@ def _windowed_matrix(op: Operation, index: int, in_memory: Container[Value]) -> 
         return None
     outer, summed = op.attributes[f"{side}_batch"], op.attributes[f"{side}_contract"]
     free = [axis for i, axis in enumerate(view.axes) if i not in outer and i not in summed]
-    contracted = joined([view.axes[i] for i in summed])
+    contracted = join_axes([view.axes[i] for i in summed])
     batch = _strides_of([view.axes[i] for i in outer])
     if batch is None:
         return None
@@ -98,7 +98,7 @@ def _windowed_matrix(op: Operation, index: int, in_memory: Container[Value]) -> 
     if rows is not None and not view.bounds and len(contracted) == 2 and contracted[-1].extent >= _SHORTEST_RUN:
         jump, run = contracted
         return OperandMatrix(view.buffer, view.offset, batch, rows, run.stride, run=run.extent, jump=jump.stride)
-    columns = joined(free)
+    columns = join_axes(free)
     fits = index == 1 and _is_patches(operand) and columns and contracted
     window = Window(contracted, columns, view.bounds) if fits else None
     if window is None or not _is_worth_reading(window):

@@ -45,7 +45,7 @@ def _may_go(value: Value, memory: Memory, fusion: Fusion, readers: list[Group], 
         return False
     if any(_needs_memory(group, value) for group in readers):
         return False
-    cost, leaves = _pulled(value, memory)
+    cost, leaves = _pull(value, memory)
     if cost > _MOST_COST:
         return False
     large = {leaf for leaf in leaves if 2 * estimate(count(leaf)) >= estimate(count(value))}
@@ -59,7 +59,7 @@ def _needs_memory(group: Group, value: Value) -> bool:
     return product is not None and value in (product.left.buffer, product.right.buffer)
 
 
-def _pulled(value: Value, memory: Memory) -> tuple[int, set[Value]]:
+def _pull(value: Value, memory: Memory) -> tuple[int, set[Value]]:
     """What it costs to compute an element from memory, and what is read for it."""
     cost, leaves, seen = 0, set(), set()
     stack = [value]

@@ -37,7 +37,7 @@ def linear_view(operand: Value, in_memory: Container[Value]) -> View | None:
     while True:
         variables = _variables(extents)
         try:
-            node = _lowered(operand, variables, in_memory)
+            node = _lower(operand, variables, in_memory)
             break
         except SplitVariable as request:
             _split(extents, request)
@@ -49,7 +49,7 @@ def linear_view(operand: Value, in_memory: Container[Value]) -> View | None:
     indices = [flat, *(c.payload[0] for c in conditions)]
     if not all(isinstance(atom, Variable) for index in indices for atom, _ in index.terms):
         return None
-    axes = tuple(_merged([_axis(v, indices) for v in axis]) for axis in variables)
+    axes = tuple(_merge([_axis(v, indices) for v in axis]) for axis in variables)
     bounds = tuple((index.constant - low, high - low) for index, low, high in (c.payload for c in conditions))
     return View(buffer, flat.constant, axes, bounds)
 
@@ -62,7 +62,7 @@ def _variables(extents: Sequence[Sequence[int]]) -> list[list[Variable]]:
     return made
 
 
-def _lowered(operand: Value, variables: list[list[Variable]], in_memory: Container[Value]) -> Expression:
+def _lower(operand: Value, variables: list[list[Variable]], in_memory: Container[Value]) -> Expression:
     lowering = Lowering(Graph(), in_memory, lambda value, position: None, split=True)
     lowering.immediates = False
     where = tuple(linearise([of(v) for v in axis], [v.extent for v in axis]) for axis in variables)
@@ -104,7 +104,7 @@ def _axis(variable: Variable, indices: Sequence[Index]) -> Axis:
     return Axis(variable.extent, stride, tuple(steps))
 
 
-def _merged(axes: Sequence[Axis]) -> tuple[Axis, ...]:
+def _merge(axes: Sequence[Axis]) -> tuple[Axis, ...]:
     """The same elements in the same order along fewer axes."""
     found: list[Axis] = []
     for axis in axes:
@@ -119,6 +119,6 @@ def _merged(axes: Sequence[Axis]) -> tuple[Axis, ...]:
     return tuple(found)
 
 
-def joined(axes: Sequence[tuple[Axis, ...]]) -> tuple[Axis, ...]:
+def join_axes(axes: Sequence[tuple[Axis, ...]]) -> tuple[Axis, ...]:
     """Several axes of an operand, one after the other."""
-    return _merged([part for axis in axes for part in axis])
+    return _merge([part for axis in axes for part in axis])

@@ -27,7 +27,7 @@ def numbers_of_bytes(function: Expression, element: Expression) -> tuple[float, 
 
 def _values(node: Expression, known: dict[int, Array]) -> Array | None:
     if node.number not in known:
-        found = _constant(node) if node.kind == "constant" else _computed(node, known)
+        found = _constant(node) if node.kind == "constant" else _compute(node, known)
         if found is None:
             return None
         known[node.number] = found
@@ -38,7 +38,7 @@ def _constant(node: Expression) -> Array:
     return np.frombuffer(node.payload, numpy_dtype(node.dtype))
 
 
-def _computed(node: Expression, known: dict[int, Array]) -> Array | None:
+def _compute(node: Expression, known: dict[int, Array]) -> Array | None:
     primitive = PRIMITIVES.get(node.kind)
     if primitive is None or primitive.category != "elementwise":
         return None

@@ -14,7 +14,7 @@ from argosy_cinn.forms.expressions import Expression
 from argosy_cinn.loops.float8 import FORMATS, narrow, widen
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import BFLOAT, DOUBLE, FLOAT, HALF, I1, I64, Value, bits_of, constant, lanes_of, vector
-from argosy_cinn.special import digamma
+from argosy_cinn.special_functions import digamma
 
 _MACHINE = {"float16": HALF, "bfloat16": BFLOAT}
 #: Type in a register by dtype.
@@ -30,14 +30,14 @@ def emit(b: Function, node: Expression, arguments: list[Value]) -> Value:
     """The code of one elementwise node on scalars or vectors of equal lanes."""
     result = OPERATIONS[node.kind](b, node, arguments)
     if node.dtype in NARROW and node.kind not in _EXACT:
-        return rounded(b, result, node.dtype)
+        return round_to(b, result, node.dtype)
     return result
 
 
 _EXACT = frozenset({"neg", "abs", "sign", "floor", "ceil", "round", "trunc", "maximum", "minimum", "select"})
 
 
-def rounded(b: Function, x: Value, dtype: str) -> Value:
+def round_to(b: Function, x: Value, dtype: str) -> Value:
     """A float in a register rounded to a narrow dtype."""
     return _from_memory(b, _to_memory(b, x, dtype), dtype)
 

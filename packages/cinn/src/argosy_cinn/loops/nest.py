@@ -52,7 +52,7 @@ class Pointers:
         return self._values[buffer]
 
 
-class _Fixed:
+class _FixedPointers:
     """Pointers to one buffer, whatever is asked for."""
 
     def __init__(self, base: Value) -> None:
@@ -238,7 +238,7 @@ class _Nest:
         for column in phase_columns:
             base, index = self._partial_index(chunk, column)
             dtype = self._partial_dtype(column)
-            place = Evaluator(self.b, _Fixed(base), inner.variables, inner.lane, inner.lanes, inner.mask, inner)
+            place = Evaluator(self.b, _FixedPointers(base), inner.variables, inner.lane, inner.lanes, inner.mask, inner)
             old = place._load(Expression(-1, "load", dtype, (), (column.partial, index), 0, 0))
             new = reductions.combine(self.b, column.kind, column.dtype, old, inner.full(column.body))
             place.store_value(column.partial, index, new, dtype)
@@ -267,7 +267,7 @@ class _Nest:
         for r, total in zip(own, sums, strict=True):
             value = reductions.fold(b, r.kind, r.dtype, total)
             if r.dtype in NARROW:
-                value = elementwise.rounded(b, value, r.dtype)
+                value = elementwise.round_to(b, value, r.dtype)
             row.known[r.result.number] = value
         self.saved |= {number for number in self.kept if self._is_computed_in_phase(number)}
 
@@ -394,14 +394,14 @@ class _Nest:
     def _strided_loops(self, scope: Evaluator, depth: int, begin: MachineIndex, end: MachineIndex) -> None:
         """Loops over the inner variables but the last around such a reduction."""
         if depth == len(self.kernel.inner) - 1:
-            self._strided(scope, begin, end)
+            self._stride(scope, begin, end)
             return
         variable = self.kernel.inner[depth]
         with self.b.loop(0, variable.extent, 1) as loop:
             variables = {**scope.variables, variable.number: loop.index}
             self._strided_loops(Evaluator(self.b, self.pointers, variables, parent=scope), depth + 1, begin, end)
 
-    def _strided(self, row: Evaluator, begin: MachineIndex, end: MachineIndex) -> None:
+    def _stride(self, row: Evaluator, begin: MachineIndex, end: MachineIndex) -> None:
         """One reduction over the sequential variables for every vector of kept elements."""
         b, kernel, lanes = self.b, self.kernel, self.lanes
         (r,) = kernel.reductions
@@ -417,7 +417,7 @@ class _Nest:
                 total = self._sequential(scope, 0, reductions.identity(r.kind, r.dtype, lanes), mask)
                 if kernel.running:
                     continue
-                scope.known[r.result.number] = elementwise.rounded(b, total, r.dtype) if r.dtype in NARROW else total
+                scope.known[r.result.number] = elementwise.round_to(b, total, r.dtype) if r.dtype in NARROW else total
                 scope.store_all([store])
 
     def _sequential(self, scope: Evaluator, depth: int, total: Value, mask: Value | None) -> Value:

@@ -145,9 +145,9 @@ class Evaluator:
         if isinstance(atom, Remainder):
             return b.rem(self.scalar(atom.index), atom.divisor)
         assert isinstance(atom, Lookup)
-        return self._clamped(self.value(atom.expression), atom, I64)
+        return self._clamp(self.value(atom.expression), atom, I64)
 
-    def _clamped(self, value: Value, atom: Lookup, wide: str) -> Value:
+    def _clamp(self, value: Value, atom: Lookup, wide: str) -> Value:
         """A run-time integer brought into range; unsigned ones have no lower bound to cross."""
         b, dtype = self.b, atom.expression.dtype
         type = vector(I64, lanes_of(value.type))
@@ -187,7 +187,7 @@ class Evaluator:
             made = b.binary("urem", self.lanewise(atom.index, element), atom.divisor)
         else:
             assert isinstance(atom, Lookup)
-            made = self._clamped(self.full(atom.expression), atom, element)
+            made = self._clamp(self.full(atom.expression), atom, element)
         self._machine[key] = made
         return made
 
@@ -200,7 +200,7 @@ class Evaluator:
     def _as_dtype(self, x: Value, dtype: str) -> Value:
         source = "int64" if x.type in (I64, vector(I64, self.lanes)) else "int32"
         converted = elementwise.convert(self.b, x, source, dtype)
-        return elementwise.rounded(self.b, converted, dtype) if dtype in NARROW else converted
+        return elementwise.round_to(self.b, converted, dtype) if dtype in NARROW else converted
 
     def _random(self, node: Expression) -> Value:
         index, counter = node.payload
@@ -256,7 +256,7 @@ class Evaluator:
             loaded = self._every_second(b.at(self.pointers(buffer), self.scalar(index), memory), memory)
         elif (spread := self._spread(varying, memory)) is not None:
             place = b.at(self.pointers(buffer), self.scalar(index), memory)
-            loaded = self._repeated(place, memory, spread, mask)
+            loaded = self._repeat(place, memory, spread, mask)
         else:
             indices = self.lanewise(index, _index_type(index))
             loaded = b.gather(type, self.pointers(buffer), indices, mask)
@@ -282,7 +282,7 @@ class Evaluator:
         fits = self.lanes == _PERMUTED and bytes_of(element) == 4 and self.b.module.target.has("avx512f")
         return atom if plain and fits else None
 
-    def _repeated(self, place: Value, element: str, spread: Quotient, mask: Value | None) -> Value:
+    def _repeat(self, place: Value, element: str, spread: Quotient, mask: Value | None) -> Value:
         """Elements that are read by several lanes each: one load of those between the first and the last lane that
         exist, permuted. A gather would take a load for every lane."""
         b, lanes, divisor = self.b, self.lanes, spread.divisor

@@ -221,7 +221,7 @@ def _pad(self: Lowering, op: Operation, position: Position) -> Expression:
         _without_gaps(self, i + -low, n, gap, position.split, conditions)
         for i, n, low, gap in zip(position.coordinates, sizes(x), a["low"], a["interior"], strict=True)
     ]
-    return _chosen(self, x, position.at(sizes(x), None, tuple(where)), conditions, filled)
+    return _choose(self, x, position.at(sizes(x), None, tuple(where)), conditions, filled)
 
 
 def _without_gaps(self: Lowering, i: Index, n: int, gap: int, split: bool, conditions: list[Expression]) -> Index:
@@ -238,7 +238,7 @@ def _without_gaps(self: Lowering, i: Index, n: int, gap: int, split: bool, condi
     return i
 
 
-def _chosen(
+def _choose(
     self: Lowering, x: Value, position: Position, conditions: list[Expression], otherwise: Expression
 ) -> Expression:
     """An element of ``x`` where the conditions hold."""
@@ -258,7 +258,7 @@ def _patches(self: Lowering, op: Operation, position: Position) -> Expression:
         i = s * stride + k * dilation + -low
         where.append(_without_gaps(self, i, size, spread - 1, position.split, conditions))
     zero = self.constant(encode_scalar(0, x.dtype), x.dtype)
-    return _chosen(self, x, position.at(sizes(x), None, tuple(where)), conditions, zero)
+    return _choose(self, x, position.at(sizes(x), None, tuple(where)), conditions, zero)
 
 
 def _concat(self: Lowering, op: Operation, position: Position) -> Expression:
@@ -322,7 +322,9 @@ def _dynamic_slice(self: Lowering, op: Operation, position: Position) -> Express
     return self.value(x, position.at(sizes(x), None, where))
 
 
-def scattered(self: Lowering, op: Operation, position: Position) -> tuple[Expression, Position, Expression | None]:
+def scatter_position(
+    self: Lowering, op: Operation, position: Position
+) -> tuple[Expression, Position, Expression | None]:
     """What a scatter or dynamic_update_slice writes for the element of its updates at ``position``: value, position in
     the result, and the condition under which it does."""
     if op.name == "prim.dynamic_update_slice":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from argosy_cinn.dialect import ORDER
 from argosy_cinn.forms.dtypes import DTYPES
-from argosy_cinn.rewrites.building import replacements
+from argosy_cinn.rewrites.builders import replacements
 from argosy_cinn.shapes import sizes
 from argosy_phi_ops import prim
 from argosy_pir.builder import Builder
@@ -40,7 +40,7 @@ def _has_order(op: Operation) -> bool:
     return all(x.dtype in DTYPES for x in op.operands) and (not isinstance(length, int) or length < _LONGEST)
 
 
-def _sorted(op: Operation) -> list[Value] | None:
+def _sort(op: Operation) -> list[Value] | None:
     if not _has_order(op):
         return None
     a = op.attributes
@@ -54,7 +54,7 @@ def _sorted(op: Operation) -> list[Value] | None:
         shape[a["axis"]] = wanted
     order = Builder.before(op).create(ORDER, op.operands[: a["keys"]], attributes, (TensorType(shape, "int32"),)).result
     results = [_looked_up(x, order, a["axis"]) for x in op.operands]
-    return results if wanted is None else [_padded(x, y, a["axis"]) for x, y in zip(results, op.operands, strict=True)]
+    return results if wanted is None else [_pad(x, y, a["axis"]) for x, y in zip(results, op.operands, strict=True)]
 
 
 def _wanted(op: Operation) -> int | None:
@@ -69,7 +69,7 @@ def _wanted(op: Operation) -> int | None:
     return wanted if isinstance(wanted, int) and 0 < wanted * _FEW <= length else None
 
 
-def _padded(x: Value, whole: Value, axis: int) -> Value:
+def _pad(x: Value, whole: Value, axis: int) -> Value:
     """The leading elements as a tensor of the whole shape, whose other elements nobody reads."""
     high = [0] * len(x.shape)
     high[axis] = sizes(whole)[axis] - sizes(x)[axis]
@@ -94,4 +94,4 @@ def _looked_up(x: Value, order: Value, axis: int) -> Value:
     return found
 
 
-_PATTERNS = replacements("rewrite.sort", {"prim.sort": _sorted})
+_PATTERNS = replacements("rewrite.sort", {"prim.sort": _sort})

@@ -15,8 +15,8 @@ from argosy_cinn.kinds import emitter_of
 from argosy_cinn.plan.buffer_reuse import choose_overwriting
 from argosy_cinn.plan.lifetimes import lifetimes_of, merge_lifetimes
 from argosy_cinn.plan.memory import Lifetime, Place, assign_offsets, place_apart
-from argosy_cinn.plan.order import ordered
-from argosy_cinn.plan.rematerialisation import Facts, Schedule, rematerialised, step_cost
+from argosy_cinn.plan.order import order_groups
+from argosy_cinn.plan.rematerialisation import Facts, Schedule, rematerialise, step_cost
 from argosy_cinn.plan.siblings import with_siblings
 from argosy_cinn.plan.state_updates import choose_in_place
 from argosy_cinn.plan.steps import Plan, Step
@@ -43,7 +43,7 @@ def make_plan(
     pages of its own, see `argosy_cinn.guard`.
     """
     program = memory.program
-    stored = _stored(memory, fusion)
+    stored = _store(memory, fusion)
     steps: dict[int, Step] = {}
     for group in fusion.groups.values():
         steps[group.number] = Step(group, _scheduled(group.kind.lower(group, memory, stored), target))
@@ -66,7 +66,7 @@ def make_plan(
     for value, argument in changed:
         if value in in_place:
             places[value] = places[argument]
-    sequence = [steps[number] for number in ordered(fusion, after)]
+    sequence = [steps[number] for number in order_groups(fusion, after)]
     apart = run_time is not None or bool(guard)
     over = {} if apart else _overwriting(sequence, lifetimes_of(sequence, stored, places, copies), budget)
     if not inner:
@@ -83,7 +83,7 @@ def make_plan(
         copied = {v for v, _ in copies}
         schedule = _schedule(sequence, stored, places, copied, writers)
         orders = [sequence, schedule.freeing(after)]
-        sequence, recomputation = rematerialised(schedule, orders, budget, placed)
+        sequence, recomputation = rematerialise(schedule, orders, budget, placed)
     sequence = with_siblings(sequence, in_place)
     lifetimes = merge_lifetimes(lifetimes_of(sequence, stored, places, copies), over)
     if checked and not inner:
@@ -115,7 +115,7 @@ def _place_at_run_time(made: Plan, prefix: str) -> None:
         made.places[lifetime.key] = Place(0, SymExpr.symbol(name))  # type: ignore[arg-type]
 
 
-def _stored(memory: Memory, fusion: Fusion) -> set[Value]:
+def _store(memory: Memory, fusion: Fusion) -> set[Value]:
     """Members that must reach memory: outputs, new states, and what another step reads."""
     stored = {v for v in memory.returned if v in fusion.maker}
     for group in fusion.groups.values():

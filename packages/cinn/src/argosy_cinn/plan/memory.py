@@ -125,7 +125,7 @@ class Arrangement:
         starts, ends = [0] * len(nbytes), [0] * len(nbytes)
         for i in self._order:
             low = max([ends[j] for j in self._below[i]], default=0)
-            starts[i] = start = _aligned(low, self._colours[i])
+            starts[i] = start = _align(low, self._colours[i])
             ends[i] = start + nbytes[i] + _ALIGN
         return starts, max(ends, default=0)
 
@@ -136,11 +136,11 @@ def _lowest(starts: Offsets, ends: Offsets, nbytes: int, colour: int) -> int:
     order = np.argsort(starts)
     gaps = np.zeros(len(order) + 1, np.int64)  # where the space before each span begins, and that after the last
     np.maximum.accumulate(ends[order], out=gaps[1:])
-    gaps = _aligned(gaps, colour)
+    gaps = _align(gaps, colour)
     (fitting,) = np.nonzero(gaps[:-1] + nbytes <= starts[order])
     return int(gaps[fitting[0] if len(fitting) else -1])
 
 
-def _aligned(offset: Offset, colour: int) -> Offset:
+def _align(offset: Offset, colour: int) -> Offset:
     offset = -(-offset // _ALIGN) * _ALIGN
     return offset + (colour - offset) % PAGE if colour else offset

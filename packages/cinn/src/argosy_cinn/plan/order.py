@@ -7,7 +7,7 @@ import heapq
 from argosy_cinn.fusion.groups import Fusion
 
 
-def ordered(fusion: Fusion, after: dict[int, set[int]]) -> list[int]:
+def order_groups(fusion: Fusion, after: dict[int, set[int]]) -> list[int]:
     """Groups in an order that respects ``after``, as near to the program's as that allows."""
     waiting = {number: len(before) for number, before in after.items()}
     followers: dict[int, list[int]] = {}
@@ -17,16 +17,16 @@ def ordered(fusion: Fusion, after: dict[int, set[int]]) -> list[int]:
     urgency = _urgency(fusion, followers)
     ready = [(urgency[n], n) for n, count in waiting.items() if count == 0]
     heapq.heapify(ready)
-    ordered: list[int] = []
+    order_groups: list[int] = []
     while ready:
         _, number = heapq.heappop(ready)
-        ordered.append(number)
+        order_groups.append(number)
         for follower in followers.get(number, ()):
             waiting[follower] -= 1
             if waiting[follower] == 0:
                 heapq.heappush(ready, (urgency[follower], follower))
-    assert len(ordered) == len(after), "groups depend on each other in a circle"
-    return ordered
+    assert len(order_groups) == len(after), "groups depend on each other in a circle"
+    return order_groups
 
 
 def _urgency(fusion: Fusion, followers: dict[int, list[int]]) -> dict[int, int]:

@@ -34,10 +34,10 @@ def plan_program(program: Program, target: Target, budget: int | None = None, gu
     if budget is not None and program.symbols():
         raise NotSymbolic("what to keep under a memory budget depends on sizes")
     run_time = "" if program.symbols() else None
-    return _planned(program, target, run_time, inner=False, budget=budget, guard=guard)
+    return _plan(program, target, run_time, inner=False, budget=budget, guard=guard)
 
 
-def _planned(
+def _plan(
     program: Program, target: Target, run_time: str | None, inner: bool, budget: int | None = None, guard: str = ""
 ) -> Plan:
     """``run_time``: sizes are known then, see `make_plan`. ``inner``: a region, whose arguments may begin anywhere in
@@ -50,13 +50,13 @@ def _planned(
             native[op] = flow
     symbolic = run_time is not None
     try:
-        memory, fusion = _fused(program, native, symbolic, attention=True)
+        memory, fusion = _fuse(program, native, symbolic, attention=True)
     except NotAligned:  # a region of attention in which one cell needs another
-        memory, fusion = _fused(program, native, symbolic, attention=False)
+        memory, fusion = _fuse(program, native, symbolic, attention=False)
     return make_plan(memory, fusion, target, inner=inner, run_time=run_time, budget=budget, guard=guard)
 
 
-def _fused(
+def _fuse(
     program: Program, native: Mapping[Operation, ControlForm], symbolic: bool, attention: bool
 ) -> tuple[Memory, Fusion]:
     memory = Memory(program, attention, native)
@@ -88,7 +88,7 @@ def _control_flow(op: Operation, target: Target, run_time: str | None) -> Contro
     for i, region in enumerate(op.regions):
         program, captured = region_program(region.blocks[0], f"{op.name}.{i}")
         program = lowered(program, target)
-        plan = _planned(program, target, f"{run_time}_{i}" if run_time is not None else None, inner=True)
+        plan = _plan(program, target, f"{run_time}_{i}" if run_time is not None else None, inner=True)
         if any(step.group.kind.on_host for step in plan.steps):
             return None
         regions.append(RegionPlan(program, captured, plan))

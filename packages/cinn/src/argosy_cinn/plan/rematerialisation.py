@@ -274,7 +274,7 @@ class Schedule:
                 return
 
 
-def rematerialised(
+def rematerialise(
     schedule: Schedule, orders: Sequence[Sequence[Step]], budget: int, placed: Callable[[Sequence[Step]], int]
 ) -> tuple[list[Step], Recomputation | None]:
     """The steps whose plan needs at most ``budget`` bytes, or the least that can be had. The first order is what runs

@@ -22,7 +22,7 @@ _SMALLEST_NORMAL, _BEYOND = (127 - 14) << 23, (127 + 16) << 23
 _SUBNORMAL = (127 - 15 + _SHIFT + 1) << 23
 
 
-def widened(b: Instructions, x: Value) -> Value:
+def widen(b: Instructions, x: Value) -> Value:
     """Halves as floats."""
     lanes = lanes_of(x.type)
     integers, floats = vector(I32, lanes), vector(FLOAT, lanes)
@@ -38,7 +38,7 @@ def widened(b: Instructions, x: Value) -> Value:
     return b.bitcast(b.binary("or", result, b.binary("shl", b.binary("and", bits, 0x8000), 16)), floats)
 
 
-def narrowed(b: Instructions, x: Value) -> Value:
+def narrow(b: Instructions, x: Value) -> Value:
     """Floats rounded to halves."""
     lanes = lanes_of(x.type)
     integers, floats = vector(I32, lanes), vector(FLOAT, lanes)

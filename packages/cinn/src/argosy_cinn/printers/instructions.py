@@ -265,14 +265,14 @@ class Instructions:
         if element_of(x.type) == BFLOAT:
             return self.widen_float(self.widen_float(x, FLOAT), element)
         if element_of(x.type) == HALF and element != HALF and not self.module.target.has_float16:
-            return self.convert("fpext", float16.widened(self, x), element)
+            return self.convert("fpext", float16.widen(self, x), element)
         return self.convert("fpext", x, element)
 
     def narrow_float(self, x: Value, element: str) -> Value:
         """A float vector rounded to nearest even in a narrower (or the same) float type; NaN stays NaN. What was
         widened from bfloat16 is taken as it was."""
         if element == HALF and element_of(x.type) == FLOAT and not self.module.target.has_float16:
-            return float16.narrowed(self, x)
+            return float16.narrow(self, x)
         if element != BFLOAT or element_of(x.type) == BFLOAT:
             return self.convert("fptrunc", x, element)
         if x.name in self._widened:

@@ -439,14 +439,14 @@ class Module:
 
     def _part(self, bodies: dict[str, str]) -> str:
         """A module of some of the functions, with the tables that they read and declarations of what they call."""
-        used = _named(bodies.values())
+        used = _name(bodies.values())
         tables = [text for text in self._globals if text[1 : text.index(" ")] in used]
-        used = (used | _named(tables)) - bodies.keys()
+        used = (used | _name(tables)) - bodies.keys()
         others = {f.function_name: f.declaration() for f in self._functions}
         declared = [{**self._declared, **others}[name] for name in sorted(used & {*self._declared, *others})]
         return "\n\n".join(["\n".join(tables), *bodies.values(), "\n".join(declared), "!0 = !{i32 1}"]) + "\n"
 
 
-def _named(texts: Iterable[str]) -> set[str]:
+def _name(texts: Iterable[str]) -> set[str]:
     """The global names in some text."""
     return {name for text in texts for name in findall(r"@([\w.]+)", text)}

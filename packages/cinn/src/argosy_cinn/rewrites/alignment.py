@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from argosy_cinn.rewrites.building import replacements
+from argosy_cinn.rewrites.builders import replacements
 from argosy_cinn.shapes import count, estimate, sizes
 from argosy_phi_ops import prim
 from argosy_pir.core import Operation
@@ -69,7 +69,7 @@ def _consecutive(axes: Sequence[int], shape: tuple[int, ...]) -> bool:
     return all(y == x + 1 for x, y in pairwise(places))
 
 
-def _aligned(op: Operation) -> Value | None:
+def _align(op: Operation) -> Value | None:
     a = op.attributes
     if len(a["lhs_contract"]) < 2:
         return None
@@ -90,7 +90,7 @@ def _aligned(op: Operation) -> Value | None:
     return result
 
 
-_PATTERNS = replacements("align-contractions", {"prim.dot_general": _aligned})
+_PATTERNS = replacements("align-contractions", {"prim.dot_general": _align})
 
 
 @register_pass("align-contractions")

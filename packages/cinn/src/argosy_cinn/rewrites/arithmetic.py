@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argosy_cinn.rewrites.building import Rule, constant, defined_by, emit, is_number, result_type, splat_of
+from argosy_cinn.rewrites.builders import Rule, constant, defined_by, emit, is_number, result_type, splat_of
 from argosy_cinn.shapes import count
 from argosy_pir.core import Operation
 from argosy_pir.types import TensorType

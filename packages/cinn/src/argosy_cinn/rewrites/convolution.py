@@ -12,8 +12,8 @@ from itertools import product
 from math import prod
 
 from argosy_cinn.dialect import PATCHES
-from argosy_cinn.rewrites.building import Replacement, emit
-from argosy_cinn.rewrites.interleaved import interleaved
+from argosy_cinn.rewrites.builders import Replacement, emit
+from argosy_cinn.rewrites.dilation import interleave_phases
 from argosy_cinn.rewrites.phases import by_phases, is_spread
 from argosy_cinn.shapes import estimate, sizes
 from argosy_phi_ops.context import context
@@ -58,7 +58,7 @@ def _as_product(op: Operation, vector_bits: int) -> Value | None:
         return None
     if is_spread(op):
         return by_phases(op)
-    if (apart := interleaved(op, vector_bits)) is not None:
+    if (apart := interleave_phases(op, vector_bits)) is not None:
         return apart
     patches = _patches(x, (n, groups, channels // groups, *window, *spatial), op)
     terms, places = depth * prod(window), prod(spatial)
@@ -71,7 +71,7 @@ def _as_product(op: Operation, vector_bits: int) -> Value | None:
     columns = emit("reshape", patches, shape=(n, groups, terms, places))
     several = estimate(places) < _FEW_PLACES and estimate(n) > 1
     few = several and (taps > 1 or estimate(terms) >= _MANY_TERMS)
-    made = _joined(rows, columns, taps > estimate(places)) if few else _by_sample(rows, columns)
+    made = _join(rows, columns, taps > estimate(places)) if few else _by_sample(rows, columns)
     return emit("reshape", made, shape=sizes(op.result))
 
 
@@ -127,7 +127,7 @@ def _by_sample(rows: Value, columns: Value) -> Value:
     )
 
 
-def _joined(rows: Value, columns: Value, sample_last: bool) -> Value:
+def _join(rows: Value, columns: Value, sample_last: bool) -> Value:
     """[N, groups, filters, places] as one product, whose columns are the places of all samples: place by place where
     ``sample_last`` (a gradient of weights, whose samples are channels), else sample by sample."""
     n, groups, terms, places = sizes(columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from argosy_cinn.rewrites.building import Rule, defined_by, emit
+from argosy_cinn.rewrites.builders import Rule, defined_by, emit
 from argosy_pir.core import Operation
 from argosy_pir.values import Value
 

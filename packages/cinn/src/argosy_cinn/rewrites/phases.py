@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from argosy_cinn.rewrites.building import constant, emit
+from argosy_cinn.rewrites.builders import constant, emit
 from argosy_cinn.shapes import sizes
 from argosy_pir.core import Operation
 from argosy_pir.types import TensorType

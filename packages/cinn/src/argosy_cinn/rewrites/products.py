@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_cinn.rewrites.building import Rule, constant, emit, result_type, splat_of
+from argosy_cinn.rewrites.builders import Rule, constant, emit, result_type, splat_of
 from argosy_cinn.shapes import count
 from argosy_pir.core import Operation
 from argosy_pir.types import TensorType

@@ -6,7 +6,7 @@ import numpy as np
 
 from argosy_cinn.forms.dtypes import DTYPES, FLOATS
 from argosy_cinn.lowering.classify import reduction_layout
-from argosy_cinn.rewrites.building import Rule, constant, emit, result_type
+from argosy_cinn.rewrites.builders import Rule, constant, emit, result_type
 from argosy_phi_ops.reference.kernels import kernel_for
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.core import Operation

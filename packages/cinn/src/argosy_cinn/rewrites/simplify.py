@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from argosy_cinn.rewrites import arithmetic, layout, products, reductions
-from argosy_cinn.rewrites.building import Replacement, Rule
+from argosy_cinn.rewrites.builders import Replacement, Rule
 from argosy_cinn.rewrites.reductions import of_nothing
 from argosy_phi_ops.primitives import DIALECT
 from argosy_pir.core import Operation

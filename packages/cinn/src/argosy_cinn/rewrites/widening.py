@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from argosy_cinn.forms.dtypes import DTYPES, NARROW, SMALL_INTEGERS
 from argosy_cinn.lowering.classify import has_product
-from argosy_cinn.rewrites.building import Rule, replacements
+from argosy_cinn.rewrites.builders import Rule, replacements
 from argosy_phi_ops import prim
 from argosy_pir.core import Operation
 from argosy_pir.passes.registry import Pass, register_pass

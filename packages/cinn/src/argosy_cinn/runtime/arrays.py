@@ -17,7 +17,7 @@ import numpy as np
 
 from argosy_cinn.call_once import call_once
 from argosy_cinn.runtime.linking import Library
-from argosy_cinn.runtime.trampolines import Address, Trampolines, working
+from argosy_cinn.runtime.trampolines import Address, Trampolines, make_checked
 
 #: ``call(arena address, *inputs, *outputs)``: True when the program ran; False, with nothing done, when an argument is
 #: no contiguous ndarray or an input lies in memory of a state that the program writes; the address that the program
@@ -108,7 +108,7 @@ def _start(words: array[int]) -> int:
 
 @call_once
 def _trampoline() -> _ArrayCall | None:
-    return working(_ArrayCall)
+    return make_checked(_ArrayCall)
 
 
 # The type of an object is at byte 8; the address of an ndarray's data is at byte 16, and its flags are at byte 64.

@@ -15,7 +15,7 @@ from typing import Any
 
 from argosy_cinn.call_once import call_once
 from argosy_cinn.runtime.linking import Library
-from argosy_cinn.runtime.trampolines import Address, Trampolines, working
+from argosy_cinn.runtime.trampolines import Address, Trampolines, make_checked
 
 Entry = Callable[[int, int], None]
 AnsweringEntry = Callable[[int, int], int | None]
@@ -83,7 +83,7 @@ class _Calls(Trampolines):
 
 @call_once
 def _trampolines() -> _Calls | None:
-    return working(_Calls)
+    return make_checked(_Calls)
 
 
 _SAVE = "%state = call ptr @PyEval_SaveThread()"

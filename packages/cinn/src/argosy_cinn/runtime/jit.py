@@ -25,17 +25,17 @@ def compile_object(text: str, target: Target, passes: int | None = None) -> byte
     """Position-independent object file (ELF, Mach-O or COFF) of a module."""
     with LLVM:
         machine = target_machine(target)
-        return bytes(machine.emit_object(parsed(text, target, machine, passes)))
+        return bytes(machine.emit_object(parse_module(text, target, machine, passes)))
 
 
 def compile_assembly(text: str, target: Target, passes: int | None = None) -> str:
     """The module as assembly, to be looked at."""
     with LLVM:
         machine = target_machine(target)
-        return str(machine.emit_assembly(parsed(text, target, machine, passes)))
+        return str(machine.emit_assembly(parse_module(text, target, machine, passes)))
 
 
-def parsed(text: str, target: Target, machine: Any, passes: int | None) -> Any:
+def parse_module(text: str, target: Target, machine: Any, passes: int | None) -> Any:
     """A module of a context of its own, verified, and optimised at the level ``passes``."""
     llvm = initialized_llvm()
     try:

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from argosy_cinn.call_once import LLVM, call_once_in_llvm
-from argosy_cinn.runtime.jit import CodegenError, parsed, target_machine
+from argosy_cinn.runtime.jit import CodegenError, parse_module, target_machine
 from argosy_cinn.target import Target
 
 _MAGIC = b"!<arch>\n"
@@ -24,16 +24,16 @@ def compile_objects(texts: Sequence[str], target: Target, passes: int | None = N
     there is one, else an archive (see `members`)."""
     with LLVM:
         machines = [target_machine(target) for _ in texts]
-        modules = [parsed(text, target, machine, passes) for text, machine in zip(texts, machines, strict=True)]
+        modules = [parse_module(text, target, machine, passes) for text, machine in zip(texts, machines, strict=True)]
         if len(texts) == 1:
             return bytes(machines[0].emit_object(modules[0]))
         library = _library()  # here, where its lock is held already
         with ThreadPoolExecutor(len(texts)) as threads:
-            made = threads.map(lambda *of_one: _emitted(library, *of_one), machines, modules, texts)
+            made = threads.map(lambda *of_one: _emit(library, *of_one), machines, modules, texts)
             return archive(list(made))
 
 
-def _emitted(library: Any, machine: Any, module: Any, text: str) -> bytes:
+def _emit(library: Any, machine: Any, module: Any, text: str) -> bytes:
     """The object file of a module, without llvmlite's lock."""
     message = ctypes.c_char_p()
     buffer = library.LLVMPY_TargetMachineEmitToMemory(machine, module, 1, ctypes.byref(message))

@@ -2,7 +2,7 @@
 
 Each exported function of a module's text has the signature of METH_FASTCALL; ``self`` of its builtins is an integer,
 the address of what it calls. Only functions of the stable ABI are used. Builds without the global lock share objects in
-ways that these functions know nothing of: there, and on other interpreters, `working` gives nothing.
+ways that these functions know nothing of: there, and on other interpreters, `make_checked` gives nothing.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class Trampolines:
         return self._definitions[name].builtin(address)
 
 
-class _Tried(Protocol):
+class _Trial(Protocol):
     def works(self) -> bool: ...
 
 
-T = TypeVar("T", bound=_Tried)
+T = TypeVar("T", bound=_Trial)
 
 
-def working(make: Callable[[], T]) -> T | None:
+def make_checked(make: Callable[[], T]) -> T | None:
     """What ``make`` gives, on an interpreter that it is made for and where it works."""
     locked = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
     if not locked or ctypes.sizeof(ctypes.c_void_p) != 8:
@@ -82,4 +82,4 @@ def cached_object(text: str) -> bytes:
     return code
 
 
-__all__ = ["Address", "Trampolines", "cached_object", "working"]
+__all__ = ["Address", "Trampolines", "cached_object", "make_checked"]

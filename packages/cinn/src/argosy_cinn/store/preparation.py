@@ -42,7 +42,7 @@ class Preparation(Protocol):
         ...
 
 
-class Prepared:
+class PreparedProgram:
     """A program that is prepared when somebody asks for it. Until then it may be kept as bytes (`pack`), which take a
     fiftieth of the memory of its objects."""
 
@@ -143,4 +143,4 @@ def _modules(folder: str) -> Iterator[str]:
             yield entry.path
 
 
-__all__ = ["Outcomes", "Preparation", "Prepared", "is_lasting"]
+__all__ = ["Outcomes", "Preparation", "PreparedProgram", "is_lasting"]

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from argosy_cinn.call_once import call_once
 from argosy_cinn.plan.memory import Recomputation
 from argosy_cinn.runtime.cache import ObjectCache, code_generator_version
-from argosy_cinn.shapes import evaluated
+from argosy_cinn.shapes import evaluate_size
 from argosy_cinn.target import Target
 from argosy_phi_ops.settings import code_key
 from argosy_pir.attributes import Dense
@@ -94,11 +94,11 @@ class Manifest:
 def in_numbers(manifest: Manifest, symbols: Mapping[str, int], arena_bytes: int) -> Manifest:
     """The manifest of code for all sizes in the numbers of given ones, to be looked at."""
     calls = [
-        CallFacts(c.segment, c.kernel, evaluated(c.chunks, symbols), c.text, evaluated(c.read, symbols),
-                  evaluated(c.written, symbols), evaluated(c.operations, symbols), c.made)
+        CallFacts(c.segment, c.kernel, evaluate_size(c.chunks, symbols), c.text, evaluate_size(c.read, symbols),
+                  evaluate_size(c.written, symbols), evaluate_size(c.operations, symbols), c.made)
         for c in manifest.calls
     ]  # fmt: skip
-    buffers = [BufferFacts(b.position, evaluated(b.nbytes, symbols), b.first, b.last) for b in manifest.buffers]
+    buffers = [BufferFacts(b.position, evaluate_size(b.nbytes, symbols), b.first, b.last) for b in manifest.buffers]
     return replace(manifest, arena_bytes=arena_bytes, calls=calls, buffers=buffers)
 
 
@@ -108,13 +108,13 @@ def find(store: ObjectCache, key: str) -> tuple[Manifest, bytes] | None:
     if data is None:
         return None
     try:
-        return _decoded(data)
+        return _decode(data)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # whole, but not what is written here
         store.discard(key)
         return None
 
 
-def _decoded(data: bytes) -> tuple[Manifest, bytes]:
+def _decode(data: bytes) -> tuple[Manifest, bytes]:
     size = int.from_bytes(data[:8], "little")
     manifest = manifest_of(json.loads(data[8 : 8 + size]))
     _check(manifest)

@@ -27,7 +27,7 @@ _TIMES: tuple[tuple[str, ...], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measurement:
     """Best times in seconds: of a whole ``call``, of each of its ``kernels`` (by number) and ``hosts`` (in order)."""
 
     call: float
@@ -37,11 +37,11 @@ class Measured:
 
 def measure(
     executable: Executable, inputs: Sequence[Strided], states: Sequence[Strided] = (), repeats: int = 10
-) -> Measured:
+) -> Measurement:
     """Run on the inputs and on copies of the states, plain and instrumented, ``repeats`` times each."""
     bound = executable.bind([Strided.from_array(s.array().copy()) for s in states])
     bound(inputs)
-    call = min(_timed(bound, inputs) for _ in range(repeats))
+    call = min(_time(bound, inputs) for _ in range(repeats))
     events: list[Event] = []
     kernels = [[0.0] * len(executable.manifest.calls) for _ in range(repeats)]
     hosts: list[list[float]] = []
@@ -54,10 +54,10 @@ def measure(
             hosts.append([(e.end - e.start) * 1e-9 for e in events if e.call is None])
     finally:
         executable.unwatch()
-    return Measured(call, [min(t) for t in zip(*kernels, strict=True)], [min(t) for t in zip(*hosts, strict=True)])
+    return Measurement(call, [min(t) for t in zip(*kernels, strict=True)], [min(t) for t in zip(*hosts, strict=True)])
 
 
-def _timed(bound: object, inputs: Sequence[Strided]) -> float:
+def _time(bound: object, inputs: Sequence[Strided]) -> float:
     started = perf_counter()
     bound(inputs)  # type: ignore[operator]
     return perf_counter() - started
@@ -78,7 +78,7 @@ def _spans(events: Sequence[Event], found: list[float]) -> None:
 # -- as a report
 
 
-def add_program(report: Report, executable: Executable, measured: Measured | None) -> None:
+def add_program(report: Report, executable: Executable, measured: Measurement | None) -> None:
     """Sections about one compiled program: its kernels, its memory, its simplified form."""
     bounds = _bounds(executable, measured) if measured is not None else None
     manifest, facts = executable.manifest, executable.report()
@@ -97,7 +97,7 @@ def add_program(report: Report, executable: Executable, measured: Measured | Non
     report.add("memory", *_memory(executable, operations))
 
 
-def _bounds(executable: Executable, measured: Measured) -> Limits:
+def _bounds(executable: Executable, measured: Measurement) -> Limits:
     """The kept limits, or better ones: where a kernel was faster, they were measured while others used the machine, or
     its data stayed in cache."""
     kept = limits()
@@ -106,7 +106,7 @@ def _bounds(executable: Executable, measured: Measured) -> Limits:
     return limits(beaten=kept) if beaten else kept
 
 
-def _summary(executable: Executable, measured: Measured, bounds: Limits) -> list[str]:
+def _summary(executable: Executable, measured: Measurement, bounds: Limits) -> list[str]:
     kernels, hosts = sum(measured.kernels), sum(measured.hosts)
     least = sum(bounds.seconds(c.read + c.written, c.operations) for c in executable.manifest.calls)
     return [
@@ -124,7 +124,7 @@ def _when(bounds: Limits) -> str:
 
 
 def _step_table(
-    executable: Executable, operations: Sequence[Operation], measured: Measured | None, bounds: Limits | None
+    executable: Executable, operations: Sequence[Operation], measured: Measurement | None, bounds: Limits | None
 ) -> Table:
     """Every kernel call and host call, in the order in which they run."""
     rows: list[Sequence[str]] = []
@@ -139,13 +139,13 @@ def _step_table(
     return Table(["#", "kernel", *_FIGURES, *_TIMES[measured is None], "lines", "what"], rows, _FIRST_STEPS, _JUDGED)
 
 
-def _host_row(operations: Sequence[Operation], position: int, i: int, measured: Measured | None) -> list[str]:
+def _host_row(operations: Sequence[Operation], position: int, i: int, measured: Measurement | None) -> list[str]:
     taken = [] if measured is None else [time(measured.hosts[i]) if i < len(measured.hosts) else "", "", ""]
     return ["", f"host {operations[position].name}", "", "", "", *taken, places([position], operations), ""]
 
 
 def _kernel_table(
-    executable: Executable, operations: Sequence[Operation], measured: Measured | None, bounds: Limits | None
+    executable: Executable, operations: Sequence[Operation], measured: Measurement | None, bounds: Limits | None
 ) -> Table:
     """Every kernel with the figures of all its calls, those that take longest first."""
     calls = executable.manifest.calls
@@ -165,7 +165,7 @@ def _kernel_table(
 
 
 def _figures(
-    calls: Sequence[CallFacts], numbers: Sequence[int], measured: Measured | None, bounds: Limits | None
+    calls: Sequence[CallFacts], numbers: Sequence[int], measured: Measurement | None, bounds: Limits | None
 ) -> list[str]:
     """What some calls move and compute together, and how long they take."""
     read, written, operations = (sum(x) for x in zip(*((c.read, c.written, c.operations) for c in calls), strict=True))

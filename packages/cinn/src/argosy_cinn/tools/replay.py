@@ -81,7 +81,7 @@ def replay(
     now = CinnCompiler().compile(program, device("cpu"), options={"cache": ObjectCache(None)})
     rows: list[Sequence[str]] = []
     good = True
-    for label, executable in (("present", now), (f"dumped in {against.name}", dumped(against, symbols))):
+    for label, executable in (("present", now), (f"dumped in {against.name}", load_dump(against, symbols))):
         difference = _difference(_results(executable, inputs, states), wanted)
         good &= label != "present" or difference <= _tolerance(wanted)
         facts = executable.report()
@@ -124,7 +124,7 @@ def sizes_of(program: Program, folder: Path, given: Mapping[str, int]) -> dict[s
     return {name: given.get(name, recorded.get(name, TYPICAL)) for name in program.symbols()}
 
 
-def dumped(folder: Path, symbols: Mapping[str, int] | None = None) -> Executable:
+def load_dump(folder: Path, symbols: Mapping[str, int] | None = None) -> Executable:
     """The executable of a dump's own machine code. Raises ValueError where it is for another program version."""
     program = Program.parse((folder / "simplified.pir").read_text(), str(folder))
     try:

@@ -58,7 +58,7 @@ class Table:
         for i, (name, number) in enumerate(zip(self.header, self._numbers(), strict=True)):
             table.add_column(name, justify="right" if number else "left", no_wrap=i != last)
         for row in self.rows:
-            table.add_row(*(self._coloured(name, cell) for name, cell in zip(self.header, row, strict=True)))
+            table.add_row(*(self._colour(name, cell) for name, cell in zip(self.header, row, strict=True)))
         return table
 
     def html(self) -> str:
@@ -71,7 +71,7 @@ class Table:
         """Which columns hold numbers."""
         return [all(_is_number(row[i]) for row in self.rows) for i in range(len(self.header))]
 
-    def _coloured(self, name: str, cell: str) -> Any:
+    def _colour(self, name: str, cell: str) -> Any:
         colour = ""
         if name == self.judged and cell.endswith("%"):
             percent = float(cell[:-1])

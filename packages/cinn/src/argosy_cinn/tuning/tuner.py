@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from argosy_cinn.contraction.blocking import Blocking, candidates, chooser, estimated
+from argosy_cinn.contraction.blocking import Blocking, candidates, chooser, estimate_blocking
 from argosy_cinn.contraction.problem import Contraction
 from argosy_cinn.runtime.cache import ObjectCache, cache_key, default_cache
 from argosy_cinn.settings import TUNE
@@ -68,7 +68,7 @@ class Tuner:
         if shape is None or not _LEAST <= shape.m * shape.n * shape.k <= _MOST:
             return None
         plain = shape.problem(None)
-        if estimated(plain, target) != estimated(problem, target):
+        if estimate_blocking(plain, target) != estimate_blocking(problem, target):
             return None
         options = candidates(plain, target)
         return options[self.choice(shape, options, target).index]
@@ -104,7 +104,7 @@ def cut(blocking: Blocking) -> str:
 
 
 @contextmanager
-def tuned(options: Mapping[str, Any]) -> Iterator[None]:
+def tune(options: Mapping[str, Any]) -> Iterator[None]:
     """Let measurements choose in the block, where the options ask for it."""
     if not TUNE.chosen(options):
         yield

@@ -91,7 +91,7 @@ def current() -> AutoCast | None:
 
 
 @contextmanager
-def applied(chosen: AutoCast | None) -> Iterator[None]:
+def cast_operands(chosen: AutoCast | None) -> Iterator[None]:
     """Push ``chosen`` within the block (nothing for None) in place of any that is active."""
     values = context().own_values
     outer = values.get(_KEY)
@@ -135,7 +135,7 @@ def auto_cast(
     outer = values.get(_ARGUMENTS)
     values[_ARGUMENTS] = given
     try:
-        with applied(chosen):
+        with cast_operands(chosen):
             yield
     finally:
         values[_ARGUMENTS] = outer

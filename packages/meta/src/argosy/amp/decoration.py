@@ -39,7 +39,7 @@ def decorate(
     half = as_dtype(dtype)
     if half.name not in ("float16", "bfloat16"):
         raise ValueError(f"decorate(dtype={half.name!r}): expected 'float16' or 'bfloat16'")
-    layers, updaters = _listed(models, Layer, "models"), _listed(optimizers, Optimizer, "optimizers")
+    layers, updaters = _list(models, Layer, "models"), _list(optimizers, Optimizer, "optimizers")
     if level == "O2":
         for model in layers:
             _convert(model, half, _Excluded(excluded_layers))
@@ -53,7 +53,7 @@ def decorate(
     return models if optimizers is None else (models, optimizers)
 
 
-def _listed(given: Any, kind: type, argument: str) -> Sequence[Any]:
+def _list(given: Any, kind: type, argument: str) -> Sequence[Any]:
     items = [] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
     for item in items:
         if not isinstance(item, kind):

@@ -38,15 +38,15 @@ BLACK = frozenset(
 
 def white_list() -> dict[str, dict[str, set[str]]]:
     """The names of white operators by dtype and level, as Paddle arranges them."""
-    return _arranged(WHITE)
+    return _arrange(WHITE)
 
 
 def black_list() -> dict[str, dict[str, set[str]]]:
     """The names of black operators by dtype and level, as Paddle arranges them."""
-    return _arranged(BLACK)
+    return _arrange(BLACK)
 
 
-def _arranged(names: frozenset[str]) -> dict[str, dict[str, set[str]]]:
+def _arrange(names: frozenset[str]) -> dict[str, dict[str, set[str]]]:
     return {dtype: {level: set(names) for level in ("O1", "O2")} for dtype in ("float16", "bfloat16")}
 
 

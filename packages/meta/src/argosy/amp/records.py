@@ -64,7 +64,7 @@ def record_of(op: str, dtype: str, array: np.ndarray[Any, Any], tensor: str = ""
     return Record(op, _SHORT.get(dtype, dtype), values.size, nan, inf, zero, float(largest), float(least), mean, tensor)
 
 
-def _parsed(line: str) -> Record:
+def _parse(line: str) -> Record:
     """What :meth:`Record.line` or Paddle wrote. Raises ValueError for another line."""
     words = [word.strip("[],") for word in line.split()]
     found = dict(word.split("=", 1) for word in words if "=" in word)
@@ -86,7 +86,7 @@ def _read(folder: str) -> dict[str, list[Record]]:
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             for line in file:
                 if line.startswith("[PRECISION]"):
-                    record = _parsed(line)
+                    record = _parse(line)
                     found.setdefault(record.op, []).append(record)
     return found
 

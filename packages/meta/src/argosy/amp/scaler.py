@@ -14,7 +14,7 @@ from argosy.amp.captured_scaling import ScaleState, any_overflow, step_unless
 from argosy.checked import checked
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.capture.tracer import active_tracer
-from argosy_phi_ops.eager.dispatch import suspended, write
+from argosy_phi_ops.eager.dispatch import suspend_layers, write
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["GradScaler"]
@@ -74,7 +74,7 @@ class GradScaler:
                 self._scale, self._incr_count, self._decr_count = self._state.numbers()
             return None
         if self._state is None:
-            with suspended():
+            with suspend_layers():
                 self._state = ScaleState(self._scale, self._incr_count, self._decr_count)
         return self._state
 
@@ -96,13 +96,13 @@ class GradScaler:
             grads = [p.grad for p in optimizer._parameter_list if not p.stop_gradient and p.grad is not None]
             state = self._captured()
             if state is not None:
-                self._unscale_captured(state, grads)
+                self._capture_unscale(state, grads)
                 return
             for grad in grads:
                 write(grad, grad * (1.0 / self._scale))
             self._found_inf = self._found_inf or not self._finite(grads)
 
-    def _unscale_captured(self, state: ScaleState, grads: Sequence[Any]) -> None:
+    def _capture_unscale(self, state: ScaleState, grads: Sequence[Any]) -> None:
         inverse = state.scale.reciprocal()
         for grad in grads:
             write(grad, grad * inverse.astype(grad.dtype))

@@ -297,7 +297,7 @@ NAMES = {
         .translated: load TranslatedLayer
     """,
     "argosy.library": """
-        argosy_phi_ops.custom.declaration: custom_op CustomOperator
+        argosy_phi_ops.custom_ops.declaration: custom_op CustomOperator
         argosy_phi_ops.errors: OperatorError ShapeError
         argosy_pir.types: TensorType
     """,

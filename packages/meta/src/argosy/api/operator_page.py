@@ -17,7 +17,7 @@ from argosy_autograd.rules import NOT_APPLICABLE
 from argosy_cinn.pipeline import lowered
 from argosy_cinn.plan.planning import plan_program
 from argosy_cinn.target import Target
-from argosy_phi_ops.declare.composition import find_composed
+from argosy_phi_ops.declare.composition import find_composition
 from argosy_phi_ops.declare.expansion import Expansion
 from argosy_phi_ops.declare.index import COMPOSED, MODULES
 from argosy_phi_ops.declare.operator import Operator, get_operator
@@ -43,7 +43,7 @@ def page() -> str:
     )
     table = "".join(f"| {' | '.join(row)} |\n" for row in rows())
     functions = "".join(
-        f"| {name} | {module} | {_summary(find_composed(name))} |\n" for name, module in sorted(COMPOSED.items())
+        f"| {name} | {module} | {_summary(find_composition(name))} |\n" for name, module in sorted(COMPOSED.items())
     )
     return (
         f"{head}{table}\n## Functions composed of operators\n\nThey have what the operators they call have.\n\n"
@@ -64,7 +64,7 @@ def rows() -> Iterator[tuple[str, str, str, str, str]]:
             yield name, module, "no", "no: eager only", "no"
             continue
         found = list(_expansions(op))
-        yield name, module, _gradient(found), _compiled(found), _sharding(found)
+        yield name, module, _gradient(found), _compile(found), _sharding(found)
 
 
 def _expansions(op: Operator) -> Iterator[Expansion]:
@@ -102,7 +102,7 @@ def _gradient(found: Sequence[Expansion]) -> str:
     return "no"
 
 
-def _compiled(found: Sequence[Expansion]) -> str:
+def _compile(found: Sequence[Expansion]) -> str:
     hosts = set()
     for expansion in found:
         for step in plan_program(lowered(expansion.program.clone(), Target.host()), Target.host()).steps:

@@ -20,7 +20,7 @@ from argosy.api.names import NAMES
 from argosy.api.signatures import IMPORTS, parameters, result
 from argosy.api.tensor_stub import PLACE, tensor_stub
 from argosy.nn import functional
-from argosy_phi_ops.declare.composition import Composed, find_function
+from argosy_phi_ops.declare.composition import Composition, find_function
 from argosy_phi_ops.listing import functions
 
 __all__ = ["MODULES", "path", "stub", "write"]
@@ -126,7 +126,7 @@ def _operator(name: str) -> Any:
 
 def _signature(name: str) -> str:
     op = _operator(name)
-    if isinstance(op, Composed) and op.variadic:
+    if isinstance(op, Composition) and op.variadic:
         return f"def {name}(*args: Any, **kwargs: Any) -> Any: ..."
     return f"def {name}({', '.join(parameters(op))}) -> {result(op)}: ..."
 

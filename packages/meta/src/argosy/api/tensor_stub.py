@@ -11,7 +11,7 @@ from typing import Any
 import argosy.runtime  # noqa: F401  (which says what tensors can be asked)
 import argosy_autoparallel.dist_tensor  # noqa: F401  (and what distributed ones can)
 from argosy.api.signatures import IMPORTS, parameters, result
-from argosy_phi_ops.declare.composition import Composed
+from argosy_phi_ops.declare.composition import Composition
 from argosy_phi_ops.declare.operator import Operator
 from argosy_phi_ops.listing import methods
 from argosy_tensorcore import operators, tensor
@@ -40,9 +40,9 @@ def _member(name: str, member: Any) -> str:
     if isinstance(member, property):
         return f"    @property\n    def {name}(self) -> Any: ...\n"
     op: Any = getattr(member, "__wrapped__", None)
-    while not isinstance(op, (Operator, Composed)) and hasattr(op, "__wrapped__"):
+    while not isinstance(op, (Operator, Composition)) and hasattr(op, "__wrapped__"):
         op = op.__wrapped__
-    if isinstance(op, (Operator, Composed)):
+    if isinstance(op, (Operator, Composition)):
         given = "Tensor" if name.endswith("_") else result(op)
         return f"    def {name}(self, {', '.join(parameters(op)[1:])}) -> {given}: ...\n"
     return _function(name, member)

@@ -6,8 +6,8 @@ from argosy_autograd.pylayer import PyLayerContext as PyLayerContext
 from argosy_autograd.engine import backward as backward
 from argosy_autograd.differential import biharmonic as biharmonic
 from argosy_autograd.differential import curl as curl
-from argosy_autograd.custom import custom_jvp as custom_jvp
-from argosy_autograd.custom import custom_vjp as custom_vjp
+from argosy_autograd.custom_derivatives import custom_jvp as custom_jvp
+from argosy_autograd.custom_derivatives import custom_vjp as custom_vjp
 from argosy_autograd.anomaly import detect_anomaly as detect_anomaly
 from argosy_autograd.differential import divergence as divergence
 from argosy_autograd.modes import enable_grad as enable_grad

@@ -110,13 +110,13 @@ class ExponentialFamily(Distribution):
 
     def entropy(self) -> Tensor:
         """``A(eta) - eta . grad A(eta) - E[log h(x)]``."""
-        eta, normalizer, slopes = self._differentiated()
+        eta, normalizer, slopes = self._differentiate()
         found = normalizer - self._mean_carrier_measure
         for parameter, slope in zip(eta, slopes, strict=True):
             found = found - event_sum(parameter * slope, len(parameter.shape) - len(normalizer.shape))
         return found
 
-    def _differentiated(self) -> tuple[list[Any], Any, list[Any]]:
+    def _differentiate(self) -> tuple[list[Any], Any, list[Any]]:
         """The natural parameters, the log-normaliser at them, and its slopes, which are the mean statistics."""
         from argosy.autograd import grad  # loaded with the first derivative
 
@@ -132,7 +132,7 @@ def _exponential_families(p: Any, q: Any) -> Any:
     """The Bregman divergence of the log-normaliser (Nielsen and Nock, 2010)."""
     if type(p) is not type(q):
         raise NotImplementedError(f"kl_divergence({type(p).__name__}, {type(q).__name__}) has no rule; see register_kl")
-    eta, normalizer, slopes = p._differentiated()
+    eta, normalizer, slopes = p._differentiate()
     found = q._log_normalizer(*q._natural_parameters) - normalizer
     for mine, other, slope in zip(eta, q._natural_parameters, slopes, strict=True):
         found = found - event_sum((other - mine) * slope, len(q.event_shape))

@@ -15,7 +15,7 @@ from argosy.static.session import note_parameter
 from argosy_phi_ops.context import AMBIENT
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.creation import creation_device
-from argosy_phi_ops.eager.dispatch import deliver, suspended
+from argosy_phi_ops.eager.dispatch import deliver, suspend_layers
 from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype, default_dtype
 from argosy_tensorcore.storage import Strided
@@ -125,7 +125,7 @@ def make_parameter(
     element = as_dtype(dtype) if dtype is not None else default_dtype()
     name = attr.name or naming.generate(f"{owner}.{'b' if is_bias else 'w'}")
     initializer = attr.initializer or default_for(is_bias, default_initializer)
-    with suspended():
+    with suspend_layers():
         later = is_lazy() and type(initializer).__call__ is Initializer.__call__
         empty = Unfilled(sizes, element) if later else Strided.empty(sizes, element, creation_device())
         parameter = Tensor._wrap(empty, not attr.trainable)

@@ -164,7 +164,7 @@ class Model:
             logs = self._epoch(loader, run, "train", left, accumulate_grad_batches)
             run.call("epoch_end", epoch, logs)
             if evaluation is not None and epoch % eval_freq == 0:
-                self._evaluated(evaluation, run, None)
+                self._evaluate(evaluation, run, None)
             left = None if left is None else left - (logs.get("step", -1) + 1)
             if self.stop_training or (left is not None and left <= 0):
                 break
@@ -184,10 +184,10 @@ class Model:
         loader = _loader(eval_data, batch_size, False, False, num_workers, "evaluate")
         params = _params(verbose, batch_size, None, _steps(loader, num_iters), self._names())
         run = Callbacks(default_callbacks(callbacks, ProgBarLogger(log_freq, verbose)), self, params)
-        logs = self._evaluated(loader, run, num_iters)
+        logs = self._evaluate(loader, run, num_iters)
         return {key: value for key, value in logs.items() if key not in ("step", "batch_size")}
 
-    def _evaluated(self, loader: Iterable[Any], run: Callbacks, limit: int | None) -> dict[str, Any]:
+    def _evaluate(self, loader: Iterable[Any], run: Callbacks, limit: int | None) -> dict[str, Any]:
         run.call("eval_begin", {"steps": _steps(loader, limit), "metrics": self._names()})
         logs = self._epoch(loader, run, "eval", limit, 1)
         run.call("eval_end", logs)
@@ -200,7 +200,7 @@ class Model:
         total = _steps(loader, limit)
         for step, batch in _batches(loader, limit):
             run.call(f"{mode}_batch_begin", step, logs)
-            inputs, labels = self._divided(batch)
+            inputs, labels = self._divide(batch)
             if mode == "train":
                 result = self.train_batch(inputs, labels, (step + 1) % every == 0 or step + 1 == total)
             else:
@@ -236,7 +236,7 @@ class Model:
         logs: dict[str, Any] = {}
         for step, batch in _batches(loader, None):
             run.call("predict_batch_begin", step, logs)
-            inputs, _ = self._divided(batch)
+            inputs, _ = self._divide(batch)
             collected.append(self.predict_batch(inputs))
             logs = {"step": step, "batch_size": len(inputs[0])}
             run.call("predict_batch_end", step, logs)
@@ -244,7 +244,7 @@ class Model:
         outputs = [tuple(arrays) for arrays in zip(*collected, strict=True)]
         return [np.concatenate(arrays) for arrays in outputs] if stack_outputs else outputs
 
-    def _divided(self, batch: Any) -> tuple[list[Any], list[Any]]:
+    def _divide(self, batch: Any) -> tuple[list[Any], list[Any]]:
         parts = _as_list(batch)
         if self._inputs:
             return parts[: len(self._inputs)], parts[len(self._inputs) :]

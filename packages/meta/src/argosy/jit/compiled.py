@@ -126,7 +126,7 @@ class CompiledCall:
         self.runtime = runtime
         self.sizes: SizeBounds | None = None  # where an input_spec leaves sizes open
         self.value_sizes: Sequence[ValueSize] = ()  # those whose numbers are not known are its last inputs
-        self.route: Any = None  # the short way of such calls (`argosy.jit.route`), False where there is none
+        self.route: Any = None  # the short way of such calls (`argosy.jit.fast_path`), False where there is none
 
     def valid(self, call: Call) -> bool:
         """Whether fixed floats, states, gradient slots, guarded Python values and sizes that values tell are those of

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 
 import argosy.jit.parts  # noqa: F401  (what runs where a graph breaks)
 from argosy.jit.conversion.source import ignored
-from argosy.jit.lowering import Backend, Configured
+from argosy.jit.lowering import Backend, ConfiguredBackend
 from argosy.jit.properties import StaticProperty
 from argosy.jit.static_function import StaticFunction, enabled
 from argosy.nn.layer import Layer
@@ -88,7 +88,7 @@ def to_static(
         raise TypeError(f"to_static(): tune is True, False or None, got {tune!r}")
     chosen: Backend = backend
     if memory_budget is not None or tune is not None:
-        chosen = Configured(backend, memory_budget, tune)
+        chosen = ConfiguredBackend(backend, memory_budget, tune)
 
     def decorate(target: Any) -> Any:
         if property and not isinstance(target, StaticProperty):

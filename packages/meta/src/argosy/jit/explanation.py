@@ -28,7 +28,7 @@ def explain(function: Any, *args: Any, measure: bool = True, repeats: int = 10, 
     from argosy_cinn.tools.report import Report
 
     static = _captured_anew(function)
-    with lowering.recorded() as stages:
+    with lowering.record_stages() as stages:
         compiled, call = static.prepare(*args, **kwargs)
     report = Report(f"{static.__name__}: one program of {sum(1 for _ in compiled.program.block)} operations")
     report.add("passes", lowering.passes(static._backend))

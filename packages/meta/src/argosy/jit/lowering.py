@@ -25,12 +25,12 @@ from argosy_pir.program import Program
 from argosy_tensorcore.storage import Strided
 
 __all__ = [
-    "PIPELINE", "Backend", "Configured", "build", "choose_compiler", "device_of", "lower", "passes", "recorded",
-    "simplify",
+    "PIPELINE", "Backend", "ConfiguredBackend", "build", "choose_compiler", "device_of", "lower", "passes",
+    "record_stages", "simplify",
 ]  # fmt: skip
 
 
-class Configured(NamedTuple):
+class ConfiguredBackend(NamedTuple):
     """A backend with options of its compiler: the bytes that intermediate values may need, and whether to measure how
     products are cut best (None: as the environment says)."""
 
@@ -39,11 +39,11 @@ class Configured(NamedTuple):
     tune: bool | None = None
 
 
-Backend: TypeAlias = str | Configured | None
+Backend: TypeAlias = str | ConfiguredBackend | None
 PIPELINE = "decompose,taylor-mode,expand-gradients,cse,dce"
 _warned: set[str] = set()
 _dumps = 0
-_stages: list[tuple[str, str]] | None = None  # see `recorded`
+_stages: list[tuple[str, str]] | None = None  # see `record_stages`
 
 
 class _Passes:
@@ -101,7 +101,7 @@ def simplify(program: Program, pipeline: str = PIPELINE) -> None:
 
 
 @contextmanager
-def recorded() -> Iterator[list[tuple[str, str]]]:
+def record_stages() -> Iterator[list[tuple[str, str]]]:
     """Collect the titles and texts of programs before and after the passes within the block."""
     global _stages
     previous, _stages = _stages, []
@@ -127,7 +127,7 @@ def build(program: Program, backend: Backend, device: Device, communicators: Any
 def _compiler_for(backend: Backend) -> tuple[str, dict[str, Any]]:
     """The name of the compiler, and its options."""
     options: dict[str, Any] = {}
-    if isinstance(backend, Configured):
+    if isinstance(backend, ConfiguredBackend):
         options = {name: x for name, x in backend._asdict().items() if name != "backend" and x is not None}
         backend = backend.backend
     name = choose_compiler(backend)

@@ -14,17 +14,17 @@ from argosy.amp.casting import current
 from argosy.jit import lowering
 from argosy.jit.arguments import Call, flatten
 from argosy.jit.assignments import Assignments, NeedsCarried
-from argosy.jit.breaking import BreakingTracer
 from argosy.jit.compiled import CompiledCall, Effects, OutputTree
 from argosy.jit.conversion.source import rewritten_source
 from argosy.jit.counting import note_compile
+from argosy.jit.fast_path import MISS, Route, nothing_around, only_grad_is_off, route
+from argosy.jit.graph_breaks import BreakingTracer
 from argosy.jit.guards import Guards, watch
 from argosy.jit.input_spec import InputSpec
 from argosy.jit.methods import captured_method
 from argosy.jit.open_sizes import OpenSizes, SizeBounds
 from argosy.jit.partitioned import kept_layouts, layouts_of, lower_partitioned, makes_distributed
 from argosy.jit.places import Place
-from argosy.jit.route import MISS, Route, nothing_around, only_grad_is_off, route
 from argosy.jit.tracing import Finished, explain_break, trace
 from argosy.jit.training import (
     DifferentiableCall,

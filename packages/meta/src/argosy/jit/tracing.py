@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from argosy.amp.casting import applied, current
+from argosy.amp.casting import cast_operands, current
 from argosy.jit.arguments import Call, rebuild
 from argosy.jit.assignments import Assignments, NeedsCarried
-from argosy.jit.breaking import BreakingTracer
 from argosy.jit.compiled import Effects, OutputTree
 from argosy.jit.conversion.source import converted, converted_callee
+from argosy.jit.graph_breaks import BreakingTracer
 from argosy.jit.open_sizes import OpenSizes
 from argosy.jit.partitioned import CaptureLayouts
 from argosy.jit.places import Place
@@ -51,7 +51,7 @@ def trace(
         tracer.code = getattr(getattr(function, "__func__", function), "__code__", None)
     tracer.callee = converted_callee
     tracer.placing = CaptureLayouts()
-    with tracer, applied(current()):  # autocast goes on above the tracer
+    with tracer, cast_operands(current()):  # autocast goes on above the tracer
         tensors = [
             tracer.input(given, _label(spec, i), x.stop_gradient)
             for i, (given, x) in enumerate(zip(types, all_tensors, strict=True))

@@ -19,9 +19,9 @@ from argosy.jit import lowering
 from argosy.jit.arguments import Call
 from argosy.jit.compiled import CompiledCall, OutputTree
 from argosy.jit.partitioned import PartitionedExecutable, layouts_of, lower_partitioned
-from argosy_autograd.derived import ProgramOperator
+from argosy_autograd.derivatives import ProgramOperator
 from argosy_autograd.pylayer import PyLayer
-from argosy_autograd.recurring import Recurring
+from argosy_autograd.tiered_program import TieredProgram
 from argosy_autograd.transform import vjp_program
 from argosy_hwadapt import Device
 from argosy_phi_ops.capture.tracer import Captured
@@ -253,7 +253,7 @@ class _Recorded:
         program.states.clear()  # they are the last arguments of the block: inputs from here on
         program.set_outputs(outputs)
         self._operator: Any = ProgramOperator(program.name, program, device)
-        self._run = Recurring(self._operator.expansion.runs, device)
+        self._run = TieredProgram(self._operator.expansion.runs, device)
 
     def __call__(self, operands: list[Tensor]) -> list[Tensor]:
         """The gradients, recorded."""

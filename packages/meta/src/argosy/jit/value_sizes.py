@@ -17,7 +17,7 @@ from argosy.jit.arguments import Call
 from argosy_phi_ops.capture.tracer import Tracer
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.declare.operator import get_operator
-from argosy_phi_ops.eager.dispatch import suspended
+from argosy_phi_ops.eager.dispatch import suspend_layers
 from argosy_phi_ops.errors import GraphBreak, ShapeError
 from argosy_phi_ops.user_line import user_location
 from argosy_pir.dims import SymExpr
@@ -87,7 +87,7 @@ class MeasuringTracer(Tracer):
                 f"({line.file}:{line.line})"
             )
         value = self.value(get_operator("cast")(get_operator("reshape")(x, []), "int64"))
-        with suspended():
+        with suspend_layers():
             device = lowering.device_of([*self.given, *self.states()])
             executable = lowering.lower(_measuring(self.program, value), self._backend, device)
             size = ValueSize(executable, self.states(), why, line)

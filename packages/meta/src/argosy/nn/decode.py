@@ -73,7 +73,7 @@ class BeamSearchDecoder(Decoder):
     def _merge(self, x: Any) -> Any:
         return x.reshape([-1, *x.shape[2:]])
 
-    def _embedded(self, tokens: Any) -> Any:
+    def _embed(self, tokens: Any) -> Any:
         return tokens if self.embedding_fn is None else self.embedding_fn(tokens)
 
     def initialize(self, initial_cell_states: Any) -> tuple[Any, Any, Any]:
@@ -89,7 +89,7 @@ class BeamSearchDecoder(Decoder):
         log_probs = F.where((places > 0).expand(shape), F.full(shape, _NEVER), F.full(shape, 0.0))
         finished = F.full(shape, False, dtype="bool")
         lengths = F.zeros(shape, dtype="int64")
-        return self._embedded(tokens), self.StateWrapper(beams, log_probs, finished, lengths), finished
+        return self._embed(tokens), self.StateWrapper(beams, log_probs, finished, lengths), finished
 
     def step(self, time: Any, inputs: Any, states: Any, **kwargs: Any) -> tuple[Any, Any, Any, Any]:
         """One token more for every beam."""
@@ -99,11 +99,11 @@ class BeamSearchDecoder(Decoder):
         logits = outputs if self.output_fn is None else self.output_fn(outputs)
         found, following = self._search(logits, cell_states, states)
         found.predicted_ids.stop_gradient = True
-        return found, following, self._embedded(found.predicted_ids), following.finished
+        return found, following, self._embed(found.predicted_ids), following.finished
 
     def _search(self, logits: Any, cell_states: Any, states: Any) -> tuple[Any, Any]:
         vocabulary = logits.shape[-1]
-        step_log_probs = self._unless_finished(F.log_softmax(logits), states.finished)
+        step_log_probs = self._finish_unless(F.log_softmax(logits), states.finished)
         log_probs = step_log_probs + states.log_probs.unsqueeze(2)
         scores, places = F.topk(log_probs.reshape([-1, self.beam_size * vocabulary]), self.beam_size)
         parents, tokens = places // vocabulary, places % vocabulary
@@ -114,7 +114,7 @@ class BeamSearchDecoder(Decoder):
         following = self.StateWrapper(cell_states, scores, finished, lengths)
         return self.OutputWrapper(scores, tokens, parents), following
 
-    def _unless_finished(self, log_probs: Any, finished: Any) -> Any:
+    def _finish_unless(self, log_probs: Any, finished: Any) -> Any:
         """``log_probs`` [N, beams, vocabulary]; of a finished beam, certainty of the end token."""
         tokens: Any = F.arange(log_probs.shape[-1], dtype="int64")
         certain = (tokens != self.end_token).astype(log_probs.dtype) * _NEVER

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.eager.dispatch import suspended, write
+from argosy_phi_ops.eager.dispatch import suspend_layers, write
 from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import Strided
@@ -122,7 +122,7 @@ def convert(tensor: Tensor, dtype: DType) -> None:
         array = to_numpy(tensor)
         tensor.payload = Strided.from_array((array if dtype.kind == "c" else array.real).astype(dtype.numpy))
     else:
-        with suspended():
+        with suspend_layers():
             tensor.payload = tensor.detach().astype(dtype).payload
 
 

@@ -13,7 +13,7 @@ from argosy.regularizer import L2Decay
 from argosy.static.program import default_main_program
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.capture.tracer import Tracer
-from argosy_phi_ops.eager.dispatch import suspended
+from argosy_phi_ops.eager.dispatch import suspend_layers
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 
@@ -99,7 +99,7 @@ class Internals:
     def _create_accumulators(self, block: Any, parameters: Sequence[Tensor]) -> None:
         """Make the states of the rule's own update. It is recorded, with the parameters as gradients, and thrown
         away: values stay what they are."""
-        with suspended(), no_grad(), Tracer("states"):
+        with suspend_layers(), no_grad(), Tracer("states"):
             pairs = [(p, p) for p in parameters]
             shared = self._shared(pairs, {})
             for p in parameters:

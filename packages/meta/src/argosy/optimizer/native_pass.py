@@ -50,7 +50,7 @@ class NativePass:
 
     def update(self, pairs: Pairs, options: Options, shared: Any) -> Pairs:
         """Update parameters and their states, many in one pass; the pairs that are left."""
-        if not native.updating():
+        if not native.may_update():
             return pairs
         groups: dict[Any, Pairs] = {}
         rates: dict[Any, Any] = {}

@@ -23,7 +23,7 @@ from argosy.static.program import program_of
 from argosy.static.session import being_built
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.capture.tracer import Tracer, active_tracer
-from argosy_phi_ops.eager.dispatch import suspended, write
+from argosy_phi_ops.eager.dispatch import suspend_layers, write
 from argosy_phi_ops.eager.placement import accelerator_of
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -183,7 +183,7 @@ class Optimizer(Checked, FusedStorage, Internals):
         if clip is not None:
             pairs = clip(pairs)
         decay = options.get("weight_decay", self._weight_decay)
-        pairs = [(p, self._decayed(p, self._laid(p, g), decay)) for p, g in pairs]
+        pairs = [(p, self._decayed(p, self._lay_out(p, g), decay)) for p, g in pairs]
         if not options:
             self._update_all(pairs, options)
             return
@@ -253,7 +253,7 @@ class Optimizer(Checked, FusedStorage, Internals):
         """The new value of ``parameter``. ``value`` is its current one (a float32 master copy with multi_precision)."""
         raise NotImplementedError(f"{type(self).__name__} does not define an update rule")
 
-    def _laid(self, parameter: Tensor, grad: Tensor) -> Tensor:
+    def _lay_out(self, parameter: Tensor, grad: Tensor) -> Tensor:
         """The gradient of a distributed parameter where the update wants it: laid out like the parameter, or as
         ``shard_optimizer`` says. Sums over ranks are made here, before anything reads them.
         """
@@ -299,7 +299,7 @@ class Optimizer(Checked, FusedStorage, Internals):
     ) -> Tensor:
         key = f"{parameter.name}_{name}_0"
         sizes = tuple(parameter.shape if shape is None else shape)
-        with suspended():
+        with suspend_layers():
             there = accelerator_of(parameter)
             state = Tensor._wrap(Strided.empty(sizes, dtype or self._state_dtype(parameter), there))
             state.payload.fill_from(fill)
@@ -332,7 +332,7 @@ class Optimizer(Checked, FusedStorage, Internals):
             return parameter
         found = self._master_weights.get(parameter.name)
         if found is None:
-            with suspended(), no_grad():
+            with suspend_layers(), no_grad():
                 found = parameter.cast("float32")
                 found.name = f"{parameter.name}_fp32_master_0"
                 if found.name in self._pending:
@@ -347,7 +347,7 @@ class Optimizer(Checked, FusedStorage, Internals):
         """
         if active_tracer() is not None:
             return
-        with suspended(), no_grad(), Tracer("states"):
+        with suspend_layers(), no_grad(), Tracer("states"):
             for group in self._groups:
                 self._apply([(p, p) for p in group.params if not p.stop_gradient], group.options)
 

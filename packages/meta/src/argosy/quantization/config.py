@@ -115,11 +115,11 @@ class QuantConfig:
 
     def details(self) -> str:
         """The layers with their quanters, once a model was quantised; the settings before."""
-        return str(self) if self._model is None else self._shown(self._model)
+        return str(self) if self._model is None else self._show(self._model)
 
-    def _shown(self, layer: Layer) -> str:
+    def _show(self, layer: Layer) -> str:
         lines = [
-            f"({name}): {self._shown(child)}".replace("\n", "\n  ") + f", {self._layer2config[child]}"
+            f"({name}): {self._show(child)}".replace("\n", "\n  ") + f", {self._layer2config[child]}"
             for name, child in layer.named_children()
             if child in self._layer2config
         ]

@@ -103,14 +103,14 @@ class _HistogramQuantizer(BaseQuantizer):
             self.abs_max_vals[i], self.hists[i] = largest, self._histogram(magnitudes, largest)
             return
         if largest > self.abs_max_vals[i]:
-            largest, hist = self._widened(hist, self.abs_max_vals[i], largest)
+            largest, hist = self._widen(hist, self.abs_max_vals[i], largest)
             self.abs_max_vals[i] = largest
         self.hists[i] = hist + self._histogram(magnitudes, self.abs_max_vals[i])
 
     def _histogram(self, magnitudes: Array, end: float) -> Array:
         return np.histogram(magnitudes, self.bins, (0.0, end))[0].astype(np.float32)
 
-    def _widened(self, hist: Array, end: float, largest: float) -> tuple[float, Array]:
+    def _widen(self, hist: Array, end: float, largest: float) -> tuple[float, Array]:
         """The histogram over at least ``largest``: its bins cut into ``upsample_bins`` parts, these put together."""
         width = end / (self.bins * self.upsample_bins)
         together = int(np.ceil(largest / (self.bins * width)))

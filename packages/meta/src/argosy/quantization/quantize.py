@@ -36,7 +36,7 @@ class Quantization:
                 self.convert(child, True, remain_weight)
         return made
 
-    def _prepared(self, model: AnyLayer) -> AnyLayer:
+    def _prepare(self, model: AnyLayer) -> AnyLayer:
         self._config._specify(model)
         self._replace(model)
         self._observe(model)
@@ -73,7 +73,7 @@ class QAT(Quantization):
         """The model (or a copy) with quanters in it. Raises ValueError for a model that is not in training mode."""
         if not model.training:
             raise ValueError("QAT.quantize() takes a model in training mode: call model.train() before")
-        return self._prepared(model if inplace else deepcopy(model))
+        return self._prepare(model if inplace else deepcopy(model))
 
 
 class PTQ(Quantization):
@@ -86,4 +86,4 @@ class PTQ(Quantization):
         """The model (or a copy) with observers in it. Raises ValueError for a model in training mode."""
         if model.training:
             raise ValueError("PTQ.quantize() takes a model in evaluation mode: call model.eval() before")
-        return self._prepared(model if inplace else deepcopy(model))
+        return self._prepare(model if inplace else deepcopy(model))

@@ -11,7 +11,7 @@ from argosy.jit import lowering
 from argosy.jit.counting import note_compile
 from argosy.static.program import Program, default_main_program
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.eager.dispatch import suspended
+from argosy_phi_ops.eager.dispatch import suspend_layers
 from argosy_pir.program import Program as Captured
 from argosy_pir.types import TensorType
 from argosy_tensorcore.conversion import DataError
@@ -113,7 +113,7 @@ class Executor:
         wanted = [] if fetch_list is None else fetch_list if isinstance(fetch_list, (list, tuple)) else [fetch_list]
         values = [given.value_of(x) for x in wanted]
         key = (*values, None, *given.tracer.new_values(), given.frozen)
-        with suspended(), no_grad():
+        with suspend_layers(), no_grad():
             for parameter, initializer in given.initial:
                 initializer(parameter)
             compiled = given.executables.get(key)

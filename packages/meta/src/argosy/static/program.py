@@ -157,7 +157,7 @@ class Program:
         Raises ValueError for what the program does not have.
         """
         if isinstance(target, str):
-            return self._value_named(target)
+            return self._name_value(target)
         if type(target) is not Tensor:
             raise TypeError(f"a program has variables and names of them, not {target!r:.80}")
         payload = target.payload
@@ -167,7 +167,7 @@ class Program:
             raise ValueError(f"variable {target.name} belongs to another program")
         return self._copies[payload.value]
 
-    def _value_named(self, name: str) -> Value:
+    def _name_value(self, name: str) -> Value:
         known = self._named.get(name, self.persistables().get(name))
         if known is None:
             held = [x for tracer in (self.tracer, *self._originals) for x in live_tensors(tracer)]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argosy.framework.param_attr import ParamAttr
-from argosy_phi_ops.custom.declaration import custom_op
+from argosy_phi_ops.custom_ops.declaration import custom_op
 from argosy_pir.dims import SymExpr
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor

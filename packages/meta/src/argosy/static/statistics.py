@@ -15,7 +15,7 @@ from argosy.static.program import default_main_program
 from argosy.static.session import note_parameter
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.declare.operator import get_operator
-from argosy_phi_ops.eager.dispatch import suspended, write
+from argosy_phi_ops.eager.dispatch import suspend_layers, write
 from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Strided
@@ -28,7 +28,7 @@ def create_global_var(
     shape: Any, value: float, dtype: Any, persistable: bool = False, force_cpu: bool = False, name: str | None = None
 ) -> Tensor:
     """A tensor that lives between runs, filled with ``value`` by the startup program."""
-    with suspended():
+    with suspend_layers():
         made = Tensor._wrap(Strided.empty(tuple(int(n) for n in shape), as_dtype(dtype)))
         made.payload.fill_from(value)
     made.name, made.persistable = name or naming.generate("global_var"), persistable
@@ -111,7 +111,7 @@ class ExponentialMovingAverage:
     @contextmanager
     def apply(self, executor: Executor, need_restore: bool = True) -> Iterator[None]:
         """Let the parameters be the averages within the block, and afterwards, too, unless ``need_restore``."""
-        with suspended(), no_grad():
+        with suspend_layers(), no_grad():
             self._kept = [p.numpy().copy() for p in self._parameters]
             share = float(1 - self._rest.numpy()[0])
             for parameter, average in zip(self._parameters, self._averages, strict=True):
@@ -124,6 +124,6 @@ class ExponentialMovingAverage:
 
     def restore(self, executor: Executor) -> None:
         """Give the parameters back what they were before :meth:`apply`."""
-        with suspended(), no_grad():
+        with suspend_layers(), no_grad():
             for parameter, value in zip(self._parameters, self._kept, strict=bool(self._kept)):
                 parameter.set_value(value)

@@ -26,7 +26,7 @@ def viterbi_decode(
     is read. include_bos_eos_tag: the last tag is the start of all sequences, the last but one their end. Raises
     ValueError for shapes that do not fit and lengths that are not from 1 to the number of steps.
     """
-    batch, steps = _checked(potentials, transition_params, lengths)
+    batch, steps = _check(potentials, transition_params, lengths)
     longest = int(lengths.max()) if batch else 0
     if batch and not 1 <= int(lengths.min()) <= longest <= steps:
         raise ValueError(f"viterbi_decode(): argument 'lengths' should be from 1 to {steps}, got {lengths.numpy()}")
@@ -44,7 +44,7 @@ def viterbi_decode(
     return alpha.max(1), _path(alpha.argmax(1), came, lengths)
 
 
-def _checked(potentials: Any, transitions: Any, lengths: Any) -> tuple[int, int]:
+def _check(potentials: Any, transitions: Any, lengths: Any) -> tuple[int, int]:
     shapes = [list(t.shape) for t in (potentials, transitions, lengths)]
     if len(shapes[0]) != 3 or shapes[1] != [shapes[0][2]] * 2 or shapes[2] != shapes[0][:1]:
         wanted = "potentials [batch, steps, tags], transition_params [tags, tags] and lengths [batch]"

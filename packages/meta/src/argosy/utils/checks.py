@@ -32,14 +32,14 @@ def require_version(min_version: str, max_version: str | None = None) -> None:
 
     Raises TypeError for what is no text, ValueError for a text that is no version.
     """
-    low, own = _parsed("min_version", min_version), _parsed("own version", version.full_version)
-    high = own if max_version is None else _parsed("max_version", max_version)
+    low, own = _parse("min_version", min_version), _parse("own version", version.full_version)
+    high = own if max_version is None else _parse("max_version", max_version)
     if not low <= own <= high:
         wanted = f"version at least {min_version}" + ("" if max_version is None else f" and at most {max_version}")
         raise RuntimeError(f"require_version(): {wanted} is wanted; this is the interface of {version.full_version}")
 
 
-def _parsed(name: str, text: str) -> tuple[int, ...]:
+def _parse(name: str, text: str) -> tuple[int, ...]:
     if not isinstance(text, str):
         raise TypeError(f"require_version(): argument {name!r} must be a str, got {type(text).__name__}")
     if not re.fullmatch(r"\d+(\.\d+){0,3}", text):

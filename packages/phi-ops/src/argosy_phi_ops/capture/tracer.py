@@ -227,9 +227,9 @@ class Tracer(Interpreter):
         readers = list(argument.uses)
         if readers:
             with building(Builder.at_start(self.program.block)):
-                wall = PRIMITIVES["stop_gradient"](argument)
+                blocker = PRIMITIVES["stop_gradient"](argument)
             for op, position in readers:
-                op.set_operand(position, wall)
+                op.set_operand(position, blocker)
         entry.tensor = leaf
         self.touch_grad(leaf)
 

@@ -37,7 +37,7 @@ class Bound(NamedTuple):
     besides: Any
 
 
-class _Described:
+class _OperandShape:
     """An operand without its elements, as bounds see it; ``column`` is one place of its last axis."""
 
     __slots__ = ("column", "dtype", "number", "shape")
@@ -53,8 +53,8 @@ class _Described:
     def size(self) -> Any:
         return prod(self.shape)
 
-    def __getitem__(self, key: tuple[Any, int]) -> _Described:
-        return _Described(self.number, self.shape[:-1], self.dtype, key[1])
+    def __getitem__(self, key: tuple[Any, int]) -> _OperandShape:
+        return _OperandShape(self.number, self.shape[:-1], self.dtype, key[1])
 
 
 def bounds_of(op: Operator, types: Sequence[Any], attributes: Mapping[str, Any]) -> list[Bound]:
@@ -62,7 +62,7 @@ def bounds_of(op: Operator, types: Sequence[Any], attributes: Mapping[str, Any])
     bounds = op.bounds or op.own_bounds
     if bounds is None:
         return []
-    described = [_Described(i, tuple(t.shape), t.dtype) for i, t in enumerate(types)]
+    described = [_OperandShape(i, tuple(t.shape), t.dtype) for i, t in enumerate(types)]
     found = []
     for indices, low, size, *besides in bounds(**op.signature.regroup(described, dict(attributes))):
         low, size, also = (n if isinstance(n, SymExpr) else int(n) for n in (low, size, *(besides or (low,))))

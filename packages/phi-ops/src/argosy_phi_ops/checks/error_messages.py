@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from argosy_phi_ops.checks.memory_limits import OperatorMemoryError
-from argosy_phi_ops.declare.attribute_types import fits, spelled
+from argosy_phi_ops.declare.attribute_types import fits, spell
 from argosy_phi_ops.declare.signature import OperatorTypeError, normalise_attribute, unfit
 from argosy_phi_ops.errors import FOREIGN, OperatorError
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import as_dtype
 
-__all__ = ["completed", "explained"]
+__all__ = ["complete_message", "explain_error"]
 
 
 _GIVEN = "given "
@@ -34,7 +34,7 @@ class _Function(Protocol):
     body: Any
 
 
-def explained(
+def explain_error(
     op: _Function, operands: Sequence[Any], attributes: Mapping[str, Any], error: Exception
 ) -> OperatorError | None:
     """An error for users in the place of ``error``; None where that is one already, or a user's own, and within the
@@ -42,7 +42,7 @@ def explained(
     if any(isinstance(x, Value) for x in operands):
         return None
     if isinstance(error, OperatorError) and not isinstance(error, OperatorMemoryError):
-        return completed(op, operands, attributes, error)
+        return complete_message(op, operands, attributes, error)
     if "." in op.name or not _is_inner(error):
         return None
     if str(error).startswith((f"{op.name}:", f"{op.name}(")):  # on purpose
@@ -50,7 +50,7 @@ def explained(
     notes = op.body.__annotations__
     for name, value in attributes.items():
         value, note = normalise_attribute(value), notes.get(name, "")
-        wanted = _dtype_wanted(name, value) if fits(value, note) else spelled(note)
+        wanted = _dtype_wanted(name, value) if fits(value, note) else spell(note)
         if wanted:
             return unfit(op.name, name, wanted, value)
     if type(error) is NotImplementedError:
@@ -96,7 +96,7 @@ def _in_words(error: Exception) -> str:
     return words or message or type(error).__name__
 
 
-def completed(
+def complete_message(
     op: _Function, operands: Sequence[Any], attributes: Mapping[str, Any], error: OperatorError
 ) -> OperatorError | None:
     """``error`` with the operator and what its arguments were; None where it says so already, or names one of them

@@ -88,11 +88,11 @@ def _positions(op: Operation, value: Value, depth: int) -> Range:
     return (0, length - 1) if _is_known(length) else (0, inf)
 
 
-def _sorted(op: Operation, value: Value, depth: int) -> Range:
+def _sort(op: Operation, value: Value, depth: int) -> Range:
     return _range(op.operand(value.index), depth + 1)  # type: ignore[attr-defined]
 
 
-def _joined(first: int) -> Callable[[Operation, Value, int], Range]:
+def _join(first: int) -> Callable[[Operation, Value, int], Range]:
     def rule(op: Operation, value: Value, depth: int) -> Range:
         ranges = [_range(x, depth + 1) for x in op.operands[first:]]
         return min(low for low, _ in ranges), max(high for _, high in ranges)
@@ -117,9 +117,9 @@ _MOVES = frozenset(
 _RULES: dict[str, Callable[[Operation, Value, int], Range]] = {
     **dict.fromkeys(_MOVES, _same),
     **dict.fromkeys(("prim.iota", "prim.argmax", "prim.argmin"), _positions),
-    "prim.sort": _sorted,
-    "prim.concat": _joined(0),
-    "prim.select": _joined(1),
+    "prim.sort": _sort,
+    "prim.concat": _join(0),
+    "prim.select": _join(1),
     "prim.add": _pairs(lambda x, y: (x[0] + y[0], x[1] + y[1])),
     "prim.sub": _pairs(lambda x, y: (x[0] - y[1], x[1] - y[0])),
     "prim.maximum": _pairs(lambda x, y: (max(x[0], y[0]), max(x[1], y[1]))),

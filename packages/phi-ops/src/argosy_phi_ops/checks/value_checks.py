@@ -12,12 +12,12 @@ from typing import Any
 from argosy_phi_ops.checks.bounds import check_bounds
 from argosy_phi_ops.declare.operator import Operator
 
-__all__ = ["guarded", "look_at", "looks_at_constants"]
+__all__ = ["guard_values", "look_at", "looks_at_constants"]
 
 Kernel = Callable[[Sequence[Any], dict[str, Any]], Any]
 
 
-def guarded(op: Operator, kernel: Kernel) -> Kernel:
+def guard_values(op: Operator, kernel: Kernel) -> Kernel:
     """``kernel`` of ``op`` between looks at its indices and at its values, where it has any; they raise
     :class:`OperatorError`."""
     indices, values = op.bounds is not None or op.own_bounds is not None, op.refusal is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["attribute_key", "fits", "quick_types", "spelled"]
+__all__ = ["attribute_key", "fits", "quick_types", "spell"]
 
 _ALIASES = {"Axes": "int | Sequence[int] | None", "Sizes": "int | Sequence[int]"}
 _QUICK: dict[str, tuple[type, ...]] = {
@@ -24,14 +24,14 @@ def attribute_key(attributes: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def spelled(note: str) -> str:
+def spell(note: str) -> str:
     """An annotation with the library's aliases written out."""
     return " | ".join(_ALIASES.get(part, part) for part in note.split(" | "))
 
 
 def quick_types(note: str) -> frozenset[type] | None:
     """Types whose every value fits the annotation; None where it admits what cannot be told."""
-    parts = spelled(note).split(" | ")
+    parts = spell(note).split(" | ")
     if not all(part in _QUICK or part in ("Sequence[int]", "Sequence[float]") for part in parts):
         return None
     return frozenset(kind for part in parts for kind in _QUICK.get(part, ()))
@@ -41,7 +41,7 @@ def fits(value: Any, note: str) -> bool:
     """Whether plain data is of the annotated kind; what the annotation does not tell fits, and symbolic sizes do."""
     if hasattr(value, "evaluate") or hasattr(value, "replace_all_uses_with") or not note:
         return True
-    return any(_is(value, kind) for kind in spelled(note).split(" | "))
+    return any(_is(value, kind) for kind in spell(note).split(" | "))
 
 
 def _is(value: Any, kind: str) -> bool:

@@ -82,26 +82,26 @@ def _axis_form(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return type(args[1]) is int if len(args) > 1 else "dim" in kwargs
 
 
-def _named(names: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def _name(names: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     return {**dict(zip(names, args, strict=False)), **kwargs}
 
 
-def gathering(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Meant:
+def choose_gather(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Meant:
     """``gather(input, dim, index)``: one element for each of an index of as many axes."""
     if not _axis_form(args, kwargs):
         return None
-    given = _named(("input", "dim", "index"), args, kwargs)
+    given = _name(("input", "dim", "index"), args, kwargs)
     if "index" not in given:
         raise OperatorError(f"gather(input, dim, index) needs argument 'index', got {', '.join(given)}")
     taken = {"arr": given.pop("input", None), "indices": given.pop("index"), "axis": given.pop("dim")}
     return get_operator("take_along_axis"), (), {**taken, "broadcast": False, **given}
 
 
-def scattering(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Meant:
+def choose_scatter(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Meant:
     """``scatter(input, dim, index, src, reduce=None)``: one element for each of an index of as many axes."""
     if not _axis_form(args, kwargs):
         return None
-    given = _named(("input", "dim", "index", "src", "reduce"), args, kwargs)
+    given = _name(("input", "dim", "index", "src", "reduce"), args, kwargs)
     given_sources = [name for name in ("src", "value") if name in given]
     sources = [given.pop(name) for name in given_sources]
     if len(sources) != 1 or "index" not in given:

@@ -2,7 +2,7 @@
 
 ::
 
-    @composed()
+    @compose()
     def hstack(x: Sequence[Tensor]) -> Tensor:
         '''Tensors side by side.'''
 
@@ -36,10 +36,10 @@ from argosy_phi_ops.errors import FOREIGN, OperatorError
 from argosy_phi_ops.extension import evaluator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["FUNCTIONS", "Composed", "composed", "find_composed", "find_function"]
+__all__ = ["FUNCTIONS", "Composition", "compose", "find_composition", "find_function"]
 
-FUNCTIONS: dict[str, Composed] = {}
-"""The composed functions declared so far; :func:`find_composed` imports what is missing."""
+FUNCTIONS: dict[str, Composition] = {}
+"""The composed functions declared so far; :func:`find_composition` imports what is missing."""
 
 _VARIADIC = 0x04  # the flag of code objects with *args
 _TENSORS: dict[str, tuple[type, ...]] = {OPERAND: (Tensor,), OPTIONAL: (Tensor, type(None)), LIST: ()}
@@ -52,7 +52,7 @@ def _rows(x: Tensor) -> list[Tensor]:
 
 
 class _ShownSignature:
-    def __get__(self, function: Composed | None, owner: type) -> Any:
+    def __get__(self, function: Composition | None, owner: type) -> Any:
         if function is None:
             raise AttributeError("__signature__")
         if function.variadic:
@@ -60,7 +60,7 @@ class _ShownSignature:
         return function.signature.shown(function.body.__annotations__, function.out)
 
 
-class Composed:
+class Composition:
     """A composed function; see the module's docstring."""
 
     __signature__ = _ShownSignature()
@@ -149,7 +149,7 @@ class Composed:
         """Raise what is to be said to users of an error of Python's insides, where there is anything."""
         operands = [given[p.name] for p in self.signature.operands]
         attributes = {p.name: p.attribute(given[p.name]) for p in self.signature.attributes}
-        better = import_module("argosy_phi_ops.checks.error_messages").explained(self, operands, attributes, error)
+        better = import_module("argosy_phi_ops.checks.error_messages").explain_error(self, operands, attributes, error)
         if better is not None:
             raise better from error
 
@@ -172,7 +172,7 @@ class Composed:
         return f"<function {self.name}({', '.join(p.name for p in self.signature.parameters)}) composed of operators>"
 
 
-def composed(**options: Any) -> Callable[[Callable[..., Any]], Composed]:
+def compose(**options: Any) -> Callable[[Callable[..., Any]], Composition]:
     """Decorator: declare a composed function.
 
     Options: ``aliases`` (other names of parameters), ``inplace`` (a variant ``name_`` exists), ``out`` (the result can
@@ -181,8 +181,8 @@ def composed(**options: Any) -> Callable[[Callable[..., Any]], Composed]:
     rows).
     """
 
-    def declare(body: Callable[..., Any]) -> Composed:
-        new = Composed(body, **options)
+    def declare(body: Callable[..., Any]) -> Composition:
+        new = Composition(body, **options)
         if new.name in FUNCTIONS:
             raise OperatorError(f"function {new.name} is declared twice")
         FUNCTIONS[new.name] = new
@@ -191,14 +191,14 @@ def composed(**options: Any) -> Callable[[Callable[..., Any]], Composed]:
     return declare
 
 
-def find_composed(name: str) -> Composed | None:
+def find_composition(name: str) -> Composition | None:
     """The composed function of that name (or alias), or None."""
     name = ALIASES.get(name, name)
     if name not in FUNCTIONS and name in COMPOSED:
-        import_module("argosy_phi_ops.composed." + COMPOSED[name])
+        import_module("argosy_phi_ops.compositions." + COMPOSED[name])
     return FUNCTIONS.get(name)
 
 
-def find_function(name: str) -> Composed | Operator | None:
+def find_function(name: str) -> Composition | Operator | None:
     """What users get under ``name``: a composed function, else the operator, or None."""
-    return find_composed(name) or find_operator(name)
+    return find_composition(name) or find_operator(name)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from argosy_phi_ops.bounded_cache import BoundedCache
-from argosy_phi_ops.checks.error_messages import completed
+from argosy_phi_ops.checks.error_messages import complete_message
 from argosy_phi_ops.context import building
 from argosy_phi_ops.declare import promotion
 from argosy_phi_ops.declare.attribute_types import attribute_key
@@ -70,11 +70,11 @@ def expand(op: Operator, operand_types: Sequence[Type], attributes: dict[str, An
         known = EXPANSIONS[op] = BoundedCache()
     found: Expansion | None = known.get(key)
     if found is None:
-        found = known[key] = _expanded(op, key[0], attributes)
+        found = known[key] = _expand(op, key[0], attributes)
     return found
 
 
-def _expanded(op: Operator, operand_types: Sequence[Type], attributes: dict[str, Any]) -> Expansion:
+def _expand(op: Operator, operand_types: Sequence[Type], attributes: dict[str, Any]) -> Expansion:
     """Run the body of ``op`` on symbolic operands."""
     if op.opaque:
         raise CaptureError(f"{op.name} has no decomposition into primitives: it runs eagerly only")
@@ -84,7 +84,7 @@ def _expanded(op: Operator, operand_types: Sequence[Type], attributes: dict[str,
         try:
             results = inline_body(op, operands, attributes)
         except OperatorError as error:
-            raise completed(op, operand_types, attributes, error) or error from None
+            raise complete_message(op, operand_types, attributes, error) or error from None
     bare = isinstance(results, Value)
     program.set_outputs([results] if bare else list(results))
     return Expansion(program, bare)
@@ -95,26 +95,26 @@ def inline_body(op: Operator, operands: Sequence[Any], attributes: dict[str, Any
     promoted = _promote(op, operands)
     narrow = next((x.dtype for x in promoted if x.dtype in _NARROW), None) if op.upcast else None
     if narrow is not None:
-        promoted = [_converted(x, "float32") if x.dtype == narrow else x for x in promoted]
+        promoted = [_convert(x, "float32") if x.dtype == narrow else x for x in promoted]
     results = op.body(**op.signature.regroup(promoted, attributes))
     if isinstance(results, list):
         results = tuple(results)
-    return results if narrow is None else _rounded(results, narrow)
+    return results if narrow is None else _round(results, narrow)
 
 
-def _rounded(results: Any, dtype: str) -> Any:
+def _round(results: Any, dtype: str) -> Any:
     """Results in float32 rounded to a narrower dtype."""
     if isinstance(results, tuple):
-        return tuple([_rounded(each, dtype) for each in results])
-    return _converted(results, dtype) if results.dtype == "float32" else results
+        return tuple([_round(each, dtype) for each in results])
+    return _convert(results, dtype) if results.dtype == "float32" else results
 
 
 def _promote(op: Operator, operands: Sequence[Any]) -> list[Value]:
     dtypes = promotion.promote(op.promote, op.name, [promotion.describe(x) for x in operands])
-    return [_converted(x, dtype) for x, dtype in zip(operands, dtypes, strict=True)]
+    return [_convert(x, dtype) for x, dtype in zip(operands, dtypes, strict=True)]
 
 
-def _converted(x: Any, dtype: str) -> Value:
+def _convert(x: Any, dtype: str) -> Value:
     if not isinstance(x, Value):
         return constant(x, dtype)
     if x.dtype == dtype:

@@ -5,7 +5,7 @@ Committed; ``python -m argosy_phi_ops.declare.index`` writes it anew after an op
 
 from __future__ import annotations
 
-__all__ = ["COMPOSED", "MEMBERS", "MODULES", "scan", "scan_composed", "scan_members"]
+__all__ = ["COMPOSED", "MEMBERS", "MODULES", "scan", "scan_compositions", "scan_members"]
 
 # fmt: off
 MODULES: dict[str, str] = {
@@ -298,9 +298,9 @@ def scan() -> dict[str, str]:
     return {name.rstrip("_"): module for name, module in _declarations("ops", "operator")}
 
 
-def scan_composed() -> dict[str, str]:
-    """Which module of ``composed`` declares which function, as the sources stand."""
-    return dict(_declarations("composed", "composed"))
+def scan_compositions() -> dict[str, str]:
+    """Which module of ``compositions`` declares which function, as the sources stand."""
+    return dict(_declarations("compositions", "compose"))
 
 
 def _declarations(folder: str, decorator: str) -> list[tuple[str, str]]:
@@ -341,7 +341,7 @@ def _rewrite() -> None:
     path = Path(__file__)
     head, _, rest = path.read_text(encoding="utf-8").partition("# fmt: off\n")
     tail = rest.partition("# fmt: on\n")[2]
-    tables = {"MODULES": scan(), "COMPOSED": scan_composed(), "MEMBERS": scan_members()}
+    tables = {"MODULES": scan(), "COMPOSED": scan_compositions(), "MEMBERS": scan_members()}
     text = "\n".join(_table(name, found) for name, found in tables.items())
     path.write_text(head + "# fmt: off\n" + text + "\n# fmt: on\n" + tail, encoding="utf-8")
 

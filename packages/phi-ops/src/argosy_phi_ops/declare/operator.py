@@ -229,14 +229,14 @@ def get_operator(name: str) -> Operator:
 
     Raises :class:`OperatorError` for unknown names.
     """
-    return _whole.get(name) or _found(name)
+    return _whole.get(name) or _find(name)
 
 
 _whole: dict[str, Operator] = {}
 """Operators of this package, by name and alias, whose modules have been imported to the end."""
 
 
-def _found(name: str) -> Operator:
+def _find(name: str) -> Operator:
     """The operator with what follows its declaration (samples, kernels): while another thread imports its module, this
     waits. A module that asks for its own operators gets them as they are.
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from argosy_phi_ops.declare.attribute_types import fits, quick_types, spelled
+from argosy_phi_ops.declare.attribute_types import fits, quick_types, spell
 from argosy_phi_ops.errors import OperatorError
 from argosy_tensorcore.dtype import DType, as_dtype
 from argosy_tensorcore.suggestions import did_you_mean
@@ -137,7 +137,7 @@ class Signature:
             value = attributes[p.name]
             if p.fitting is not None and type(value) not in p.fitting and value is not p.default:
                 if not fits(value, p.note):
-                    raise unfit(self.name, p.name, spelled(p.note), value)
+                    raise unfit(self.name, p.name, spell(p.note), value)
 
     def check_given(self, given: Mapping[str, Any]) -> None:
         """The same for what was given, which becomes plain data only where its type does not tell."""
@@ -146,7 +146,7 @@ class Signature:
             if p.fitting is not None and type(value) not in p.fitting and value is not p.default:
                 value = p.attribute(value)
                 if not (type(value) in p.fitting or fits(value, p.note)):
-                    raise unfit(self.name, p.name, spelled(p.note), value)
+                    raise unfit(self.name, p.name, spell(p.note), value)
 
     def match(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The value of every parameter. Raises ``TypeError`` as Python would for a wrong call."""

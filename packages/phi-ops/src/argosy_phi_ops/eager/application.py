@@ -19,11 +19,11 @@ from argosy_phi_ops.checks.memory_limits import UNASKED, check_attributes, check
 from argosy_phi_ops.declare import promotion
 from argosy_phi_ops.declare.expansion import Expansion
 from argosy_phi_ops.eager import native
-from argosy_phi_ops.eager.gradient_blockers import joined, note_walls, silenced, walls_of
+from argosy_phi_ops.eager.gradient_blockers import blockers_of, join_blockers, note_blockers, silence_blockers
 from argosy_phi_ops.eager.number_kernels import NumberKernels, number_kernels
 from argosy_phi_ops.eager.recording import active_recorder, block_silently, record_results, recorder_for
 from argosy_phi_ops.eager.results import Parts, fresh, result_of
-from argosy_phi_ops.eager.tiering import Counted, NativeKernel, computed_results, computes_nothing, given_results
+from argosy_phi_ops.eager.tiering import NativeKernel, TieredKernel, computed_results, computes_nothing, given_results
 from argosy_phi_ops.errors import CaptureError, OperatorError
 from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
 from argosy_pir.program import Program
@@ -109,7 +109,7 @@ class Application:
             self.ufunc = kernel = _ufunc_of(op.kernel, max(getattr(t, "ndim", 0) for t in types))
         if dtypes is None and self.fixed and _may_be_compiled(op, types):
             least = partial(native.least_steps, self)
-            kernel = Counted(kernel, self.program, self._compiled, self._install, least, device=self.device)
+            kernel = TieredKernel(kernel, self.program, self._compiled, self._install, least, device=self.device)
         if self.ufunc is not None:
             self.ufunc, kernel = kernel, self._run_quietly
         return kernel if dtypes is None else _converting(kernel, dtypes)
@@ -117,7 +117,7 @@ class Application:
     def _interpreted(self, operands: Sequence[Any], targets: Sequence[str]) -> Kernel:
         """The operator's program, interpreted."""
         from argosy_phi_ops.reference.interpreter import prepare
-        from argosy_phi_ops.reference.straight import StraightLine
+        from argosy_phi_ops.reference.straight_line import StraightLine
 
         shapes = [tuple(x.payload.shape) if type(x) is Tensor else np.shape(x) for x in operands]
         types = [TensorType(shape, dtype) for shape, dtype in zip(shapes, targets, strict=True)]
@@ -148,7 +148,7 @@ class Application:
 
     def _between_checks(self, kernel: Kernel) -> Kernel:
         """``kernel`` between looks at its indices and its values."""
-        run, attributes = value_checks.guarded(self.op, lambda arrays, _: kernel(*arrays)), self.attributes
+        run, attributes = value_checks.guard_values(self.op, lambda arrays, _: kernel(*arrays)), self.attributes
         return lambda *arrays: run(arrays, attributes)
 
     def guarded(self, kernel: Kernel, numbers: Sequence[Any] | None = None) -> Kernel:
@@ -238,8 +238,8 @@ class Application:
             self.show = show
 
         if parts.are_views:
-            return Counted(parts.show, lambda: None, lambda kernel: kernel, show_natively)
-        return Counted(parts.show, self.program, copy_natively, stay, lambda: 1, device=self.device)
+            return TieredKernel(parts.show, lambda: None, lambda kernel: kernel, show_natively)
+        return TieredKernel(parts.show, self.program, copy_natively, stay, lambda: 1, device=self.device)
 
     # ---- run, wrap, record
 
@@ -254,15 +254,15 @@ class Application:
         blockers, wanted = None, False
         for x in operands:
             if type(x) is Tensor:
-                if x._walls is not None:
-                    blockers = joined(blockers, x._walls)
+                if x._gradient_blockers is not None:
+                    blockers = join_blockers(blockers, x._gradient_blockers)
                 if not x.stop_gradient:
                     wanted = True
         if type(made) is _ndarray and made.base is None and not any([made is a for a in arrays]):
             result = fresh(made, self.result, blockers)  # type: ignore[arg-type]
         else:
             result = result_of(self.op, operands, made)
-            result._walls = blockers
+            result._gradient_blockers = blockers
         if wanted:
             (block_silently if silent else self.record)(self, operands, result)  # type: ignore[misc]
         return result
@@ -285,7 +285,7 @@ class Application:
         self._settle(results, type(made) is tuple)
         if type(made) is tuple:
             return self._recorded(operands, results, silent)
-        results[0]._walls = walls_of(operands)
+        results[0]._gradient_blockers = blockers_of(operands)
         if any([type(x) is Tensor and not x.stop_gradient for x in operands]):
             (block_silently if silent else self.record)(self, operands, results[0])  # type: ignore[misc]
         return results[0]
@@ -298,17 +298,17 @@ class Application:
 
     def _recorded(self, operands: Sequence[Any], results: tuple[Tensor, ...], silent: bool) -> tuple[Tensor, ...]:
         """Several ``results``, recorded where an operand wants gradients."""
-        blockers = walls_of(operands)
+        blockers = blockers_of(operands)
         wanted = any([type(x) is Tensor and not x.stop_gradient for x in operands])
         if wanted and silent:
-            blockers = silenced(blockers)
+            blockers = silence_blockers(blockers)
         if blockers is not None:
             for result in results:
-                result._walls = blockers
+                result._gradient_blockers = blockers
         if wanted and not silent:
             for result in results:
                 result.stop_gradient = self.op.constant or not result.payload.array_type.differentiable
-            note_walls(self.op, operands, results)
+            note_blockers(self.op, operands, results)
             recorder = None if self.op.constant else active_recorder()
             if recorder is not None:
                 recorder.record_several(self, operands, results)

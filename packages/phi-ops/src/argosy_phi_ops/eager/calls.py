@@ -69,7 +69,7 @@ def call(
 
 def _annotate(op: Operator, operands: Sequence[Any], attributes: dict[str, Any], error: Exception) -> None:
     """Raise what users are told in the place of an error of Python's insides: operator and argument by name."""
-    better = import_module("argosy_phi_ops.checks.error_messages").explained(op, operands, attributes, error)
+    better = import_module("argosy_phi_ops.checks.error_messages").explain_error(op, operands, attributes, error)
     if better is not None:
         raise better from error
 
@@ -87,8 +87,8 @@ def _keyless(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], asked:
 def _first(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any, asked: Any) -> Any:
     """The long way; the application is left where the key tells operands and attributes of the call apart."""
     if op.form is not None and asked is None:
-        return _rewritten(op, args, kwargs, lambda args, kwargs: _bound(op, args, kwargs, key, (args, kwargs)))
-    return _bound(op, args, kwargs, key, asked or (args, kwargs))
+        return _rewritten(op, args, kwargs, lambda args, kwargs: _bind(op, args, kwargs, key, (args, kwargs)))
+    return _bind(op, args, kwargs, key, asked or (args, kwargs))
 
 
 def _rewritten(
@@ -103,9 +103,9 @@ def _rewritten(
     return call(op, meant[1], meant[2], (args, kwargs))
 
 
-def _bound(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any, asked: Any) -> Any:
+def _bind(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any, asked: Any) -> Any:
     operands, attributes = op.signature.bind(args, kwargs)
-    result = _applied(op, operands, attributes)
+    result = _apply(op, operands, attributes)
     application = _layer_application(op, operands, attributes) or _application(op, operands, attributes)
     if application is not None:
         op.applications.by_key[key] = application
@@ -117,7 +117,7 @@ def _bound(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any
 def _application(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """The application that these operands were given to just now, where it stays what it is."""
     if op.random:
-        operands, attributes = (*operands, any_state()), dispatch.drawing(attributes, 0)
+        operands, attributes = (*operands, any_state()), dispatch.draw_attributes(attributes, 0)
     try:
         found = op.applications.by_key.get(application_key(operands, attributes))
     except (AttributeError, TypeError):  # a payload that is no plain array, attributes that are no plain data
@@ -145,11 +145,11 @@ def _call_in_full(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     if op.positional_out and len(args) > len(op.signature.parameters) and type(args[-1]) is Tensor:
         args, out = args[:-1], args[-1]
     operands, attributes = op.signature.bind(args, kwargs)
-    result = _applied(op, operands, attributes)
+    result = _apply(op, operands, attributes)
     return result if out is None else dispatch.deliver(op, result, out)
 
 
-def _applied(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+def _apply(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """Apply the operator to what :meth:`Signature.bind` gives; errors of Python's insides become
     :class:`OperatorError`, naming the operator and the argument."""
     try:

@@ -25,8 +25,8 @@ from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "Interpreter", "bind", "call", "deliver", "drawing", "fresh_draw", "is_unwatched", "layer", "rebind", "recording",
-    "suspended", "write",
+    "Interpreter", "bind", "call", "deliver", "draw_attributes", "fresh_draw", "is_unwatched", "layer", "rebind",
+    "recording", "suspend_layers", "write",
 ]  # fmt: skip
 
 _wrap = Tensor._wrap
@@ -164,7 +164,7 @@ def rebind(target: Tensor, view: Tensor) -> None:
     _check_writable(target)
     if view.payload.is_traced and not target.payload.is_traced:
         raise NotImplementedError(f"changing the shape of state {target.name} in place while capturing")
-    target.payload, target._walls = view.payload, view._walls
+    target.payload, target._gradient_blockers = view.payload, view._gradient_blockers
     if type(view.payload) is not Strided and not view.payload.is_traced:
         view.payload.is_copied_view = False  # nobody else shows these elements
     recorder = installed_recorder()
@@ -211,7 +211,7 @@ def layer(interpreter: Interpreter) -> Iterator[Interpreter]:
 
 
 @contextmanager
-def suspended() -> Iterator[None]:
+def suspend_layers() -> Iterator[None]:
     """Run eagerly within the block, whatever layers are active (for state made while capturing)."""
     layers = context().layers
     held = list(layers)
@@ -235,7 +235,7 @@ def _with_randomness(
     else:
         drawn = fresh_draw(ambient.generator), 0
     rng, counter = drawn
-    return (*operands, rng), drawing(attributes, counter)
+    return (*operands, rng), draw_attributes(attributes, counter)
 
 
 def fresh_draw(generator: Generator) -> Tensor:
@@ -243,6 +243,6 @@ def fresh_draw(generator: Generator) -> Tensor:
     return _wrap(Strided(np.array(generator.draw(), np.uint64)))
 
 
-def drawing(attributes: dict[str, Any], counter: int) -> dict[str, Any]:
+def draw_attributes(attributes: dict[str, Any], counter: int) -> dict[str, Any]:
     """The attributes of a random operator that has been given a state, its last operand."""
     return {**attributes, "counter": counter, "segments": (*attributes["segments"][:-1], 1)}

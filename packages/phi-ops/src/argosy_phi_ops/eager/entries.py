@@ -15,7 +15,7 @@ from argosy_phi_ops.declare.operator import NO_ATTRIBUTES, NO_KEYWORDS, Operator
 from argosy_phi_ops.eager import dispatch
 from argosy_phi_ops.eager.application import NUMBERS, Application
 from argosy_phi_ops.eager.calls import call
-from argosy_phi_ops.eager.gradient_blockers import joined
+from argosy_phi_ops.eager.gradient_blockers import join_blockers
 from argosy_phi_ops.eager.recording import block_silently
 from argosy_phi_ops.eager.results import fresh, result_of
 from argosy_phi_ops.eager.table import ApplicationTable
@@ -69,7 +69,7 @@ def unary(op: Operator, table: ApplicationTable) -> Callable[[Tensor], Any]:
         if AMBIENT.word:
             ambient = context()
             if ambient.layers:
-                return _layered(op, (x,), ambient.layers)
+                return _apply_layers(op, (x,), ambient.layers)
             silent = not ambient.grad_enabled
         given = x.payload
         try:
@@ -78,10 +78,10 @@ def unary(op: Operator, table: ApplicationTable) -> Callable[[Tensor], Any]:
             return first(x)
         array = application.kernel(given.ndarray)
         if type(array) is _ndarray and array.base is None and array is not given.ndarray:
-            result = fresh(array, application.result, x._walls)  # type: ignore[arg-type]
+            result = fresh(array, application.result, x._gradient_blockers)  # type: ignore[arg-type]
         else:
             result = result_of(op, (x,), array)
-            result._walls = x._walls
+            result._gradient_blockers = x._gradient_blockers
         if not x.stop_gradient:
             (block_silently if silent else application.record)(application, (x,), result)  # type: ignore[misc]
         return result
@@ -119,7 +119,7 @@ def _binary_elementwise(
         if AMBIENT.word:
             ambient = context()
             if ambient.layers:
-                return _layered(op, (x, y), ambient.layers)
+                return _apply_layers(op, (x, y), ambient.layers)
             silent = not ambient.grad_enabled
         left = x.payload
         try:
@@ -128,13 +128,17 @@ def _binary_elementwise(
                 application = by_types[left.array_type][right.array_type]
                 right = right.ndarray
                 kernel = application.ufunc
-                blockers = x._walls if y._walls is None else joined(x._walls, y._walls)
+                blockers = (
+                    x._gradient_blockers
+                    if y._gradient_blockers is None
+                    else join_blockers(x._gradient_blockers, y._gradient_blockers)
+                )
                 wanted = not (x.stop_gradient and y.stop_gradient)
             else:
                 application = by_types[left.array_type][kind]
                 right, constants = _array(y, application.dtypes[1]), application.constants  # type: ignore[index]
                 kernel = application.ufunc if constants is None else constants.kernel_for((x, y), (x, y), NO_KEYWORDS)
-                blockers, wanted = x._walls, not x.stop_gradient
+                blockers, wanted = x._gradient_blockers, not x.stop_gradient
         except (KeyError, AttributeError):
             return first(x, y)
         try:
@@ -149,7 +153,7 @@ def _binary_elementwise(
     return entry
 
 
-def _layered(op: Operator, operands: tuple[Any, ...], layers: Sequence[dispatch.Interpreter]) -> Any:
+def _apply_layers(op: Operator, operands: tuple[Any, ...], layers: Sequence[dispatch.Interpreter]) -> Any:
     """Apply ``op``, which has no attributes, under layers."""
     if len(layers) > 1 or not layers[0].keyed:
         return dispatch.call(op, operands, NO_ATTRIBUTES)

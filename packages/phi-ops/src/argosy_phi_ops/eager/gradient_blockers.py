@@ -1,9 +1,9 @@
-"""What has kept gradients from passing: a :class:`Wall` for each operation without a derivative that was applied to
-something that wants one.
+"""Gradient blockers, which have kept gradients from passing: one for each operation without a derivative that was
+applied to something that wants one.
 
-A tensor's ``_walls`` are those on the way to it, at most :data:`MOST`; results of operators have those of their
-operands, as one tuple that all of them share. They keep no history alive: a wall refers weakly to what is before it.
-What is written in place to a tensor adds nothing to its walls.
+A tensor's ``_gradient_blockers`` are those on the way to it, at most :data:`MOST`; results of operators have
+those of their operands, as one tuple that all of them share. They keep no history alive: a blocker refers weakly to
+what is before it. What is written in place to a tensor adds nothing to its blockers.
 """
 
 from __future__ import annotations
@@ -19,13 +19,23 @@ from argosy_phi_ops.context import AMBIENT
 from argosy_phi_ops.user_line import user_frame
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["MOST", "Wall", "Walls", "count_orders", "joined", "note_detached", "note_walls", "silenced", "walls_of"]
+__all__ = [
+    "MOST",
+    "GradientBlocker",
+    "GradientBlockers",
+    "blockers_of",
+    "count_orders",
+    "join_blockers",
+    "note_blockers",
+    "note_detach",
+    "silence_blockers",
+]
 
 MOST = 4
-"""Walls that are kept of a tensor: those that were met first."""
+"""GradientBlockers that are kept of a tensor: those that were met first."""
 
 
-class Wall:
+class GradientBlocker:
     """An operation that let no gradient pass. ``name``: the operation; ``why``: what is said of it; ``order``: how many
     derivatives were taken before it; ``before``: weak references to what its operands came from, nodes of the tape with
     the number of the result, or leaves."""
@@ -54,7 +64,7 @@ class Wall:
         return self._code.co_firstlineno if found is None else found
 
 
-Walls = tuple[Wall, ...]
+GradientBlockers = tuple[GradientBlocker, ...]
 _order_of: Callable[[Sequence[Tensor]], int] | None = None
 
 
@@ -64,50 +74,52 @@ def count_orders(order_of: Callable[[Sequence[Tensor]], int]) -> None:
     _order_of = order_of
 
 
-def joined(a: Walls | None, b: Walls | None) -> Walls | None:
-    """The walls of both; one of the two itself where it has all of them."""
+def join_blockers(a: GradientBlockers | None, b: GradientBlockers | None) -> GradientBlockers | None:
+    """The blockers of both; one of the two itself where it has all of them."""
     if b is None or a is b:
         return a
     if a is None:
         return b
-    more = tuple([wall for wall in b if wall not in a])
+    more = tuple([blocker for blocker in b if blocker not in a])
     if not more or len(a) >= MOST:
         return a
     return b if len(more) + len(a) == len(b) else (a + more)[:MOST]
 
 
-def walls_of(operands: Iterable[Any]) -> Walls | None:
-    """The walls on the way to what operands are made into."""
+def blockers_of(operands: Iterable[Any]) -> GradientBlockers | None:
+    """The blockers on the way to what operands are made into."""
     found = None
     for x in operands:
-        if type(x) is Tensor and x._walls is not None:
-            found = joined(found, x._walls)
+        if type(x) is Tensor and x._gradient_blockers is not None:
+            found = join_blockers(found, x._gradient_blockers)
     return found
 
 
-def note_walls(op: Any, operands: Sequence[Any], results: Iterable[Tensor]) -> None:
+def note_blockers(op: Any, operands: Sequence[Any], results: Iterable[Tensor]) -> None:
     """Note in ``results``, which have no gradient, that ``op`` let none pass from ``operands``, of which one at least
     wants one."""
     if op.name.endswith("_like"):  # whoever asks for zeros knows that they are no function
         return
-    wall = None
+    blocker = None
     for result in results:
         if result.stop_gradient:
-            if wall is None:
+            if blocker is None:
                 kind = result.payload.dtype.name
                 why = "gives a constant" if op.constant else f"gives {kind}, which has no derivative"
-                wall = Wall(op.name, why, operands)
-            result._walls = joined(result._walls, (wall,))
+                blocker = GradientBlocker(op.name, why, operands)
+            result._gradient_blockers = join_blockers(result._gradient_blockers, (blocker,))
 
 
-def note_detached(x: Tensor, made: Tensor) -> None:
+def note_detach(x: Tensor, made: Tensor) -> None:
     """Note in ``made`` that it is ``x`` without its history."""
-    made._walls = joined(made._walls, (Wall("detach", "cuts what follows off", (x,)),))
+    made._gradient_blockers = join_blockers(
+        made._gradient_blockers, (GradientBlocker("detach", "cuts what follows off", (x,)),)
+    )
 
 
-def silenced(walls: Walls | None) -> Walls | None:
-    """``walls``; where there are none the block that records nothing."""
-    return AMBIENT.cut if walls is None else walls
+def silence_blockers(blockers: GradientBlockers | None) -> GradientBlockers | None:
+    """``blockers``; where there are none the block that records nothing."""
+    return AMBIENT.cut if blockers is None else blockers
 
 
-type(Tensor).detached = staticmethod(note_detached)
+type(Tensor).detached = staticmethod(note_detach)

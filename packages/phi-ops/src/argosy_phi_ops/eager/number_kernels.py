@@ -11,7 +11,7 @@ from typing import Any
 from argosy_phi_ops.context import building
 from argosy_phi_ops.declare.expansion import inline_body
 from argosy_phi_ops.eager import native
-from argosy_phi_ops.eager.tiering import Counted, NativeKernel
+from argosy_phi_ops.eager.tiering import NativeKernel, TieredKernel
 from argosy_pir.builder import Builder
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
@@ -63,7 +63,7 @@ class NumberKernels:
             if reading is None or len(self.found) == _MOST or any(x is not None and x != x for x in numbers):
                 self.application.constants = None
                 return self.kernel
-            kernel = self.found[key] = Counted(
+            kernel = self.found[key] = TieredKernel(
                 self.kernel, partial(self._program, numbers), partial(self._compiled, numbers, reading),
                 partial(self.found.__setitem__, key), partial(native.least_steps, self.application), from_first=False,
                 device=self.application.device,

@@ -10,7 +10,7 @@ from typing import Any
 
 from argosy_phi_ops import extension
 from argosy_phi_ops.context import AMBIENT, context
-from argosy_phi_ops.eager.gradient_blockers import note_walls, silenced, walls_of
+from argosy_phi_ops.eager.gradient_blockers import blockers_of, note_blockers, silence_blockers
 from argosy_tensorcore.storage import ArrayType
 from argosy_tensorcore.tensor import Tensor
 
@@ -68,10 +68,10 @@ def record_results(op: Any, operands: Sequence[Any], attributes: dict[str, Any],
 
     For first applications, and for layers that compute results themselves.
     """
-    blockers = walls_of(operands)
+    blockers = blockers_of(operands)
     if blockers is not None:
         for result in results:
-            result._walls = blockers
+            result._gradient_blockers = blockers
     for x in operands:
         if type(x) is Tensor and not x.stop_gradient:
             break
@@ -79,13 +79,13 @@ def record_results(op: Any, operands: Sequence[Any], attributes: dict[str, Any],
         return
     if AMBIENT.word and not context().grad_enabled:
         for result in results:
-            result._walls = silenced(blockers)
+            result._gradient_blockers = silence_blockers(blockers)
         return
     moving = [] if op.constant else [result for result in results if result.payload.dtype.kind in "fc"]
     for result in moving:
         result.stop_gradient = False
     if len(moving) < len(results):
-        note_walls(op, operands, results)
+        note_blockers(op, operands, results)
     recorder = _recorder or active_recorder()
     if moving and recorder is not None:
         recorder.record(op, operands, attributes, results)
@@ -96,18 +96,18 @@ def recorder_for(op: Any, types: Sequence[Any], result: ArrayType) -> Any:
     the operands and the result."""
     if op.constant or not result.differentiable:
         return _nothing_recorded
-    return _record_first if all(t.differentiable for t in types if type(t) is ArrayType) else _record_mixed
+    return _record_first if all(t.differentiable for t in types if type(t) is ArrayType) else _mix_record
 
 
 def block_silently(application: Any, operands: Sequence[Any], result: Tensor) -> None:
     """A block that records nothing lets no gradient pass."""
-    result._walls = silenced(result._walls)
+    result._gradient_blockers = silence_blockers(result._gradient_blockers)
 
 
 def _nothing_recorded(application: Any, operands: Sequence[Any], result: Tensor) -> None:
     """Constants, and results that are no floating numbers, have no gradient."""
     if any([type(x) is Tensor and not x.stop_gradient and x.payload.array_type.differentiable for x in operands]):
-        note_walls(application.op, operands, (result,))
+        note_blockers(application.op, operands, (result,))
 
 
 def _record_first(application: Any, operands: Sequence[Any], result: Tensor) -> None:
@@ -121,7 +121,7 @@ def _record_first(application: Any, operands: Sequence[Any], result: Tensor) -> 
         recorder.record_application(application, operands, result)
 
 
-def _record_mixed(application: Any, operands: Sequence[Any], result: Tensor) -> None:
+def _mix_record(application: Any, operands: Sequence[Any], result: Tensor) -> None:
     """Some operands are integers, which have no gradient even where they are said to want one."""
     mixed = any([type(x) is Tensor and not (x.stop_gradient or x.payload.array_type.differentiable) for x in operands])
     (_record_generally if mixed else _record_first)(application, operands, result)

@@ -28,7 +28,7 @@ def fresh(array: Any, known: ArrayType, blockers: Any) -> Tensor:
     result = _new(Tensor)
     result.payload = payload
     result._node = None
-    result._walls = blockers
+    result._gradient_blockers = blockers
     result.stop_gradient = True
     return result
 

@@ -36,9 +36,18 @@ if TYPE_CHECKING:
     from argosy_hwadapt import Device
 
 __all__ = [
-    "BUDGET", "SHAPES", "Counted", "NativeKernel", "computed_results", "computes_nothing", "first_kernel", "forget",
-    "given_results", "is_deterministic",
-    "native_kernel", "set_deterministic",
+    "BUDGET",
+    "SHAPES",
+    "NativeKernel",
+    "TieredKernel",
+    "computed_results",
+    "computes_nothing",
+    "first_kernel",
+    "forget",
+    "given_results",
+    "is_deterministic",
+    "native_kernel",
+    "set_deterministic",
 ]  # fmt: skip
 
 BUDGET = 10_000_000
@@ -92,7 +101,7 @@ class NativeKernel:
         return made if made is not None else [p.ndarray for p in self.bound([Strided(a) for a in arrays])]
 
 
-class Counted:
+class TieredKernel:
     """A kernel that counts its calls and, when it is hot, is replaced by native code.
 
     ``program()`` is what it computes, of primitives, None where that is not known; ``adapt`` makes a function that is
@@ -139,7 +148,7 @@ class Counted:
 
     def _decide(self) -> None:
         """At the first call: what computes this one and all others, unless the program is exact."""
-        program = None if _left_to_numpy() else self._decomposed()
+        program = None if _left_to_numpy() else self._decompose()
         self.exact = program is not None and is_exact(program)
         if program is not None and not self.exact:
             native = first_kernel(program, self.device) if self.from_first else None
@@ -149,7 +158,7 @@ class Counted:
             self.install(self.kernel)
         self.decided = True
 
-    def _decomposed(self) -> Program | None:
+    def _decompose(self) -> Program | None:
         """The program; None also where there is none for what the kernel does all the same."""
         try:
             return self.program()
@@ -159,7 +168,7 @@ class Counted:
     def _look(self) -> None:
         """Decide how many calls to wait, or what is called from now on."""
         self.limit = maxsize  # nobody else looks meanwhile
-        program = self._decomposed() if self.exact and not _left_to_numpy() else None
+        program = self._decompose() if self.exact and not _left_to_numpy() else None
         cost = 0 if program is None else _cost(program, self.least())
         if cost and self.calls * cost < BUDGET:
             self.limit = -(-BUDGET // cost)
@@ -257,7 +266,7 @@ def _cost(program: Program, least: int = 2) -> int:
     given = any(_is_given(value) for value in program.outputs)
     if (given and least > 1) or sum(1 for _ in program.walk()) > _LONGEST:
         return 0
-    measured = _measured(program.block)
+    measured = _measure(program.block)
     if measured is None:
         return 0
     steps, total = measured[0] + given, measured[1] + given * _CALL
@@ -285,16 +294,16 @@ def given_results(program: Program) -> dict[int, int]:
     return {i: program.inputs.index(v) for i, v in enumerate(program.outputs) if v in program.inputs}
 
 
-def _measured(block: Block) -> tuple[int, float] | None:
+def _measure(block: Block) -> tuple[int, float] | None:
     """Light steps of a block and the nanoseconds that numpy takes; None where something in it has no native code, or
     sizes are not known."""
-    from argosy_phi_ops.reference.straight import is_plain
+    from argosy_phi_ops.reference.straight_line import is_plain
 
     steps, total = 0, 0.0
     for op in list(block)[:-1]:
         name = op.kind
         if op.name == "control.scan":
-            within, length = _measured(op.regions[0].blocks[0]), _length(op)
+            within, length = _measure(op.regions[0].blocks[0]), _length(op)
             if within is None or not isinstance(length, int):
                 return None
             steps, total = steps + 2 * within[0], total + _INTERPRETED * length * within[1]

@@ -188,12 +188,12 @@ def _new(name: str) -> Callable[..., Tensor]:
     return method
 
 
-def _flipped(var: Tensor) -> Tensor:
+def _flip(var: Tensor) -> Tensor:
     """All axes in reverse order. A view."""
     return op("transpose")(var, list(range(var.ndim))[::-1])
 
 
-def _matrix_flipped(var: Tensor) -> Tensor:
+def _flip_matrix(var: Tensor) -> Tensor:
     """The last two axes exchanged. A view."""
     return op("matrix_transpose")(var)
 
@@ -212,7 +212,7 @@ MEMBERS: dict[str, Any] = {
     "new_empty": _new("empty"),
     "new_ones": _new("ones"),
     "new_zeros": _new("zeros"),
-    "T": property(_flipped),
-    "mT": property(_matrix_flipped),
+    "T": property(_flip),
+    "mT": property(_flip_matrix),
 }
 """Name -> method or property."""

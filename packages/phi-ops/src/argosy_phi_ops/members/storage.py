@@ -21,7 +21,7 @@ __all__ = ["MEMBERS"]
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Every element overwritten by ``value``, a number or a 0-D tensor."""
     if type(value) in (int, float) and (not value or self.dtype.kind == "f") and is_unwatched(self):
-        return _filled(self, value)
+        return _fill(self, value)
     number = value if isinstance(value, Tensor) else op("full")([], value, self.dtype.name)
     everywhere = op("full")([], True, "bool")
     old = op("assign")(self)  # its gradient is zero, not missing
@@ -31,10 +31,10 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 def zero_(self: Tensor) -> Tensor:
     """Every element overwritten by zero."""
-    return _filled(self, 0) if is_unwatched(self) else fill_(self, 0)
+    return _fill(self, 0) if is_unwatched(self) else fill_(self, 0)
 
 
-def _filled(x: Tensor, value: float) -> Tensor:
+def _fill(x: Tensor, value: float) -> Tensor:
     payload = x.payload
     payload.fill_from(value)
     payload.storage.version += 1

@@ -198,13 +198,13 @@ def clip(x: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Ten
         raise DTypeError(f"clip(): argument 'x' should be a tensor of real numbers, got {x.type}")
     for bound in (min, max):
         if bound is not None and bound.dtype in FLOATING and x.dtype in INTEGER:
-            x = _converted(x, bound.dtype)
+            x = _convert(x, bound.dtype)
     # Selections rather than extremes: on a bound the derivative is that of `x` alone.
     if min is not None:
-        low = _converted(min, x.dtype)
+        low = _convert(min, x.dtype)
         x = prim.select(prim.lt(x, low), low, x)
     if max is not None:
-        high = _converted(max, x.dtype)
+        high = _convert(max, x.dtype)
         x = prim.select(prim.gt(x, high), high, x)
     return x
 
@@ -216,7 +216,7 @@ def _(min: Any, max: Any) -> None:
         raise OperatorError(f"clip(): argument 'min' should be at most 'max', got min={low!s:.40}, max={high!s:.40}")
 
 
-def _converted(x: Tensor, dtype: str) -> Tensor:
+def _convert(x: Tensor, dtype: str) -> Tensor:
     return x if x.dtype == dtype else prim.cast(x, dtype=dtype)
 
 
@@ -234,7 +234,7 @@ def scale(
     x: Tensor, scale: Tensor = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: str | None = None
 ) -> Tensor:
     """``scale * x + bias``, or ``scale * (x + bias)``; then the activation named `act`, if any."""
-    factor = _converted(scale, x.dtype)
+    factor = _convert(scale, x.dtype)
     offset = bias if x.dtype in FLOATING | COMPLEX else int(bias)
     if not bias_after_scale:
         x = prim.add(x, offset)

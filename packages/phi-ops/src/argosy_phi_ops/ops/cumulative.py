@@ -82,7 +82,7 @@ def cummin(x: Tensor, axis: int | None = None, dtype: str = "int64") -> tuple[Te
 cummin.samples(running)
 
 
-def cumulated(rng: np.random.Generator) -> Iterator[Sample]:
+def accumulate(rng: np.random.Generator) -> Iterator[Sample]:
     """Flattened and along an axis."""
     x = rng.standard_normal((3, 4))
     yield Sample(x)
@@ -90,7 +90,7 @@ def cumulated(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x.astype(np.float32), -1)
 
 
-def _cumulated(name: str, x: Tensor, axis: int | None, kind: str) -> Tensor:
+def _accumulate(name: str, x: Tensor, axis: int | None, kind: str) -> Tensor:
     if axis is None:
         x, axis = prim.reshape(x, shape=(x.type.size,)), 0
     return prim.cumulative(x, axis=axis_of(name, axis, x.ndim), kind=kind) if x.ndim else x
@@ -101,25 +101,25 @@ def cumsum(x: Tensor, axis: int | None = None, dtype: str | None = None) -> Tens
     """The running sum along `axis`, or over the flattened tensor; booleans and integers are summed in int64."""
     if dtype is None and kind_of(x.dtype) < 2 and x.dtype != "int64":
         dtype = "int64"
-    return _cumulated("cumsum", in_dtype(x, dtype), axis, "sum")
+    return _accumulate("cumsum", in_dtype(x, dtype), axis, "sum")
 
 
-cumsum.samples(cumulated)
+cumsum.samples(accumulate)
 
 
 @operator(inplace=True, aliases={"input": "x"})
 def cumprod(x: Tensor, dim: int | None = None, dtype: str | None = None) -> Tensor:
     """The running product along `dim`, or over the flattened tensor."""
-    return _cumulated("cumprod", in_dtype(x, dtype), dim, "prod")
+    return _accumulate("cumprod", in_dtype(x, dtype), dim, "prod")
 
 
-cumprod.samples(cumulated)
+cumprod.samples(accumulate)
 
 
 @operator(promote="float")
 def logcumsumexp(x: Tensor, axis: int | None = None, dtype: str | None = None) -> Tensor:
     """The running ``log(sum(exp(x)))`` along `axis`, or over the flattened tensor."""
-    return _cumulated("logcumsumexp", in_dtype(x, dtype), axis, "logsumexp")
+    return _accumulate("logcumsumexp", in_dtype(x, dtype), axis, "logsumexp")
 
 
-logcumsumexp.samples(cumulated)
+logcumsumexp.samples(accumulate)

@@ -20,7 +20,7 @@ def _axes(name: str, x: Tensor, axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(axis_of(name, axis, x.ndim) for axis in axes)
 
 
-def _scaled(name: str, x: Tensor, sizes: Sequence[Any], normalization: str, forward: bool) -> Tensor:
+def _scale(name: str, x: Tensor, sizes: Sequence[Any], normalization: str, forward: bool) -> Tensor:
     """Scaled by one over the size: "backward" the inverse, "forward" the forward one, "ortho" both by its root."""
     if normalization not in ("backward", "ortho", "forward"):
         raise ValueError(f"{name}: normalization {normalization!r} is unknown; there are backward, ortho and forward")
@@ -51,7 +51,7 @@ def fft_c2c(x: Tensor, axes: Sequence[int], normalization: str = "backward", for
     if _is_over_nothing(x, along):
         return prim.constant(0.0, x.dtype, x.shape)
     result = prim.fft(x, axes=along, kind="c2c", inverse=not forward)
-    return _scaled("fft_c2c", result, [x.shape[axis] for axis in along], normalization, forward)
+    return _scale("fft_c2c", result, [x.shape[axis] for axis in along], normalization, forward)
 
 
 @fft_c2c.samples
@@ -79,7 +79,7 @@ def fft_r2c(
         sizes = [n // 2 + 1 if axis == along[-1] else n for axis, n in enumerate(x.shape)]
         return prim.constant(0.0, "complex128" if x.dtype == "float64" else "complex64", tuple(sizes))
     result = prim.fft(x, axes=along, kind="r2c", inverse=not forward)
-    return _scaled("fft_r2c", result, [x.shape[axis] for axis in along], normalization, forward)
+    return _scale("fft_r2c", result, [x.shape[axis] for axis in along], normalization, forward)
 
 
 @fft_r2c.samples
@@ -100,7 +100,7 @@ def fft_c2r(
     length = last_dim_size or 2 * (x.shape[along[-1]] - 1)
     result = prim.fft(x, axes=along, kind="c2r", inverse=not forward, length=length)
     sizes = [*(x.shape[axis] for axis in along[:-1]), length]
-    return _scaled("fft_c2r", result, sizes, normalization, forward)
+    return _scale("fft_c2r", result, sizes, normalization, forward)
 
 
 @fft_c2r.samples

@@ -75,11 +75,11 @@ def round_(x: Tensor, decimals: int = 0) -> Tensor:
     Of complex numbers both parts; integers are what they are.
     """
     if x.dtype in COMPLEX:
-        return prim.complex(*[_rounded(part, decimals) for part in (prim.real(x), prim.imag(x))])
-    return _rounded(x, decimals) if x.dtype in FLOATING else x
+        return prim.complex(*[_round(part, decimals) for part in (prim.real(x), prim.imag(x))])
+    return _round(x, decimals) if x.dtype in FLOATING else x
 
 
-def _rounded(x: Tensor, decimals: int) -> Tensor:
+def _round(x: Tensor, decimals: int) -> Tensor:
     if not decimals:
         return prim.round(x)
     factor = 10.0 ** abs(decimals)

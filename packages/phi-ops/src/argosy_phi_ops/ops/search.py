@@ -18,7 +18,7 @@ from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 
 
-def indexed(rng: np.random.Generator) -> Iterator[Sample]:
+def index_values(rng: np.random.Generator) -> Iterator[Sample]:
     """Flattened, along an axis, kept, with ties."""
     x = rng.integers(0, 4, (3, 5))
     yield Sample(x)
@@ -45,7 +45,7 @@ def argmax(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: str
     return _flat_or_along(prim.argmax, x, axis, keepdim, dtype)
 
 
-argmax.samples(indexed)
+argmax.samples(index_values)
 
 
 @operator()
@@ -54,7 +54,7 @@ def argmin(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: str
     return _flat_or_along(prim.argmin, x, axis, keepdim, dtype)
 
 
-argmin.samples(indexed)
+argmin.samples(index_values)
 
 
 def _with_indices(x: Tensor, axis: int, descending: bool) -> tuple[Tensor, Tensor]:
@@ -144,7 +144,7 @@ def searchsorted(sorted_sequence: Tensor, values: Tensor, out_int32: bool = Fals
     places = "int32" if out_int32 else "int64"
     sizes = (*values.shape, *sorted_sequence.shape)
     if all(isinstance(size, int) for size in sizes) and sorted_sequence.shape[-1] > _COUNTED:
-        return prim.cast(_halved(sorted_sequence, values, right), dtype=places)
+        return prim.cast(_halve(sorted_sequence, values, right), dtype=places)
     shape = (*values.shape, sorted_sequence.shape[-1])
     steps = prim.broadcast(sorted_sequence, shape=shape, axes=(*range(batch), values.ndim))
     wanted = prim.broadcast(values, shape=shape, axes=tuple(range(values.ndim)))
@@ -159,7 +159,7 @@ _COUNTED = 512
 """Up to so many elements all are compared, which takes a table of values by elements."""
 
 
-def _halved(sequence: Tensor, values: Tensor, right: bool) -> Tensor:
+def _halve(sequence: Tensor, values: Tensor, right: bool) -> Tensor:
     """The places in ``sequence`` by steps of falling powers of two, each taken while what lies there is smaller."""
     length = sequence.shape[-1]
     rows = prim.reshape(sequence, shape=(prod(sequence.shape[:-1]), length))

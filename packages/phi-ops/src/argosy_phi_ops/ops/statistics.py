@@ -17,7 +17,7 @@ from argosy_phi_ops.ops.common.arguments import Axes, axes_of, axis_of, in_float
 from argosy_phi_ops.ops.reduction import count_of, keep
 from argosy_phi_ops.ops.search import kthvalue
 from argosy_phi_ops.primitives.checks import COMPLEX, REAL_OF
-from argosy_phi_ops.reference.kernels.registry import Array, widened
+from argosy_phi_ops.reference.kernels.registry import Array, widen
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.tensor import Tensor
 
@@ -89,7 +89,7 @@ def _traced_range(x: Any, bins: int, low: Any, high: Any) -> tuple[Any, Any]:
 
 @histogram.reference
 def _(input: Array, bins: int, min: float, max: float, weight: Array | None, density: bool) -> Array:
-    input = widened(input)
+    input = widen(input)
     low, high = _range(input, bins, min, max)
     inside = (input >= low) & (input <= high)
     every = inside.all()
@@ -107,7 +107,7 @@ def _(input: Array, bins: int, min: float, max: float, weight: Array | None, den
 
 @histogram.refusing
 def _(input: Array, bins: int, min: float, max: float) -> None:
-    _range(widened(input), bins, min, max)  # compiled code does not look
+    _range(widen(input), bins, min, max)  # compiled code does not look
 
 
 def _range(x: Array, bins: int, low: Any, high: Any) -> tuple[Any, Any]:

@@ -50,7 +50,7 @@ def reduce_scatter(
 ) -> _Result:
     """This rank's equal part along ``axis`` of the reduced ``x``."""
     _check("reduce_scatter", token, kind)
-    return _divided("reduce_scatter", x, axis, size), token
+    return _divide("reduce_scatter", x, axis, size), token
 
 
 @primitive("communication", effect=True, work=0)
@@ -59,7 +59,7 @@ def all_to_all(
 ) -> _Result:
     """Send part ``r`` along ``split_axis`` to rank ``r``; join what arrives along ``concat_axis``."""
     _check("all_to_all", token)
-    part = _divided("all_to_all", x, split_axis, size).shape
+    part = _divide("all_to_all", x, split_axis, size).shape
     check_axes("all_to_all", (concat_axis,), len(part))
     return TensorType((*part[:concat_axis], part[concat_axis] * size, *part[concat_axis + 1 :]), x.dtype), token
 
@@ -132,7 +132,7 @@ _STARTED = {
 """From a collective that can be started to the attributes it has besides the group."""
 
 
-def _divided(name: str, x: TensorType, axis: int, size: int) -> TensorType:
+def _divide(name: str, x: TensorType, axis: int, size: int) -> TensorType:
     check_axes(name, (axis,), len(x.shape))
     length = x.shape[axis]
     require(

@@ -144,7 +144,7 @@ _OPERATIONS: dict[Primitive, Callable[[float, float, float], float]] = {
 computations", 2013)."""
 
 
-def _counted(rule: Primitive) -> None:
+def _count(rule: Primitive) -> None:
     def cost(made: Sequence[TensorType], *operands: TensorType, **_: object) -> Cost:
         *batch, rows, columns = operands[0].shape
         right = elements(operands[-1].shape) / max(1.0, elements((*batch, columns)))
@@ -156,4 +156,4 @@ def _counted(rule: Primitive) -> None:
 
 for _rule in _OPERATIONS:
     _mixes_matrix(_rule)
-    _counted(_rule)
+    _count(_rule)

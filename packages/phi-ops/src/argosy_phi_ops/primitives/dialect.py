@@ -101,7 +101,7 @@ def install_operators() -> None:
         for name, primitive in _OPERATORS.items()
         if name not in ("neg", "abs", "invert")
     }
-    table |= {f"__r{name}__": _reflected(p[_OPERATORS[name]]) for name in _REFLECTED}
+    table |= {f"__r{name}__": _reflect(p[_OPERATORS[name]]) for name in _REFLECTED}
     table |= {"__neg__": _method(p["neg"]), "__abs__": _method(p["abs"]), "__invert__": _method(p["bitwise_not"])}
     set_value_operators(table)
 
@@ -118,5 +118,5 @@ def _method(primitive: Primitive) -> Callable[..., Any]:
     return lambda *operands: primitive(*operands)
 
 
-def _reflected(primitive: Primitive) -> Callable[..., Any]:
+def _reflect(primitive: Primitive) -> Callable[..., Any]:
     return lambda x, y: primitive(y, x)

@@ -18,13 +18,13 @@ def host_call(*operands: TensorType, function: str, arguments: Mapping[str, Any]
 
     A function is pure: it may be called again, or not at all when nobody needs its results.
     """
-    from argosy_phi_ops.custom.hosts import find_host  # most processes have none
+    from argosy_phi_ops.custom_ops.host_functions import find_host  # most processes have none
 
     return tuple(find_host(function).infer(operands, arguments))
 
 
 @host_call.axes
 def _(*operands: TensorType, function: str, arguments: Mapping[str, Any] = _NOTHING) -> AxisNotation | None:
-    from argosy_phi_ops.custom.hosts import find_host
+    from argosy_phi_ops.custom_ops.host_functions import find_host
 
     return find_host(function).notation(operands)

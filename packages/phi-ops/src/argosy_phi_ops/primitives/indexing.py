@@ -16,7 +16,7 @@ from argosy_pir.types import TensorType
 SCATTER_KINDS = ("set", "add", "mul", "max", "min")
 
 
-def _gathered(name: str, x: TensorType, indices: TensorType, axes: Shape, batch: int) -> TensorType:
+def _gather(name: str, x: TensorType, indices: TensorType, axes: Shape, batch: int) -> TensorType:
     check_dtype(name, indices, INTEGER, "indices")
     check_axes(name, axes, len(x.shape))
     require(all(axis >= batch for axis in axes), f"prim.{name}: axes {tuple(axes)} overlap the {batch} batch axes")
@@ -41,7 +41,7 @@ def gather(x: TensorType, indices: TensorType, *, axes: Shape, batch: int = 0) -
 
     The first ``batch`` axes of both run together; an index outside its axis is clamped to it.
     """
-    return _gathered("gather", x, indices, axes, batch)
+    return _gather("gather", x, indices, axes, batch)
 
 
 @gather.axes
@@ -66,7 +66,7 @@ def scatter(
     """
     check_same_dtype("scatter", (x, updates))
     require(kind in SCATTER_KINDS, f"prim.scatter: kind {kind!r}, expected one of {', '.join(SCATTER_KINDS)}")
-    expected = _gathered("scatter", x, indices, axes, batch)
+    expected = _gather("scatter", x, indices, axes, batch)
     require(
         updates.shape == expected.shape,
         f"prim.scatter: updates {updates}, expected shape {format_shape(expected.shape)}",

@@ -118,12 +118,10 @@ def pad(x: TensorType, value: TensorType, *, low: Shape, high: Shape, interior: 
         len(low) == len(high) == len(interior) == len(x.shape),
         f"prim.pad: low, high and interior need one entry for each axis of {x}",
     )
-    return TensorType(
-        tuple(_padded(n, a, b, k) for n, a, b, k in zip(x.shape, low, high, interior, strict=True)), x.dtype
-    )
+    return TensorType(tuple(_pad(n, a, b, k) for n, a, b, k in zip(x.shape, low, high, interior, strict=True)), x.dtype)
 
 
-def _padded(size: Any, low: Any, high: Any, interior: int) -> Any:
+def _pad(size: Any, low: Any, high: Any, interior: int) -> Any:
     spread = size + (size - 1) * interior if interior and size != 0 else size
     result = spread + low + high
     if isinstance(result, int):

@@ -18,7 +18,7 @@ from argosy_phi_ops.reference.constants import constant_array
 from argosy_phi_ops.reference.control import plan_control
 from argosy_phi_ops.reference.kernels import kernel_for
 from argosy_phi_ops.reference.kernels.registry import kernel_into_for
-from argosy_phi_ops.reference.straight import StraightLine, is_straight
+from argosy_phi_ops.reference.straight_line import StraightLine, is_straight
 from argosy_phi_ops.reference.symbols import (
     Symbols,
     bind_symbols,

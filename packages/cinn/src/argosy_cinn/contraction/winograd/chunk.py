@@ -17,7 +17,7 @@ from math import prod
 from argosy_cinn.contraction.packing import SLACK, pack_a
 from argosy_cinn.contraction.problem import Block, Cells, Contraction, Format, coordinates, origin
 from argosy_cinn.contraction.tile import NULL, TileArguments
-from argosy_cinn.contraction.winograd.plain import Line, PlainSums, not_finite
+from argosy_cinn.contraction.winograd.direct_sums import Line, PlainSums, not_finite
 from argosy_cinn.contraction.winograd.plan import POINTS, VECTORS, WinogradPlan
 from argosy_cinn.contraction.winograd.tiles import ROWS, Part, Tiles, call_vectors
 from argosy_cinn.contraction.winograd.transforms import MADE, SEEN, TAPS, of_products, of_taps, side_by_side

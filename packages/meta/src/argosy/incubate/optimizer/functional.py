@@ -101,7 +101,7 @@ def minimize_bfgs(
     for a first estimate that is not symmetric and positive definite, NotImplementedError for another line search.
     """
     this = "minimize_bfgs"
-    start, first = _checked(this, initial_position, initial_inverse_hessian_estimate, line_search_fn, dtype)
+    start, first = _check(this, initial_position, initial_inverse_hessian_estimate, line_search_fn, dtype)
     model = _Dense(first)
     limits = (max_iters, tolerance_grad, tolerance_change, max_line_search_iters, initial_step_length)
     results = _minimize(_Objective(this, objective_func, dtype), start, model, limits)
@@ -126,12 +126,12 @@ def minimize_lbfgs(
     this = "minimize_lbfgs"
     if history_size < 1:
         raise ValueError(f"{this}: history_size should be positive, got {history_size}")
-    start, first = _checked(this, initial_position, initial_inverse_hessian_estimate, line_search_fn, dtype)
+    start, first = _check(this, initial_position, initial_inverse_hessian_estimate, line_search_fn, dtype)
     limits = (max_iters, tolerance_grad, tolerance_change, max_line_search_iters, initial_step_length)
     return _minimize(_Objective(this, objective_func, dtype), start, _Recent(first, history_size), limits)
 
 
-def _checked(name: str, position: Any, estimate: Any, search: str, dtype: str) -> tuple[Vector, Vector]:
+def _check(name: str, position: Any, estimate: Any, search: str, dtype: str) -> tuple[Vector, Vector]:
     """(the first position, the first inverse Hessian) on the host."""
     if dtype not in ("float32", "float64"):
         raise ValueError(f"{name}: dtype should be 'float32' or 'float64', got {dtype!r}")

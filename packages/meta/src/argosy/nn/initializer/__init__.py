@@ -8,7 +8,7 @@ from typing import Any
 from argosy.nn.initializer.constant import Assign, Constant
 from argosy.nn.initializer.initializer import Initializer
 from argosy.nn.initializer.random import Normal, TruncatedNormal, Uniform
-from argosy.nn.initializer.structured import Bilinear, Dirac, Orthogonal
+from argosy.nn.initializer.structure import Bilinear, Dirac, Orthogonal
 from argosy.nn.initializer.variance_scaling import (
     KaimingNormal,
     KaimingUniform,

@@ -9,7 +9,7 @@ from argosy.amp.captured_scaling import ScaleState, any_overflow
 from argosy.jit.conversion.runtime import choose
 from argosy.optimizer.optimizer import Optimizer
 from argosy.static.amp.lists import AutoMixedPrecisionLists
-from argosy_phi_ops.eager.dispatch import suspended
+from argosy_phi_ops.eager.dispatch import suspend_layers
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 
@@ -61,7 +61,7 @@ class OptimizerWithMixedPrecision:
         """Pairs of parameters and gradients of the scaled loss, for :meth:`apply_gradients`."""
         if loss.dtype.name != "float32":
             loss = loss.astype("float32")
-        with suspended():
+        with suspend_layers():
             self._state = ScaleState(self._init, 0, 0)
         scale: Any = self._state.scale
         self._scaled_loss = scaled = scale * loss if self._scales else loss

@@ -18,10 +18,10 @@ from argosy_phi_ops.eager.native.calls import (
     learn_view,
     remember,
 )
+from argosy_phi_ops.eager.native.loading import builtin, status
 from argosy_phi_ops.eager.native.plans import KERNELS, is_small, least_steps
 from argosy_phi_ops.eager.native.signatures import Reading, read
-from argosy_phi_ops.eager.native.start import builtin, status
-from argosy_phi_ops.eager.native.updates import numbers, update, updating
+from argosy_phi_ops.eager.native.updates import may_update, numbers, update
 
 __all__ = [
     "KERNELS",
@@ -36,11 +36,11 @@ __all__ = [
     "learn_view",
     "least_steps",
     "least_steps_back",
+    "may_update",
     "numbers",
     "read",
     "remember",
     "status",
     "update",
-    "updating",
     "way_back",
 ]

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from argosy_phi_ops.compiler import NativeCode
-from argosy_phi_ops.eager.native.start import native
+from argosy_phi_ops.eager.native.loading import native
 from argosy_tensorcore.dtype import DType
 
 __all__ = ["least_steps_back", "way_back"]

@@ -14,12 +14,12 @@ from argosy_phi_ops.checks.value_checks import looks_at_constants
 from argosy_phi_ops.compiler import NativeCode
 from argosy_phi_ops.context import process_context
 from argosy_phi_ops.eager.native import plans
+from argosy_phi_ops.eager.native.loading import Native, native
 from argosy_phi_ops.eager.native.methods import install
 from argosy_phi_ops.eager.native.plans import changing, is_small, is_small_type, size_class
-from argosy_phi_ops.eager.native.signatures import Reading, hashed
-from argosy_phi_ops.eager.native.start import Native, native
+from argosy_phi_ops.eager.native.signatures import Reading, hash_words
 from argosy_phi_ops.eager.results import Parts
-from argosy_phi_ops.eager.tiering import Counted
+from argosy_phi_ops.eager.tiering import TieredKernel
 from argosy_tensorcore.shape import contiguous_strides
 from argosy_tensorcore.storage import ArrayType
 
@@ -49,9 +49,9 @@ class _CallPlan:
         self.recipes = array("q", [0] * 4 * made.build.recipes)
         self.count = 0
         op, result = application.op, application.result
-        given = words | _described(result) | {
+        given = words | _describe(result) | {
             "operator": id(op), "class": size_class(made, result) or 0,
-            "hash": hashed(id(op), reading.words), "length": len(reading.words),
+            "hash": hash_words(id(op), reading.words), "length": len(reading.words),
             "words": self.words.buffer_info()[0], "operands": len(numbers), "numbers": self.numbers.buffer_info()[0],
             "unrecorded": _unrecorded(op, result), "recipes": self.recipes.buffer_info()[0],
         }  # fmt: skip
@@ -187,7 +187,7 @@ def _learn_several(
     reading: Reading,
 ) -> None:
     records = [
-        array("Q", [(_described(kind) | one).get(word, 0) & (1 << 64) - 1 for word in made.build.call_words])
+        array("Q", [(_describe(kind) | one).get(word, 0) & (1 << 64) - 1 for word in made.build.call_words])
         for kind, one in zip(application.results, each, strict=True)
     ]
     several = array("Q", [len(records), *[record.buffer_info()[0] for record in records]])
@@ -196,7 +196,7 @@ def _learn_several(
     _learn(made, application, words, (*keeping, several, *records, *parts), (None,) * len(application.types), reading)
 
 
-def _described(kind: ArrayType) -> dict[str, int]:
+def _describe(kind: ArrayType) -> dict[str, int]:
     """What a plan says of a result's type."""
     return {
         "type": id(kind), "dtype": id(kind.dtype), "shape": id(kind.shape), "ndim": id(kind.ndim),
@@ -216,7 +216,7 @@ def learn_view(application: Any) -> None:
             for reading in application.readings:
                 _learn_view(made, application, reading)
 
-    application.kernel = Counted(kernel, lambda: None, lambda kernel: kernel, installed)
+    application.kernel = TieredKernel(kernel, lambda: None, lambda kernel: kernel, installed)
 
 
 def _learn_view(made: Native, application: Any, reading: Reading) -> None:
@@ -272,7 +272,7 @@ def _learn(
 def _place(made: Native, plan: _CallPlan) -> int:
     """Where native code looks for a plan: the place that follows from its number, or its neighbour, where an equal one
     is there, or only that one is free."""
-    first = hashed(id(plan.application.op), plan.reading.words) & (made.build.calls - 1)
+    first = hash_words(id(plan.application.op), plan.reading.words) & (made.build.calls - 1)
     places = (first, first ^ 1)
     for place in places:
         old = _plans.get(place)

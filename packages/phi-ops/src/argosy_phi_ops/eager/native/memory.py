@@ -31,7 +31,8 @@ _DESCRIBED, _OFFSET, _ATTRIBUTES = 40, 16, -24  # d_member; offset; where a mana
 _VALUES = -32  # its values without a dictionary, in 3.11; in 3.12 their address less one is in its place
 
 _TENSOR = (
-    "payload", "stop_gradient", "_node", "_slot", "_walls", "_grad", "_hooks", "_name", "persistable", "is_parameter",
+    "payload", "stop_gradient", "_node", "_slot", "_gradient_blockers", "_grad", "_hooks", "_name", "persistable",
+    "is_parameter",
 )  # fmt: skip
 _PAYLOAD = (
     "_memory", "_storage", "address", "array_type", "contiguous", "dtype", "nbytes", "ndarray", "ndim", "offset",

@@ -10,9 +10,9 @@ from typing import Any
 
 from argosy_phi_ops.declare.operator import Operator
 from argosy_phi_ops.eager.native import memory
+from argosy_phi_ops.eager.native.loading import Native, keep
 from argosy_phi_ops.eager.native.memory import NativeError, peek, poke
 from argosy_phi_ops.eager.native.plans import KERNELS
-from argosy_phi_ops.eager.native.start import Native, keep
 from argosy_tensorcore.tensor import Tensor, find_method
 
 __all__ = ["install"]

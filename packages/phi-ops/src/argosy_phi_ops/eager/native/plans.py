@@ -7,9 +7,9 @@ from math import prod
 from threading import RLock
 from typing import Any
 
+from argosy_phi_ops.eager.native.loading import Native, is_running, native
 from argosy_phi_ops.eager.native.memory import poke
-from argosy_phi_ops.eager.native.start import Native, native, running
-from argosy_phi_ops.eager.tiering import Counted
+from argosy_phi_ops.eager.tiering import TieredKernel
 from argosy_tensorcore.storage import ArrayType
 
 __all__ = [
@@ -73,11 +73,11 @@ def kernel_of(made: Native, application: Any) -> int:
 def _waits(application: Any) -> bool:
     """Whether an application with a number is left for later: a few sums with a number are no reason to load the native
     build. It is learnt when it has been called some more."""
-    if running():
+    if is_running():
         return False
     name = "kernel" if application.ufunc is None else "ufunc"
     kernel = getattr(application, name)
-    if type(kernel) is Counted:  # it waits already
+    if type(kernel) is TieredKernel:  # it waits already
         return True
 
     def install(_: Any) -> None:
@@ -85,7 +85,7 @@ def _waits(application: Any) -> bool:
         if native() is not None:
             learn(application)
 
-    setattr(application, name, Counted(kernel, _no_program, _as_it_is, install))
+    setattr(application, name, TieredKernel(kernel, _no_program, _as_it_is, install))
     return True
 
 
@@ -184,7 +184,7 @@ def _remember(made: Native, application: Any, wants: int, recipe: Any) -> None:
 def forget() -> None:
     """Drop all plans."""
     with changing:
-        if running():
+        if is_running():
             made = native()
             assert made is not None
             made.clear_plans()

@@ -14,7 +14,7 @@ from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.storage import ArrayType
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Reading", "hashed", "read"]
+__all__ = ["Reading", "hash_words", "read"]
 
 _BY_IDENTITY = frozenset({bool, str, type(None), type(...), DType})
 _DIGIT = 1 << 30
@@ -79,7 +79,7 @@ def _add(x: Any, words: list[int], types: list[ArrayType], kept: list[Any]) -> N
         raise _Unreadable
 
 
-def hashed(callee: int, words: Sequence[int]) -> int:
+def hash_words(callee: int, words: Sequence[int]) -> int:
     """The number by which native code finds the plan of a call."""
     mixed = callee
     for word in words:

@@ -7,17 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from argosy_phi_ops.context import AMBIENT, context
-from argosy_phi_ops.eager.native.start import native
+from argosy_phi_ops.eager.native.loading import native
 from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["numbers", "update", "updating"]
+__all__ = ["may_update", "numbers", "update"]
 
 _NUMBERS = {"float32": ctypes.c_float, "float64": ctypes.c_double}
 
 
-def updating() -> bool:
+def may_update() -> bool:
     """Whether updates may be native now: no layer is active, and nothing is recorded."""
     return bool(AMBIENT.word) and not context().grad_enabled and not context().layers
 
@@ -37,21 +37,21 @@ def update(
     place, with ``scalars`` rounded to their dtype; or, for more parameters at once, over each ``arrays`` of them.
     False, with nothing done, where there is no such kernel, a layer is active, gradients are recorded, or a tensor is
     no contiguous array on the host."""
-    if not tensors or not updating():
+    if not tensors or not may_update():
         return False
     dtype = tensors[0].payload.dtype
-    found = _found(rule, dtype)
+    found = _find(rule, dtype)
     count = len(tensors) if arrays is None else arrays
     if found is None or count != found.arrays:
         return False
     rounded = found.number * len(scalars)
     given = (found.address, count, sum(1 << i for i in written), dtype, ctypes.addressof(held := rounded(*scalars)))
-    done = found.run(*given, list(tensors)) or (_prepared(tensors, count, written) and found.run(*given, list(tensors)))
+    done = found.run(*given, list(tensors)) or (_prepare(tensors, count, written) and found.run(*given, list(tensors)))
     del held
     return bool(done)
 
 
-def _prepared(tensors: Sequence[Tensor], count: int, written: Sequence[int]) -> bool:
+def _prepare(tensors: Sequence[Tensor], count: int, written: Sequence[int]) -> bool:
     """Give arrays that will be written their storages, which count that; False where one has no memory on the host."""
     payloads = [x.payload for i, x in enumerate(tensors) if i % count in written]
     if not all([type(p) is Strided and p.host_owned for p in payloads]):
@@ -69,7 +69,7 @@ class _Kernel(NamedTuple):
 _kernels: dict[tuple[str, DType], _Kernel] = {}
 
 
-def _found(rule: str, dtype: DType) -> _Kernel | None:
+def _find(rule: str, dtype: DType) -> _Kernel | None:
     found = _kernels.get((rule, dtype))
     if found is None:
         made = native()

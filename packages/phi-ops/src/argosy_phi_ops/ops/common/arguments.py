@@ -30,7 +30,7 @@ def in_float32(x: Any) -> Any:
     return prim.cast(x, dtype="float32") if x.dtype in _NARROW else x
 
 
-def narrowed(x: Any, dtype: str) -> Any:
+def narrow_integers(x: Any, dtype: str) -> Any:
     """`x` rounded back to `dtype`."""
     return x if x.dtype == dtype else prim.cast(x, dtype=dtype)
 

@@ -27,10 +27,10 @@ def reread(name: str, x: Tensor, dtype: str) -> Tensor:
     old, new = ITEM_SIZES[str(x.dtype)], ITEM_SIZES[dtype]
     check_last_axis(name, x.shape, x.dtype, dtype)
     if x.dtype in REAL_OF:
-        return reread(name, _interleaved(x), dtype)
+        return reread(name, _interleave(x), dtype)
     if dtype in REAL_OF:
-        return _paired(reread(name, x, REAL_OF[dtype]))
-    return prim.bitcast(x, dtype=dtype) if old == new else _narrowed(x, dtype) if old > new else _widened(x, dtype)
+        return _pair(reread(name, x, REAL_OF[dtype]))
+    return prim.bitcast(x, dtype=dtype) if old == new else _narrow(x, dtype) if old > new else _widen(x, dtype)
 
 
 def check_last_axis(name: str, shape: tuple[Any, ...], old: str, new: str) -> None:
@@ -49,14 +49,14 @@ def check_last_axis(name: str, shape: tuple[Any, ...], old: str, new: str) -> No
         )
 
 
-def _interleaved(x: Tensor) -> Tensor:
+def _interleave(x: Tensor) -> Tensor:
     """Complex numbers as pairs of real ones along the last axis."""
     parts = [prim.reshape(p, shape=(*x.shape, 1)) for p in (prim.real(x), prim.imag(x))]
     both = prim.concat(*parts, axis=x.ndim)
     return prim.reshape(both, shape=(*x.shape[:-1], x.shape[-1] * 2) if x.ndim else (2,))
 
 
-def _paired(x: Tensor) -> Tensor:
+def _pair(x: Tensor) -> Tensor:
     """Neighbours along the last axis as real and imaginary parts."""
     shape = (*x.shape[:-1], x.shape[-1] // 2, 2)
     pairs = prim.reshape(x, shape=shape)
@@ -78,7 +78,7 @@ def _places(shape: tuple[Any, ...], wide: Any, narrow: Any) -> Tensor:
     return prim.mul(prim.iota(shape=shape, axis=len(shape) - 1, dtype=_unsigned(wide)), 8 * ITEM_SIZES[narrow])
 
 
-def _narrowed(x: Tensor, dtype: str) -> Tensor:
+def _narrow(x: Tensor, dtype: str) -> Tensor:
     count = ITEM_SIZES[str(x.dtype)] // ITEM_SIZES[dtype]
     shape = (*x.shape, count)
     bits = prim.bitcast(x, dtype=_unsigned(x.dtype)) if x.dtype != _unsigned(x.dtype) else x
@@ -90,7 +90,7 @@ def _narrowed(x: Tensor, dtype: str) -> Tensor:
     return parts if dtype == _unsigned(dtype) else prim.bitcast(parts, dtype=dtype)
 
 
-def _widened(x: Tensor, dtype: str) -> Tensor:
+def _widen(x: Tensor, dtype: str) -> Tensor:
     count = ITEM_SIZES[dtype] // ITEM_SIZES[str(x.dtype)]
     bits = prim.bitcast(x, dtype=_unsigned(x.dtype)) if x.dtype != _unsigned(x.dtype) else x
     shape = (*x.shape[:-1], x.shape[-1] // count, count)

@@ -23,7 +23,7 @@ def _dims(shape: int | Sequence[Any]) -> tuple[Any, ...]:
     return (shape,) if isinstance(shape, int) or hasattr(shape, "evaluate") else tuple(shape)
 
 
-def filled(value: Number, dtype: str, shape: Sequence[Any]) -> Tensor:
+def fill_shape(value: Number, dtype: str, shape: Sequence[Any]) -> Tensor:
     """A constant tensor; numbers are converted as a cast would."""
     if dtype == "bool":
         value = bool(value)
@@ -47,7 +47,7 @@ def shapes(rng: np.random.Generator) -> Iterator[Sample]:
 @operator(aliases={"size": "shape"}, keywords=FACTORY, form=sizes_from(0))
 def zeros(shape: int | Sequence[int], dtype: str | None = None) -> Tensor:
     """Zeros, of the default dtype unless told."""
-    return filled(0, dtype or default_dtype().name, _dims(shape))
+    return fill_shape(0, dtype or default_dtype().name, _dims(shape))
 
 
 zeros.reference(lambda shape, dtype: _full_array(shape, 0, dtype or default_dtype().name))
@@ -58,7 +58,7 @@ zeros.samples(shapes)
 @operator(aliases={"size": "shape"}, keywords=FACTORY, form=sizes_from(0))
 def ones(shape: int | Sequence[int], dtype: str | None = None) -> Tensor:
     """Ones, of the default dtype unless told."""
-    return filled(1, dtype or default_dtype().name, _dims(shape))
+    return fill_shape(1, dtype or default_dtype().name, _dims(shape))
 
 
 ones.reference(lambda shape, dtype: _full_array(shape, 1, dtype or default_dtype().name))
@@ -69,7 +69,7 @@ ones.samples(shapes)
 @operator(aliases={"size": "shape"}, keywords=FACTORY, form=sizes_from(0))
 def empty(shape: int | Sequence[int], dtype: str | None = None) -> Tensor:
     """Memory to be overwritten; it holds zeros, so that programs stay deterministic."""
-    return filled(0, dtype or default_dtype().name, _dims(shape))
+    return fill_shape(0, dtype or default_dtype().name, _dims(shape))
 
 
 empty.reference(lambda shape, dtype: _full_array(shape, 0, dtype or default_dtype().name))
@@ -91,7 +91,7 @@ def full(shape: int | Sequence[int], fill_value: Number, dtype: str | None = Non
     """`fill_value`, which may be a size, everywhere; integers make a tensor of the default dtype, too, unless told."""
     if hasattr(fill_value, "evaluate"):
         return prim.broadcast_to(prim.dim_size(dim=fill_value, dtype=dtype or "int64"), _dims(shape))
-    return filled(fill_value, fill_dtype(fill_value, dtype), _dims(shape))
+    return fill_shape(fill_value, fill_dtype(fill_value, dtype), _dims(shape))
 
 
 @full.samples
@@ -112,7 +112,7 @@ def like(rng: np.random.Generator) -> Iterator[Sample]:
 @operator(constant=True, aliases={"input": "x"}, keywords=FACTORY)
 def zeros_like(x: Tensor, dtype: str | None = None) -> Tensor:
     """Zeros in the shape (and dtype, unless told) of `x`."""
-    return filled(0, dtype or x.dtype, x.shape)
+    return fill_shape(0, dtype or x.dtype, x.shape)
 
 
 zeros_like.samples(like)
@@ -121,7 +121,7 @@ zeros_like.samples(like)
 @operator(constant=True, aliases={"input": "x"}, keywords=FACTORY)
 def ones_like(x: Tensor, dtype: str | None = None) -> Tensor:
     """Ones in the shape (and dtype, unless told) of `x`."""
-    return filled(1, dtype or x.dtype, x.shape)
+    return fill_shape(1, dtype or x.dtype, x.shape)
 
 
 ones_like.samples(like)
@@ -130,7 +130,7 @@ ones_like.samples(like)
 @operator(constant=True, aliases={"input": "x"}, keywords=FACTORY)
 def empty_like(x: Tensor, dtype: str | None = None) -> Tensor:
     """Zeros in the shape (and dtype, unless told) of `x`, to be overwritten."""
-    return filled(0, dtype or x.dtype, x.shape)
+    return fill_shape(0, dtype or x.dtype, x.shape)
 
 
 empty_like.samples(like)
@@ -139,7 +139,7 @@ empty_like.samples(like)
 @operator(constant=True, aliases={"input": "x"}, keywords=FACTORY)
 def full_like(x: Tensor, fill_value: Number, dtype: str | None = None) -> Tensor:
     """`fill_value` in the shape (and dtype, unless told) of `x`."""
-    return filled(fill_value, dtype or x.dtype, x.shape)
+    return fill_shape(fill_value, dtype or x.dtype, x.shape)
 
 
 @full_like.samples

@@ -12,7 +12,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.ops.common.arguments import FACTORY
-from argosy_phi_ops.ops.creation.constants import Number, filled
+from argosy_phi_ops.ops.creation.constants import Number, fill_shape
 from argosy_phi_ops.primitives.checks import FLOATING
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.tensor import Tensor
@@ -62,7 +62,7 @@ def linspace(start: Number, stop: Number, num: int, dtype: str | None = None) ->
     """`num` numbers from `start` to `stop`, both included, equally far apart."""
     wide = dtype if dtype in FLOATING else default_dtype().name
     if num == 1:
-        return filled(start, dtype or wide, (1,))
+        return fill_shape(start, dtype or wide, (1,))
     index = prim.iota(shape=(num,), axis=0, dtype=wide)
     step = (stop - start) / (num - 1)
     # Counted from the nearer end, so that both ends are exact.

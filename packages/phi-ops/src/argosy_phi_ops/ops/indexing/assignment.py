@@ -11,11 +11,11 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.ops.common.subscript_keys import Key
-from argosy_phi_ops.ops.indexing.overwriting import placed
+from argosy_phi_ops.ops.indexing.overwriting import place_values
 from argosy_phi_ops.ops.indexing.subscript import (
     Plan,
     addresses_of,
-    numbers_taken,
+    count_numbers,
     numpy_index,
     sample_key,
     slice_by,
@@ -32,11 +32,11 @@ def setitem(x: Tensor, indices: Sequence[Tensor], value: Tensor, key: Key) -> Te
     if value.dtype != x.dtype:
         value = prim.cast(value, dtype=x.dtype)
     if not indices:
-        return _placed(x, _spread(value, plan, ()), plan)
+        return _place(x, _spread(value, plan, ()), plan)
     sliced = slice_by(x, plan)
     address, shape = addresses_of(indices, plan, sliced)
     block = prim.scatter(sliced, address, _spread(value, plan, shape), axes=plan.indexed, kind="set")
-    return _placed(x, block, plan)
+    return _place(x, block, plan)
 
 
 def _spread(value: Tensor, plan: Plan, indexed: tuple[Any, ...]) -> Tensor:
@@ -54,7 +54,7 @@ def _spread(value: Tensor, plan: Plan, indexed: tuple[Any, ...]) -> Tensor:
             order.append(("axis", entry[1]))
             shape.append(plan.axes[entry[1]].size)
     value = prim.broadcast_to(_without_leading_ones(value, len(shape)), tuple(shape))
-    plain = tuple(n for entry, n in _paired(plan, shape, indexed) if entry[0] != "new")
+    plain = tuple(n for entry, n in _pair(plan, shape, indexed) if entry[0] != "new")
     if plain != tuple(value.shape):
         value = prim.reshape(value, shape=plain)
     wanted = [("indexed", n) for n in range(len(indexed))] + [("axis", i) for i in remaining if ("axis", i) in order]
@@ -65,7 +65,7 @@ def _spread(value: Tensor, plan: Plan, indexed: tuple[Any, ...]) -> Tensor:
     return value if tuple(value.shape) == full else prim.reshape(value, shape=full)
 
 
-def _paired(plan: Plan, shape: Sequence[Any], indexed: Sequence[Any]) -> list[tuple[tuple[Any, ...], Any]]:
+def _pair(plan: Plan, shape: Sequence[Any], indexed: Sequence[Any]) -> list[tuple[tuple[Any, ...], Any]]:
     """Each axis of the result with the layout entry it comes from."""
     entries: list[tuple[Any, ...]] = []
     for entry in plan.layout:
@@ -83,12 +83,12 @@ def _without_leading_ones(value: Tensor, rank: int) -> Tensor:
     return prim.reshape(value, shape=value.shape[extra:])
 
 
-def _placed(x: Tensor, block: Tensor, plan: Plan) -> Tensor:
+def _place(x: Tensor, block: Tensor, plan: Plan) -> Tensor:
     """`x` with the slice that the plan takes replaced by `block`."""
     backwards = tuple(i for i, axis in enumerate(plan.axes) if axis.backwards)
     if backwards:
         block = prim.reverse(block, axes=backwards)
-    return placed(x, block, [axis.start for axis in plan.axes], [axis.stride for axis in plan.axes])
+    return place_values(x, block, [axis.start for axis in plan.axes], [axis.stride for axis in plan.axes])
 
 
 @setitem.bounded_itself
@@ -105,7 +105,7 @@ def _(x: Array, indices: Sequence[Array], value: Array, key: Key) -> Array:
 
 def put(x: Array, key: Key, indices: Sequence[Array], value: Any) -> None:
     if indices:
-        x, key = numbers_taken(x, key)
+        x, key = count_numbers(x, key)
     if isinstance(value, np.ndarray) and value.size == 1:
         value = value.reshape(())  # to one place numpy assigns no arrays with axes
     x[numpy_index(key, indices)] = value

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.declare.call_overloads import gathering, index_first
+from argosy_phi_ops.declare.call_overloads import choose_gather, index_first
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import OperatorError, ShapeError
 from argosy_phi_ops.ops.common.arguments import axis_of
@@ -32,20 +32,20 @@ def _axis_last_to(x: Tensor, axis: int, count: int) -> Tensor:
     return x if order == sorted(order) else prim.transpose(x, permutation=tuple(order))
 
 
-def _taken(name: str, x: Tensor, index: Tensor, axis: int) -> Tensor:
+def _take(name: str, x: Tensor, index: Tensor, axis: int) -> Tensor:
     """Slices of `x` along `axis`: the axes of `index` take its place."""
     found = prim.gather(x, index_column(from_front(name, index, x.shape[axis])), axes=(axis,))
     return _axis_last_to(found, axis, index.ndim)
 
 
-@operator(form=gathering)
+@operator(form=choose_gather)
 def gather(x: Tensor, index: Tensor, axis: int | None = None) -> Tensor:
     """The slices of `x` along `axis` (0 by default) at the indices of a vector (or a 0-D tensor: it drops the axis)."""
     if index.ndim == 2 and index.shape[1] == 1:
         index = prim.reshape(index, shape=index.shape[:1])
     if index.ndim > 1:
         raise ShapeError(f"gather: index {index.type} should be a vector or 0-D; see take_along_axis and gather_nd")
-    return _taken("gather", x, index, axis_of("gather", 0 if axis is None else axis, x.ndim))
+    return _take("gather", x, index, axis_of("gather", 0 if axis is None else axis, x.ndim))
 
 
 @gather.bounded
@@ -66,7 +66,7 @@ gather.samples(picks)
 @operator(aliases={"input": "x", "dim": "axis"}, form=index_first)
 def index_select(x: Tensor, index: Tensor, axis: int = 0) -> Tensor:
     """The slices of `x` along `axis` at the indices of a vector."""
-    return _taken("index_select", x, index, axis_of("index_select", axis, x.ndim))
+    return _take("index_select", x, index, axis_of("index_select", axis, x.ndim))
 
 
 @index_select.bounded

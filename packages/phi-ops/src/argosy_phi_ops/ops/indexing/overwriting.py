@@ -40,15 +40,15 @@ def overwritten_view(x: Tensor, value: Tensor, view: str, options: Sequence[Any]
     return update
 
 
-def _transposed(step: Operation, whole: Any, update: Any) -> Any:
+def _transpose(step: Operation, whole: Any, update: Any) -> Any:
     return prim.transpose(update, permutation=tuple(int(i) for i in np.argsort(step.attributes["permutation"])))
 
 
-def _sliced(step: Operation, whole: Any, update: Any) -> Any:
-    return placed(whole, update, step.attributes["start"], step.attributes["stride"])
+def _slice(step: Operation, whole: Any, update: Any) -> Any:
+    return place_values(whole, update, step.attributes["start"], step.attributes["stride"])
 
 
-def placed(x: Any, block: Any, start: Sequence[Any], stride: Sequence[int]) -> Any:
+def place_values(x: Any, block: Any, start: Sequence[Any], stride: Sequence[int]) -> Any:
     """`x` with the elements from `start` on, `stride` apart along each axis, replaced by `block`."""
     if tuple(block.shape) == tuple(x.shape):
         return block
@@ -63,9 +63,9 @@ def placed(x: Any, block: Any, start: Sequence[Any], stride: Sequence[int]) -> A
 
 _UNDONE: dict[str, Callable[[Operation, Any, Any], Any]] = {
     "prim.reshape": lambda step, whole, update: prim.reshape(update, shape=whole.shape),
-    "prim.transpose": _transposed,
+    "prim.transpose": _transpose,
     "prim.reverse": lambda step, whole, update: prim.reverse(update, axes=step.attributes["axes"]),
-    "prim.slice": _sliced,
+    "prim.slice": _slice,
     "prim.gather": lambda step, whole, update: prim.scatter(
         whole, step.operand(1), update, axes=step.attributes["axes"], batch=step.attributes["batch"], kind="set"
     ),

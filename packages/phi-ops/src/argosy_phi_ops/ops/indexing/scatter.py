@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.declare.call_overloads import index_first, scattering
+from argosy_phi_ops.declare.call_overloads import choose_scatter, index_first
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.ops.common.arguments import axis_of
 from argosy_phi_ops.ops.indexing.addresses import (
@@ -56,7 +56,7 @@ def put_along_axis(
     if not include_self and kind != "set":
         arr = _neutral_at(arr, address, axes, kind)
     result = prim.scatter(arr, address, prim.broadcast_to(given, index.shape), axes=axes, kind=kind)
-    return _divided(result, address, axes, include_self) if reduce == "mean" else result
+    return _divide(result, address, axes, include_self) if reduce == "mean" else result
 
 
 @put_along_axis.bounded
@@ -64,7 +64,7 @@ def _(arr: Array, indices: Array, axis: int, **_: Any) -> Bounds:
     yield span(indices, arr.shape[axis] if arr.ndim else 1)
 
 
-def _divided(total: Tensor, address: Tensor, axes: tuple[int, ...], include_self: bool) -> Tensor:
+def _divide(total: Tensor, address: Tensor, axes: tuple[int, ...], include_self: bool) -> Tensor:
     """Sums divided by the number of terms: those written, and what was there where that counts or nothing came."""
     ones = prim.constant(1, total.dtype, address.shape[:-1])
     start = prim.constant(1, total.dtype, total.shape)
@@ -96,7 +96,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.integers(0, 9, (4, 3)), index, rng.integers(0, 9, (2, 3)), 0, "amax", include_self=False)
 
 
-@operator(inplace=True, form=scattering)
+@operator(inplace=True, form=choose_scatter)
 def scatter(x: Tensor, index: Tensor, updates: Tensor, overwrite: bool = True) -> Tensor:
     """`x` with the rows at `index` replaced by `updates` (the last one wins), or else zeroed and added to."""
     if index.ndim == 2 and index.shape[1] == 1:

@@ -15,7 +15,7 @@ from argosy_phi_ops.ops.indexing.subscript import getitem
 from argosy_tensorcore.tensor import Tensor
 
 
-def _sliced(
+def _slice(
     name: str, x: Tensor, axes: Sequence[int], starts: Sequence[int], ends: Sequence[int], strides: Sequence[int]
 ) -> Tensor:
     key: list[tuple[Any, ...]] = [("slice", None, None, None)] * x.ndim
@@ -27,7 +27,7 @@ def _sliced(
 @operator(view=True)
 def slice_(input: Tensor, axes: Sequence[int], starts: Sequence[int], ends: Sequence[int]) -> Tensor:
     """``input[..., start:end, ...]`` along each of `axes`; bounds outside are moved in. A view."""
-    return _sliced("slice", input, axes, starts, ends, (1,) * len(axes))
+    return _slice("slice", input, axes, starts, ends, (1,) * len(axes))
 
 
 @slice_.samples
@@ -40,7 +40,7 @@ def strided_slice(
     x: Tensor, axes: Sequence[int], starts: Sequence[int], ends: Sequence[int], strides: Sequence[int]
 ) -> Tensor:
     """``x[..., start:end:stride, ...]`` along each of `axes`. A view."""
-    return _sliced("strided_slice", x, axes, starts, ends, strides)
+    return _slice("strided_slice", x, axes, starts, ends, strides)
 
 
 @strided_slice.samples
@@ -53,7 +53,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """`length` indices along `dim` from `start` on. A view."""
     at = axis_of("narrow", dim, input.ndim)
     first = start + input.shape[at] if start < 0 else start
-    return _sliced("narrow", input, (at,), (first,), (first + length,), (1,))
+    return _slice("narrow", input, (at,), (first,), (first + length,), (1,))
 
 
 @narrow.samples

@@ -54,7 +54,7 @@ class Plan:
     def __init__(self, key: Key, shape: Sequence[Any]) -> None:
         self.axes: list[PlannedAxis] = []
         self.layout: list[tuple[Any, ...]] = []
-        entries = _completed(key, len(shape))
+        entries = _complete(key, len(shape))
         advanced = [i for i, e in enumerate(entries) if e[0] == "tensor"]
         between = entries[advanced[0] : advanced[-1] + 1] if advanced else []
         together = bool(advanced) and all(e[0] in ("tensor", "int") for e in between)
@@ -67,7 +67,7 @@ class Plan:
                 self.layout.append(("new",))
             if entry[0] in ("new", "all"):
                 continue
-            axis = _applied(entry, len(self.axes), shape[len(self.axes)])
+            axis = _apply(entry, len(self.axes), shape[len(self.axes)])
             if axis.kind == "keep":
                 self.layout.append(("axis", len(self.axes)))
             self.axes.append(axis)
@@ -78,7 +78,7 @@ class Plan:
         return tuple(axis.size for axis in self.axes)
 
 
-def _completed(key: Key, rank: int) -> list[tuple[Any, ...]]:
+def _complete(key: Key, rank: int) -> list[tuple[Any, ...]]:
     """The entries with the ellipsis (at the end, if there is none) spelled out after its mark.
 
     The mark stays because an ellipsis separates tensors even where it stands for no axis, as in numpy.
@@ -93,7 +93,7 @@ def _completed(key: Key, rank: int) -> list[tuple[Any, ...]]:
     return entries
 
 
-def _applied(entry: tuple[Any, ...], number: int, size: Any) -> PlannedAxis:
+def _apply(entry: tuple[Any, ...], number: int, size: Any) -> PlannedAxis:
     if entry[0] == "tensor":
         return PlannedAxis("index", 0, size)
     if entry[0] == "int":
@@ -147,10 +147,10 @@ def getitem(x: Tensor, indices: Sequence[Tensor], key: Key) -> Tensor:
     plan = Plan(key, x.shape)
     sliced = slice_by(x, plan)
     if not indices:
-        return _arranged(sliced, plan, ())
+        return _arrange(sliced, plan, ())
     address, shape = addresses_of(indices, plan, sliced)
     found = prim.gather(sliced, address, axes=plan.indexed)  # [indexed..., remaining axes]
-    return _arranged(found, plan, shape)
+    return _arrange(found, plan, shape)
 
 
 def slice_by(x: Tensor, plan: Plan) -> Tensor:
@@ -179,7 +179,7 @@ def addresses_of(indices: Sequence[Tensor], plan: Plan, sliced: Tensor) -> tuple
     return (columns[0] if len(columns) == 1 else prim.concat(*columns, axis=len(shape))), shape
 
 
-def _arranged(x: Tensor, plan: Plan, indexed: tuple[Any, ...]) -> Tensor:
+def _arrange(x: Tensor, plan: Plan, indexed: tuple[Any, ...]) -> Tensor:
     """[indexed..., remaining axes] in the order and shape of the result."""
     kept = [entry[1] for entry in plan.layout if entry[0] == "axis"]
     remaining = [i for i in range(len(plan.axes)) if i not in plan.indexed]
@@ -209,7 +209,7 @@ def numpy_index(key: Key, indices: Sequence[Array]) -> tuple[Any, ...]:
     return tuple([next(arrays) if entry[0] == "tensor" else _NUMPY[entry[0]](*entry[1:]) for entry in key])
 
 
-def numbers_taken(x: Array, key: Key) -> tuple[Array, Key]:
+def count_numbers(x: Array, key: Key) -> tuple[Array, Key]:
     """A view of `x` at the numbers of a key with tensors, and the rest of the key."""
     if not any(kind == "int" for kind, *_ in key):
         return x, key
@@ -229,7 +229,7 @@ def _view_index(key: Key) -> tuple[Any, ...]:
 def _(x: Array, indices: Sequence[Array], key: Key) -> Array:
     if not indices:
         return np.asarray(x[_view_index(key)])
-    x, key = numbers_taken(x, key)
+    x, key = count_numbers(x, key)
     return np.asarray(x[numpy_index(key, indices)])
 
 

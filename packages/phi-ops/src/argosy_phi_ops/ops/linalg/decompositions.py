@@ -15,7 +15,7 @@ from argosy_phi_ops.ops.linalg.matrices import (
     rectangles,
     squares,
     symmetric,
-    transposed,
+    transpose_matrices,
 )
 from argosy_phi_ops.reference.kernels.decomposition import row_order
 from argosy_tensorcore.dtype import as_dtype
@@ -36,7 +36,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(positive_definite(rng, 2, 3, 3), upper=True)
 
 
-def _permuted(y: Tensor, pivots: Tensor) -> Tensor:
+def _permute(y: Tensor, pivots: Tensor) -> Tensor:
     """The rows of `y` in the order that the row exchanges `pivots` of an LU decomposition leave them in."""
     steps = pivots.shape[-1]
     if not isinstance(steps, int):
@@ -48,11 +48,11 @@ def _permuted(y: Tensor, pivots: Tensor) -> Tensor:
         start[-1], limit[-1] = k, k + 1
         chosen = prim.slice(pivots, start=tuple(start), limit=tuple(limit), stride=(1,) * pivots.ndim)
         other = prim.broadcast(chosen, shape=(*y.shape[:-2], 1, y.shape[-1]), axes=tuple(range(rank - 1)))
-        y = _exchanged(y, index, k, prim.broadcast_to(other, y.shape), rows)
+        y = _exchange(y, index, k, prim.broadcast_to(other, y.shape), rows)
     return y
 
 
-def _exchanged(y: Tensor, index: Tensor, k: int, other: Tensor, axis: int) -> Tensor:
+def _exchange(y: Tensor, index: Tensor, k: int, other: Tensor, axis: int) -> Tensor:
     """`y` with row `k` and the row that `other` tells exchanged."""
     at_k, at_other = prim.eq(index, k), prim.eq(index, other)
     rows = [
@@ -155,8 +155,8 @@ def permutation_of(pivots: Tensor, rows: int, dtype: str = "float32") -> Tensor:
     shape = (*pivots.shape[:-1], rows, rows)
     line, column = (prim.iota(shape=shape, axis=len(shape) - i, dtype="int64") for i in (2, 1))
     identity = prim.cast(prim.eq(line, column), dtype=dtype)
-    exchanged = _permuted(identity, prim.cast(prim.sub(pivots, 1), dtype="int32"))  # P^T
-    return transposed(exchanged)
+    exchanged = _permute(identity, prim.cast(prim.sub(pivots, 1), dtype="int32"))  # P^T
+    return transpose_matrices(exchanged)
 
 
 @permutation_of.reference

@@ -22,10 +22,10 @@ def einsum(equation: str, operands: Sequence[Tensor]) -> Tensor:
     Operands are multiplied from left to right, summing each letter as soon as no later operand needs it.
     """
     terms, output = _parse_equation(equation, operands)
-    names, result = _diagonalised(terms[0], operands[0])
+    names, result = _diagonalise(terms[0], operands[0])
     for i, (term, operand) in enumerate(zip(terms[1:], operands[1:], strict=True), 1):
         later = set(output).union(*terms[i + 1 :])
-        names, result = _contracted(names, result, *_diagonalised(term, operand), later)
+        names, result = _contract(names, result, *_diagonalise(term, operand), later)
     lost = tuple(i for i, name in enumerate(names) if name not in output)
     if lost:
         result = prim.reduce_sum(result, axes=lost)
@@ -44,24 +44,24 @@ def _parse_equation(equation: str, operands: Sequence[Tensor]) -> tuple[list[lis
     terms = []
     for word, operand in zip(words, operands, strict=True):
         hidden = operand.ndim - len(word.replace("...", "")) if "..." in word else 0
-        names = _spelled(word, hidden)
+        names = _spell(word, hidden)
         if len(names) != operand.ndim or hidden < 0:
             raise ShapeError(f"einsum {equation!r}: the term {word!r} does not fit {operand.type}")
         terms.append(names)
     widest = max((sum(name.isdigit() for name in names) for names in terms), default=0)
     if arrow:
-        return terms, _spelled(right, widest)
+        return terms, _spell(right, widest)
     letters = [name for names in terms for name in names if not name.isdigit()]
     once = sorted(name for name in set(letters) if letters.count(name) == 1)
-    return terms, [*_spelled("...", widest), *once]
+    return terms, [*_spell("...", widest), *once]
 
 
-def _spelled(word: str, hidden: int) -> list[str]:
+def _spell(word: str, hidden: int) -> list[str]:
     before, dots, after = word.partition("...")
     return [*before, *(str(i) for i in reversed(range(hidden))), *after] if dots else list(word)
 
 
-def _diagonalised(names: list[str], x: Tensor) -> tuple[list[str], Tensor]:
+def _diagonalise(names: list[str], x: Tensor) -> tuple[list[str], Tensor]:
     """Axes with the same name replaced by their diagonal."""
     for name in dict.fromkeys(names):
         places = [i for i, other in enumerate(names) if other == name]
@@ -73,9 +73,9 @@ def _diagonalised(names: list[str], x: Tensor) -> tuple[list[str], Tensor]:
     return names, x
 
 
-def _contracted(left: list[str], x: Tensor, right: list[str], y: Tensor, later: set[str]) -> tuple[list[str], Tensor]:
+def _contract(left: list[str], x: Tensor, right: list[str], y: Tensor, later: set[str]) -> tuple[list[str], Tensor]:
     """The product of two operands, summed over the shared names that nothing later needs."""
-    x, y = _matched(left, x, right, y)
+    x, y = _match(left, x, right, y)
     shared = [name for name in left if name in right]
     batch = [name for name in shared if name in later]
     summed = [name for name in shared if name not in later]
@@ -91,7 +91,7 @@ def _contracted(left: list[str], x: Tensor, right: list[str], y: Tensor, later: 
     return names, product
 
 
-def _matched(left: list[str], x: Tensor, right: list[str], y: Tensor) -> tuple[Tensor, Tensor]:
+def _match(left: list[str], x: Tensor, right: list[str], y: Tensor) -> tuple[Tensor, Tensor]:
     """Both operands with shared axes of equal size: those of size one are repeated."""
     sizes: dict[str, Any] = {}
     for names, v in ((left, x), (right, y)):

@@ -33,7 +33,7 @@ def _inverse(u: Tensor, s: Tensor, vh: Tensor, kept: Tensor) -> Tensor:
     return matmul(prim.mul(adjoint(vh), spread), adjoint(u))
 
 
-def _decomposed(x: Array, rcond: float) -> tuple[Array, Array, Array]:
+def _decompose(x: Array, rcond: float) -> tuple[Array, Array, Array]:
     """The pseudo-inverses, the singular values, and which of them are kept."""
     u, s, vh = svd(x)
     kept = s > s[..., :1] * s.dtype.type(rcond)
@@ -52,7 +52,7 @@ def pinv(x: Tensor, rcond: float = 1e-15, hermitian: bool = False) -> Tensor:
 
 @pinv.reference
 def _(x: Array, rcond: float, hermitian: bool) -> Array:
-    return _decomposed(x, rcond)[0]
+    return _decompose(x, rcond)[0]
 
 
 pinv.samples(rectangles)
@@ -75,7 +75,7 @@ def least_squares(x: Tensor, y: Tensor, rcond: float) -> tuple[Tensor, Tensor, T
 
 @least_squares.reference
 def _(x: Array, y: Array, rcond: float) -> tuple[Array, Array, Array, Array]:
-    inverse, s, kept = _decomposed(x, rcond)
+    inverse, s, kept = _decompose(x, rcond)
     solution = np.matmul(inverse, y)
     residuals = np.square(np.abs(np.matmul(x, solution) - y)).sum(-2)
     return solution, residuals, np.asarray(kept.sum(-1, dtype=np.int32)), s

@@ -15,12 +15,12 @@ from argosy_phi_ops.reference.kernels.decomposition import factors
 from argosy_tensorcore.tensor import Tensor
 
 
-def transposed(x: Tensor) -> Tensor:
+def transpose_matrices(x: Tensor) -> Tensor:
     return prim.transpose(x, permutation=(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
 def adjoint(x: Tensor) -> Tensor:
-    flipped = transposed(x)
+    flipped = transpose_matrices(x)
     return prim.conj(flipped) if x.dtype in COMPLEX else flipped
 
 

@@ -39,7 +39,7 @@ def det(x: Tensor) -> Tensor:
     """
     size = check_square("det", x)
     if isinstance(size, int) and 1 <= size <= 3:
-        return _expanded(partial(_entry, x), size)
+        return _expand(partial(_entry, x), size)
     packed, pivots, _ = prim.lu(x)
     diagonal = _diagonal(packed)
     filled = zero_pivots(diagonal)
@@ -53,7 +53,7 @@ def det(x: Tensor) -> Tensor:
 def _(x: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
         if 1 <= x.shape[-1] <= 3:
-            return np.array(_expanded(lambda i, j: x[..., i, j], x.shape[-1]))
+            return np.array(_expand(lambda i, j: x[..., i, j], x.shape[-1]))
         diagonal, swaps = _factors(x)
         return np.asarray(diagonal.prod(-1) * swaps).astype(x.dtype, copy=False)
 
@@ -65,7 +65,7 @@ def _factors(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.diagonal(packed, axis1=-2, axis2=-1), swaps
 
 
-def _expanded(entry: Callable[[int, int], Any], size: int) -> Any:
+def _expand(entry: Callable[[int, int], Any], size: int) -> Any:
     """The determinant of a matrix of at most three rows, expanded along the first row."""
 
     def minor(i: int, j: int) -> Any:  # of rows 1 and 2

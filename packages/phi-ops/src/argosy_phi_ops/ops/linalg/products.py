@@ -11,7 +11,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.ops.common.arguments import axis_of
-from argosy_phi_ops.reference.kernels.registry import is_narrow_float, rounded, widened
+from argosy_phi_ops.reference.kernels.registry import is_narrow_float, round_narrow, widen
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -54,7 +54,7 @@ def _(x: np.ndarray, y: np.ndarray, transpose_x: bool, transpose_y: bool) -> np.
     left = x.swapaxes(-1, -2) if transpose_x and x.ndim > 1 else x
     right = y.swapaxes(-1, -2) if transpose_y and y.ndim > 1 else y
     if is_narrow_float(left.dtype):
-        return rounded(np.matmul(widened(left), widened(right)), left.dtype)  # numpy widens bfloat16 in its result
+        return round_narrow(np.matmul(widen(left), widen(right)), left.dtype)  # numpy widens bfloat16 in its result
     return np.matmul(left, right)
 
 

@@ -15,7 +15,7 @@ from argosy_phi_ops.ops.linalg.matrices import (
     positive_definite,
     refuse_singular,
     refuse_zeros,
-    transposed,
+    transpose_matrices,
 )
 from argosy_phi_ops.primitives.checks import COMPLEX
 from argosy_tensorcore.tensor import Tensor
@@ -27,11 +27,11 @@ def triangular_solve(
 ) -> Tensor:
     """The solution Z of ``x Z = y`` with triangular `x` (transposed if told; its diagonal ones if `unitriangular`)."""
     check_square("triangular_solve", x)
-    x, y = _batched(x, y)
+    x, y = _batch(x, y)
     return prim.triangular_solve(x, y, lower=not upper, transpose=transpose, unit=unitriangular)
 
 
-def _batched(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+def _batch(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     batch = prim.broadcast_shapes([x.shape[:-2], y.shape[:-2]])
     return prim.broadcast_to(x, (*batch, *x.shape[-2:])), prim.broadcast_to(y, (*batch, *y.shape[-2:]))
 
@@ -46,7 +46,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 @operator(promote="same")
 def cholesky_solve(x: Tensor, y: Tensor, upper: bool = False) -> Tensor:
     """The solution Z of ``A Z = x``, given the Cholesky factor `y` of A."""
-    y, x = _batched(y, x)
+    y, x = _batch(y, x)
     conjugate = y.dtype in COMPLEX
     if upper:
         first = prim.triangular_solve(y, x, lower=False, transpose=True, conjugate=conjugate)
@@ -90,11 +90,11 @@ def solve(x: Tensor, y: Tensor, left: bool = True) -> Tensor:
     if vector:
         y = prim.reshape(y, shape=(*y.shape, 1))
     if not left:
-        x, y = transposed(x), y if vector else transposed(y)
-    result = prim.solve(*_batched(x, y))
+        x, y = transpose_matrices(x), y if vector else transpose_matrices(y)
+    result = prim.solve(*_batch(x, y))
     if vector:
         return prim.reshape(result, shape=result.shape[:-1])
-    return result if left else transposed(result)
+    return result if left else transpose_matrices(result)
 
 
 @solve.refusing

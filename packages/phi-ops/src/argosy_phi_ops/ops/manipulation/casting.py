@@ -42,7 +42,7 @@ astype.reference(KERNELS["cast"])
 astype.samples(castable)
 
 
-def copied(rng: np.random.Generator) -> Iterator[Sample]:
+def copy_elements(rng: np.random.Generator) -> Iterator[Sample]:
     """A matrix and a 0-D tensor."""
     yield Sample(rng.standard_normal((2, 3)))
     yield Sample(np.asarray(True))
@@ -56,7 +56,7 @@ def clone(x: Tensor) -> Tensor:
 
 clone.reference(KERNELS["copy"])
 
-clone.samples(copied)
+clone.samples(copy_elements)
 
 
 @operator()
@@ -67,4 +67,4 @@ def assign(x: Tensor) -> Tensor:
 
 assign.reference(KERNELS["copy"])
 
-assign.samples(copied)
+assign.samples(copy_elements)

@@ -33,7 +33,7 @@ def pad(
         return prim.pad(x, filler, low=before, high=after, interior=(0,) * x.ndim)
     for axis in range(x.ndim):
         if before[axis] or after[axis]:
-            x = _extended(x, axis, before[axis], after[axis], mode)
+            x = _extend(x, axis, before[axis], after[axis], mode)
     return x
 
 
@@ -58,7 +58,7 @@ def _pad_counts(
     return tuple(p[0] for p in chosen), tuple(p[1] for p in chosen)
 
 
-def _extended(x: Tensor, axis: int, low: int, high: int, mode: str) -> Tensor:
+def _extend(x: Tensor, axis: int, low: int, high: int, mode: str) -> Tensor:
     size = x.shape[axis]
     if mode == "replicate":
         ends = [section(x, axis, 0, 1)] * low, [section(x, axis, size - 1, size)] * high

@@ -34,16 +34,16 @@ def roll(x: Tensor, shifts: int | Sequence[int], axis: Axes = None) -> Tensor:
     Without `axis`, or with no axes, the tensor is rolled as if it were flat.
     """
     if axis is None or axis in ((), []):
-        rolled = _rolled(prim.reshape(x, shape=(x.type.size,)), 0, shifts if isinstance(shifts, int) else shifts[0])
+        rolled = _roll(prim.reshape(x, shape=(x.type.size,)), 0, shifts if isinstance(shifts, int) else shifts[0])
         return prim.reshape(rolled, shape=x.shape)
     steps = (shifts,) if isinstance(shifts, int) else shifts
     axes = (axis,) if isinstance(axis, int) else axis
     for step, at in zip(steps, axes, strict=True):
-        x = _rolled(x, axis_of("roll", at, x.ndim), step)
+        x = _roll(x, axis_of("roll", at, x.ndim), step)
     return x
 
 
-def _rolled(x: Tensor, axis: int, step: int) -> Tensor:
+def _roll(x: Tensor, axis: int, step: int) -> Tensor:
     size = x.shape[axis]
     if size == 0:
         return x

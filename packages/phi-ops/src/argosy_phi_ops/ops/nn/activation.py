@@ -23,7 +23,7 @@ from argosy_phi_ops.ops.common.arguments import (
     softplus_parts,
 )
 from argosy_phi_ops.reference.kernels import KERNELS
-from argosy_phi_ops.reference.kernels.registry import Array, ieee, rounded, widened
+from argosy_phi_ops.reference.kernels.registry import Array, ieee, round_narrow, widen
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -349,10 +349,10 @@ def largest(x: Tensor, axes: tuple[int, ...]) -> Tensor:
 @softmax.reference
 @ieee
 def _(x: Array, axis: int, dtype: str | None) -> Array:
-    wide = widened(x if dtype is None else KERNELS["cast"](x, dtype=dtype))
+    wide = widen(x if dtype is None else KERNELS["cast"](x, dtype=dtype))
     powers = np.exp(wide - wide.max(axis, keepdims=True, initial=-np.inf)) if x.ndim else np.ones_like(wide)
     result = powers * (1 / powers.sum(axis, keepdims=True)) if x.ndim else powers
-    return result if dtype is not None else rounded(result, x.dtype)
+    return result if dtype is not None else round_narrow(result, x.dtype)
 
 
 def softmax_samples(rng: np.random.Generator) -> Iterator[Sample]:

@@ -11,7 +11,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.ops.common.arguments import ones_at, section
-from argosy_phi_ops.ops.nn.interpolation import mixed
+from argosy_phi_ops.ops.nn.interpolation import mix_pixels
 from argosy_phi_ops.ops.nn.pooling import Sizes, pool_channels_first
 from argosy_phi_ops.ops.nn.symbolic_interpolation import OpenWay
 from argosy_phi_ops.ops.reduction import count_of
@@ -35,13 +35,13 @@ def _adaptive(name: str, x: Tensor, output_size: Sizes, reduce: Callable[[Tensor
         if not (isinstance(n, int) and isinstance(outputs, int)):
             if reduce is not _mean_over:
                 raise NotImplementedError(f"{name}: several outputs along an axis of symbolic size are not implemented")
-            x = mixed(x, axis, OpenWay(n, outputs, None, False, True).area())
+            x = mix_pixels(x, axis, OpenWay(n, outputs, None, False, True).area())
             continue
-        x = _adapted(x, axis, n, outputs, reduce)
+        x = _adapt(x, axis, n, outputs, reduce)
     return x
 
 
-def _adapted(x: Tensor, axis: int, n: int, outputs: int, reduce: Callable[[Tensor, tuple[int, ...]], Tensor]) -> Tensor:
+def _adapt(x: Tensor, axis: int, n: int, outputs: int, reduce: Callable[[Tensor, tuple[int, ...]], Tensor]) -> Tensor:
     if n % outputs == 0:  # equal windows
         split = prim.reshape(x, shape=(*x.shape[:axis], outputs, n // outputs, *x.shape[axis + 1 :]))
         return reduce(split, (axis + 1,))
@@ -65,11 +65,11 @@ def _adaptive_maxima(name: str, x: Tensor, output_size: Sizes, return_mask: bool
     index = prim.reshape(prim.iota(shape=(prod(sizes),), axis=0, dtype="int32"), shape=tuple(sizes))
     index = prim.broadcast(index, shape=x.shape, axes=tuple(range(2, x.ndim)))
     for axis, (n, outputs) in reversed(list(enumerate(zip(sizes, best.shape[2:], strict=True), 2))):
-        x, index = _located(x, index, axis, n, outputs)
+        x, index = _locate(x, index, axis, n, outputs)
     return best, index
 
 
-def _located(x: Tensor, index: Tensor, axis: int, n: int, outputs: int) -> tuple[Tensor, Tensor]:
+def _locate(x: Tensor, index: Tensor, axis: int, n: int, outputs: int) -> tuple[Tensor, Tensor]:
     """Maxima of the windows along one axis, and the index that each has there."""
     values, places = [], []
     for i in range(outputs):

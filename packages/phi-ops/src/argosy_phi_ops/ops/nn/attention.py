@@ -46,7 +46,7 @@ def scaled_dot_product_attention(
     if dropout_p and training:
         raise OperatorError("scaled_dot_product_attention: with dropout this is the operator attention_with_dropout")
     value, weights = _weights(query, key, value, attn_mask, is_causal, scale, enable_gqa, window, softcap, sinks)
-    return _mixed(weights, value)
+    return _mix(weights, value)
 
 
 def check_window(window: int | None, is_causal: bool) -> None:
@@ -73,11 +73,11 @@ def _weights(
         key, value = _repeated_heads(key, groups), _repeated_heads(value, groups)
     scores = prim.dot_general(query, key, lhs_contract=(3,), rhs_contract=(3,), lhs_batch=(0, 2), rhs_batch=(0, 2))
     scores = prim.mul(scores, inverse_root(query.shape[3], query.dtype) if scale is None else scale)
-    scores = _masked(capped(scores, softcap), attn_mask, is_causal, window)
+    scores = _mask(cap_scores(scores, softcap), attn_mask, is_causal, window)
     return value, softmax(scores) if sinks is None else softmax_with_sinks(scores, sinks, (1,))
 
 
-def capped(scores: Tensor, softcap: float) -> Tensor:
+def cap_scores(scores: Tensor, softcap: float) -> Tensor:
     """``c * tanh(scores / c)`` for a `softcap` c, which is 0 where there is none."""
     return prim.mul(prim.tanh(prim.mul(scores, 1 / softcap)), softcap) if softcap else scores
 
@@ -93,7 +93,7 @@ def softmax_with_sinks(scores: Tensor, sinks: Tensor, axes: tuple[int, ...]) -> 
     return prim.div(powers, prim.broadcast(total, shape=scores.shape, axes=outer))
 
 
-def _mixed(weights: Tensor, value: Tensor) -> Tensor:
+def _mix(weights: Tensor, value: Tensor) -> Tensor:
     mixed = prim.dot_general(weights, value, lhs_contract=(3,), rhs_contract=(1,), lhs_batch=(0, 1), rhs_batch=(0, 2))
     return prim.transpose(mixed, permutation=(0, 2, 1, 3))
 
@@ -135,7 +135,7 @@ def _repeated_heads(x: Tensor, times: int) -> Tensor:
     return prim.reshape(spread, shape=(batch, length, heads * times, dim))
 
 
-def _masked(scores: Tensor, mask: Tensor | None, is_causal: bool, window: int | None = None) -> Tensor:
+def _mask(scores: Tensor, mask: Tensor | None, is_causal: bool, window: int | None = None) -> Tensor:
     if is_causal:
         rows, columns = (prim.iota(shape=scores.shape, axis=axis, dtype="int64") for axis in (2, 3))
         scores = prim.select(prim.le(columns, rows), scores, float("-inf"))
@@ -179,7 +179,7 @@ def attention_with_dropout(
     divided by ``1 - dropout_p``."""
     check_window(window, is_causal)
     value, weights = _weights(query, key, value, attn_mask, is_causal, scale, enable_gqa, window, softcap, sinks)
-    return _mixed(dropout.body(weights, dropout_p, rng=rng, counter=counter), value)
+    return _mix(dropout.body(weights, dropout_p, rng=rng, counter=counter), value)
 
 
 @attention_with_dropout.samples

@@ -66,7 +66,7 @@ def embedding(
     indices = prim.reshape(x, shape=(*x.shape, 1))
     rows = prim.gather(weight, indices, axes=(0,))
     if scale_grad_by_freq:
-        rows = _averaged(rows, _frequencies(indices, classes))
+        rows = _average(rows, _frequencies(indices, classes))
     if padding_idx is None:
         return rows
     index = padding_idx if padding_idx >= 0 else padding_idx + classes
@@ -81,7 +81,7 @@ def _frequencies(indices: Tensor, classes: Any) -> Tensor:
     return prim.gather(counts, indices, axes=(0,))
 
 
-def _averaged(rows: Tensor, counts: Tensor) -> Tensor:
+def _average(rows: Tensor, counts: Tensor) -> Tensor:
     """``rows`` exactly, whose gradient is divided by the counts."""
     share = prim.div(1.0, prim.cast(counts, dtype=rows.dtype))
     change = prim.sub(rows, prim.stop_gradient(rows))  # zero

@@ -24,7 +24,7 @@ from argosy_phi_ops.ops.common.windows import (
 from argosy_tensorcore.tensor import Tensor
 
 
-def _convolved(
+def _convolve(
     name: str,
     x: Tensor,
     weight: Tensor,
@@ -43,8 +43,8 @@ def _convolved(
         x = channels_first(x)
     strides, dilations = per_axis(name, stride, rank, "stride"), dilations_of(name, dilation, rank, padding)
     pairs = padding_pairs(name, padding, x.shape[2:], weight.shape[2:], strides, dilations, last)
-    counts, pairs = _fitted(x.shape[2:], weight.shape[2:], pairs, strides, dilations)
-    x, pairs = _filled(x, pairs)
+    counts, pairs = _fit(x.shape[2:], weight.shape[2:], pairs, strides, dilations)
+    x, pairs = _fill(x, pairs)
     result = prim.conv(
         x, weight, strides=strides, padding=pairs, lhs_dilation=(1,) * rank, rhs_dilation=dilations, groups=groups
     )
@@ -54,7 +54,7 @@ def _convolved(
     return channels_last(result) if last else result
 
 
-def _fitted(
+def _fit(
     sizes: Sequence[Any], window: Sequence[int], pairs: Pairs, strides: Sequence[int], dilation: Sequence[int]
 ) -> tuple[list[Any], Pairs]:
     """The number of windows along each axis, and padding that holds one where Paddle counts one over a shorter axis, or
@@ -70,7 +70,7 @@ def _fitted(
     return counts, tuple(fitted)
 
 
-def _filled(x: Tensor, pairs: Pairs) -> tuple[Tensor, Pairs]:
+def _fill(x: Tensor, pairs: Pairs) -> tuple[Tensor, Pairs]:
     """Axes without elements as their padding, and no padding of these: no convolution gives the gradient of such an
     axis."""
     empty = [n == 0 for n in x.shape[2:]]
@@ -106,7 +106,7 @@ def conv1d(
     An axis that is shorter than a window by less than the stride gives one result, by less than twice the stride none.
     Raises :class:`ShapeError` for a shorter one.
     """
-    return _convolved("conv1d", x, weight, bias, stride, padding, dilation, groups, data_format)
+    return _convolve("conv1d", x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
 @conv1d.samples
@@ -132,7 +132,7 @@ def conv2d(
 
     With padding "SAME", `dilation` is taken as 1, as in Paddle.
     """
-    return _convolved("conv2d", x, weight, bias, stride, padding, dilation, groups, data_format)
+    return _convolve("conv2d", x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
 @conv2d.samples
@@ -157,7 +157,7 @@ def conv3d(
     data_format: str = "NCDHW",
 ) -> Tensor:
     """Cross-correlation of x [N, C, D, H, W] (or "NDHWC") with weight [out, C / groups, kd, kh, kw]."""
-    return _convolved("conv3d", x, weight, bias, stride, padding, dilation, groups, data_format)
+    return _convolve("conv3d", x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
 @conv3d.samples
@@ -166,7 +166,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((1, 2, 4, 5, 4)), rng.standard_normal((3, 2, 2, 3, 2)), padding=pairs)
 
 
-def _transposed(
+def _transpose(
     name: str,
     x: Tensor,
     weight: Tensor,
@@ -204,10 +204,10 @@ def _transposed(
     reach = [(k - 1) * d for k, d in zip(window, dilations, strict=True)]
     spread = [(n - 1) * s + 1 for n, s in zip(x.shape[2:], strides, strict=True)]
     inner: Pairs = tuple((r - lo, r - hi + e) for r, (lo, hi), e in zip(reach, pairs, extra, strict=True))
-    counts, inner = _fitted(spread, window, inner, (1,) * rank, dilations)
+    counts, inner = _fit(spread, window, inner, (1,) * rank, dilations)
     result = prim.conv(
         x,
-        _turned(weight, groups),
+        _turn(weight, groups),
         strides=(1,) * rank,
         padding=inner,
         lhs_dilation=strides,
@@ -220,7 +220,7 @@ def _transposed(
     return channels_last(result) if last else result
 
 
-def _turned(weight: Tensor, groups: int) -> Tensor:
+def _turn(weight: Tensor, groups: int) -> Tensor:
     """[in, out / groups, *K] as [out, in / groups, *K] with every window turned round."""
     inputs, outputs, *window = weight.shape
     spatial = tuple(range(3, 3 + len(window)))
@@ -244,7 +244,7 @@ def conv1d_transpose(
     data_format: str = "NCL",
 ) -> Tensor:
     """The transpose of :func:`conv1d`, with weight [in, out / groups, k]."""
-    return _transposed(
+    return _transpose(
         "conv1d_transpose", x, weight, bias, stride, padding, output_padding, dilation, groups, output_size, data_format
     )
 
@@ -270,7 +270,7 @@ def conv2d_transpose(
     data_format: str = "NCHW",
 ) -> Tensor:
     """The transpose of :func:`conv2d`, with weight [in, out / groups, kh, kw]."""
-    return _transposed(
+    return _transpose(
         "conv2d_transpose", x, weight, bias, stride, padding, output_padding, dilation, groups, output_size, data_format
     )
 
@@ -295,7 +295,7 @@ def conv3d_transpose(
     data_format: str = "NCDHW",
 ) -> Tensor:
     """The transpose of :func:`conv3d`, with weight [in, out / groups, kd, kh, kw]."""
-    return _transposed(
+    return _transpose(
         "conv3d_transpose", x, weight, bias, stride, padding, output_padding, dilation, groups, output_size, data_format
     )
 

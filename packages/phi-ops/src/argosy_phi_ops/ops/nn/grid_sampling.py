@@ -72,7 +72,7 @@ def grid_sample(
     if mode == "nearest":
         result = _at(x, [prim.round(p) for p in places])
     else:
-        result = _interpolated(x, places)
+        result = _interpolate(x, places)
     return prim.transpose(result, permutation=(0, rank + 1, *range(1, rank + 1)))
 
 
@@ -89,13 +89,13 @@ def _place(grid: Tensor, coordinate: int, size: int, padding: str, align: bool) 
         place = prim.sub(prim.mul(share, size / 2), 0.5)
     if padding == "reflection":
         low, span = (0.0, float(size - 1)) if align else (-0.5, float(size))
-        place = _reflected(place, low, span) if span else prim.mul(place, 0.0)
+        place = _reflect(place, low, span) if span else prim.mul(place, 0.0)
     if padding == "zeros":
         return place
     return prim.minimum(prim.maximum(place, 0.0), float(size - 1))
 
 
-def _reflected(place: Any, low: float, span: float) -> Any:
+def _reflect(place: Any, low: float, span: float) -> Any:
     """`place` mirrored at low and low + span as often as it takes."""
     away = prim.abs(prim.sub(place, low))
     turns = prim.stop_gradient(prim.floor(prim.div(away, span)))
@@ -104,7 +104,7 @@ def _reflected(place: Any, low: float, span: float) -> Any:
     return prim.add(prim.select(odd, prim.sub(span, rest), rest), low)
 
 
-def _interpolated(x: Tensor, places: Sequence[Any]) -> Any:
+def _interpolate(x: Tensor, places: Sequence[Any]) -> Any:
     lower = [prim.stop_gradient(prim.floor(p)) for p in places]
     shares = [prim.sub(p, low) for p, low in zip(places, lower, strict=True)]
     total = None

@@ -14,7 +14,7 @@ from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.ops.common.arguments import per_axis, table
 from argosy_phi_ops.ops.common.windows import channels_first, channels_last
-from argosy_phi_ops.ops.nn.symbolic_interpolation import OpenWay, scaled
+from argosy_phi_ops.ops.nn.symbolic_interpolation import OpenWay, scale_places
 from argosy_tensorcore.tensor import Tensor
 
 _LINEAR = ("linear", "bilinear", "trilinear")
@@ -59,7 +59,7 @@ def interpolate(
             raise NotImplementedError("interpolate: antialias along an axis of symbolic size is not implemented")
         first = mode in _FIRST_PIXEL and not antialias
         way = (_Way if known else OpenWay)(x.shape[axis], outputs, factor, align_corners, align_mode == 0, first)
-        x = way.widened(x, axis, mode) if antialias and isinstance(way, _Way) else _resized(x, axis, way, mode)
+        x = way.widened(x, axis, mode) if antialias and isinstance(way, _Way) else _resize(x, axis, way, mode)
     return channels_last(x) if last else x
 
 
@@ -77,7 +77,7 @@ def _new_sizes(
     if scale_factor is None:
         raise ShapeError("interpolate needs size or scale_factor")
     factors = zip(sizes, _factors(scale_factor, len(sizes)), strict=True)
-    return tuple(int(n * f) if isinstance(n, int) else scaled(n, f) for n, f in factors)
+    return tuple(int(n * f) if isinstance(n, int) else scale_places(n, f) for n, f in factors)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class _Way:
         places = np.arange(self.n)
         inside = (first <= places) & (places < last)
         weights = np.where(inside, kernel((places + 0.5 - centres[:, None]) / wide), 0.0)
-        return mixed(x, axis, weights / weights.sum(1, keepdims=True))
+        return mix_pixels(x, axis, weights / weights.sum(1, keepdims=True))
 
     def nearest(self) -> list[int]:
         """The index that each output takes."""
@@ -146,15 +146,15 @@ class _Way:
         return weights
 
 
-def _resized(x: Tensor, axis: int, way: _Way | OpenWay, mode: str) -> Tensor:
+def _resize(x: Tensor, axis: int, way: _Way | OpenWay, mode: str) -> Tensor:
     """`x` with the axis resized."""
     if mode == "nearest":
-        return _picked(x, axis, way.nearest())
+        return _pick(x, axis, way.nearest())
     weights = {"area": way.area, "bicubic": way.cubic, **dict.fromkeys(_LINEAR, way.linear)}.get(mode)
     if weights is None:
         known = ", ".join(("nearest", "area", "bicubic", *_LINEAR))
         raise ValueError(f"interpolate: mode should be one of {known}, got {mode!r}")
-    return mixed(x, axis, weights())
+    return mix_pixels(x, axis, weights())
 
 
 def _keys(a: float) -> Callable[[np.ndarray], np.ndarray]:
@@ -169,13 +169,13 @@ def _keys(a: float) -> Callable[[np.ndarray], np.ndarray]:
     return kernel
 
 
-def _picked(x: Tensor, axis: int, indices: Any) -> Tensor:
+def _pick(x: Tensor, axis: int, indices: Any) -> Tensor:
     places = table(np.array(indices, np.int64)) if isinstance(indices, list) else indices
     found = prim.gather(x, prim.reshape(places, shape=(*places.shape, 1)), axes=(axis,))
     return prim.transpose(found, permutation=(*range(1, axis + 1), 0, *range(axis + 1, x.ndim)))
 
 
-def mixed(x: Tensor, axis: int, weights: Any) -> Tensor:
+def mix_pixels(x: Tensor, axis: int, weights: Any) -> Tensor:
     """Linear combinations along `axis`, one for each row of `weights`, an array or a value of float64."""
     shares = table(weights) if isinstance(weights, np.ndarray) else weights
     if x.dtype != "float64":

@@ -32,7 +32,7 @@ from argosy_phi_ops.reference.kernels.registry import Array, ieee
 from argosy_tensorcore.tensor import Tensor
 
 
-def reduced(name: str, loss: Tensor, reduction: str, total_weight: Any = None) -> Tensor:
+def reduce_loss(name: str, loss: Tensor, reduction: str, total_weight: Any = None) -> Tensor:
     """The mean, the sum, or the elements ("none") of a loss; the mean divides by `total_weight` if given."""
     if reduction == "none":
         return loss
@@ -137,7 +137,7 @@ def _soft_cross_entropy(
         total = prim.reduce_sum(given, axes=tuple(range(given.ndim)))
     if reduction == "none":
         return prim.reshape(loss, shape=_one_at(label.shape, axis))
-    return reduced("cross_entropy", loss, reduction, total)
+    return reduce_loss("cross_entropy", loss, reduction, total)
 
 
 def _one_at(shape: Any, axis: int) -> tuple[Any, ...]:
@@ -156,22 +156,22 @@ def _hard_cross_entropy(
 ) -> Tensor:
     index = class_indices("cross_entropy", log_probability, label, axis)
     valid = prim.ne(index, ignore_index)
-    loss = prim.neg(_smoothed(log_probability, index, axis, smoothing))
+    loss = prim.neg(_smooth(log_probability, index, axis, smoothing))
     share = prim.cast(valid, dtype=log_probability.dtype)
     if weight is not None:
         weights = broadcast_along(weight, log_probability.shape, axis)
-        share = prim.mul(share, _smoothed(weights, index, axis, smoothing))
+        share = prim.mul(share, _smooth(weights, index, axis, smoothing))
     loss = prim.select(valid, prim.mul(loss, share), 0.0)
     if reduction == "none":  # Paddle keeps the label's shape, but for smoothed labels
         return prim.reshape(loss, shape=_one_at(log_probability.shape, axis) if smoothing else label.shape)
     if everyone:
-        return reduced("cross_entropy", loss, reduction)
+        return reduce_loss("cross_entropy", loss, reduction)
     total = prim.reduce_sum(share, axes=tuple(range(share.ndim)))
     total = prim.select(prim.eq(total, 0.0), 1.0, total)  # nothing took part: the mean is 0, not NaN
-    return reduced("cross_entropy", loss, reduction, total)
+    return reduce_loss("cross_entropy", loss, reduction, total)
 
 
-def _smoothed(x: Tensor, index: Tensor, axis: int, smoothing: float) -> Tensor:
+def _smooth(x: Tensor, index: Tensor, axis: int, smoothing: float) -> Tensor:
     """The element of `x` at `index` along `axis`, mixed with the mean of all by `smoothing`."""
     picked = pick(x, index, axis)
     if not smoothing:
@@ -285,7 +285,7 @@ def regressions(rng: np.random.Generator) -> Iterator[Sample]:
 def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     """The squared difference."""
     difference = _difference("mse_loss", input, label)
-    return reduced("mse_loss", prim.mul(difference, difference), reduction)
+    return reduce_loss("mse_loss", prim.mul(difference, difference), reduction)
 
 
 mse_loss.samples(regressions)
@@ -306,7 +306,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 @operator(promote="binary")
 def l1_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     """The absolute difference."""
-    return reduced("l1_loss", prim.abs(_difference("l1_loss", input, label)), reduction)
+    return reduce_loss("l1_loss", prim.abs(_difference("l1_loss", input, label)), reduction)
 
 
 l1_loss.samples(regressions)
@@ -322,7 +322,7 @@ def smooth_l1_loss(
     quadratic = prim.mul(prim.mul(size, size), 0.5)
     linear = prim.mul(prim.sub(size, delta / 2), delta)
     loss = prim.select(prim.lt(size, delta), quadratic, linear)
-    return reduced("smooth_l1_loss", loss if is_huber else prim.div(loss, delta), reduction)
+    return reduce_loss("smooth_l1_loss", loss if is_huber else prim.div(loss, delta), reduction)
 
 
 @smooth_l1_loss.samples
@@ -346,8 +346,8 @@ def kl_div(input: Tensor, label: Tensor, reduction: str = "mean", log_target: bo
         safe = prim.select(positive, label, 1.0)
         loss = prim.select(positive, prim.mul(safe, prim.sub(prim.log(safe), input)), 0.0)
     if reduction == "batchmean":
-        return reduced("kl_div", loss, "mean", count_of(loss.shape, (0,), loss.dtype))
-    return reduced("kl_div", loss, reduction)
+        return reduce_loss("kl_div", loss, "mean", count_of(loss.shape, (0,), loss.dtype))
+    return reduce_loss("kl_div", loss, reduction)
 
 
 @kl_div.samples
@@ -374,7 +374,7 @@ def binary_cross_entropy(input: Tensor, label: Tensor, weight: Tensor | None = N
     loss = prim.neg(prim.add(prim.mul(label, logs[0]), prim.mul(prim.sub(1.0, label), logs[1])))
     slope = prim.mul(prim.sub(given, label), 1e12)
     loss = prim.add(loss, prim.select(edge, prim.mul(prim.sub(input, given), slope), 0.0))  # adds nothing but slope
-    return reduced("binary_cross_entropy", loss if weight is None else prim.mul(loss, weight), reduction)
+    return reduce_loss("binary_cross_entropy", loss if weight is None else prim.mul(loss, weight), reduction)
 
 
 def _bounded_log(p: Tensor) -> Tensor:
@@ -410,7 +410,9 @@ def binary_cross_entropy_with_logits(
         factor = prim.add(prim.mul(prim.sub(pos_weight, 1.0), label), 1.0)
         negative = prim.add(*softplus_parts(prim.neg(logit)))
         loss = prim.add(prim.mul(prim.sub(1.0, label), logit), prim.mul(factor, negative))
-    return reduced("binary_cross_entropy_with_logits", loss if weight is None else prim.mul(loss, weight), reduction)
+    return reduce_loss(
+        "binary_cross_entropy_with_logits", loss if weight is None else prim.mul(loss, weight), reduction
+    )
 
 
 @binary_cross_entropy_with_logits.samples
@@ -426,7 +428,7 @@ def margin_ranking_loss(
 ) -> Tensor:
     """``max(0, -label * (input - other) + margin)`` with labels 1 and -1."""
     loss = prim.add(prim.mul(prim.neg(label), prim.sub(input, other)), margin)
-    return reduced("margin_ranking_loss", positive_part(loss), reduction)
+    return reduce_loss("margin_ranking_loss", positive_part(loss), reduction)
 
 
 @margin_ranking_loss.samples
@@ -439,7 +441,7 @@ def hinge_embedding_loss(input: Tensor, label: Tensor, margin: float = 1.0, redu
     """`input` where the label is 1, ``max(0, margin - input)`` where it is -1."""
     apart = positive_part(prim.sub(margin, input))
     loss = prim.add(prim.select(prim.eq(label, 1), input, 0.0), prim.select(prim.eq(label, -1), apart, 0.0))
-    return reduced("hinge_embedding_loss", loss, reduction)
+    return reduce_loss("hinge_embedding_loss", loss, reduction)
 
 
 @hinge_embedding_loss.samples
@@ -452,7 +454,7 @@ def soft_margin_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> T
     """``log(1 + exp(-label * input))`` with labels 1 and -1."""
     check_same_shape("soft_margin_loss", input=input, label=label)
     x = prim.neg(prim.mul(prim.cast(label, dtype=input.dtype), input))
-    return reduced("soft_margin_loss", prim.add(*softplus_parts(x)), reduction)
+    return reduce_loss("soft_margin_loss", prim.add(*softplus_parts(x)), reduction)
 
 
 @soft_margin_loss.samples

@@ -13,14 +13,14 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import OperatorError, ShapeError
-from argosy_phi_ops.ops.common.arguments import axis_of, broadcast_along, in_float32, narrowed, restore
+from argosy_phi_ops.ops.common.arguments import axis_of, broadcast_along, in_float32, narrow_integers, restore
 from argosy_phi_ops.ops.linalg.norms import length
 from argosy_phi_ops.ops.reduction import count_of, keep
-from argosy_phi_ops.reference.kernels.registry import Array, ieee, rounded, widened
+from argosy_phi_ops.reference.kernels.registry import Array, ieee, round_narrow, widen
 from argosy_tensorcore.tensor import Tensor
 
 
-def standardised(x: Tensor, axes: Sequence[int], epsilon: float) -> Tensor:
+def standardise(x: Tensor, axes: Sequence[int], epsilon: float) -> Tensor:
     """`x` less its mean over `axes`, divided by the root of its (biased) variance plus `epsilon`."""
     count = count_of(x.shape, axes, x.dtype)
     centred = prim.sub(x, restore(prim.div(prim.reduce_sum(x, axes=axes), count), x.shape, axes))
@@ -40,7 +40,7 @@ def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None, axes: Sequenc
     shape = tuple(x.shape[axis] for axis in axes)
     for parameter, combine in ((weight, prim.mul), (bias, prim.add)):
         if parameter is not None:
-            given = narrowed(parameter, x.dtype)
+            given = narrow_integers(parameter, x.dtype)
             if tuple(given.shape) != shape:
                 given = prim.reshape(given, shape=shape)
             x = combine(x, prim.broadcast(given, shape=x.shape, axes=tuple(axes)))
@@ -57,7 +57,7 @@ def layer_norm(
 ) -> Tensor:
     """`x` standardised over its last axes `normalized_shape`, then scaled and shifted (Ba et al., 2016)."""
     axes = _trailing("layer_norm", x, normalized_shape)
-    return narrowed(_affine(standardised(in_float32(x), axes, epsilon), weight, bias, axes), x.dtype)
+    return narrow_integers(_affine(standardise(in_float32(x), axes, epsilon), weight, bias, axes), x.dtype)
 
 
 @layer_norm.reference
@@ -70,13 +70,13 @@ def _(
     if x.shape[x.ndim - count :] != expected:
         raise ValueError("normalized_shape")  # the body says it in full
     axes = tuple(range(x.ndim - count, x.ndim))
-    wide = widened(x)
+    wide = widen(x)
     centred = wide - wide.mean(axes, keepdims=True)
     centred *= 1 / np.sqrt(np.square(centred).mean(axes, keepdims=True) + wide.dtype.type(epsilon))
     for parameter, combine in ((weight, np.multiply), (bias, np.add)):
         if parameter is not None:
-            combine(centred, widened(parameter).reshape(x.shape[x.ndim - count :]), out=centred)
-    return rounded(centred, x.dtype)
+            combine(centred, widen(parameter).reshape(x.shape[x.ndim - count :]), out=centred)
+    return round_narrow(centred, x.dtype)
 
 
 def _parameters(rng: np.random.Generator, *shape: int) -> tuple[Any, Any]:
@@ -99,7 +99,7 @@ def rms_norm(
     x = in_float32(input)
     mean_square = prim.div(prim.reduce_sum(prim.mul(x, x), axes=axes), count_of(x.shape, axes, x.dtype))
     scaled = prim.mul(x, restore(prim.rsqrt(prim.add(mean_square, eps)), x.shape, axes))
-    return narrowed(_affine(scaled, weight, None, axes), input.dtype)
+    return narrow_integers(_affine(scaled, weight, None, axes), input.dtype)
 
 
 @rms_norm.samples
@@ -151,17 +151,17 @@ def batch_norm(
         centred = prim.sub(wide, broadcast_along(mean, x.shape, channel))
         variance = prim.div(prim.reduce_sum(prim.mul(centred, centred), axes=axes), count)
     else:
-        mean, variance = narrowed(mean, wide.dtype), narrowed(variance, wide.dtype)
+        mean, variance = narrow_integers(mean, wide.dtype), narrow_integers(variance, wide.dtype)
         centred = prim.sub(wide, broadcast_along(mean, x.shape, channel))
     scale = broadcast_along(prim.rsqrt(prim.add(variance, epsilon)), x.shape, channel)
-    result = narrowed(_affine(prim.mul(centred, scale), weight, bias, (channel,)), x.dtype)
+    result = narrow_integers(_affine(prim.mul(centred, scale), weight, bias, (channel,)), x.dtype)
     if not (training and batch):
         return result, running_mean, running_var
-    return result, _moved(running_mean, mean, momentum), _moved(running_var, variance, momentum)
+    return result, _move(running_mean, mean, momentum), _move(running_var, variance, momentum)
 
 
-def _moved(old: Tensor, new: Tensor, momentum: float) -> Tensor:
-    fresh = prim.stop_gradient(narrowed(new, old.dtype))
+def _move(old: Tensor, new: Tensor, momentum: float) -> Tensor:
+    fresh = prim.stop_gradient(narrow_integers(new, old.dtype))
     return prim.add(prim.mul(old, momentum), prim.mul(fresh, 1 - momentum))
 
 
@@ -191,8 +191,8 @@ def group_norm(
     wide = in_float32(x)
     grouped = prim.reshape(wide, shape=(*x.shape[:channel], num_groups, size // num_groups, *x.shape[channel + 1 :]))
     axes = tuple(i for i in range(1, grouped.ndim) if i != channel)
-    result = prim.reshape(standardised(grouped, axes, epsilon), shape=x.shape)
-    return narrowed(_affine(result, weight, bias, (channel,)), x.dtype)
+    result = prim.reshape(standardise(grouped, axes, epsilon), shape=x.shape)
+    return narrow_integers(_affine(result, weight, bias, (channel,)), x.dtype)
 
 
 @group_norm.samples
@@ -217,7 +217,7 @@ def instance_norm(
     channel = _channel_axis("instance_norm", x, data_format)
     wide = in_float32(x)
     axes = tuple(i for i in range(1, x.ndim) if i != channel)
-    return narrowed(_affine(standardised(wide, axes, eps), weight, bias, (channel,)), x.dtype)
+    return narrow_integers(_affine(standardise(wide, axes, eps), weight, bias, (channel,)), x.dtype)
 
 
 @instance_norm.samples

@@ -85,7 +85,7 @@ class _Windows:
         return prim.broadcast(prim.cast(prim.sub(stop, start), dtype=dtype), shape=self.shape, axes=(axis + 2,))
 
 
-def _padded(x: Tensor, reach: Pairs, value: Any) -> Tensor:
+def _pad(x: Tensor, reach: Pairs, value: Any) -> Tensor:
     if not any(before or after for before, after in reach):
         return x
     low, high = ((0, 0, *(pair[i] for pair in reach)) for i in (0, 1))
@@ -115,7 +115,7 @@ def _padding_value(dtype: str, windows: _Windows) -> Any:
     return lowest if dtype in ("float32", "float64") and not windows.all_touch else _least(dtype)
 
 
-def _combined(parts: Iterator[Tensor], combine: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+def _combine(parts: Iterator[Tensor], combine: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     total = next(parts)
     for part in parts:
         total = combine(total, part)
@@ -125,7 +125,7 @@ def _combined(parts: Iterator[Tensor], combine: Callable[[Tensor, Tensor], Tenso
 def _maximum(x: Tensor, windows: _Windows) -> Tensor:
     """The maximum of each window, as the element at the place of the first one, which alone has a gradient. NaN counts
     as larger than all numbers."""
-    values = list(_places(_padded(x, windows.reach, _padding_value(x.dtype, windows)), windows))
+    values = list(_places(_pad(x, windows.reach, _padding_value(x.dtype, windows)), windows))
     shape = values[0].shape
     best: Any = prim.constant(_least(x.dtype), x.dtype, shape)
     where: Any = prim.constant(0, "int32", shape)
@@ -139,18 +139,18 @@ def _maximum(x: Tensor, windows: _Windows) -> Tensor:
         prim.select(prim.eq(where, place), value, prim.constant(0, x.dtype, shape))
         for place, value in enumerate(values)
     )
-    return _combined(chosen, prim.add)
+    return _combine(chosen, prim.add)
 
 
 def _argmaximum(x: Tensor, windows: _Windows) -> Tensor:
     """The index of the (first) maximum in the flattened spatial axes of each window, int32."""
-    values = _places(_padded(x, windows.reach, _padding_value(x.dtype, windows)), windows)
+    values = _places(_pad(x, windows.reach, _padding_value(x.dtype, windows)), windows)
     flat: Any = prim.constant(0, "int32", x.shape)
     for axis in range(2, x.ndim):
         n = x.shape[axis]
         extent = n if isinstance(n, int) else prim.dim_size(dim=n, dtype="int32")
         flat = prim.add(prim.mul(flat, extent), prim.iota(shape=x.shape, axis=axis, dtype="int32"))
-    indices = _places(_padded(flat, windows.reach, 0), windows)
+    indices = _places(_pad(flat, windows.reach, 0), windows)
     best, where = next(values), next(indices)
     for value, index in zip(values, indices, strict=True):
         where = prim.select(prim.gt(value, best), index, where)
@@ -159,14 +159,14 @@ def _argmaximum(x: Tensor, windows: _Windows) -> Tensor:
 
 
 def _mean(x: Tensor, windows: _Windows, exclusive: bool, divisor: int | None) -> Tensor:
-    total = _combined(_places(_padded(x, windows.reach, 0), windows), prim.add)
+    total = _combine(_places(_pad(x, windows.reach, 0), windows), prim.add)
     if divisor:  # as Paddle has it, the mean is rescaled as if every window were whole
         return prim.mul(_mean(x, windows, exclusive, None), prod(windows.size) / divisor)
     if all(before == after for before, after in windows.pairs) and windows.reach == windows.pairs:
         if not exclusive or windows.reach == ((0, 0),) * len(windows.size):
             return prim.div(total, float(prod(windows.size)))
     counts = (windows.elements(axis, not exclusive, x.dtype) for axis in range(len(windows.size)))
-    return prim.div(total, _combined(counts, prim.mul))
+    return prim.div(total, _combine(counts, prim.mul))
 
 
 def pool_channels_first(name: str, x: Tensor, rank: int, data_format: str, pool: Callable[[Tensor, bool], Any]) -> Any:
@@ -221,7 +221,7 @@ def window_sums(
 
     def pool(x: Tensor, last: bool) -> Any:
         windows = _Windows(name, x, size, stride, padding, ceil_mode, last)
-        return _combined(_places(_padded(x, windows.reach, 0), windows), prim.add)
+        return _combine(_places(_pad(x, windows.reach, 0), windows), prim.add)
 
     sums: Tensor = pool_channels_first(name, x, len(data_format) - 2, data_format, pool)
     return sums

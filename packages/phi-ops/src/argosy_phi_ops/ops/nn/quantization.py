@@ -45,7 +45,7 @@ def weight_quantize(
     within = prim.maximum(prim.minimum(rounded, largest), -largest)
     whole = prim.transpose(prim.cast(prim.reshape(within, shape=(size, out)), dtype="int8"), permutation=(1, 0))
     kept = scale if algo == "llm.int8" else prim.cast(scale, dtype=x.dtype)
-    return _packed(whole, algo), prim.reshape(kept, shape=(out,)) if group_size == -1 else kept
+    return _pack(whole, algo), prim.reshape(kept, shape=(out,)) if group_size == -1 else kept
 
 
 @operator(promote="none")
@@ -56,7 +56,7 @@ def weight_dequantize(
 
     ``out_dtype`` is of no effect, as in Paddle."""
     _largest(algo)
-    whole = _unpacked(x) if algo == "weight_only_int4" else x
+    whole = _unpack(x) if algo == "weight_only_int4" else x
     out, size = whole.shape
     groups = _group_count("weight_dequantize", size, group_size)
     wide = prim.reshape(prim.cast(whole, dtype="float32"), shape=(out, groups, size // groups))
@@ -95,7 +95,7 @@ def weight_only_linear(
         own = prim.slice(scales, start=(0, i * part.shape[0]), limit=(groups, (i + 1) * part.shape[0]), stride=(1, 1))
         results.append(_scaled_product(x, part, own if unit == 1.0 else prim.mul(own, unit)))
     result = results[0] if len(results) == 1 else prim.concat(*results, axis=x.ndim - 1)
-    return _finished(result, bias, x.dtype)
+    return _finish(result, bias, x.dtype)
 
 
 @operator(promote="none")
@@ -124,7 +124,7 @@ def llm_int8_linear(
     counted = prim.mul(prim.cast(sums, dtype="float32"), prim.broadcast(nonzero, shape=sums.shape, axes=outer))
     exact = prim.dot_general(special, prim.cast(weight, dtype="float32"), lhs_contract=(last,), rhs_contract=(1,))
     scale = prim.broadcast(prim.cast(weight_scale, dtype="float32"), shape=sums.shape, axes=(last,))
-    return _finished(prim.mul(prim.add(counted, exact), scale), bias, x.dtype)
+    return _finish(prim.mul(prim.add(counted, exact), scale), bias, x.dtype)
 
 
 def _largest(algo: str) -> float:
@@ -147,7 +147,7 @@ def _by_group(scale: Tensor) -> Tensor:
     return wide if scale.ndim == 2 else prim.reshape(wide, shape=(1, *scale.shape))
 
 
-def _packed(whole: Tensor, algo: str) -> Tensor:
+def _pack(whole: Tensor, algo: str) -> Tensor:
     if algo != "weight_only_int4":
         return whole
     out, size = whole.shape
@@ -169,7 +169,7 @@ def _scaled_halves(packed: Tensor) -> list[tuple[Tensor, float]]:
     return [(prim.shift_left(wide, 28), 2.0**-28), (prim.bitwise_and(wide, -16), 2.0**-4)]
 
 
-def _unpacked(packed: Tensor) -> Tensor:
+def _unpack(packed: Tensor) -> Tensor:
     return prim.concat(*_halves(packed), axis=0)
 
 
@@ -191,7 +191,7 @@ def _scaled_product(x: Tensor, weight: Tensor, scales: Tensor) -> Tensor:
     return prim.reduce_sum(prim.mul(parts, prim.broadcast(scales, shape=parts.shape, axes=(0, last + 1))), axes=(0,))
 
 
-def _finished(result: Tensor, bias: Tensor | None, dtype: str) -> Tensor:
+def _finish(result: Tensor, bias: Tensor | None, dtype: str) -> Tensor:
     if bias is not None:
         wide = prim.cast(bias, dtype="float32")
         result = prim.add(result, prim.broadcast(wide, shape=result.shape, axes=(result.ndim - 1,)))

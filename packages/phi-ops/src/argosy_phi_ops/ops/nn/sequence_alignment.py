@@ -40,7 +40,7 @@ def _log_add(*terms: Any) -> Any:
     return prim.add(top, prim.log(total))
 
 
-def _shifted(x: Any, by: int) -> Any:
+def _shift(x: Any, by: int) -> Any:
     """`x` moved by `by` places along its last axis, what comes in being impossible."""
     last = x.ndim - 1
     low = tuple(by if i == last else 0 for i in range(x.ndim))
@@ -52,7 +52,7 @@ def _long(x: Any) -> Any:
     return x if x.dtype == "int64" else prim.cast(x, dtype="int64")
 
 
-def _picked(x: Any, index: Any) -> Any:
+def _pick(x: Any, index: Any) -> Any:
     """x [N, K, ...] at index [N, ...]: [N, ..., ...]."""
     return prim.gather(x, prim.reshape(index, shape=(*index.shape, 1)), axes=(1,), batch=1)
 
@@ -74,7 +74,7 @@ def ctc_paths(
     labels, input_lengths, label_lengths = _long(labels), _long(input_lengths), _long(label_lengths)
     extended = _with_blanks(labels, blank)
     by_class = prim.transpose(_log_softmax(log_probs, 2), permutation=(1, 2, 0))
-    emitted = prim.transpose(_picked(by_class, extended), permutation=(2, 0, 1))  # [T, N, S]
+    emitted = prim.transpose(_pick(by_class, extended), permutation=(2, 0, 1))  # [T, N, S]
     place = prim.iota(shape=extended.shape, axis=1, dtype="int64")
     first = prim.select(prim.lt(place, 1), 0.0, prim.constant(_NEVER, log_probs.dtype, extended.shape))
     skips = _may_skip(extended, blank)
@@ -83,15 +83,15 @@ def ctc_paths(
 
     def step(slices: Sequence[Any], carried: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         stay = carried[0]
-        jump = prim.select(skips, _shifted(stay, 2), _NEVER)
-        after = prim.add(_log_add(stay, _shifted(stay, 1), jump), slices[0])
+        jump = prim.select(skips, _shift(stay, 2), _NEVER)
+        after = prim.add(_log_add(stay, _shift(stay, 1), jump), slices[0])
         after = prim.maximum(after, _NEVER)
         return [], [prim.select(prim.broadcast(slices[1], shape=after.shape, axes=(0,)), after, stay)]
 
     # Before the first step all is at a blank in front of the first one.
     _, (last,) = scan(step, [emitted, going_on], [first])
     end = prim.mul(label_lengths, 2)
-    both = [_picked(last, end), _picked(last, prim.maximum(prim.sub(end, 1), 0))]
+    both = [_pick(last, end), _pick(last, prim.maximum(prim.sub(end, 1), 0))]
     both[1] = prim.select(prim.gt(end, 0), both[1], _NEVER)
     loss = prim.neg(_log_add(*both))
     return prim.select(prim.gt(loss, -_NEVER / 2), float("inf"), loss)
@@ -143,22 +143,22 @@ def rnnt_paths(
     if fastemit_lambda:  # nothing is added to the value
         emitted = prim.add(emitted, prim.mul(prim.sub(emitted, prim.stop_gradient(emitted)), fastemit_lambda))
     waves = steps + rows - 1
-    stay = _skewed(silent, waves, rows, 1)
-    move = _skewed(prim.pad(emitted, prim.constant(_NEVER, input.dtype), low=(0, 0, 1), high=(0, 0, 0),
+    stay = _skew(silent, waves, rows, 1)
+    move = _skew(prim.pad(emitted, prim.constant(_NEVER, input.dtype), low=(0, 0, 1), high=(0, 0, 0),
                             interior=(0, 0, 0)), waves, rows, 0)  # fmt: skip
     place = prim.iota(shape=(batch, rows), axis=1, dtype="int64")
     first = prim.select(prim.lt(place, 1), 0.0, prim.constant(_NEVER, input.dtype, (batch, rows)))
 
     def step(slices: Sequence[Any], carried: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        moved = _log_add(prim.add(carried[0], slices[0]), prim.add(_shifted(carried[0], 1), slices[1]))
+        moved = _log_add(prim.add(carried[0], slices[0]), prim.add(_shift(carried[0], 1), slices[1]))
         after = prim.maximum(moved, _NEVER)
         return [carried[0]], [after]
 
     (before,), _ = scan(step, [section(stay, 0, 1, waves + 1), section(move, 0, 1, waves + 1)], [first])
     wave = prim.add(prim.sub(input_lengths, 1), label_lengths)
     by_sample = prim.transpose(before, permutation=(1, 0, 2))  # [N, waves, rows]
-    last = _picked(_picked(by_sample, wave), label_lengths)
-    closing = _picked(_picked(silent, prim.sub(input_lengths, 1)), label_lengths)
+    last = _pick(_pick(by_sample, wave), label_lengths)
+    closing = _pick(_pick(silent, prim.sub(input_lengths, 1)), label_lengths)
     return prim.neg(prim.add(last, closing))
 
 
@@ -170,7 +170,7 @@ def _of_labels(scores: Any, label: Any) -> Any:
     return prim.transpose(prim.gather(moved, index, axes=(2,), batch=2), permutation=(0, 2, 1))
 
 
-def _skewed(x: Any, waves: int, rows: int, late: int) -> Any:
+def _skew(x: Any, waves: int, rows: int, late: int) -> Any:
     """x [N, T, rows] by diagonals, [waves + 1, N, rows]: at (d, n, u) the element (n, d - late - u, u)."""
     shape = (waves + 1, rows)
     time = prim.sub(

@@ -11,7 +11,7 @@ from argosy_phi_ops import prim
 _FINEST = 10**4  # denominators of scale factors beyond this have no size that a formula gives
 
 
-def scaled(size: Any, factor: float) -> Any:
+def scale_places(size: Any, factor: float) -> Any:
     """``int(size * factor)`` of a symbolic size; ``NotImplementedError`` for factors that are no short fraction."""
     fraction = Fraction(factor).limit_denominator(_FINEST)
     if abs(fraction - Fraction(factor)) > 1e-12 * abs(factor):

@@ -254,7 +254,7 @@ def multinomial(
     """
     last, size = x.ndim - 1, x.shape[-1]
     if replacement:
-        return _inverted(x, uniform_values(rng, counter, (*x.shape[:-1], num_samples), x.dtype))
+        return _invert(x, uniform_values(rng, counter, (*x.shape[:-1], num_samples), x.dtype))
     if isinstance(size, int) and num_samples > size:
         raise ShapeError(f"multinomial: {num_samples} samples without replacement from {size} categories of {x.type}")
     clock = prim.neg(prim.log1p(prim.neg(uniform_values(rng, counter, x.shape, x.dtype))))
@@ -263,7 +263,7 @@ def multinomial(
     return section(order, last, 0, num_samples)
 
 
-def _inverted(x: Tensor, draw: Tensor) -> Tensor:
+def _invert(x: Tensor, draw: Tensor) -> Tensor:
     """How many steps of the distribution function lie at or below each draw."""
     last, size = x.ndim - 1, x.shape[-1]
     steps = prim.cumulative(x, axis=last, kind="sum")

@@ -69,7 +69,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([0.5, 40.0], np.float32))
 
 
-def _inverted(u: Tensor, first: Tensor, ratio: Any) -> Tensor:
+def _invert(u: Tensor, first: Tensor, ratio: Any) -> Tensor:
     """How many values of the distribution function lie at or below `u`: its terms are ``term * ratio(k)``."""
     term = total = first
     count = prim.constant(0.0, u.dtype, u.shape)
@@ -90,7 +90,7 @@ def poisson(x: Tensor, rng: Tensor | None = None, counter: int = 0) -> Tensor:
     planes = _planes(rng, counter, 2 * _COUNT_ATTEMPTS, tuple(x.shape), "float64")
     few = prim.lt(mean, 10.0)
     low = prim.select(few, mean, 1.0)
-    by_inversion = _inverted(planes[0], prim.exp(prim.neg(low)), lambda k: prim.div(low, k + 1.0))
+    by_inversion = _invert(planes[0], prim.exp(prim.neg(low)), lambda k: prim.div(low, k + 1.0))
     many = prim.select(few, 10.0, mean)
     attempts = [_poisson_attempt(many, u, v) for u, v in zip(planes[::2], planes[1::2], strict=True)]
     result = prim.select(few, by_inversion, _first(attempts))
@@ -109,14 +109,14 @@ def _poisson_attempt(mean: Tensor, u: Tensor, v: Tensor) -> tuple[Tensor, Tensor
     count = prim.select(valid, k, 0.0)
     height = prim.log(prim.div(prim.mul(v, inverse_alpha), prim.add(prim.div(a, prim.mul(us, us)), b)))
     density = prim.sub(prim.sub(prim.mul(count, prim.log(mean)), mean), prim.lgamma(prim.add(count, 1.0)))
-    return count, _accepted(us, v, limit, valid, prim.le(height, density))
+    return count, _accept(us, v, limit, valid, prim.le(height, density))
 
 
 def _slope(a: Tensor, b: Tensor, us: Tensor) -> Tensor:
     return prim.add(prim.div(prim.mul(a, 2.0), us), b)
 
 
-def _accepted(us: Tensor, v: Tensor, limit: Tensor, valid: Tensor, below: Tensor) -> Tensor:
+def _accept(us: Tensor, v: Tensor, limit: Tensor, valid: Tensor, below: Tensor) -> Tensor:
     """At once within the squeeze, else where the candidate is valid and lies below the density."""
     squeeze = prim.logical_and(prim.ge(us, 0.07), prim.le(v, limit))
     outside = prim.logical_and(prim.lt(us, 0.013), prim.gt(v, us))
@@ -145,7 +145,7 @@ def binomial(count: Tensor, prob: Tensor, rng: Tensor | None = None, counter: in
     small_n, small_p = prim.select(few, n, 1.0), prim.select(few, p, 0.5)
     odds = prim.div(small_p, prim.sub(1.0, small_p))
     none = prim.exp(prim.mul(small_n, prim.log1p(prim.neg(small_p))))
-    steps = _inverted(planes[0], none, lambda k: prim.mul(odds, prim.div(prim.sub(small_n, float(k)), k + 1.0)))
+    steps = _invert(planes[0], none, lambda k: prim.mul(odds, prim.div(prim.sub(small_n, float(k)), k + 1.0)))
     large_n, large_p = prim.select(few, 40.0, n), prim.select(few, 0.5, p)
     attempts = [_binomial_attempt(large_n, large_p, u, v) for u, v in zip(planes[::2], planes[1::2], strict=True)]
     found = prim.select(few, prim.minimum(steps, small_n), _first(attempts))
@@ -170,7 +170,7 @@ def _binomial_attempt(n: Tensor, p: Tensor, u: Tensor, v: Tensor) -> tuple[Tenso
         prim.sub(_log_ways(n, hits), _log_ways(n, mode)),
         prim.mul(prim.sub(hits, mode), prim.log(prim.div(p, q))),
     )
-    return hits, _accepted(us, v, limit, valid, prim.le(height, density))
+    return hits, _accept(us, v, limit, valid, prim.le(height, density))
 
 
 def _log_ways(n: Tensor, k: Tensor) -> Tensor:

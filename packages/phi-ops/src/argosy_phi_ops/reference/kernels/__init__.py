@@ -43,14 +43,14 @@ __all__ = [
 ]
 
 
-class _Declared(Protocol):
+class _Declaration(Protocol):
     """What evaluation needs to know of a primitive's declaration."""
 
     name: str
     broadcasts: bool
 
 
-def evaluate(primitive: _Declared, operands: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
+def evaluate(primitive: _Declaration, operands: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
     """The primitive's kernel on arrays and Python numbers; numbers take the dtype of the last array.
 
     Shapes of elementwise operands broadcast as numpy's do.

@@ -143,35 +143,35 @@ def permute(
 def start(
     x: Array, token: None, *, collective: str, group: Sequence[int] = (), size: int, axis: int = 0,
     concat_axis: int = 0, kind: str = "sum", root: int = 0, communicators: Communicators,
-) -> tuple[Array, _Started, None]:  # fmt: skip
+) -> tuple[Array, _StartedCollective, None]:  # fmt: skip
     """Begin a collective on a copy of `x`, whose memory may be used again before it is done."""
     communicator = _communicator(communicators, group, "start")
     send = np.array(x, order="C")
     if collective in ("reduce_scatter", "all_to_all"):
         send = np.ascontiguousarray(np.stack(np.split(send, size, axis)))
     if collective == "all_reduce":
-        made = _Started(communicator.start_all_reduce(send, send, kind), send)
+        made = _StartedCollective(communicator.start_all_reduce(send, send, kind), send)
     elif collective == "all_gather":
         parts = np.empty((size, *x.shape), x.dtype)
-        made = _Started(communicator.start_all_gather(send, parts), parts, axis)
+        made = _StartedCollective(communicator.start_all_gather(send, parts), parts, axis)
     elif collective == "reduce_scatter":
         part = np.empty(send.shape[1:], x.dtype)
-        made = _Started(communicator.start_reduce_scatter(send, part, kind), part)
+        made = _StartedCollective(communicator.start_reduce_scatter(send, part, kind), part)
     elif collective == "all_to_all":
         arrived = np.empty_like(send)
-        made = _Started(communicator.start_all_to_all(send, arrived), arrived, concat_axis)
+        made = _StartedCollective(communicator.start_all_to_all(send, arrived), arrived, concat_axis)
     else:
-        made = _Started(communicator.start_broadcast(send, root), send)
+        made = _StartedCollective(communicator.start_broadcast(send, root), send)
     return made.placeholder(), made, None
 
 
 @kernel("wait")
-def wait(x: Array, handle: _Started, token: None, *, communicators: Communicators) -> tuple[Array, None]:
+def wait(x: Array, handle: _StartedCollective, token: None, *, communicators: Communicators) -> tuple[Array, None]:
     """What the collective that was started gives, once it is done."""
     return handle.wait(), None
 
 
-class _Started:
+class _StartedCollective:
     """A collective on its way: its handle, where it puts its parts, and the axis that they are joined along."""
 
     def __init__(self, handle: Any, parts: Array, axis: int | None = None) -> None:

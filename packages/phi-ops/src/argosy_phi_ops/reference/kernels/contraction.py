@@ -5,10 +5,10 @@ from math import prod
 
 import numpy as np
 
-from argosy_phi_ops.reference.kernels.registry import Array, kernel, numpy_dtype, quiet, rounded, widened
+from argosy_phi_ops.reference.kernels.registry import Array, kernel, numpy_dtype, quiet, round_narrow, widen
 
 
-def _arranged(x: Array, order: Sequence[Sequence[int]], sizes: int) -> tuple[Array, list[int]]:
+def _arrange(x: Array, order: Sequence[Sequence[int]], sizes: int) -> tuple[Array, list[int]]:
     """`x` as a 3-D array of the three groups of axes, and the sizes of group number `sizes`."""
     shape = [prod(x.shape[axis] for axis in group) for group in order]
     arranged = x.transpose([axis for group in order for axis in group])
@@ -42,9 +42,9 @@ def dot_general(
     if lhs.ndim == 2 == rhs.ndim and len(lhs_contract) == 1 and not lhs_batch:  # the common case, without the reshapes
         left = lhs if lhs_contract[0] == 1 else lhs.T
         right = rhs if rhs_contract[0] == 0 else rhs.T
-        return rounded(quiet.run(np.matmul, widened(left), widened(right)), result_dtype)
-    left, rows = _arranged(widened(lhs), [lhs_batch, _free(lhs, lhs_batch, lhs_contract), lhs_contract], 1)
-    right, columns = _arranged(widened(rhs), [rhs_batch, rhs_contract, _free(rhs, rhs_batch, rhs_contract)], 2)
+        return round_narrow(quiet.run(np.matmul, widen(left), widen(right)), result_dtype)
+    left, rows = _arrange(widen(lhs), [lhs_batch, _free(lhs, lhs_batch, lhs_contract), lhs_contract], 1)
+    right, columns = _arrange(widen(rhs), [rhs_batch, rhs_contract, _free(rhs, rhs_batch, rhs_contract)], 2)
     batch = [lhs.shape[axis] for axis in lhs_batch]
     product = quiet.run(np.matmul, left, right)
-    return rounded(product.reshape([*batch, *rows, *columns]), result_dtype)
+    return round_narrow(product.reshape([*batch, *rows, *columns]), result_dtype)

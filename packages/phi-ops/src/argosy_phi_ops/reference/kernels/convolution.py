@@ -6,10 +6,10 @@ from math import prod
 import numpy as np
 
 from argosy_phi_ops.reference.kernels.layout import pad
-from argosy_phi_ops.reference.kernels.registry import Array, kernel, quiet, rounded, widened
+from argosy_phi_ops.reference.kernels.registry import Array, kernel, quiet, round_narrow, widen
 
 
-def _padded(x: Array, padding: Sequence[Sequence[int]], dilation: Sequence[int]) -> Array:
+def _pad(x: Array, padding: Sequence[Sequence[int]], dilation: Sequence[int]) -> Array:
     """`x` [N, C, *S] with `dilation - 1` zeros between neighbours and (before, after) zeros around each
     spatial axis.
     """
@@ -48,16 +48,16 @@ def conv(
     Narrow floats accumulate in float32.
     """
     n, sizes = x.shape[0], w.shape[2:]
-    outer = _padded(widened(x), padding, lhs_dilation)
+    outer = _pad(widen(x), padding, lhs_dilation)
     out = _output_sizes(outer.shape[2:], sizes, strides, rhs_dilation)
     if not prod(out) or not x.size or not w.size:
         return np.zeros((n, w.shape[0], *out), x.dtype)
     windows = _windows(outer, sizes, strides, rhs_dilation)
-    filters = widened(w).reshape(groups, w.shape[0] // groups, -1).transpose(0, 2, 1)  # [G, C/G K, O/G]
+    filters = widen(w).reshape(groups, w.shape[0] // groups, -1).transpose(0, 2, 1)  # [G, C/G K, O/G]
     row = windows[:, :, :1].size * windows.itemsize
     step = max(1, _COLUMNS // row)  # windows side by side take many times the memory of x
     parts = [_product(windows[:, :, i : i + step], filters, len(sizes)) for i in range(0, out[0], step)]
-    return rounded(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2), x.dtype)
+    return round_narrow(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2), x.dtype)
 
 
 def _product(windows: Array, filters: Array, rank: int) -> Array:

@@ -49,7 +49,7 @@ def eig(x: Array) -> tuple[Array, Array]:
     return values.astype(result), vectors.astype(result)
 
 
-def _packed(x: Array) -> tuple[Array, Array]:
+def _pack(x: Array) -> tuple[Array, Array]:
     """The packed factors and pivots by elimination, for all matrices of a stack at once: where no LAPACK is found."""
     packed = x.copy().reshape(prod(x.shape[:-2]), *x.shape[-2:])
     steps = min(x.shape[-2:])
@@ -83,7 +83,7 @@ def row_order(pivots: Array, rows: int) -> Array:
 @ieee
 def factors(x: Array) -> tuple[Array, Array]:
     """What :func:`lu` gives without the order of the rows, which costs as much again for small matrices."""
-    return lapack.factored(x) or _packed(x)
+    return lapack.factor(x) or _pack(x)
 
 
 @kernel("lu")
@@ -102,7 +102,7 @@ def lu(x: Array) -> tuple[Array, Array, Array]:
 def solve(a: Array, b: Array) -> Array:
     """The y of ``a y = b`` by LAPACK's gesv, in the precision of `a`. A zero pivot gives infinities and NaN (in that
     matrix of a stack)."""
-    found = lapack.solved(a, b)
+    found = lapack.solve_system(a, b)
     if found is not None:
         return found
     packed, _, order = lu(a)
@@ -141,7 +141,7 @@ def triangular_solve(
     if conjugate and not transpose:
         a, conjugate = a.conj(), False
     form = {"transpose": transpose, "conjugate": conjugate, "unit": unit, "left": left}
-    found = lapack.substituted(a, b, lower=lower, **form)
+    found = lapack.substitute(a, b, lower=lower, **form)
     return _substituted(a, b, lower=lower, **form) if found is None else found
 
 

@@ -18,7 +18,7 @@ from argosy_phi_ops.reference.kernels.registry import (
     kernel,
     numpy_dtype,
     quiet,
-    widened,
+    widen,
 )
 
 UFUNCS: dict[str, Any] = {
@@ -103,14 +103,14 @@ for _name, _ufunc in _ROUNDINGS.items():
 @ieee
 def rsqrt(x: Array) -> Array:
     """``1 / sqrt(x)``, of narrow floats rounded once."""
-    return as_array(1 / np.sqrt(widened(x))).astype(x.dtype, copy=False)
+    return as_array(1 / np.sqrt(widen(x))).astype(x.dtype, copy=False)
 
 
 @kernel("logistic")
 @ieee
 def logistic(x: Array) -> Array:
     """``1 / (1 + exp(-x))`` without overflow: exp is taken of ``-|x|`` only."""
-    wide = widened(x)
+    wide = widen(x)
     if x.dtype.kind == "c":
         return as_array(1 / (1 + np.exp(-wide))).astype(x.dtype, copy=False)
     small = np.exp(-np.abs(wide))

@@ -54,7 +54,7 @@ class _Ducc:
         return made
 
     def c2r(self, x: Array, axes: Sequence[int], inverse: bool, length: int, out: Array | None) -> Array:
-        half, threads = _fitted(x, axes[-1], length // 2 + 1), threads_for(x)
+        half, threads = _fit(x, axes[-1], length // 2 + 1), threads_for(x)
         made: Array = self._fft.c2r(half, axes=axes, lastsize=length, forward=not inverse, out=out, nthreads=threads)
         return made
 
@@ -68,18 +68,18 @@ class _Numpy:
     def c2c(self, x: Array, axes: Sequence[int], inverse: bool, out: Array | None) -> Array:
         # "forward" scaling leaves the inverse transform unscaled, "backward" the forward one.
         transform, norm = (self._fft.ifftn, "forward") if inverse else (self._fft.fftn, "backward")
-        return _placed(transform(x, axes=axes, norm=norm, **self._options(x)), x.dtype, out)
+        return _place(transform(x, axes=axes, norm=norm, **self._options(x)), x.dtype, out)
 
     def r2c(self, x: Array, axes: Sequence[int], inverse: bool, out: Array | None) -> Array:
         spectrum = self._fft.rfftn(x, axes=axes, **self._options(x))
         wide = np.complex64 if x.dtype == np.float32 else np.complex128
-        return _placed(spectrum.conj() if inverse else spectrum, np.dtype(wide), out)
+        return _place(spectrum.conj() if inverse else spectrum, np.dtype(wide), out)
 
     def c2r(self, x: Array, axes: Sequence[int], inverse: bool, length: int, out: Array | None) -> Array:
         sizes = [*(x.shape[axis] for axis in axes[:-1]), length]
         turned = x if inverse else x.conj()
         signal = self._fft.irfftn(turned, s=sizes, axes=axes, norm="forward", **self._options(x))
-        return _placed(signal, np.dtype(np.float32 if x.dtype == np.complex64 else np.float64), out)
+        return _place(signal, np.dtype(np.float32 if x.dtype == np.complex64 else np.float64), out)
 
     def _options(self, x: Array) -> dict[str, Any]:
         return {}
@@ -98,7 +98,7 @@ class _Scipy(_Numpy):
 _LIBRARIES: dict[str, Callable[[], Library]] = {"ducc0": _Ducc, "scipy": _Scipy, "numpy": _Numpy}
 
 
-def _placed(made: Any, dtype: np.dtype[Any], out: Array | None) -> Array:
+def _place(made: Any, dtype: np.dtype[Any], out: Array | None) -> Array:
     if out is None:
         return np.asarray(made).astype(dtype, copy=False)
     out[...] = made
@@ -116,7 +116,7 @@ def library() -> Library:
     return named(next(name for name in _LIBRARIES if find_spec(name) is not None))
 
 
-def _fitted(x: Array, axis: int, size: int) -> Array:
+def _fit(x: Array, axis: int, size: int) -> Array:
     """``x`` with ``size`` elements along ``axis``: the first ones, or zeros after them."""
     missing = size - x.shape[axis]
     if missing <= 0:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from argosy_phi_ops.custom.hosts import find_host
+from argosy_phi_ops.custom_ops.host_functions import find_host
 from argosy_phi_ops.reference.kernels.registry import Array, kernel
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops.checks.index_errors import first_outside, index_error
-from argosy_phi_ops.reference.kernels.registry import Array, ieee, kernel, widened
+from argosy_phi_ops.reference.kernels.registry import Array, ieee, kernel, widen
 
 
 def _addressed_first(x: Array, axes: Sequence[int], batch: int) -> Array:
@@ -55,7 +55,7 @@ def scatter(
     kind: set (of duplicates the last wins), add, mul, max, min. Indices out of range are dropped. Narrow
     floats accumulate in float32.
     """
-    result = widened(x).copy()
+    result = widen(x).copy()
     target = _addressed_first(result, axes, batch)
     outer = indices.shape[:-1]
     kept = np.ones(outer, bool)
@@ -65,7 +65,7 @@ def scatter(
         kept &= (index >= 0) & (index < x.shape[axis])
         where.append(index)
     address = tuple(index[kept] for index in where)
-    values = widened(updates)[kept]
+    values = widen(updates)[kept]
     if kind == "set":
         target[address] = values
     else:
@@ -97,7 +97,7 @@ def _order(keys: Sequence[Array], axis: int, descending: bool) -> Array:
     """The stable permutation that sorts by the first key, then the second and so on; NaN counts as
     largest.
     """
-    wide = [np.flip(widened(key), axis) if descending else widened(key) for key in keys]
+    wide = [np.flip(widen(key), axis) if descending else widen(key) for key in keys]
     if len(wide) == 1:
         order = np.argsort(wide[0], axis, kind="stable")
     else:

@@ -80,7 +80,7 @@ def _trsm(letter: str) -> Any:
     return function
 
 
-def factored(x: Array) -> tuple[Array, Array] | None:
+def factor(x: Array) -> tuple[Array, Array] | None:
     """What getrf leaves of the matrices `x` [..., m, n], and its pivots, counted from 0; None where it is missing.
 
     Zero pivots stay in the factors, as its `info` says.
@@ -116,7 +116,7 @@ def _gesv() -> Any:
         return None
 
 
-def solved(a: Array, b: Array) -> Array | None:
+def solve_system(a: Array, b: Array) -> Array | None:
     """The y of ``a y = b`` by gesv; None where that is missing, a pivot is zero or something is NaN."""
     function = _gesv()
     if function is None or a.dtype.char not in _LETTERS or not b.size:
@@ -126,7 +126,7 @@ def solved(a: Array, b: Array) -> Array | None:
         return None if np.isnan(y.sum()) else y
 
 
-def substituted(
+def substitute(
     a: Array, b: Array, *, lower: bool, transpose: bool, conjugate: bool, unit: bool, left: bool
 ) -> Array | None:
     """The solution of ``op(a) y = b`` (``y op(a) = b`` unless `left`) by trsm; None where it is missing.

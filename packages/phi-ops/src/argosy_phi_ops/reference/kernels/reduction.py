@@ -14,15 +14,15 @@ from argosy_phi_ops.reference.kernels.registry import (
     kernel,
     numpy_dtype,
     quiet,
-    rounded,
-    widened,
+    round_narrow,
+    widen,
 )
 
 
 def _reduction(ufunc: Any) -> Kernel:
     def call(x: Array, *, axes: Sequence[int]) -> Array:
-        wide = widened(x)
-        return rounded(quiet.run(ufunc.reduce, wide, axis=tuple(axes), dtype=wide.dtype), x.dtype)
+        wide = widen(x)
+        return round_narrow(quiet.run(ufunc.reduce, wide, axis=tuple(axes), dtype=wide.dtype), x.dtype)
 
     call.__name__ = call.__qualname__ = f"reduce_{ufunc.__name__}"
     return call
@@ -45,8 +45,8 @@ def _extreme(x: Array, least: bool) -> Any:
 
 def _extremum(ufunc: Any, least: bool) -> Kernel:
     def call(x: Array, *, axes: Sequence[int]) -> Array:
-        wide = widened(x)
-        return rounded(ufunc.reduce(wide, axis=tuple(axes), initial=_extreme(wide, least)), x.dtype)
+        wide = widen(x)
+        return round_narrow(ufunc.reduce(wide, axis=tuple(axes), initial=_extreme(wide, least)), x.dtype)
 
     call.__name__ = call.__qualname__ = f"reduce_{ufunc.__name__}"
     return call
@@ -59,13 +59,13 @@ kernel("reduce_min")(_extremum(np.minimum, least=False))
 @kernel("argmax")
 def argmax(x: Array, *, axis: int, dtype: str = "int64") -> Array:
     """The first index of the maximum (of the first NaN, if there is one) along `axis`, which disappears."""
-    return as_array(widened(x).argmax(axis)).astype(numpy_dtype(dtype), copy=False)
+    return as_array(widen(x).argmax(axis)).astype(numpy_dtype(dtype), copy=False)
 
 
 @kernel("argmin")
 def argmin(x: Array, *, axis: int, dtype: str = "int64") -> Array:
     """The first index of the minimum (of the first NaN, if there is one) along `axis`, which disappears."""
-    return as_array(widened(x).argmin(axis)).astype(numpy_dtype(dtype), copy=False)
+    return as_array(widen(x).argmin(axis)).astype(numpy_dtype(dtype), copy=False)
 
 
 _CUMULATIONS = {
@@ -80,10 +80,10 @@ _CUMULATIONS = {
 @kernel("cumulative")
 def cumulative(x: Array, *, axis: int, kind: str, reverse: bool = False) -> Array:
     """The running sum, prod, max, min or logsumexp along `axis`, from the end when `reverse`."""
-    wide = widened(x)
+    wide = widen(x)
     if reverse:
         wide = np.flip(wide, axis)
     result = quiet.run(_CUMULATIONS[kind].accumulate, wide, axis, wide.dtype)
     if reverse:
         result = np.flip(result, axis)
-    return rounded(result, x.dtype)
+    return round_narrow(result, x.dtype)

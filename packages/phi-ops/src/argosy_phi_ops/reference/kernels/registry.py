@@ -122,12 +122,12 @@ def is_narrow_float(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "V" or (dtype.kind == "f" and dtype.itemsize <= 2)
 
 
-def widened(x: Array) -> Array:
-    """`x`, in float32 where its format is narrower; the caller rounds the result back once, by `rounded`."""
+def widen(x: Array) -> Array:
+    """`x`, in float32 where its format is narrower; the caller rounds the result back once, by `round_narrow`."""
     return x.astype(np.float32) if is_narrow_float(x.dtype) else x
 
 
-def rounded(result: Any, dtype: np.dtype[Any]) -> Array:
+def round_narrow(result: Any, dtype: np.dtype[Any]) -> Array:
     """`result` as an array of `dtype`: the one rounding; overflow gives an infinity quietly."""
     array = as_array(result)
     return array if array.dtype == dtype else quiet.run(array.astype, dtype)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from argosy_phi_ops.reference.kernels.registry import Array, ieee, kernel, rounded, widened
+from argosy_phi_ops.reference.kernels.registry import Array, ieee, kernel, round_narrow, widen
 from argosy_tensorcore.erfinv import erfinv as fixed_erfinv
 
 # Rational approximations of W. J. Cody's kind as published with fdlibm's s_erf.c (Sun Microsystems, 1993):
@@ -275,4 +275,4 @@ digamma = kernel("digamma")(_in_float64(_digamma_float64))
 @ieee
 def erfinv(x: Array) -> Array:
     """The inverse of erf by Giles' polynomials in a fixed order of operations; narrow floats through float32."""
-    return rounded(fixed_erfinv(widened(x)), x.dtype)
+    return round_narrow(fixed_erfinv(widen(x)), x.dtype)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
-from argosy.amp.casting import applied, current
+from argosy.amp.casting import cast_operands, current
 from argosy.distributed.fleet.layers.mpu.random import get_rng_state_tracker
 from argosy.framework.random import get_rng_state, set_rng_state
 from argosy.jit.arguments import tensors_in
@@ -82,7 +82,7 @@ class _Region:
             generator.set_state(self.random)
         made: list[Tensor] = []
         try:
-            with enable_grad(), applied(self.precision), saved_tensors_hooks(_kept_in(made), _unused):
+            with enable_grad(), cast_operands(self.precision), saved_tensors_hooks(_kept_in(made), _unused):
                 self.function(*self.args, **self.kwargs)
         finally:
             if self.random is not None:
