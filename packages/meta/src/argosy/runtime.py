@@ -27,6 +27,7 @@ extension.register_methods(
         **{name: f"argosy.signal:{name}" for name in ("istft", "stft")},
         **{name: f"argosy.sparse.creation:{name}" for name in ("to_sparse_coo", "to_sparse_csr")},
         "__array_namespace__": "argosy.array_api:namespace_of",
+        "_repr_html_": "argosy.notebook.pages:tensor_html",
         "to_device": "argosy.array_api:to_device",
         "create_parameter": "argosy.framework.creation:create_parameter",
         "create_tensor": "argosy.framework.typed_creation:create_tensor",

@@ -238,6 +238,14 @@ class Program:
 
         return print_program(self)
 
+    def _repr_html_(self) -> str:
+        """What notebooks show: the text, folded under name and size."""
+        from html import escape
+
+        count = sum(1 for _ in self.walk())
+        title = f"<b>Program</b> {escape(self.name)}: {count} operations"
+        return f"<details open><summary>{title}</summary><pre>{escape(str(self))}</pre></details>"
+
     def __repr__(self) -> str:
         return f"<Program {self.name} of {len(self.block)} operations>"
 

@@ -104,6 +104,17 @@ class History(Callback):
         """Add the evaluation's figures."""
         self._add("eval_", logs)
 
+    def plot(self, names: Sequence[str] | None = None, ax: Any = None) -> Any:
+        """Draw these figures, all by default, over the epochs by matplotlib, on ``ax`` if given."""
+        from argosy.notebook.curves import plot_history  # and matplotlib: few programs draw
+
+        return plot_history(self.history, names, ax)
+
+    def __repr__(self) -> str:
+        last = ", ".join(f"{name}={values[-1]!r:.40}" for name, values in self.history.items())
+        epochs = max((len(values) for values in self.history.values()), default=0)
+        return f"History of {epochs} epochs" + (f": {last}" if last else "")
+
     def _add(self, prefix: str, logs: Logs) -> None:
         for key, value in (logs or {}).items():
             if key not in ("step", "batch_size"):

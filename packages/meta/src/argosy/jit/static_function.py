@@ -145,6 +145,12 @@ class StaticFunction:
     def _bound(self, instance: Any, cls: type | None) -> StaticFunction:
         return StaticFunction(self._function.__get__(instance, cls), self._spec, self._backend, self._full_graph)
 
+    def __repr__(self) -> str:
+        calls = self.compiled
+        parts = f", in {len(self._pieces.compiled)} compiled parts" if self._pieces is not None else ""
+        captures = f"{len(calls)} capture{'' if len(calls) == 1 else 's'}" if calls else "not captured yet"
+        return f"<StaticFunction {self.__name__}: {captures}{parts}>"
+
     def __deepcopy__(self, memo: dict[int, Any]) -> StaticFunction:
         """A captured function of the copied function, with no captures yet."""
         return StaticFunction(deepcopy(self._function, memo), self._spec, self._backend, self._full_graph)

@@ -93,6 +93,15 @@ class Optimizer(Checked, FusedStorage, Internals):
         self._merged_steps = 1  # set by it, too: batches for one update in compiled steps
         self._states_first = False  # set by it, too: whether state_dict() makes the states
 
+    def __repr__(self) -> str:
+        rate = self._scheduler if self._scheduler is not None else f"{self._rate.value:g}"
+        count = sum(p.size for p in self._parameter_list)
+        kept = {name: getattr(self, attribute, None) for name, attribute in self._group_settings.items()}
+        kept |= {"weight_decay": self._weight_decay, "grad_clip": self._grad_clip}
+        shown = "".join(f", {name}={value!r:.60}" for name, value in kept.items() if value is not None)
+        tensors = len(self._parameter_list)
+        return f"{type(self).__name__}(learning_rate={rate}{shown}): {count:,} parameters in {tensors} tensors"
+
     @property
     def _parameter_list(self) -> list[Tensor]:
         return [p for group in self._groups for p in group.params]

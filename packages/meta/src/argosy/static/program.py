@@ -179,6 +179,9 @@ class Program:
     def __str__(self) -> str:
         return str(self.tracer.ended([], frozen=False))
 
+    def _repr_html_(self) -> str:
+        return self.tracer.ended([], frozen=False)._repr_html_()
+
 
 class Block:
     """The operations and variables of a program."""

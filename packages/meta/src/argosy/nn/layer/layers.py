@@ -490,3 +490,8 @@ class Layer(Checked, Conversions, Internals):
 
     def __repr__(self) -> str:
         return traversal.describe(self)
+
+    def _repr_html_(self) -> str:
+        from argosy.notebook.pages import layer_html  # in notebooks alone
+
+        return layer_html(self)

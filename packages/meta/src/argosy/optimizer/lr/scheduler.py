@@ -12,6 +12,9 @@ from argosy.optimizer.rate import Rate
 __all__ = ["LRScheduler"]
 
 
+_STATE = frozenset({"keys", "last_epoch", "last_lr", "rate", "verbose"})
+
+
 class LRScheduler(Checked):
     """``get_lr`` gives the rate of epoch ``last_epoch``; subclasses define it.
 
@@ -59,6 +62,17 @@ class LRScheduler(Checked):
         if self.verbose:
             name, epoch = type(self).__name__, self.last_epoch
             sys.stdout.write(f"Epoch {epoch}: {name} set learning rate to {self.last_lr}.\n")
+
+    def plot(self, epochs: int = 100, ax: Any = None) -> Any:
+        """Draw the rates of the next ``epochs`` by matplotlib, on ``ax`` if given; the schedule stays where it is."""
+        from argosy.notebook.curves import plot_schedule  # and matplotlib: few programs draw
+
+        return plot_schedule(self, epochs, ax)
+
+    def __repr__(self) -> str:
+        own = {"base_lr": self.base_lr} | {n: v for n, v in vars(self).items() if n[0] != "_" and n not in _STATE}
+        settings = ", ".join(f"{name}={value!r:.60}" for name, value in own.items())
+        return f"{type(self).__name__}({settings}): {self.last_lr:g} in epoch {self.last_epoch}"
 
     def state_keys(self) -> None:
         """Name, in ``self.keys``, the attributes that :meth:`state_dict` holds."""
