@@ -33,7 +33,7 @@ _LAZY = {
     "jvp": "functional",
     **dict.fromkeys(("biharmonic", "curl", "divergence", "laplacian", "linear_operator"), "differential"),
     "jet": "jets",
-    **dict.fromkeys(("custom_jvp", "custom_vjp"), "custom"),
+    **dict.fromkeys(("custom_jvp", "custom_vjp"), "custom_derivatives"),
     "vjp_program": "transform",
     "jvp_program": "transform",
     "split_program": "split",

@@ -37,7 +37,8 @@ def _unit(values: Array) -> Array:
     if not finite.any():
         return np.zeros(wide.shape)
     low, high = wide[finite].min(), wide[finite].max()
-    return (np.where(finite, wide, low) - low) / ((high - low) or 1.0)
+    scaled: Array = (np.where(finite, wide, low) - low) / ((high - low) or 1.0)
+    return scaled
 
 
 def png_source(image: Array) -> str:
