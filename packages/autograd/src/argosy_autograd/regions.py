@@ -35,13 +35,7 @@ def or_zeros(values: Sequence[Value | None], like: Sequence[Value], block: Block
 
 def copy_block(block: Block, into: Block, arguments: Sequence[Value]) -> list[Value]:
     """Copy the operations of ``block`` but its terminator to the end of ``into``; returns what they would yield."""
-    mapping: dict[Value, Value] = dict(zip(block.arguments, arguments, strict=True))
-    last = block.last
-    assert last is not None
-    for op in block:
-        if op is not last:
-            into.append(op.clone(mapping))
-    return [mapping.get(value, value) for value in last.operands]
+    return block.inline_into(into, None, dict(zip(block.arguments, arguments, strict=True)))
 
 
 def discard(block: Block) -> None:

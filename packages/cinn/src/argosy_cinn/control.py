@@ -57,12 +57,7 @@ def region_program(block: Block, name: str) -> tuple[Program, list[Value]]:
     for value in captured_values:
         if isinstance(value, OpResult) and _is_constant(value):
             program.block.append(value.op.clone(mapping))
-    terminator = block.last
-    assert terminator is not None
-    for op in block:
-        if op is not terminator:
-            program.block.append(op.clone(mapping))
-    program.set_outputs([mapping.get(v, v) for v in terminator.operands])
+    program.set_outputs(block.inline_into(program.block, None, mapping))
     return program, kept
 
 

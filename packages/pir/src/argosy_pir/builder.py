@@ -85,6 +85,10 @@ class Builder:
         """Insert a detached operation here."""
         return self.block.insert_before(self._before, op)
 
+    def inline(self, block: Block, mapping: dict[Value, Value]) -> list[Value]:
+        """Insert copies of a block's operations, see :meth:`Block.inline_into`."""
+        return block.inline_into(self.block, self._before, mapping)
+
     def constant(
         self,
         type: TensorType,

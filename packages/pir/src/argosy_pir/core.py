@@ -347,6 +347,25 @@ class Block:
             target._link(op.clone(mapping), target._last, None)
             op = op._next
 
+    def inline_into(
+        self, target: Block, before: Operation | None, mapping: dict[Value, Value], location: Location | None = None
+    ) -> list[Value]:
+        """Copy all operations but the terminator into ``target``, before ``before`` or at the end for None; returns
+        what the terminator takes, as it is there.
+
+        ``mapping`` says what stands for the arguments, and takes in the copies; ``location`` joins their own.
+        """
+        last = self._last
+        if last is None:
+            raise IRError("a block without a terminator cannot be inlined")
+        op = self._first
+        while op is not last and op is not None:
+            copy = target.insert_before(before, op.clone(mapping))
+            for inner in copy.walk() if location is not None else ():
+                inner.location = Location.fused([inner.location, location])
+            op = op._next
+        return [mapping.get(value, value) for value in last._operands]
+
     def walk(self) -> Iterator[Operation]:
         """All operations here and in their regions, pre-order."""
         for op in self:

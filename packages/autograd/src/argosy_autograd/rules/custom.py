@@ -28,13 +28,8 @@ def _reverse(op: Operation, incoming: Sequence[Value | None], active: set[Value]
     # What the derivative keeps of the outputs has this derivative, too.
     mapping: dict[Value, Value] = {y: r for y, r in zip(outputs, op.results, strict=True) if y not in inputs}
     mapping.update(zip(block.arguments, cotangents, strict=True))
-    last = block.last
-    assert last is not None
-    for inner in block:
-        if inner is not last:
-            builder.insert(inner.clone(mapping))
     moving = [x for x in inputs if has_gradient(x)]
-    return [(x, mapping.get(g, g)) for x, g in zip(moving, last.operands, strict=True)]
+    return list(zip(moving, builder.inline(block, mapping), strict=True))
 
 
 def _forward(op: Operation, known: dict[Value, Value]) -> Sequence[Value | None]:

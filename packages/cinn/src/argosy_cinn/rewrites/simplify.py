@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from argosy_cinn.rewrites import arithmetic, layout, products, reductions
 from argosy_cinn.rewrites.builders import Replacement, Rule
 from argosy_cinn.rewrites.reductions import of_nothing
-from argosy_phi_ops.primitives import DIALECT
+from argosy_phi_ops.primitives.dialect import DIALECT
 from argosy_pir.core import Operation
 from argosy_pir.effects import is_dead
 from argosy_pir.passes.registry import Pass, register_pass

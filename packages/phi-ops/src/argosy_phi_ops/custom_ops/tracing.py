@@ -28,11 +28,7 @@ def inline_function(
     if builder is None:
         raise OperatorError(f"{name} was called with IR values, but no builder is active; use building(builder)")
     mapping: dict[Value, Value] = dict(zip(program.inputs, operands, strict=True))
-    last = program.block.last
-    for op in program.block:
-        if op is not last:
-            builder.insert(op.clone(mapping))
-    values = iter([mapping.get(value, value) for value in program.outputs])
+    values = iter(builder.inline(program.block, mapping))
     return [next(values) if there else None for there in given]
 
 

@@ -51,11 +51,7 @@ class Expansion:
     def inline(self, operands: Sequence[Value], block: Block, before: Operation | None) -> list[Value]:
         """Copy the program's operations into ``block`` before ``before``; returns the values of its outputs."""
         mapping: dict[Value, Value] = dict(zip(self.program.inputs, operands, strict=True))
-        last = self.program.block.last
-        for op in self.program.block:
-            if op is not last:
-                block.insert_before(before, op.clone(mapping))
-        return [mapping.get(value, value) for value in self.program.outputs]
+        return self.program.block.inline_into(block, before, mapping)
 
 
 EXPANSIONS: dict[Operator, BoundedCache] = {}

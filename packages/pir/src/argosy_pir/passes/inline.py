@@ -6,7 +6,6 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from argosy_pir.core import Operation
-from argosy_pir.location import Location
 from argosy_pir.passes.registry import Pass, register_pass
 from argosy_pir.passes.symbol_dce import referenced_functions
 from argosy_pir.program import Function, Program
@@ -45,17 +44,8 @@ def inline_call(call: Operation, function: Function) -> None:
     """Put a copy of the body of ``function`` in the place of ``call``. Copies keep their own locations,
     joined with that of the call."""
     assert call.parent is not None
-    arguments = function.block.arguments
-    mapping: dict[Value, Value] = dict(zip(arguments, call.operands, strict=True))
-    returned: tuple[Value, ...] = ()
-    for op in function.block:
-        if op is function.block.last:
-            returned = tuple(mapping.get(value, value) for value in op.operands)
-        else:
-            copy = call.parent.insert_before(call, op.clone(mapping))
-            for inner in copy.walk():
-                inner.location = Location.fused([inner.location, call.location])
-    call.replace_with(returned)
+    mapping: dict[Value, Value] = dict(zip(function.block.arguments, call.operands, strict=True))
+    call.replace_with(function.block.inline_into(call.parent, call, mapping, call.location))
 
 
 Callees = Mapping[str, Set[str]]
