@@ -7,5 +7,7 @@ from argosy.hapi.callbacks import LRScheduler as LRScheduler
 from argosy.hapi.callbacks import ModelCheckpoint as ModelCheckpoint
 from argosy.hapi.progress import ProgBarLogger as ProgBarLogger
 from argosy.hapi.monitors import ReduceLROnPlateau as ReduceLROnPlateau
+from argosy.hapi.summaries import SummaryWriter as SummaryWriter
+from argosy.hapi.monitors import TensorBoard as TensorBoard
 from argosy.hapi.monitors import VisualDL as VisualDL
 from argosy.hapi.monitors import WandbCallback as WandbCallback

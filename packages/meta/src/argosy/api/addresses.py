@@ -94,7 +94,8 @@ ADDRESSES = {
     "argosy.callbacks": """
         # Callbacks of ``Model``.
         argosy.hapi.callbacks: Callback EarlyStopping History LRScheduler ModelCheckpoint
-        argosy.hapi.monitors: ReduceLROnPlateau VisualDL WandbCallback
+        argosy.hapi.monitors: ReduceLROnPlateau TensorBoard VisualDL WandbCallback
+        argosy.hapi.summaries: SummaryWriter
         argosy.hapi.progress: ProgBarLogger
     """,
     "argosy.common_ops_import": """

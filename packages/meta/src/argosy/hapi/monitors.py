@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from argosy.hapi.callbacks import Callback, Logs
+from argosy.hapi.summaries import SummaryWriter
 from argosy_phi_ops.context import context
 
-__all__ = ["ReduceLROnPlateau", "VisualDL", "WandbCallback"]
+__all__ = ["ReduceLROnPlateau", "TensorBoard", "VisualDL", "WandbCallback"]
 
 
 class ReduceLROnPlateau(Callback):
@@ -144,6 +145,38 @@ class VisualDL(_Writer):
         if self._writer is None:
             self._writer = _library("visualdl", "VisualDL").LogWriter(self.log_dir)
         self._writer.add_scalar(tag=tag, step=step, value=value)
+
+    def on_train_end(self, logs: Logs = None) -> None:
+        """Close the file."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+
+class TensorBoard(_Writer):
+    """Writes figures, and with ``histograms`` the parameters after every epoch, into ``log_dir`` for TensorBoard.
+    Raises ImportError on use where tensorboard is not installed."""
+
+    def __init__(self, log_dir: str, histograms: bool = False) -> None:
+        super().__init__()
+        self.log_dir, self.histograms = log_dir, histograms
+        self._writer: SummaryWriter | None = None
+
+    @property
+    def writer(self) -> SummaryWriter:
+        """The open file."""
+        if self._writer is None:
+            self._writer = SummaryWriter(self.log_dir)
+        return self._writer
+
+    def _write(self, tag: str, step: int, value: float) -> None:
+        self.writer.add_scalar(tag, value, step)
+
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
+        """Write how the parameters are spread."""
+        if self.histograms and not context().rank:
+            for name, parameter in self.model.network.named_parameters():
+                self.writer.add_histogram(f"parameters/{name}", parameter.detach(), epoch)
 
     def on_train_end(self, logs: Logs = None) -> None:
         """Close the file."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_image", "line", "png_source"]
+__all__ = ["as_image", "line", "png", "png_source"]
 
 Array = np.ndarray[Any, Any]
 _SMALLEST, _LARGEST = 8, 512
@@ -43,10 +43,11 @@ def _unit(values: Array) -> Array:
 
 def png_source(image: Array) -> str:
     """An image as the source of an ``<img>``."""
-    return "data:image/png;base64," + base64.b64encode(_png(image)).decode()
+    return "data:image/png;base64," + base64.b64encode(png(image)).decode()
 
 
-def _png(image: Array) -> bytes:
+def png(image: Array) -> bytes:
+    """An image as the bytes of a PNG file."""
     height, width = image.shape[:2]
     colour = 2 if image.ndim == 3 else 0
     rows = image.reshape(height, -1)
