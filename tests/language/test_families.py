@@ -1,6 +1,9 @@
 """Models of every family beside what transformers on torch computed with the same weights (see ``record.py``)."""
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +11,7 @@ import pytest
 
 import argosy as paddle
 from argosy import models
+from argosy.models import files
 from argosy_infer import Generator
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save_file
 from language.weights_by_name import weights
@@ -169,3 +173,77 @@ def test_what_is_generated_from_a_cache_is_what_the_model_says(name, tmp_path):
     whole = [*prompt, *made]
     scores = model(paddle.to_tensor([whole])).numpy()[0, len(prompt) - 1 : -1]
     assert made == scores.argmax(-1).tolist()
+
+
+@pytest.mark.parametrize("name", ["mixtral", "gpt_oss"])
+def test_experts_are_trained_as_they_are_captured(name, tmp_path):
+    """A captured training step, whose experts are grouped products, has the loss and gradients of eager code."""
+    record = json.loads((Path(__file__).parent / "records" / f"{name}.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(record["config"]))
+    save_file({n: weights(n, shape) for n, shape in record["tensors"].items()}, tmp_path / "model.safetensors")
+    ids = paddle.to_tensor(record["ids"])
+
+    def gradients(captured):
+        model = models.load_model(tmp_path)
+
+        def step(x):
+            loss = model.loss(x[:, :-1], x[:, 1:])
+            loss.backward()
+            return loss
+
+        loss = (paddle.jit.to_static(step, full_graph=True) if captured else step)(ids)
+        return float(loss), {n: p.grad.numpy() for n, p in model.named_parameters() if p.grad is not None}
+
+    (eager, expected), (captured, made) = gradients(False), gradients(True)
+    assert captured == pytest.approx(eager, rel=1e-5)
+    assert expected.keys() == made.keys()
+    assert any("experts" in key for key in made)
+    for key, value in expected.items():
+        np.testing.assert_allclose(made[key], value, rtol=0, atol=2e-5 * max(np.abs(value).max(), 1e-3), err_msg=key)
+
+
+SAVER = """
+import sys
+import numpy as np
+from argosy.models import files
+files.SHARD_BYTES = int(sys.argv[3])
+value = int(sys.argv[2])
+tensors = {f"t{i}": np.full(5000, value, np.int32) for i in range(8)}
+print("ready", flush=True)
+sys.stdin.readline()
+files.write_folder(sys.argv[1], {"value": value}, tensors)
+"""
+
+
+@pytest.mark.parametrize("sizes", [(50000, 50000), (1 << 30, 50000), (50000, 1 << 30)], ids=["shards", "split", "join"])
+def test_a_save_that_is_killed_leaves_all_old_or_all_new_tensors(sizes, tmp_path):
+    """At any moment; the next save removes what was left."""
+    files.SHARD_BYTES, whole = sizes[0], files.SHARD_BYTES
+    try:
+        rng = np.random.default_rng(0)
+        seen = set()
+        for attempt in range(8):
+            old = {f"t{i}": np.full(5000, 0, np.int32) for i in range(8)}
+            files.SHARD_BYTES = sizes[0]
+            files.write_folder(tmp_path, {"value": 0}, old)
+            arguments = [sys.executable, "-c", SAVER, str(tmp_path), "1", str(sizes[1])]
+            with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as saver:
+                saver.stdout.readline()
+                saver.stdin.write(b"\n")
+                saver.stdin.flush()
+                time.sleep(float(rng.uniform(0, 0.03)) if attempt else 0.5)
+                saver.kill()
+            found = {
+                int(value) for array in files.ModelFiles(tmp_path).values() for value in (array.min(), array.max())
+            }
+            assert found in ({0}, {1})
+            seen |= found
+        assert 1 in seen
+        files.SHARD_BYTES = sizes[1]
+        files.write_folder(tmp_path, {"value": 2}, old)
+        shards = {path.name for path in tmp_path.glob("*.safetensors")}
+        named = set(files.ModelFiles(tmp_path)._shards.values())
+        assert shards == named
+        assert not [path for path in tmp_path.iterdir() if path.name.endswith("argosy-tmp")]
+    finally:
+        files.SHARD_BYTES = whole

@@ -202,3 +202,19 @@ def test_tokenizers_that_are_not_implemented_say_so(llama, tmp_path):
     with pytest.raises(NotImplementedError, match="'llama'"):
         models.load(path)
     assert models.load_model(path) is not None
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):
+    """A failed one leaves nothing, and the old file."""
+    _, model = model_of("llama", tmp_path)
+    abandoned = tmp_path / f".model.gguf.{'0' * 16}.argosy-tmp"
+    abandoned.write_bytes(b"GGUF")
+    models.save(model, tmp_path / "model.gguf")
+    assert not abandoned.exists()
+    before = (tmp_path / "model.gguf").read_bytes()
+    parameter = model.parameters()[0]
+    parameter.payload = None
+    with pytest.raises(AttributeError):
+        models.save(model, tmp_path / "model.gguf")
+    assert (tmp_path / "model.gguf").read_bytes() == before
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".gguf", ".json", ".safetensors"]

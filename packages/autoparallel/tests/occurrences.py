@@ -15,6 +15,9 @@ from argosy_tensorcore.tensor import Tensor
 UNUSED = {  # by samples of operators
     "rem": lambda x, y: prim.rem(x, y),
     "erfc": lambda x, y: prim.erfc(x),
+    "grouped_outer": lambda x, y: prim.grouped_outer(
+        prim.reshape(x, shape=(5, 1)), prim.reshape(y, shape=(5, 1)), prim.constant(2, "int64", (3,))
+    ),
     "dynamic_slice": lambda x, y: prim.dynamic_slice(x, prim.constant(1, "int64"), sizes=(2,)),
     "dynamic_update_slice": lambda x, y: prim.dynamic_update_slice(
         x, prim.slice(y, start=(0,), limit=(2,), stride=(1,)), prim.constant(1, "int64")

@@ -108,6 +108,12 @@ def test_bits_of_a_token_depend_on_its_own_sequence_alone(dtype, window):
     assert executable.report()["compilations"] == 1
 
 
+@pytest.mark.parametrize("shape", [{"heads": 0}, {"shared": 0}, {"width": 0}])
+def test_axes_of_no_elements(shape):
+    operands = problem(np.random.default_rng(6), [5, 3], [2, 1], **shape)
+    check(attend(), *operands)
+
+
 def test_what_is_not_seen_does_not_matter():
     """Later tokens, blocks of others and entries behind the last one may hold anything."""
     executable = symbolic()

@@ -135,6 +135,26 @@ SAMPLES: list[tuple] = [
             (cplx(1, 2, 5), cplx(2, 2, 2), (1,), ((1, 1),), (1,), (1,), 1),
         )
     ),
+    # attention and products over rows that data divides
+    *(
+        (
+            "paged_attention",
+            (
+                normal(3, 2, 2, 3),
+                normal(4, 2, 2, 3),
+                normal(4, 2, 2, 2),
+                np.array([1, 2, 0]),
+                np.array([0, 0, 1]),
+                ints([3, 1], [0, 2]),
+                *sinks,
+            ),
+            {"scale": 0.7, **rule},
+        )
+        for sinks, rule in (((), {}), ((normal(2, 2),), {"window": 2, "softcap": 1.5}))
+    ),
+    ("grouped_dot", (normal(5, 3), normal(3, 3, 2), np.array([0, 2, 2, 4])), {}),
+    ("grouped_dot", (normal(5, 3), normal(3, 2, 3), np.array([1, 2, 2, 5])), {"transposed": True}),
+    ("grouped_outer", (normal(5, 3), normal(5, 2), np.array([0, 1, 1, 4])), {}),
     # indexing; 9 and -1 are out of range
     ("gather", (normal(5, 3), ints([0], [3], [3], [9], [-1])), {"axes": (0,)}),
     ("gather", (normal(2, 4, 3), ints([[0], [2]], [[1], [1]])), {"axes": (1,), "batch": 1}),

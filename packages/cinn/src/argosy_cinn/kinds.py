@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Kind:
     """Where a kind of kernel is found (``module:name``, in this package where it begins with a dot): its emitters by
-    family of schedules, and, where nothing is fused into it, the ``operation`` that it is made of, with its
-    ``lowering`` to a form."""
+    family of schedules, and, where nothing is fused into it, the ``operations`` that it is made of, with
+    their ``lowering`` to a form."""
 
     emitters: Mapping[str, str]
-    operation: str = ""
+    operations: tuple[str, ...] = ()
     lowering: str = ""
 
 
@@ -37,17 +37,26 @@ KINDS = {
     "attention": Kind({"chunks": ".attention.emit:EMITTER"}),
     "paged attention": Kind(
         {"chunks": ".paged_attention.emit:EMITTER"},
-        operation="prim.paged_attention",
+        operations=("prim.paged_attention",),
         lowering=".paged_attention.lowering:lower_paged_attention",
     ),
+    "grouped product": Kind(
+        {"chunks": ".grouped.emit:EMITTER"},
+        operations=("prim.grouped_dot", "prim.grouped_outer"),
+        lowering=".grouped.lowering:lower_grouped",
+    ),
     "sum of parts": Kind({"chunks": ".attention.emit:SUM_EMITTER"}),
-    "order": Kind({"chunks": ".ordering.emit:EMITTER"}, operation=ORDER, lowering=".ordering.lowering:lower_order"),
-    "fourier": Kind({"chunks": ".fourier.emit:EMITTER"}, operation=FOURIER, lowering=".fourier.lowering:lower_fourier"),
-    "index check": Kind({"chunks": ".checks.emit:EMITTER"}, operation=NOTE, lowering=".checks.lowering:lower_check"),
+    "order": Kind({"chunks": ".ordering.emit:EMITTER"}, operations=(ORDER,), lowering=".ordering.lowering:lower_order"),
+    "fourier": Kind(
+        {"chunks": ".fourier.emit:EMITTER"}, operations=(FOURIER,), lowering=".fourier.lowering:lower_fourier"
+    ),
+    "index check": Kind(
+        {"chunks": ".checks.emit:EMITTER"}, operations=(NOTE,), lowering=".checks.lowering:lower_check"
+    ),
     "control": Kind({"chunks": ".assembly.control:EMITTER"}),
 }
 #: The kind of what an operation becomes alone.
-KIND_OF_OPERATION = {kind.operation: name for name, kind in KINDS.items() if kind.operation}
+KIND_OF_OPERATION = {op: name for name, kind in KINDS.items() for op in kind.operations}
 
 
 @cache

@@ -24,7 +24,15 @@ try:
 except ImportError:  # Windows: abandoned files stay
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["content_key", "member_path", "read_regular_file", "remove_abandoned", "write_file", "write_files"]
+__all__ = [
+    "content_key",
+    "member_path",
+    "read_regular_file",
+    "remove_abandoned",
+    "replace_file",
+    "write_file",
+    "write_files",
+]
 
 Path = str | os.PathLike[str]
 Parts = Iterable[bytes | bytearray | memoryview]
@@ -46,6 +54,19 @@ def write_file(path: Path, parts: Parts, *, private: bool = False, durable: bool
         os.replace(temporary, target)
     if durable:
         _sync_folder(os.path.dirname(target))
+
+
+@contextlib.contextmanager
+def replace_file(path: Path) -> Iterator[str]:
+    """The name of a file that a library may write to, which replaces ``path`` when the block ends, and is removed when
+    it raises. Raises OSError, and leaves the old file then."""
+    target = os.path.realpath(path)
+    with _temporary(target, (), False, True) as temporary:
+        yield temporary
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    _sync_folder(os.path.dirname(target))
 
 
 def write_files(leader: Path, parts: Sequence[bytes], members: Mapping[str, Parts]) -> None:

@@ -24,6 +24,7 @@ from argosy_infer.roles import BATCH, FLAT, NONE, TOKENS, Roles, result_roles
 from argosy_phi_ops import prim
 from argosy_phi_ops.checks.index_errors import CHECK
 from argosy_phi_ops.context import building
+from argosy_phi_ops.declare.axes import parse_notation
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.primitives import PRIMITIVES
@@ -38,6 +39,8 @@ from argosy_pir.values import Value
 __all__ = ["ATTENTION", "MakeIncremental", "make_incremental"]
 
 ATTENTION = "phi.scaled_dot_product_attention"
+BY_TOKEN = ("phi.gather_mm",)
+"""Operators whose notation proves that tokens are not mixed, though their primitives sort them."""
 _INT = "int64"
 
 
@@ -54,7 +57,7 @@ def make_incremental(program: Program, block_size: int = 16) -> Program:
     that mixes positions.
     """
     made = program.clone()
-    Decompose(keep=(ATTENTION.removeprefix("phi."),)).run(made)
+    Decompose(keep=tuple(name.removeprefix("phi.") for name in (ATTENTION, *BY_TOKEN))).run(made)
     MakeIncremental(block_size).run(made)
     return made
 
@@ -182,6 +185,9 @@ class _Rewriter:
         if op.name == ATTENTION:
             self._attention(op)
             return
+        if op.name in BY_TOKEN:
+            self._by_token(op)
+            return
         if op.name == CHECK and any(self.roles[op.operand(0)]):
             self._check_index(op)
             return
@@ -205,6 +211,15 @@ class _Rewriter:
         if rewrite is None:
             raise IncrementalError(f"{_place(op)} along tokens is not implemented in incremental decoding")
         self._define(op, rewrite(site), roles)
+
+    def _by_token(self, op: Operation) -> None:
+        operator = get_operator(op.kind)
+        given, _, made = operator.axes.partition("->")
+        text = f"{','.join(given.split(',')[: len(op.operands)])}->{made}"
+        notation = parse_notation(text, [v.shape for v in op.operands])
+        shapes, sizes = [r.shape for r in op.results], (self.batch, self.sequence)
+        roles = result_roles(notation, [self.roles[v] for v in op.operands], shapes, sizes, _place(op))
+        self._define(op, operator(*(self._value(v) for v in op.operands)), roles)
 
     def _check_index(self, op: Operation) -> None:
         """Each token's index is held against the same axis, but for one that is as long as the sequence: positions are

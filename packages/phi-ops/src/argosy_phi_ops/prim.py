@@ -90,6 +90,7 @@ from argosy_phi_ops.primitives.elementwise import (
 from argosy_phi_ops.primitives.elementwise import complex_ as complex
 from argosy_phi_ops.primitives.elementwise import pow_ as pow
 from argosy_phi_ops.primitives.elementwise import round_ as round
+from argosy_phi_ops.primitives.grouped import grouped_dot, grouped_outer
 from argosy_phi_ops.primitives.host import host_call
 from argosy_phi_ops.primitives.indexing import check_index, dynamic_slice, dynamic_update_slice, gather, scatter, sort
 from argosy_phi_ops.primitives.layout import (
@@ -126,12 +127,12 @@ __all__ = [
     "broadcast_rank", "broadcast_shapes", "broadcast_to", "cast", "ceil", "check_index", "cholesky", "complex",
     "concat", "conj", "constant", "conv", "copy", "cos", "cosh", "create_token", "cumulative", "digamma",
     "dim_size", "div", "dot_general", "dynamic_slice", "dynamic_update_slice", "eig", "eigh", "eq", "erf", "erfc",
-    "erfinv", "exp", "expm1", "fft", "floor", "floor_div", "floor_mod", "from_local", "gather", "ge", "gt",
-    "host_call", "imag", "iota", "is_finite", "is_inf", "is_nan", "le", "lgamma", "log", "log1p", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "logistic", "lt", "lu", "maximum", "minimum", "mul", "ne", "neg",
-    "nextafter", "pad", "paged_attention", "permute", "pow", "qr", "real", "recv", "reduce_and", "reduce_max",
-    "reduce_min", "reduce_or", "reduce_prod", "reduce_scatter", "reduce_sum", "relayout", "rem", "reshape",
-    "reverse", "rng_bits", "round", "rsqrt", "scatter", "select", "send", "shift_left", "shift_right", "sign",
-    "sin", "sinh", "slice", "solve", "sort", "sqrt", "start", "stop_gradient", "sub", "svd", "tan", "tanh",
-    "to_local", "transpose", "triangular_solve", "trunc", "wait",
+    "erfinv", "exp", "expm1", "fft", "floor", "floor_div", "floor_mod", "from_local", "gather", "ge", "grouped_dot",
+    "grouped_outer", "gt", "host_call", "imag", "iota", "is_finite", "is_inf", "is_nan", "le", "lgamma", "log",
+    "log1p", "logical_and", "logical_not", "logical_or", "logical_xor", "logistic", "lt", "lu", "maximum",
+    "minimum", "mul", "ne", "neg", "nextafter", "pad", "paged_attention", "permute", "pow", "qr", "real", "recv",
+    "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_scatter", "reduce_sum",
+    "relayout", "rem", "reshape", "reverse", "rng_bits", "round", "rsqrt", "scatter", "select", "send",
+    "shift_left", "shift_right", "sign", "sin", "sinh", "slice", "solve", "sort", "sqrt", "start", "stop_gradient",
+    "sub", "svd", "tan", "tanh", "to_local", "transpose", "triangular_solve", "trunc", "wait",
 ]  # fmt: skip

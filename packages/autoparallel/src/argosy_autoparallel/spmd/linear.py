@@ -19,6 +19,7 @@ _SUM: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("reshape", "transpose", "broadcast", "slice", "reverse", "reduce_sum", "fft"), ("P",)),
     **dict.fromkeys(("add", "sub", "pad", "complex"), ("P P",)),
     **dict.fromkeys(("mul", "dot_general", "conv"), ("P R", "R P")),
+    **dict.fromkeys(("grouped_dot", "grouped_outer"), ("P R R", "R P R")),
     "div": ("P R",),
     "select": ("R P P",),
     "concat": ("P*",),

@@ -14,8 +14,11 @@ from argosy import nn
 from argosy.models.configuration import ExpertsConfig, FeedForwardConfig
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
+from argosy_phi_ops.declare.operator import get_operator
 
 __all__ = ["ACTIVATIONS", "Experts", "GatedFeedForward", "MixtureOfExperts", "Router"]
+
+_gather_mm: Any = get_operator("gather_mm")
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "silu": F.silu,
@@ -95,7 +98,7 @@ class Router(Layer):
 class Experts(Layer):
     """The perceptrons of a mixture, their weights side by side: gate and up [E, D, 2 F], down [E, F, D].
 
-    Every expert computes every token, and the router's weights pick: E / C times the work that a grouped product does.
+    Each token is multiplied with the weights of its experts alone, all tokens of an expert at once (`gather_mm`).
     """
 
     gate_up_proj: Any
@@ -114,18 +117,14 @@ class Experts(Layer):
 
     def forward(self, x_ND: Any, weights_NC: Any, experts_NC: Any) -> Any:
         """The sum [N, D] of the chosen experts' outputs by their weights."""
-        config = self.config
-        hidden_ENF = paddle.matmul(x_ND.unsqueeze(0), self.gate_up_proj)
-        if config.bias:
-            hidden_ENF = hidden_ENF + self.gate_up_proj_bias.unsqueeze(1)
-        out_END = paddle.matmul(self._gated(hidden_ENF), self.down_proj)
-        if config.bias:
-            out_END = out_END + self.down_proj_bias.unsqueeze(1)
-        share_NE = (F.one_hot(experts_NC, config.experts) * weights_NC.unsqueeze(-1)).sum(1)
-        return (out_END * share_NE.transpose([1, 0]).unsqueeze(-1).astype(out_END.dtype)).sum(0)
+        bias = (self.gate_up_proj_bias, self.down_proj_bias) if self.config.bias else (None, None)
+        x_NCD = x_ND.unsqueeze(1).expand([-1, self.config.chosen, -1])
+        hidden_NCF = _gather_mm(x_NCD, experts_NC, self.gate_up_proj, bias[0])
+        out_NCD = _gather_mm(self._gated(hidden_NCF), experts_NC, self.down_proj, bias[1])
+        return (out_NCD * weights_NC.unsqueeze(-1).astype(out_NCD.dtype)).sum(1)
 
-    def _gated(self, hidden_ENF: Any) -> Any:
-        gate, up = paddle.chunk(hidden_ENF, 2, axis=-1)
+    def _gated(self, hidden_NCF: Any) -> Any:
+        gate, up = paddle.chunk(hidden_NCF, 2, axis=-1)
         if not self.config.clamped:
             return ACTIVATIONS[self.config.activation](gate) * up
         limit = self.config.limit

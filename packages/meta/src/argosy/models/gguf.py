@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from argosy.models.configuration import ConfigFile
+from argosy_hwadapt.files import replace_file
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.safetensors import CheckpointError
 
@@ -243,10 +244,9 @@ def write_gguf(
         raise ValueError(f"write_gguf(): format is one of F32, F16, BF16, Q8_0, Q4_0; got {format!r}")
     kind = gguf.GGMLQuantizationType[format]
     architecture = _ARCHITECTURES[name]
-    partial = f"{os.fspath(path)}.{os.getpid()}.partial"
-    writer = gguf.GGUFWriter(partial, name)
-    heads = _write_metadata(writer, name, config)
-    try:
+    with replace_file(path) as temporary:
+        writer = gguf.GGUFWriter(temporary, name)
+        heads = _write_metadata(writer, name, config)
         for own, array in tensors.items():
             values = _rearranged(own, array.astype(np.float32), architecture, heads, _rows_by_pairs)
             whole = values.ndim < 2 or format == "F32"
@@ -256,10 +256,6 @@ def write_gguf(
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()
         writer.close()
-        os.replace(partial, path)
-    finally:
-        if os.path.exists(partial):
-            os.remove(partial)
 
 
 def _write_metadata(writer: Any, name: str, config: ConfigFile) -> dict[str, int]:

@@ -75,6 +75,8 @@ MODULES: dict[str, str] = {
     "cdist": "linalg.distances", "dist": "linalg.distances", "pairwise_distance": "linalg.distances",
     # linalg.einsum
     "einsum": "linalg.einsum",
+    # linalg.grouped_products
+    "gather_mm": "linalg.grouped_products",
     # linalg.least_squares
     "least_squares": "linalg.least_squares", "pinv": "linalg.least_squares",
     # linalg.norms

@@ -35,7 +35,8 @@ def paged_attention(
 
 def _context(cache: Array, table: Array, length: int) -> Array:
     """The first `length` places [c, h, d]."""
-    return widen(cache[table].reshape(-1, *cache.shape[2:])[: max(length, 0)])
+    places = cache[table].reshape(len(table) * cache.shape[1], *cache.shape[2:])
+    return widen(places[: max(length, 0)])
 
 
 def _weights(scores: Array, sinks: tuple[Array, ...]) -> Any:

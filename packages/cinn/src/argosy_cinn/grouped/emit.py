@@ -1,0 +1,134 @@
+"""The code of grouped products: a chunk is a part of the columns of one group, which is a problem of `contraction`
+whose size is read when it runs. Groups of one row and of few have code of their own, as products of unknown size have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from argosy_cinn.assembly.products import choose_variant, variant, variants_of
+from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid
+from argosy_cinn.emitter import Emitter
+from argosy_cinn.forms.grouped import GroupedForm
+from argosy_cinn.loops.elementwise import store_element
+from argosy_cinn.loops.nest import PARAMETERS, Pointers
+from argosy_cinn.printers.llvm import Function, Module
+from argosy_cinn.printers.types import DOUBLE, FLOAT, I64, LLVM_TYPES, VOID, Index, Value, lanes_of
+from argosy_cinn.shapes import sizes
+
+
+def emit_grouped(module: Module, name: str, form: GroupedForm, slots: Mapping[Any, int]) -> None:
+    """Define the kernel function ``name``, and one for each variant of its products."""
+
+    def define(name: str, what: str) -> list[str]:
+        with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
+            b.sizes_from(b.arguments[0], len(slots))
+            group, part = _split(b, form)
+            whole = _problem(b, form, Pointers(b, b.arguments[0], slots), group)
+            problem, blocking = variant(b, whole, what)
+            total = b.index(grid(b, problem, blocking))
+            each = b.ceil_div(total, form.parts)
+            first = b.mul(part, each)
+            with b.loop(first, b.minimum(b.add(first, each), total)) as loop:
+                emit(b, problem, loop.index, total, blocking)
+            return variants_of(b, whole)
+
+    variants = define(f"{name}.any", "any")
+    for what in variants[:-1]:
+        define(f"{name}.{what}", what)
+    with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
+        b.sizes_from(b.arguments[0], len(slots))
+        group, _ = _split(b, form)
+        pointers = Pointers(b, b.arguments[0], slots)
+
+        def call(what: str) -> list[Value]:
+            b.call(f"{name}.{what}", VOID, *b.arguments)
+            return []
+
+        with b.when(b.icmp("slt", group, b.number(form.groups))):
+            problem = _problem(b, form, pointers, group)
+            if form.outer:
+                call("any")
+            else:
+                with b.when(b.icmp("sgt", problem.m, 0)):
+                    choose_variant(b, problem, variants, call)
+        if not form.outer:
+            with b.when(b.icmp("eq", group, b.number(form.groups))):
+                _clear_others(b, form, pointers)
+
+
+EMITTER = Emitter(emit_grouped, lambda form, target: form.chunks)
+"""For `argosy_cinn.kinds`."""
+
+
+def _split(b: Function, form: GroupedForm) -> tuple[Value, Index]:
+    """The chunk's group, and its part of that."""
+    chunk = b.arguments[1]
+    return b.index(b.div(chunk, form.parts)), b.rem(chunk, form.parts)
+
+
+class _Rows(NamedTuple):
+    first: Value
+    number: Value
+
+
+def _rows(b: Function, form: GroupedForm, pointers: Pointers, group: Index) -> _Rows:
+    """The rows of a group, within those that there are."""
+    bounds = [_start(b, form, pointers, b.add(group, i)) for i in range(2)]
+    return _Rows(bounds[0], b.index(b.maximum(b.sub(bounds[1], bounds[0]), 0)))
+
+
+def _start(b: Function, form: GroupedForm, pointers: Pointers, group: Index) -> Value:
+    start = b.load(I64, b.at(pointers(form.starts), group, I64))
+    return b.index(b.minimum(b.maximum(start, 0), b.number(sizes(form.lhs)[0])))
+
+
+def _problem(b: Function, form: GroupedForm, pointers: Pointers, group: Index) -> Contraction:
+    """The product of one group."""
+    dtype = form.result.dtype
+    element = LLVM_TYPES[dtype]
+    rows = _rows(b, form, pointers, group)
+    depth, columns = b.number(sizes(form.lhs)[1]), b.number(sizes(form.result)[-1])
+    left, right, out = (b.at(pointers(v), 0, element) for v in (form.lhs, form.rhs, form.result))
+    left = b.at(left, b.mul(rows.first, depth), element)
+    if form.outer:
+        a = Matrix(left, 1, depth, element)
+        other = Matrix(b.at(right, b.mul(rows.first, columns), element), columns, 1, element)
+        out = b.at(out, b.mul(group, b.mul(depth, columns)), element)
+        shape = depth, columns, rows.number
+    else:
+        a = Matrix(left, depth, 1, element)
+        row, column = (1, depth) if form.transposed else (columns, 1)
+        other = Matrix(b.at(right, b.mul(group, b.mul(depth, columns)), element), row, column, element)
+        out = b.at(out, b.mul(rows.first, columns), element)
+        shape = rows.number, columns, depth
+    compute = DOUBLE if dtype == "float64" else FLOAT
+    return Contraction(
+        *shape, a, other, lambda b, cells: _store(b, cells, out, columns, dtype), compute=compute,
+        narrow=dtype == "bfloat16",
+    )  # fmt: skip
+
+
+def _store(b: Function, cells: Cells, out: Value, columns: Index, dtype: str) -> None:
+    """Finished elements, rounded to the result's dtype."""
+    element = LLVM_TYPES[dtype]
+    for v, (value, mask) in enumerate(zip(cells.values, cells.masks, strict=True)):
+        lanes, made = lanes_of(value.type), store_element(b, value, dtype)
+        along = v * lanes
+        row, column = (cells.row, b.add(cells.column, along)) if cells.axis else (b.add(cells.row, along), cells.column)
+        place = b.at(out, b.add(b.mul(row, columns), column), element)
+        if cells.axis or lanes == 1:
+            b.masked_store(made, place, mask)
+        else:
+            steps = b.binary("mul", b.iota(I64, lanes), b.splat(b.index(columns), lanes))
+            b.scatter(made, place, steps, mask)
+
+
+def _clear_others(b: Function, form: GroupedForm, pointers: Pointers) -> None:
+    """Zeros for rows of no group."""
+    columns, element = b.number(sizes(form.result)[1]), LLVM_TYPES[form.result.dtype]
+    first, last = _start(b, form, pointers, 0), _start(b, form, pointers, b.number(form.groups))
+    for begin, end in ((0, first), (last, b.number(sizes(form.lhs)[0]))):
+        with b.loop(b.mul(begin, columns), b.mul(end, columns)) as loop:
+            b.store(b.zero(element), b.at(pointers(form.result), loop.index, element))

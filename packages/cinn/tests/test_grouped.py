@@ -1,0 +1,73 @@
+"""Products of groups of rows whose sizes are data."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from programs import build, check, values
+
+from argosy_cinn import CinnCompiler
+from argosy_hwadapt import device
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_pir import Builder, Program, TensorType
+from argosy_pir.dims import SymExpr
+from argosy_tensorcore.storage import Strided
+
+LAYOUTS = {
+    "rows": (lambda n, e, k, m: ((n, k), (e, k, m)), lambda *x: prim.grouped_dot(*x)),
+    "transposed": (lambda n, e, k, m: ((n, k), (e, m, k)), lambda *x: prim.grouped_dot(*x, transposed=True)),
+    "outer": (lambda n, e, k, m: ((n, k), (n, m)), lambda *x: prim.grouped_outer(*x)),
+}
+
+
+def operands(rng, layout, counts, k, m, dtype="float32", before=0, behind=0):
+    starts = before + np.cumsum([0, *counts], dtype=np.int64)
+    shapes = LAYOUTS[layout][0](int(starts[-1]) + behind, len(counts), k, m)
+    return [*(values(rng, shape, dtype, -1, 1) for shape in shapes), starts]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_every_dtype_and_layout_gives_what_the_interpreter_does(layout, dtype):
+    """Groups of none, one, few and many rows, and rows of no group."""
+    given = operands(np.random.default_rng(0), layout, [0, 1, 30, 130, 2, 0], 70, 90, dtype, before=2, behind=3)
+    report = check(LAYOUTS[layout][1], *given, scale=20).report()
+    assert report["host_calls"] == {}
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.data())
+def test_groups_of_any_sizes(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    counts = data.draw(st.lists(st.sampled_from([0, 1, 2, 5, 17, 70]), min_size=1, max_size=5))
+    k, m = (data.draw(st.sampled_from([1, 3, 16, 33, 600])) for _ in range(2))
+    layout = data.draw(st.sampled_from(sorted(LAYOUTS)))
+    given = operands(rng, layout, counts, k, m, before=data.draw(st.integers(0, 1)), behind=1)
+    check(LAYOUTS[layout][1], *given, scale=20)
+
+
+def test_bounds_beyond_the_rows_are_clamped():
+    rng = np.random.default_rng(2)
+    for layout in LAYOUTS:
+        given = operands(rng, layout, [3, 4, 5], 20, 24)
+        given[2] = np.array([-5, 9, 4, 1 << 40])
+        check(LAYOUTS[layout][1], *given, scale=10)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_one_compilation_serves_every_number_of_rows(layout):
+    n = SymExpr.symbol("n")
+    shapes = [*LAYOUTS[layout][0](n, 3, 40, 48), (4,)]
+    program = Program("grouped")
+    inputs = [program.add_input(TensorType(s, "float32" if i < 2 else "int64")) for i, s in enumerate(shapes)]
+    with building(Builder.at_end(program.block)):
+        program.set_outputs([LAYOUTS[layout][1](*inputs)])
+    executable = CinnCompiler().compile(program, device("cpu"))
+    rng = np.random.default_rng(3)
+    for counts in ([1, 0, 0], [9, 1, 70], [300, 5, 4], [0, 2500, 1]):
+        given = operands(rng, layout, counts, 40, 48)
+        fixed = CinnCompiler().compile(build(LAYOUTS[layout][1], given), device("cpu"))
+        made, want = (e.run([Strided.from_array(x) for x in given], [])[0].array() for e in (executable, fixed))
+        np.testing.assert_allclose(made, want, rtol=1e-4, atol=1e-4)
+    assert executable.report()["compilations"] == 1
