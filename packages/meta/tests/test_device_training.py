@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 import argosy as paddle
-from argosy import nn
+from argosy import nn, static
+from argosy_hwadapt import why
+from argosy_infer import Predictor
 from argosy_tensorcore.place import Place
 
 VIRTUAL = Place("virtual")
+without_opencl = pytest.mark.skipif(why("opencl") is not None, reason="no OpenCL runtime")
+on_devices = pytest.mark.parametrize("name", ["virtual", pytest.param("opencl", marks=without_opencl)])
 
 
 @pytest.fixture(autouse=True)
@@ -50,25 +54,27 @@ def losses(place, captured, optimizer):
 
 
 @pytest.mark.parametrize("captured", [False, True], ids=["eager", "captured"])
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Momentum"])
-def test_a_network_trains_on_a_device_as_on_the_cpu(captured, name):
+@pytest.mark.parametrize("rule", ["SGD", "Adam", "AdamW", "Momentum"])
+@on_devices
+def test_a_network_trains_on_a_device_as_on_the_cpu(captured, rule, name):
     """Random masks are bit for bit the same; sums may be ordered otherwise."""
-    optimizer = getattr(paddle.optimizer, name)
-    expected, made = (losses(place, captured, optimizer) for place in ("cpu", "virtual"))
+    optimizer = getattr(paddle.optimizer, rule)
+    expected, made = (losses(place, captured, optimizer) for place in ("cpu", name))
     np.testing.assert_allclose(made, expected, rtol=1e-4)
     assert made[-1] != made[0]
 
 
-def test_a_convolutional_network_has_the_gradients_and_statistics_of_the_cpu():
+@on_devices
+def test_a_convolutional_network_has_the_gradients_and_statistics_of_the_cpu(name):
     """Convolution, batch norm (whose statistics are written in place), pooling."""
     paddle.seed(1)
     net = nn.Sequential(
         nn.Conv2D(3, 4, 3), nn.BatchNorm2D(4), nn.ReLU(), nn.MaxPool2D(2), nn.Flatten(), nn.Linear(36, 5)
     )  # fmt: skip
-    before = {name: x.numpy() for name, x in net.state_dict().items()}
+    before = {key: x.numpy() for key, x in net.state_dict().items()}
     image = np.random.default_rng(0).random((2, 3, 8, 8)).astype("float32")
     found = []
-    for place in ("cpu", "virtual"):
+    for place in ("cpu", name):
         net.set_state_dict(before)
         net.to(place)
         net(paddle.to_tensor(image, place=place)).square().sum().backward()
@@ -169,3 +175,38 @@ def test_states_are_loaded_where_their_tensors_are(tmp_path):
 def test_tensors_without_elements_stay_on_their_device():
     x = there(np.zeros((0, 3), "float32"))
     assert ((x + x).shape, (x + x).place, x.sum().item()) == ([0, 3], VIRTUAL, 0.0)
+
+
+def test_a_static_program_trains_where_its_parameters_are():
+    """Made, fed and fetched through the executor."""
+    found = []
+    for place in ("cpu", "virtual"):
+        paddle.seed(0)
+        paddle.set_device(place)
+        paddle.enable_static()
+        try:
+            main, start = static.Program(), static.Program()
+            with static.program_guard(main, start):
+                x, y = static.data("x", [4, 3], "float32"), static.data("y", [4, 1], "float32")
+                loss = (static.nn.fc(x, 1) - y).square().mean()
+                paddle.optimizer.SGD(0.1).minimize(loss)
+            executor, rng = static.Executor(), np.random.default_rng(0)
+            executor.run(start)
+            feeds = [{"x": rng.random((4, 3), "float32"), "y": rng.random((4, 1), "float32")} for _ in range(3)]
+            found.append([float(executor.run(main, feed=feed, fetch_list=[loss])[0]) for feed in feeds])
+        finally:
+            paddle.disable_static()
+            paddle.set_device("cpu")
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-4)
+    assert found[0][0] != found[0][1]
+
+
+def test_a_saved_program_is_predicted_on_the_device(tmp_path):
+    """With an open size; its figures are those of the CPU."""
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    net.eval()
+    paddle.jit.save(net, str(tmp_path / "net"), input_spec=[static.InputSpec([None, 3], "float32")])
+    predictor = Predictor(str(tmp_path / "net"), device="virtual")
+    for rows in (5, 2):
+        x = np.random.default_rng(rows).random((rows, 3), "float32")
+        np.testing.assert_allclose(predictor.run(x)[0], net(paddle.to_tensor(x)).numpy(), rtol=1e-5)

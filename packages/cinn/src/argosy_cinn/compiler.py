@@ -74,7 +74,8 @@ class CinnCompiler:
         reference interpreter, with a warning.
         """
         if not device.is_host:
-            return _launched(device, lambda host: self.compile(program, host, communicators, options))
+            here = lambda host: self.compile(program, host, communicators, options)  # noqa: E731
+            return _launched(device, lambda: program, options, here)
         compilation = _Compilation(program, device, communicator_table(communicators), chosen_options(options))
         _check(program)
         return compilation.for_open_sizes() if program.symbols() else compilation.for_known_sizes(program)
@@ -90,7 +91,8 @@ class CinnCompiler:
         """`compile` after ``preparation``, which changes ``program``: at once, or, where the outcome is in the cache,
         when somebody asks for the executable's program."""
         if not device.is_host:
-            return _launched(device, lambda host: self.compile_prepared(program, preparation, host, (), options))
+            here = lambda host: self.compile_prepared(program, preparation, host, (), options)  # noqa: E731
+            return _launched(device, PreparedProgram(program, preparation), options, here)
         started, chosen = perf_counter(), chosen_options(options)
         store, prepared = object_cache(chosen), PreparedProgram(program, preparation)
         outcomes = Outcomes(program, preparation, store, chosen)
@@ -109,12 +111,22 @@ class CinnCompiler:
         return made
 
 
-def _launched(device: Device, compile: Callable[[Device], Any]) -> Any:
-    """What ``compile`` makes for the host, as launches on another device. Raises `CompileError` for one that takes no
-    kernels that are printed here."""
-    from argosy_cinn.launches import LaunchedExecutable
+def _launched(
+    device: Device, program: Callable[[], Program], options: Mapping[str, Any] | None, compile: Callable[[Device], Any]
+) -> Any:
+    """The executable of ``program()`` for a device that is no host: launches of what ``compile`` makes for the host
+    where it runs that, or of kernels. Raises `CompileError` for one that takes no kernels that are printed here."""
+    forms = device.info.kernel_forms
+    if "address" in forms:
+        from argosy_cinn.launches import LaunchedExecutable
 
-    return LaunchedExecutable(compile(host_device()), device)
+        return LaunchedExecutable(compile(host_device()), device)
+    if "opencl-c" in forms:
+        from argosy_cinn.simt.executable import SimtExecutable
+
+        _check(program())
+        return SimtExecutable(program(), device, chosen_options(options))
+    raise CompileError(f"kernels are printed as address and opencl-c; {device} takes: {', '.join(forms) or 'none'}")
 
 
 @dataclass(frozen=True, slots=True)

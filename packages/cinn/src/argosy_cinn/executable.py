@@ -21,7 +21,7 @@ from argosy_cinn.array_call import array_call
 from argosy_cinn.host import HostCall
 from argosy_cinn.normal_form import NormalForm
 from argosy_cinn.plan.memory import Place
-from argosy_cinn.plan.sizes import Sizes
+from argosy_cinn.plan.sizes import Sizes, check_argument
 from argosy_cinn.runtime.entry import AnsweringEntry
 from argosy_cinn.runtime.linking import Library
 from argosy_cinn.runtime.trace import Trace
@@ -30,7 +30,7 @@ from argosy_cinn.store.program_cache import Manifest, in_numbers
 from argosy_cinn.tools.tracing import Sink, WatchedHost, watched_entries
 from argosy_hwadapt import Device, DeviceOutOfMemory
 from argosy_phi_ops.compiler import NativeCode
-from argosy_phi_ops.errors import AxisError, DTypeError, ShapeError
+from argosy_phi_ops.errors import AxisError
 from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.program import Program
@@ -135,7 +135,7 @@ class Executable:
         if count != self.inputs:
             raise ValueError(f"program '{self.name}' has {len(self.states)} states, got {len(states)}")
         for i, state in enumerate(states if like is None else ()):
-            self.check_argument(count + i, state, f"state {self.states[i]!r}")
+            check_argument(self.signature[count + i], state, f"state {self.states[i]!r}")
         return Bound(self, list(states), like)
 
     def report(self) -> dict[str, Any]:
@@ -189,13 +189,6 @@ class Executable:
         from argosy_cinn.tools.explanation import describe_memory
 
         return DeviceOutOfMemory(f"{error}\n{describe_memory(self)}", self.sizes.arena_bytes)
-
-    def check_argument(self, index: int, payload: Strided, label: str) -> None:
-        shape, dtype = self.signature[index]
-        if tuple(payload.shape) != shape:
-            raise ShapeError(f"{label} has shape {list(payload.shape)}, the program expects {list(shape)}")
-        if payload.dtype.name != dtype:
-            raise DTypeError(f"{label} has dtype {payload.dtype.name}, the program expects {dtype}")
 
 
 class Bound:
@@ -276,7 +269,7 @@ class Bound:
     def _checked(self, inputs: Sequence[Strided]) -> Sequence[Strided]:
         for i, (payload, (shape, dtype)) in enumerate(zip(inputs, self.expected, strict=True)):
             if payload.shape != shape or payload.dtype is not dtype:
-                self.executable.check_argument(i, payload, f"input {i}")
+                check_argument((shape, dtype.name), payload, f"input {i}")
         return inputs
 
     def _run(self, inputs: Sequence[Strided]) -> list[Strided]:

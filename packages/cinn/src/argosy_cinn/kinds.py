@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from argosy_cinn.dialect import FOURIER, NOTE, ORDER
+from argosy_phi_ops.errors import CompileError
 
 if TYPE_CHECKING:
     from argosy_cinn.emitter import Emitter
@@ -32,8 +33,8 @@ class Kind:
 
 
 KINDS = {
-    "nest": Kind({"chunks": ".loops.nest:EMITTER"}),
-    "product": Kind({"chunks": ".assembly.products:EMITTER"}),
+    "nest": Kind({"chunks": ".loops.nest:EMITTER", "simt": ".simt.nest:EMITTER"}),
+    "product": Kind({"chunks": ".assembly.products:EMITTER", "simt": ".simt.product:EMITTER"}),
     "attention": Kind({"chunks": ".attention.emit:EMITTER"}),
     "paged attention": Kind(
         {"chunks": ".paged_attention.emit:EMITTER"},
@@ -51,7 +52,9 @@ KINDS = {
         {"chunks": ".fourier.emit:EMITTER"}, operations=(FOURIER,), lowering=".fourier.lowering:lower_fourier"
     ),
     "index check": Kind(
-        {"chunks": ".checks.emit:EMITTER"}, operations=(NOTE,), lowering=".checks.lowering:lower_check"
+        {"chunks": ".checks.emit:EMITTER", "simt": ".simt.index_check:EMITTER"},
+        operations=(NOTE,),
+        lowering=".checks.lowering:lower_check",
     ),
     "control": Kind({"chunks": ".assembly.control:EMITTER"}),
 }
@@ -59,10 +62,18 @@ KINDS = {
 KIND_OF_OPERATION = {op: name for name, kind in KINDS.items() for op in kind.operations}
 
 
+def has_emitter(kind: str, family: str) -> bool:
+    """Whether forms of a kind have an emitter for a family of schedules."""
+    return family in KINDS[kind].emitters
+
+
 @cache
 def emitter_of(kind: str, family: str) -> Emitter:
-    """The emitter of forms of a kind for a family of schedules."""
-    emitter: Emitter = _find(KINDS[kind].emitters[family])
+    """The emitter of forms of a kind for a family of schedules. Raises `CompileError` where there is none."""
+    emitters = KINDS[kind].emitters
+    if family not in emitters:
+        raise CompileError(f"kernels of kind {kind!r} have no schedule of family {family!r}")
+    emitter: Emitter = _find(emitters[family])
     return emitter
 
 

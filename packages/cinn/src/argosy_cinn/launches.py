@@ -15,17 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from argosy_cinn.device_call import DeviceCall
 from argosy_cinn.executable import Executable
 from argosy_cinn.fallback import InterpretedExecutable
 from argosy_cinn.runtime.linking import Library, link
 from argosy_cinn.runtime.trampolines import cached_object
 from argosy_cinn.shapes import sizes as shape_of
 from argosy_cinn.specialise import SpecialisingExecutable
-from argosy_cinn.strided_copies import contiguous
 from argosy_hwadapt import Buffer, Device, Scalar
 from argosy_phi_ops.eager.fallback import note_fallback
-from argosy_phi_ops.eager.placement import goes_anywhere, send
-from argosy_phi_ops.errors import CompileError, DeviceMismatch
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
@@ -41,9 +39,6 @@ class LaunchedExecutable:
     """``made``, compiled for the host, on ``device``."""
 
     def __init__(self, made: Made, device: Device) -> None:
-        if "address" not in device.info.kernel_forms:
-            forms = ", ".join(device.info.kernel_forms) or "none"
-            raise CompileError(f"argosy_cinn prints kernels of form address, not of those that {device} takes: {forms}")
         self.made, self.device = made, device
 
     @property
@@ -100,65 +95,21 @@ class LaunchedExecutable:
 _KEPT = 256
 
 
-class Launches:
-    """The launches of an executable of known sizes on a device, bound to its states: the object that is called."""
+class Launches(DeviceCall):
+    """Launches of an executable's segments."""
 
     def __init__(self, executable: Executable, device: Device, states: list[Strided]) -> None:
-        e = self.executable = executable
-        self.device, self.states = device, states
+        super().__init__(executable, device, states)
+        self.executable = executable
         self.kernel = device.load(device.build("address", _launcher().address(_NAME).to_bytes(8, "little")), _NAME)
         self.record = array("q", [0, 0])
-        self.checks = bool(e.manifest.checks)
-        self.constants = [send(Strided(np.array(constant, order="C")), device) for constant in e.constants]
-        count = len(e.signature) - len(states)
-        for i, state in enumerate(states):
-            e.check_argument(count + i, state, f"state {e.states[i]!r}")
-        self.written = [states[i].storage for i in e.written]
 
-    def __call__(self, inputs: Sequence[Strided]) -> list[Strided]:
-        e, device = self.executable, self.device
-        if len(inputs) != e.inputs:
-            raise ValueError(f"program '{e.name}' takes {e.inputs} inputs, got {len(inputs)}")
-        for i, payload in enumerate(inputs):
-            e.check_argument(i, payload, f"input {i}")
-        given = [self._input(payload, i) for i, payload in enumerate(inputs)]
-        states = [self._state(state, i) for i, state in enumerate(self.states)]
-        outputs = [Strided.empty(shape, dtype, device) for shape, dtype, _ in e.outputs]
-        arena = device.allocate(e.sizes.arena_bytes)
-        self._submit(arena, [*given, *states, *outputs, *self.constants])
-        for i in e.written:
-            if states[i] is not self.states[i]:
-                self.states[i].copy_from(states[i])
-        for storage in self.written:
-            storage.version += 1
-        device.at_synchronize(self, self._look)
-        return outputs
+    @property
+    def arena_bytes(self) -> int:
+        """See :class:`DeviceCall`."""
+        return self.executable.sizes.arena_bytes
 
-    def _input(self, payload: Strided, index: int) -> Strided:
-        """The payload, or a copy where it is not contiguous, is a number on the host, or would be overwritten."""
-        payload = self._brought(payload, f"input {index}")
-        if payload._storage in self.written:
-            copy = Strided.empty(payload.shape, payload.dtype, self.device)
-            copy.copy_from(payload)
-            return copy
-        return payload if payload.contiguous else contiguous(payload)
-
-    def _state(self, state: Strided, index: int) -> Strided:
-        payload = self._brought(state, f"state {self.executable.states[index]!r}")
-        return payload if payload.contiguous else contiguous(payload)
-
-    def _brought(self, payload: Strided, label: str) -> Strided:
-        if payload.array_type.device is self.device:
-            return payload
-        if payload.array_type.device is not None or not goes_anywhere(payload.array_type):
-            where = payload.array_type.device or "cpu"
-            raise DeviceMismatch(
-                f"program '{self.executable.name}' runs on {self.device}, but its {label} of shape "
-                f"{list(payload.shape)} is on {where}"
-            )
-        return send(Strided(payload.to_host().copy()), self.device)
-
-    def _submit(self, arena: Buffer, payloads: list[Strided]) -> None:
+    def submit(self, arena: Buffer, payloads: list[Strided]) -> None:
         """Launch the segments, with host calls between them."""
         e = self.executable
         places = [Scalar("q", 0) if arena.handle is None else arena, *map(_place, payloads)]
@@ -169,6 +120,7 @@ class Launches:
             self.device.launch(self.kernel, (1,), args=(function, *head, *places))
             if host is not None:
                 self._call_host(host, [None, *payloads], arena, tokens)
+        self.device.at_synchronize(self, self._look)
 
     def _call_host(
         self, host: Any, payloads: Sequence[Strided | None], arena: Buffer, tokens: dict[Value, Any]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import log as _natural_logarithm
 
-from argosy_cinn.printers.llvm import Function
+from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import (
     DOUBLE,
     FLOAT,
@@ -68,7 +68,7 @@ _HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
 _HALF_PI_SHORT = (1.5707963109016418, 1.5893254712295857e-08, 6.123233995736766e-17)
 
 
-def _ascending(b: Function, coefficients: Sequence[float], x: Value) -> Value:
+def _ascending(b: Instructions, coefficients: Sequence[float], x: Value) -> Value:
     """Horner's rule with fused multiply-adds; coefficients ascend."""
     result = constant(x.type, coefficients[-1])
     for c in reversed(coefficients[:-1]):
@@ -76,7 +76,7 @@ def _ascending(b: Function, coefficients: Sequence[float], x: Value) -> Value:
     return result
 
 
-def _in_pairs(b: Function, coefficients: Sequence[float], x: Value) -> Value:
+def _in_pairs(b: Instructions, coefficients: Sequence[float], x: Value) -> Value:
     """The same, half as long a chain: linear parts first, then Horner's rule in the square (Estrin)."""
     parts = [constant(x.type, c) for c in coefficients[::2]]
     parts[: len(coefficients) // 2] = [b.fma(x, c, p) for c, p in zip(coefficients[1::2], parts, strict=False)]
@@ -90,15 +90,15 @@ def _integers(x: Value) -> str:
     return vector(I32, lanes_of(x.type))
 
 
-def _absolute(b: Function, x: Value) -> Value:
+def _absolute(b: Instructions, x: Value) -> Value:
     return b.unary("fabs", x)
 
 
-def _with_sign_of(b: Function, magnitude: Value, sign: Value) -> Value:
+def _with_sign_of(b: Instructions, magnitude: Value, sign: Value) -> Value:
     return b.intrinsic("llvm.copysign", magnitude.type, magnitude, sign)
 
 
-def _scale(b: Function, p: Value, n: Value) -> Value:
+def _scale(b: Instructions, p: Value, n: Value) -> Value:
     """``p * 2^n`` for a whole float n with |n| < 300; rounds once more where the result is denormal."""
     if _whole_vectors(b, p.type, "avx512f"):
         everywhere, rounding = constant("i16", -1), constant(I32, 4)
@@ -112,12 +112,12 @@ def _scale(b: Function, p: Value, n: Value) -> Value:
     return p
 
 
-def _whole_vectors(b: Function, type: str, feature: str) -> bool:
+def _whole_vectors(b: Instructions, type: str, feature: str) -> bool:
     """Whether a type fills a register of AVX-512 and the target has the feature."""
     return b.module.target.has(feature) and lanes_of(type) == 16 and element_of(type) == FLOAT
 
 
-def _reduce(b: Function, x: Value, limit: float = 89.0) -> tuple[Value, Value]:
+def _reduce(b: Instructions, x: Value, limit: float = 89.0) -> tuple[Value, Value]:
     """A whole number n as a float and r in [-ln2/2, ln2/2] with ``x = n ln2 + r``.
 
     Of a number whose power of e is out of range, r is any number there, and n has the sign and about the size of x; NaN
@@ -129,11 +129,11 @@ def _reduce(b: Function, x: Value, limit: float = 89.0) -> tuple[Value, Value]:
     return n, _rest(b, x, n)
 
 
-def _rest(b: Function, x: Value, n: Value) -> Value:
+def _rest(b: Instructions, x: Value, n: Value) -> Value:
     return b.fma(n, -_LN2_LOW, b.fma(n, -_LN2_HIGH, x))
 
 
-def _reduced_to_sixteenths(b: Function, x: Value) -> tuple[Value, Value, Value]:
+def _reduced_to_sixteenths(b: Instructions, x: Value) -> tuple[Value, Value, Value]:
     """n, a multiple of 1/16, r in [-ln2/32, ln2/32] with ``x = n ln2 + r`` and two to the power of what n has behind
     the point, in registers of AVX-512: they hold the table, and what scales by n takes its floor, saturates and
     knows infinities and NaN, so that only r must be tame where e^x is out of range (Tang, 1989)."""
@@ -147,7 +147,7 @@ def _reduced_to_sixteenths(b: Function, x: Value) -> tuple[Value, Value, Value]:
     return n, r, b.call("llvm.x86.avx512.permvar.sf.512", x.type, table, last_bits)
 
 
-def exp(b: Function, x: Value) -> Value:
+def exp(b: Instructions, x: Value) -> Value:
     """e^x, 1.1 ulp."""
     if _whole_vectors(b, x.type, "avx512dq"):
         n, r, power = _reduced_to_sixteenths(b, x)
@@ -157,7 +157,7 @@ def exp(b: Function, x: Value) -> Value:
     return _scale(b, _ascending(b, _EXP, r), n)
 
 
-def _split(b: Function, x: Value) -> tuple[Value, Value]:
+def _split(b: Instructions, x: Value) -> tuple[Value, Value]:
     """(exponent as float, mantissa in [sqrt(1/2), sqrt(2))) of a positive finite number, denormal or not."""
     integers = _integers(x)
     tiny = b.fcmp("olt", x, 1.17549435e-38)
@@ -170,13 +170,13 @@ def _split(b: Function, x: Value) -> tuple[Value, Value]:
     return b.convert("sitofp", adjusted, FLOAT), b.bitcast(mantissa, x.type)
 
 
-def _log_limits(b: Function, x: Value, finite: Value) -> Value:
+def _log_limits(b: Instructions, x: Value, finite: Value) -> Value:
     result = b.select(b.fcmp("oeq", x, float("inf")), x, finite)
     result = b.select(b.fcmp("oeq", x, 0.0), constant(x.type, float("-inf")), result)
     return b.select(b.fcmp("ult", x, 0.0), constant(x.type, float("nan")), result)
 
 
-def log(b: Function, x: Value) -> Value:
+def log(b: Instructions, x: Value) -> Value:
     """Natural logarithm, 0.9 ulp."""
     exponent, mantissa = _split(b, x)
     m = b.fsub(mantissa, 1.0)
@@ -187,7 +187,7 @@ def log(b: Function, x: Value) -> Value:
     return _log_limits(b, x, b.fma(exponent, _LN2_HIGH, b.fadd(m, y)))
 
 
-def log1p(b: Function, x: Value) -> Value:
+def log1p(b: Instructions, x: Value) -> Value:
     """log(1 + x), 3 ulp: log(u) x / (u - 1) with u = 1 + x (Kahan)."""
     u = b.fadd(x, 1.0)
     ratio = b.fdiv(x, b.fsub(u, 1.0))
@@ -196,7 +196,7 @@ def log1p(b: Function, x: Value) -> Value:
     return b.select(b.fcmp("oeq", x, float("inf")), x, result)
 
 
-def expm1(b: Function, x: Value) -> Value:
+def expm1(b: Instructions, x: Value) -> Value:
     """exp(x) - 1, 4 ulp: (u - 1) x / log(u) with u = exp(x) (Kahan)."""
     u = exp(b, x)
     less = b.fsub(u, 1.0)
@@ -206,14 +206,14 @@ def expm1(b: Function, x: Value) -> Value:
     return b.select(b.fcmp("oeq", u, float("inf")), u, result)
 
 
-def tanh(b: Function, x: Value) -> Value:
+def tanh(b: Instructions, x: Value) -> Value:
     """Hyperbolic tangent, 5 ulp (6 where no multiply-add is fused); never above 1, and 1 from 8.1 on."""
     t = _between(b, x, _TANH_LIMIT)
     square = b.fmul(t, t)
     return b.fdiv(b.fmul(t, _ascending(b, _TANH_P, square)), _ascending(b, _TANH_Q, square))
 
 
-def logistic(b: Function, x: Value) -> Value:
+def logistic(b: Instructions, x: Value) -> Value:
     """1 / (1 + e^-x), 2.5 ulp: 2^n / (2^n + e^-r) with ``x = n ln2 + r``, where nothing overflows below a limit from
     which on the result is 1."""
     if _whole_vectors(b, x.type, "avx512dq"):
@@ -227,7 +227,7 @@ def logistic(b: Function, x: Value) -> Value:
     return b.fdiv(power, b.fadd(power, inverse))
 
 
-def erf(b: Function, x: Value) -> Value:
+def erf(b: Instructions, x: Value) -> Value:
     """Error function, 6 ulp; never above 1, and 1 from 3.9 on."""
     t = _between(b, x, _ERF_LIMIT)
     square = b.fmul(t, t)
@@ -235,13 +235,13 @@ def erf(b: Function, x: Value) -> Value:
     return _between(b, y, 1.0)
 
 
-def _between(b: Function, x: Value, limit: float) -> Value:
+def _between(b: Instructions, x: Value, limit: float) -> Value:
     """x moved into [-limit, limit]; NaN stays."""
     x = b.select(b.fcmp("olt", x, -limit), constant(x.type, -limit), x)
     return b.select(b.fcmp("ogt", x, limit), constant(x.type, limit), x)
 
 
-def erfc(b: Function, x: Value) -> Value:
+def erfc(b: Instructions, x: Value) -> Value:
     """1 - erf(x), 6 ulp (7 where no multiply-add is fused): e^-x^2, corrected by the rounding error of the square,
     times a quotient that falls slowly. The power is 2^64 times too large, and the quotient as much too small, so that
     only their product is denormal. Neither waits for the other: what counts is the longest chain of operations."""
@@ -260,7 +260,7 @@ def erfc(b: Function, x: Value) -> Value:
     return b.select(negative, b.fsub(2.0, y), y)
 
 
-def _rounding_of_square(b: Function, x: Value, square: Value) -> Value:
+def _rounding_of_square(b: Instructions, x: Value, square: Value) -> Value:
     """``x^2 - square``, the latter rounded; without fused multiply-adds by a part of x whose square is exact."""
     if b.module.target.has_fma:
         return b.fma(x, x, b.fneg(square))
@@ -268,7 +268,7 @@ def _rounding_of_square(b: Function, x: Value, square: Value) -> Value:
     return b.fadd(b.fsub(b.fmul(head, head), square), b.fmul(b.fsub(x, head), b.fadd(x, head)))
 
 
-def erfinv(b: Function, x: Value) -> Value:
+def erfinv(b: Instructions, x: Value) -> Value:
     """Inverse error function of float or double, bit for bit as `argosy_tensorcore.erfinv` does it.
 
     Nothing is contracted, since normal random numbers are made of it.
@@ -280,7 +280,7 @@ def erfinv(b: Function, x: Value) -> Value:
     return b.select(inside, result, edge)
 
 
-def _erfinv_inside(b: Function, x: Value) -> Value:
+def _erfinv_inside(b: Instructions, x: Value) -> Value:
     one = constant(x.type, 1.0)
     w = b.fneg(_log_exact(b, b.fmul(b.fsub(one, x), b.fadd(one, x))))
     root = b.unary("sqrt", b.select(b.fcmp("ogt", w, 0.0), w, 0.0))
@@ -294,7 +294,7 @@ def _erfinv_inside(b: Function, x: Value) -> Value:
     return b.fmul(result, x)
 
 
-def _log_exact(b: Function, x: Value) -> Value:
+def _log_exact(b: Instructions, x: Value) -> Value:
     """`argosy_tensorcore.erfinv.log_positive`."""
     single = element_of(x.type) == FLOAT
     integer, fraction, root_half = (I32, 23, 0x3F3504F3) if single else (I64, 52, 0x3FE6A09E667F3BCD)
@@ -309,7 +309,7 @@ def _log_exact(b: Function, x: Value) -> Value:
     return b.fadd(scaled, b.fadd(b.fmul(s, 2.0), b.fmul(b.fmul(s, z), rest)))
 
 
-def _separate(b: Function, coefficients: Sequence[float], x: Value) -> Value:
+def _separate(b: Instructions, coefficients: Sequence[float], x: Value) -> Value:
     """Horner's rule, each multiplication and addition rounded; coefficients descend."""
     result = constant(x.type, coefficients[0])
     for c in coefficients[1:]:
@@ -317,24 +317,24 @@ def _separate(b: Function, coefficients: Sequence[float], x: Value) -> Value:
     return result
 
 
-def sin(b: Function, x: Value) -> Value:
+def sin(b: Instructions, x: Value) -> Value:
     """Sine, 1.5 ulp; the argument is reduced in double precision, beyond 2^28 by the C library."""
     return _trigonometric(b, x, "sinf", 0)
 
 
-def cos(b: Function, x: Value) -> Value:
+def cos(b: Instructions, x: Value) -> Value:
     """Cosine, 1.5 ulp; the argument is reduced in double precision, beyond 2^28 by the C library."""
     return _trigonometric(b, x, "cosf", 1)
 
 
-def _trigonometric(b: Function, x: Value, name: str, quadrant: int) -> Value:
+def _trigonometric(b: Instructions, x: Value, name: str, quadrant: int) -> Value:
     large = b.fcmp("oge", _absolute(b, x), 268435456.0)
     if lanes_of(x.type) > 1:
         large = b.intrinsic("llvm.vector.reduce.or", "i1", large, overloads=(large.type,))
     return b.either(large, lambda: [library(b, name, x)], lambda: [_reduced_trigonometric(b, x, quadrant)])[0]
 
 
-def _reduced_trigonometric(b: Function, x: Value, quadrant: int) -> Value:
+def _reduced_trigonometric(b: Instructions, x: Value, quadrant: int) -> Value:
     wide = b.convert("fpext", x, DOUBLE)
     n = b.unary("roundeven", b.fmul(wide, _TWO_OVER_PI))
     for part in _HALF_PI if b.module.target.has_fma else _HALF_PI_SHORT:
@@ -355,7 +355,7 @@ def _reduced_trigonometric(b: Function, x: Value, quadrant: int) -> Value:
     return b.select(b.fcmp("oeq", _absolute(b, x), float("inf")), constant(x.type, float("nan")), value)
 
 
-def library(b: Function, name: str, *operands: Value) -> Value:
+def library(b: Instructions, name: str, *operands: Value) -> Value:
     """A function of the C library, called for each lane."""
     type = operands[0].type
     element, lanes = element_of(type), lanes_of(type)
@@ -369,7 +369,7 @@ def library(b: Function, name: str, *operands: Value) -> Value:
 
 
 #: Vector code for float32 by primitive name.
-FLOAT32: dict[str, Callable[[Function, Value], Value]] = {
+FLOAT32: dict[str, Callable[[Instructions, Value], Value]] = {
     "exp": exp, "log": log, "log1p": log1p, "expm1": expm1, "tanh": tanh, "logistic": logistic, "erf": erf,
     "erfc": erfc, "erfinv": erfinv, "sin": sin, "cos": cos,
 }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, nan, pi
 
 from argosy_cinn.math import library
-from argosy_cinn.printers.llvm import Function
+from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import DOUBLE, FLOAT, Value, constant, element_of
 
 # digamma(x) ~ log x - 1/(2x) - sum B_2k / (2k x^2k) (Abramowitz and Stegun 6.3.18), from x = 10 on.
@@ -13,7 +13,7 @@ _DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1
 _LARGE = 10
 
 
-def digamma(b: Function, x: Value) -> Value:
+def digamma(b: Instructions, x: Value) -> Value:
     """The derivative of lgamma, of float or double: an infinity of the opposite sign at zero, NaN at negative whole
     numbers."""
     if element_of(x.type) == FLOAT:
@@ -28,7 +28,7 @@ def digamma(b: Function, x: Value) -> Value:
     return b.select(b.fcmp("oeq", x, -inf), nan, b.select(zero, pole, value))
 
 
-def _digamma_positive(b: Function, x: Value) -> Value:
+def _digamma_positive(b: Instructions, x: Value) -> Value:
     """By digamma(x) = digamma(x + 1) - 1/x until the series converges."""
     shift = b.zero(x.type)
     for _ in range(_LARGE):

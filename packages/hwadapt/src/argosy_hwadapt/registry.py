@@ -16,6 +16,7 @@ GROUP = "argosy.devices"
 BUILT_IN = {
     "cpu": "argosy_hwadapt.cpu.runtime:create",
     "virtual": "argosy_hwadapt.virtual:create",
+    "opencl": "argosy_hwadapt.opencl.runtime:create",
 }
 
 _lock = RLock()

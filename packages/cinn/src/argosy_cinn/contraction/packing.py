@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from argosy_cinn.contraction.problem import Block, Cells, Format, Matrix, exact_in_bfloat
 from argosy_cinn.contraction.windows import pack_window
+from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import BFLOAT, FLOAT, Index, Value, bits_of, bytes_of, element_of, is_float, vector
 
@@ -285,7 +286,7 @@ def read_strided(f: Function, start: Value, element: str, stride: Index, lanes: 
     return f.gather(type, start, steps, mask)
 
 
-def convert_element(f: Function, value: Value, element: str, unsigned: bool = False) -> Value:
+def convert_element(f: Instructions, value: Value, element: str, unsigned: bool = False) -> Value:
     """A value in another element type: floats are rounded or widened, integers extended by their
     sign or not.
     """

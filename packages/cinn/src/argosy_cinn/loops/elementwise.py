@@ -12,7 +12,7 @@ from argosy_cinn import math
 from argosy_cinn.forms.dtypes import FLOATS, INTEGERS, NARROW, SIGNED, UNSIGNED
 from argosy_cinn.forms.expressions import Expression
 from argosy_cinn.loops.float8 import FORMATS, narrow, widen
-from argosy_cinn.printers.llvm import Function
+from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import BFLOAT, DOUBLE, FLOAT, HALF, I1, I64, Value, bits_of, constant, lanes_of, vector
 from argosy_cinn.special_functions import digamma
 
@@ -23,10 +23,10 @@ REGISTER = {
     "int64": I64, "uint64": I64, "float32": FLOAT, "float64": DOUBLE, **dict.fromkeys(NARROW, FLOAT),
 }  # fmt: skip
 
-Emit = Callable[[Function, Expression, list[Value]], Value]
+Emit = Callable[[Instructions, Expression, list[Value]], Value]
 
 
-def emit(b: Function, node: Expression, arguments: list[Value]) -> Value:
+def emit(b: Instructions, node: Expression, arguments: list[Value]) -> Value:
     """The code of one elementwise node on scalars or vectors of equal lanes."""
     result = OPERATIONS[node.kind](b, node, arguments)
     if node.dtype in NARROW and node.kind not in _EXACT:
@@ -37,7 +37,7 @@ def emit(b: Function, node: Expression, arguments: list[Value]) -> Value:
 _EXACT = frozenset({"neg", "abs", "sign", "floor", "ceil", "round", "trunc", "maximum", "minimum", "select"})
 
 
-def round_to(b: Function, x: Value, dtype: str) -> Value:
+def round_to(b: Instructions, x: Value, dtype: str) -> Value:
     """A float in a register rounded to a narrow dtype."""
     return _from_memory(b, _to_memory(b, x, dtype), dtype)
 
@@ -51,7 +51,7 @@ def _float(dtype: str) -> bool:
 
 
 def _mathematical(name: str) -> Emit:
-    def code(b: Function, node: Expression, x: list[Value]) -> Value:
+    def code(b: Instructions, node: Expression, x: list[Value]) -> Value:
         if name == "erfinv" or (node.dtype != "float64" and name in math.FLOAT32):
             return math.FLOAT32[name](b, x[0])
         return math.library(b, math.LIBRARY[name] + ("" if node.dtype == "float64" else "f"), *x)
@@ -59,14 +59,14 @@ def _mathematical(name: str) -> Emit:
     return code
 
 
-def _logistic(b: Function, node: Expression, x: list[Value]) -> Value:
+def _logistic(b: Instructions, node: Expression, x: list[Value]) -> Value:
     if node.dtype != "float64":
         return math.logistic(b, x[0])
     small = math.library(b, "exp", b.fneg(b.unary("fabs", x[0])))
     return b.fdiv(b.select(b.fcmp("oge", x[0], 0.0), constant(small.type, 1.0), small), b.fadd(small, 1.0))
 
 
-def _digamma(b: Function, node: Expression, x: list[Value]) -> Value:
+def _digamma(b: Instructions, node: Expression, x: list[Value]) -> Value:
     return digamma(b, x[0])
 
 
@@ -78,17 +78,17 @@ def _rounding(name: str) -> Emit:
     return lambda b, node, x: b.unary(name, x[0]) if _float(node.dtype) else x[0]
 
 
-def _neg(b: Function, node: Expression, x: list[Value]) -> Value:
+def _neg(b: Instructions, node: Expression, x: list[Value]) -> Value:
     return b.fneg(x[0]) if _float(node.dtype) else b.binary("sub", b.zero(x[0].type), x[0])
 
 
-def _abs(b: Function, node: Expression, x: list[Value]) -> Value:
+def _abs(b: Instructions, node: Expression, x: list[Value]) -> Value:
     if _float(node.dtype):
         return b.unary("fabs", x[0])
     return x[0] if node.dtype in UNSIGNED else b.select(b.icmp("slt", x[0], 0), _neg(b, node, x), x[0])
 
 
-def _sign(b: Function, node: Expression, x: list[Value]) -> Value:
+def _sign(b: Instructions, node: Expression, x: list[Value]) -> Value:
     v = x[0]
     one, zero = constant(v.type, 1), b.zero(v.type)
     if _float(node.dtype):
@@ -99,7 +99,7 @@ def _sign(b: Function, node: Expression, x: list[Value]) -> Value:
     return positive if node.dtype in UNSIGNED else b.select(b.icmp("slt", v, 0), constant(v.type, -1), positive)
 
 
-def _rsqrt(b: Function, node: Expression, x: list[Value]) -> Value:
+def _rsqrt(b: Instructions, node: Expression, x: list[Value]) -> Value:
     return b.fdiv(constant(x[0].type, 1.0), b.unary("sqrt", x[0]))
 
 
@@ -107,14 +107,14 @@ def _arithmetic(float_opcode: str, integer_opcode: str) -> Emit:
     return lambda b, node, x: b.binary(float_opcode if _float(node.dtype) else integer_opcode, x[0], x[1])
 
 
-def _safe_divisor(b: Function, node: Expression, x: Value, y: Value) -> tuple[Value, Value]:
+def _safe_divisor(b: Instructions, node: Expression, x: Value, y: Value) -> tuple[Value, Value]:
     """The divisor with what would trap (0, and -1) replaced by 1, and whether it is 0."""
     zero = b.icmp("eq", y, 0)
     bad = zero if node.dtype in UNSIGNED else b.binary("or", zero, b.icmp("eq", y, -1))
     return b.select(bad, constant(y.type, 1), y), zero
 
 
-def _divide(b: Function, node: Expression, x: list[Value]) -> Value:
+def _divide(b: Instructions, node: Expression, x: list[Value]) -> Value:
     if _float(node.dtype):
         return b.fdiv(x[0], x[1])
     divisor, zero = _safe_divisor(b, node, x[0], x[1])
@@ -124,7 +124,7 @@ def _divide(b: Function, node: Expression, x: list[Value]) -> Value:
     return b.select(zero, b.zero(x[0].type), quotient)
 
 
-def _remainder(b: Function, node: Expression, x: list[Value]) -> Value:
+def _remainder(b: Instructions, node: Expression, x: list[Value]) -> Value:
     if _float(node.dtype):
         return _mathematical("rem")(b, node, x)
     divisor, zero = _safe_divisor(b, node, x[0], x[1])
@@ -132,7 +132,7 @@ def _remainder(b: Function, node: Expression, x: list[Value]) -> Value:
     return b.select(zero, b.zero(x[0].type), rest)
 
 
-def _floor_mod(b: Function, node: Expression, x: list[Value]) -> Value:
+def _floor_mod(b: Instructions, node: Expression, x: list[Value]) -> Value:
     rest = _remainder(b, node, x)
     if node.dtype in UNSIGNED:
         return rest
@@ -146,7 +146,7 @@ def _floor_mod(b: Function, node: Expression, x: list[Value]) -> Value:
     return b.select(nonzero, moved, signed_zero)
 
 
-def _floor_div(b: Function, node: Expression, x: list[Value]) -> Value:
+def _floor_div(b: Instructions, node: Expression, x: list[Value]) -> Value:
     if _float(node.dtype):
         return _floor_div_float(b, node, x)
     quotient = _divide(b, node, x)
@@ -157,7 +157,7 @@ def _floor_div(b: Function, node: Expression, x: list[Value]) -> Value:
     return b.select(down, b.binary("sub", quotient, constant(quotient.type, 1)), quotient)
 
 
-def _floor_div_float(b: Function, node: Expression, x: list[Value]) -> Value:
+def _floor_div_float(b: Instructions, node: Expression, x: list[Value]) -> Value:
     """As Python's divmod does it: through the exact remainder."""
     rest = _remainder(b, node, x)
     down = b.binary(
@@ -174,13 +174,13 @@ def _floor_div_float(b: Function, node: Expression, x: list[Value]) -> Value:
 
 
 def _extreme(predicate: str) -> Emit:
-    def code(b: Function, node: Expression, x: list[Value]) -> Value:
+    def code(b: Instructions, node: Expression, x: list[Value]) -> Value:
         return extreme(b, predicate, node.dtype, x[0], x[1])
 
     return code
 
 
-def extreme(b: Function, predicate: str, dtype: str, x: Value, y: Value) -> Value:
+def extreme(b: Instructions, predicate: str, dtype: str, x: Value, y: Value) -> Value:
     """The larger (``"gt"``) or smaller (``"lt"``) of two; NaN where either is."""
     if dtype == "bool":
         return b.binary("or" if predicate == "gt" else "and", x, y)
@@ -192,7 +192,7 @@ def extreme(b: Function, predicate: str, dtype: str, x: Value, y: Value) -> Valu
 
 
 def _comparison(predicate: str) -> Emit:
-    def code(b: Function, node: Expression, x: list[Value]) -> Value:
+    def code(b: Instructions, node: Expression, x: list[Value]) -> Value:
         source = _source(node)
         if _float(source):
             return b.fcmp(("u" if predicate == "ne" else "o") + predicate, x[0], x[1])
@@ -207,12 +207,12 @@ def _bits(opcode: str) -> Emit:
     return lambda b, node, x: b.binary(opcode, x[0], x[1])
 
 
-def _not(b: Function, node: Expression, x: list[Value]) -> Value:
+def _not(b: Instructions, node: Expression, x: list[Value]) -> Value:
     return b.binary("xor", x[0], constant(x[0].type, -1))
 
 
 def _shift(opcode: str) -> Emit:
-    def code(b: Function, node: Expression, x: list[Value]) -> Value:
+    def code(b: Instructions, node: Expression, x: list[Value]) -> Value:
         bits = bits_of(x[0].type)
         beyond = b.icmp("uge", x[1], bits)
         arithmetic = opcode == "shr" and node.dtype in SIGNED
@@ -223,13 +223,13 @@ def _shift(opcode: str) -> Emit:
     return code
 
 
-def _pow(b: Function, node: Expression, x: list[Value]) -> Value:
+def _pow(b: Instructions, node: Expression, x: list[Value]) -> Value:
     if _float(node.dtype):
         return _mathematical("pow")(b, node, x)
     return _integer_power(b, node, x[0], x[1])
 
 
-def _integer_power(b: Function, node: Expression, base: Value, exponent: Value) -> Value:
+def _integer_power(b: Instructions, node: Expression, base: Value, exponent: Value) -> Value:
     """By squaring; a negative exponent gives the reciprocal rounded to zero."""
     bits = bits_of(base.type)
     result = constant(base.type, 1)
@@ -253,33 +253,33 @@ def _integer_power(b: Function, node: Expression, base: Value, exponent: Value) 
     return b.select(b.icmp("slt", exponent, 0), reciprocal, result)
 
 
-def _is_nan(b: Function, node: Expression, x: list[Value]) -> Value:
+def _is_nan(b: Instructions, node: Expression, x: list[Value]) -> Value:
     if not _float(_source(node)):
         return constant(vector(I1, lanes_of(x[0].type)), False)
     return b.fcmp("uno", x[0], x[0])
 
 
-def _is_inf(b: Function, node: Expression, x: list[Value]) -> Value:
+def _is_inf(b: Instructions, node: Expression, x: list[Value]) -> Value:
     if not _float(_source(node)):
         return constant(vector(I1, lanes_of(x[0].type)), False)
     return b.fcmp("oeq", b.unary("fabs", x[0]), float("inf"))
 
 
-def _is_finite(b: Function, node: Expression, x: list[Value]) -> Value:
+def _is_finite(b: Instructions, node: Expression, x: list[Value]) -> Value:
     if not _float(_source(node)):
         return constant(vector(I1, lanes_of(x[0].type)), True)
     return b.fcmp("olt", b.unary("fabs", x[0]), float("inf"))
 
 
-def _select(b: Function, node: Expression, x: list[Value]) -> Value:
+def _select(b: Instructions, node: Expression, x: list[Value]) -> Value:
     return b.select(x[0], x[1], x[2])
 
 
-def _cast(b: Function, node: Expression, x: list[Value]) -> Value:
+def _cast(b: Instructions, node: Expression, x: list[Value]) -> Value:
     return convert(b, x[0], _source(node), node.dtype)
 
 
-def convert(b: Function, x: Value, source: str, target: str) -> Value:
+def convert(b: Instructions, x: Value, source: str, target: str) -> Value:
     """A value in a register converted between dtypes; narrow results are rounded by the caller."""
     if source == target:
         return x
@@ -297,7 +297,7 @@ def convert(b: Function, x: Value, source: str, target: str) -> Value:
     return b.convert("sext" if source in SIGNED else "zext", x, to)
 
 
-def _float_to_integer(b: Function, x: Value, target: str, to: str) -> Value:
+def _float_to_integer(b: Instructions, x: Value, target: str, to: str) -> Value:
     """Truncation; what does not fit wraps through int64 where that holds it, else is the machine's indefinite value."""
     wide = I64 if bits_of(to) == 64 else "i32"
     if target in ("uint32",):
@@ -320,13 +320,13 @@ def _float_to_integer(b: Function, x: Value, target: str, to: str) -> Value:
     return whole if wide == to else b.convert("trunc", whole, to)
 
 
-def _bitcast(b: Function, node: Expression, x: list[Value]) -> Value:
+def _bitcast(b: Instructions, node: Expression, x: list[Value]) -> Value:
     source, target = _source(node), node.dtype
     memory = _to_memory(b, x[0], source)
     return _from_memory(b, memory, target)
 
 
-def _next_after(b: Function, node: Expression, x: list[Value]) -> Value:
+def _next_after(b: Instructions, node: Expression, x: list[Value]) -> Value:
     """One step in the integers that the bits are: away from zero or towards it."""
     start, end = x
     memory = _to_memory(b, start, node.dtype)
@@ -341,7 +341,7 @@ def _next_after(b: Function, node: Expression, x: list[Value]) -> Value:
     return b.select(b.fcmp("uno", start, end), b.fadd(start, end), found)
 
 
-def _to_memory(b: Function, x: Value, dtype: str) -> Value:
+def _to_memory(b: Instructions, x: Value, dtype: str) -> Value:
     if dtype == "bool":
         return b.convert("zext", x, "i8")
     if dtype in FORMATS:
@@ -349,7 +349,7 @@ def _to_memory(b: Function, x: Value, dtype: str) -> Value:
     return b.narrow_float(x, _MACHINE[dtype]) if dtype in NARROW else x
 
 
-def _from_memory(b: Function, x: Value, dtype: str) -> Value:
+def _from_memory(b: Instructions, x: Value, dtype: str) -> Value:
     lanes = lanes_of(x.type)
     if dtype == "bool":
         return b.icmp("ne", x, 0)
@@ -360,12 +360,12 @@ def _from_memory(b: Function, x: Value, dtype: str) -> Value:
     return b.bitcast(x, vector(REGISTER[dtype], lanes))
 
 
-def load_element(b: Function, x: Value, dtype: str) -> Value:
+def load_element(b: Instructions, x: Value, dtype: str) -> Value:
     """What was read from memory, as a register holds it."""
     return _from_memory(b, x, dtype) if dtype == "bool" or dtype in NARROW else x
 
 
-def store_element(b: Function, x: Value, dtype: str) -> Value:
+def store_element(b: Instructions, x: Value, dtype: str) -> Value:
     """A register's value as memory holds it."""
     return _to_memory(b, x, dtype)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argosy_cinn.printers.llvm import Function
+from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import FLOAT, I8, I32, Value, constant, lanes_of, vector
 
 _FRACTION, _BIAS = 23, 127  # of float32
@@ -27,7 +27,7 @@ class Format:
 FORMATS = {"float8_e4m3fn": Format(3, 7, 0x7F, 0x7F), "float8_e5m2": Format(2, 15, 0x7C, 0x7E)}
 
 
-def widen(b: Function, x: Value, dtype: str) -> Value:
+def widen(b: Instructions, x: Value, dtype: str) -> Value:
     """Bytes as floats: the bits moved into place, and scaled by a power of two, which denormal numbers survive."""
     f, lanes = FORMATS[dtype], lanes_of(x.type)
     wide = b.convert("zext", x, I32)
@@ -41,7 +41,7 @@ def widen(b: Function, x: Value, dtype: str) -> Value:
     return b.bitcast(b.binary("or", b.bitcast(value, vector(I32, lanes)), sign), vector(FLOAT, lanes))
 
 
-def narrow(b: Function, x: Value, dtype: str) -> Value:
+def narrow(b: Instructions, x: Value, dtype: str) -> Value:
     """Floats rounded to bytes."""
     f, lanes = FORMATS[dtype], lanes_of(x.type)
     bits = b.bitcast(x, vector(I32, lanes))
@@ -58,14 +58,14 @@ def _least_normal(f: Format) -> int:
     return (_BIAS + 1 - f.bias) << _FRACTION
 
 
-def _normal(b: Function, magnitude: Value, f: Format) -> Value:
+def _normal(b: Instructions, magnitude: Value, f: Format) -> Value:
     cut = _FRACTION - f.fraction
     odd = b.binary("and", b.binary("lshr", magnitude, cut), 1)
     moved = b.binary("add", b.binary("add", magnitude, (1 << (cut - 1)) - 1), odd)
     return b.binary("sub", b.binary("lshr", moved, cut), (_BIAS - f.bias) << f.fraction)
 
 
-def _denormal(b: Function, magnitude: Value, f: Format) -> Value:
+def _denormal(b: Instructions, magnitude: Value, f: Format) -> Value:
     """Added to a number whose last bit is the least denormal one, a float is rounded by the addition."""
     lanes = lanes_of(magnitude.type)
     anchor = (_BIAS + 1 - f.bias - f.fraction + _FRACTION) << _FRACTION

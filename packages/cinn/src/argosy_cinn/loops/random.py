@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argosy_cinn.printers.llvm import Function
+from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import I32, I64, Value, constant, lanes_of, vector
 
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
@@ -11,7 +11,7 @@ _WORD = 0xFFFFFFFF
 _ROUNDS = 10
 
 
-def random_word(b: Function, index: Value, seed: Value, draw: Value) -> Value:
+def random_word(b: Instructions, index: Value, seed: Value, draw: Value) -> Value:
     """Word ``index`` (i64, scalar or vector) of a draw: lane ``index % 4`` of block ``index // 4``.
 
     ``seed`` and ``draw`` are scalars.
@@ -33,7 +33,7 @@ def random_word(b: Function, index: Value, seed: Value, draw: Value) -> Value:
     return b.convert("trunc", result, I32)
 
 
-def _round(b: Function, c: list[Value], keys: list[Value]) -> list[Value]:
+def _round(b: Instructions, c: list[Value], keys: list[Value]) -> list[Value]:
     p0, p1 = b.binary("mul", c[0], _MULTIPLIERS[0]), b.binary("mul", c[2], _MULTIPLIERS[1])
     return [
         b.binary("xor", b.binary("xor", b.binary("lshr", p1, 32), c[1]), keys[0]),

@@ -6,7 +6,7 @@ from argosy_cinn import math
 from argosy_cinn.forms.dtypes import FLOATS, UNSIGNED
 from argosy_cinn.loops import elementwise
 from argosy_cinn.loops.elementwise import REGISTER
-from argosy_cinn.printers.llvm import Function
+from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import DOUBLE, Value, bits_of, constant, element_of, lanes_of, vector
 
 
@@ -34,7 +34,7 @@ def _most(dtype: str) -> float | int:
     return -1 if dtype in UNSIGNED else (1 << (bits_of(REGISTER[dtype]) - 1)) - 1
 
 
-def combine(b: Function, kind: str, dtype: str, x: Value, y: Value) -> Value:
+def combine(b: Instructions, kind: str, dtype: str, x: Value, y: Value) -> Value:
     """One step."""
     if kind in ("max", "min"):
         return elementwise.extreme(b, "gt" if kind == "max" else "lt", dtype, x, y)
@@ -47,7 +47,7 @@ def combine(b: Function, kind: str, dtype: str, x: Value, y: Value) -> Value:
     return b.binary("add" if kind == "sum" else "mul", x, y)
 
 
-def _log_of_sum(b: Function, x: Value, y: Value) -> Value:
+def _log_of_sum(b: Instructions, x: Value, y: Value) -> Value:
     """log(e^x + e^y) without overflow; equal infinities stay what they are."""
     double = element_of(x.type) == DOUBLE
     small = b.fneg(b.unary("fabs", b.fsub(x, y)))
@@ -57,7 +57,7 @@ def _log_of_sum(b: Function, x: Value, y: Value) -> Value:
     return b.select(b.fcmp("oeq", x, y), b.fadd(x, math.LN2), b.fadd(larger, beyond))
 
 
-def fold(b: Function, kind: str, dtype: str, x: Value) -> Value:
+def fold(b: Instructions, kind: str, dtype: str, x: Value) -> Value:
     """All lanes combined, as a fixed tree of halves."""
     lanes = lanes_of(x.type)
     while lanes > 2:

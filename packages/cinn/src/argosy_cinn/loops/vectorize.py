@@ -17,7 +17,7 @@ from argosy_cinn.forms.nest import Store
 from argosy_cinn.loops import elementwise, reductions
 from argosy_cinn.loops.elementwise import REGISTER
 from argosy_cinn.loops.random import random_word
-from argosy_cinn.printers.llvm import Function
+from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import I1, I32, I64, LLVM_TYPES, Value, bytes_of, constant, lanes_of, vector
 from argosy_cinn.printers.types import Index as MachineIndex
 from argosy_pir.scalars import decode_scalar
@@ -38,7 +38,7 @@ class Evaluator:
 
     def __init__(
         self,
-        b: Function,
+        b: Instructions,
         pointers: Callable[[Any], Value],
         variables: Mapping[int, MachineIndex],
         lane: int = -1,

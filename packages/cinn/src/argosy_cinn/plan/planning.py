@@ -13,6 +13,7 @@ from argosy_cinn.fusion.group_lowering import KnownReads
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.fusion.recompute import drop_recomputed
+from argosy_cinn.kinds import has_emitter
 from argosy_cinn.lowering.classify import HOST
 from argosy_cinn.lowering.elements import NotAligned, splat_constant
 from argosy_cinn.pipeline import lowered
@@ -50,7 +51,7 @@ def _plan(
             native[op] = flow
     symbolic = run_time is not None
     try:
-        memory, fusion = _fuse(program, native, symbolic, attention=True)
+        memory, fusion = _fuse(program, native, symbolic, has_emitter("attention", target.schedules))
     except NotAligned:  # a region of attention in which one cell needs another
         memory, fusion = _fuse(program, native, symbolic, attention=False)
     return make_plan(memory, fusion, target, inner=inner, run_time=run_time, budget=budget, guard=guard)

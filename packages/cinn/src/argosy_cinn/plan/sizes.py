@@ -17,9 +17,11 @@ from argosy_cinn.plan.formulas import Formulas
 from argosy_cinn.plan.memory import Arrangement, Lifetime, on_own_pages
 from argosy_cinn.shapes import LARGE, Size, size_of_formula
 from argosy_cinn.store.program_cache import Manifest
+from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.dims import is_static
 from argosy_pir.program import Program
+from argosy_tensorcore.storage import Strided
 
 Shape = tuple[int, ...]
 
@@ -41,6 +43,15 @@ class Sizes:
     symbols: Mapping[str, int] | None = None
     dims: array[int] | None = None
     guarded: Sequence[int] | None = None
+
+
+def check_argument(expected: tuple[Shape, str], payload: Strided, label: str) -> None:
+    """Raise ``ShapeError`` or ``DTypeError`` where an argument has another shape or dtype than a signature says."""
+    shape, dtype = expected
+    if tuple(payload.shape) != shape:
+        raise ShapeError(f"{label} has shape {list(payload.shape)}, the program expects {list(shape)}")
+    if payload.dtype.name != dtype:
+        raise DTypeError(f"{label} has dtype {payload.dtype.name}, the program expects {dtype}")
 
 
 def known_sizes(program: Program, manifest: Manifest) -> Sizes:
@@ -109,4 +120,4 @@ class SizeFormulas:
         return found
 
 
-__all__ = ["SizeFormulas", "Sizes", "known_sizes"]
+__all__ = ["SizeFormulas", "Sizes", "check_argument", "known_sizes"]

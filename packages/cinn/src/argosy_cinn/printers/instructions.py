@@ -1,4 +1,6 @@
-"""The instructions a kernel builder may write, one method each; `printers.llvm.Function` adds control flow.
+"""The instructions a kernel builder may write, one method each: the interface of all that prints kernels.
+
+`printers.llvm.Function` prints LLVM's, `printers.opencl.Kernel` OpenCL C.
 
 Operands are `Value`s; a Python number takes the type of the other operand (a splat for vectors). Integer
 arithmetic on Python integers folds, so index expressions of static shapes vanish. No fast-math flag is
@@ -8,7 +10,8 @@ implied: ``fadd(fmul(a, b), c)`` is two roundings, and only `fma` is one.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from argosy_cinn.printers import float16, rounding
@@ -58,6 +61,18 @@ class Instructions:
     _next: int
     _widened: dict[str, Value]
     _sources: dict[str, Value]
+
+    # -- control flow, which every printer has in its own way
+
+    def when(self, condition: Value) -> AbstractContextManager[None]:
+        """Run the body only where the scalar condition holds."""
+        raise NotImplementedError
+
+    def either(
+        self, condition: Value, then: Callable[[], Sequence[Value]], otherwise: Callable[[], Sequence[Value]]
+    ) -> list[Value]:
+        """Build both ways of a scalar condition; each yields as many values of the same types, which are merged."""
+        raise NotImplementedError
 
     # -- plumbing
 

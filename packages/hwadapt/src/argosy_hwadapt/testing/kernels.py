@@ -1,4 +1,5 @@
-"""The kit's own kernels, in the forms it can write: C for ``native-object``, numpy callbacks for ``address``.
+"""The kit's own kernels, in the forms it can write: C for ``native-object``, numpy callbacks for ``address``,
+OpenCL C for ``opencl-c``.
 
 Every kernel takes buffers first, then scalars, the element count (int64) last.
 """
@@ -18,6 +19,7 @@ import numpy as np
 from argosy_hwadapt.contract import Kernel
 from argosy_hwadapt.cpu.native import ffi
 from argosy_hwadapt.device import Device
+from argosy_hwadapt.testing.opencl_kernels import SOURCE as OPENCL_SOURCE
 from argosy_hwadapt.testing.suite import CheckSkipped
 
 #: dtype -> struct letter of its scalars.
@@ -70,7 +72,7 @@ def kit_kernel(device: Device, form: str, entry: str) -> Kernel:
 
 def usable_form(device: Device) -> str:
     """Return the device's most preferred form that the kit can write. Raises CheckSkipped if there is none."""
-    for form in ("address", "native-object"):
+    for form in ("address", "native-object", "opencl-c"):
         if form in device.info.kernel_forms:
             return form
     raise CheckSkipped(f"the kit has no kernels in the forms {', '.join(device.info.kernel_forms) or '(none)'}")
@@ -82,6 +84,8 @@ def kit_source(form: str, entry: str) -> bytes:
         return int(ffi.cast("uintptr_t", _CALLBACKS[entry])).to_bytes(8, "little")
     if form == "native-object":
         return _compiled()
+    if form == "opencl-c":
+        return OPENCL_SOURCE
     raise CheckSkipped(f"the kit has no kernels in form {form!r}")
 
 

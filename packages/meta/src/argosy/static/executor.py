@@ -63,7 +63,8 @@ class _Compiled:
     def __init__(self, ended: Captured, tensors: Mapping[str, Tensor]) -> None:
         self.inputs = [(value.name_hint or "", value.type) for value in ended.inputs]
         self.states = [tensors[state.name] for state in ended.states]
-        self.executable = lowering.lower(ended, "CINN", lowering.device_of(list(tensors.values())))
+        self.device = lowering.device_of(list(tensors.values()))
+        self.executable = lowering.lower(ended, "CINN", self.device)
         self._bound: list[Any] = []
         self._run: Callable[[list[Strided]], list[Strided]] | None = None
         note_compile("static program")
@@ -75,11 +76,12 @@ class _Compiled:
         payloads = [x.payload for x in self.states]
         if self._run is None or any(a is not b for a, b in zip(payloads, self._bound, strict=True)):
             self._bound, self._run = payloads, self.executable.bind(payloads)
-        return self._run([_feed(name, feed[name], type) for name, type in self.inputs])
+        arrays = [_feed(name, feed[name], type) for name, type in self.inputs]
+        return self._run([Strided.from_array(array, self.device) for array in arrays])
 
 
 class Executor:
-    """Runs programs. ``place`` is the cpu, whatever is given."""
+    """Runs programs where their parameters are, or, without any, where new tensors are made, whatever ``place`` is."""
 
     def __init__(self, place: Any = None) -> None:
         self.place = place
@@ -123,7 +125,7 @@ class Executor:
                     return []
                 compiled = given.executables[key] = _Compiled(ended, given.tracer.tensors())
             made = compiled(feed or {})
-        return [x.array() if return_numpy else Tensor._wrap(x) for x in made]
+        return [x.to_host() if return_numpy else Tensor._wrap(x) for x in made]
 
     def close(self) -> None:
         """Let go of nothing: programs hold what was compiled of them."""
@@ -132,8 +134,8 @@ class Executor:
         """Does nothing: runs are done when they return."""
 
 
-def _feed(name: str, given: Any, type: Any) -> Strided:
-    """The payload of what an input is fed; numbers of another precision are converted."""
+def _feed(name: str, given: Any, type: Any) -> np.ndarray[Any, Any]:
+    """The array that an input is fed; numbers of another precision are converted."""
     assert isinstance(type, TensorType)
     array = to_numpy(given) if isinstance(given, Tensor) else np.asarray(given)
     wanted = as_dtype(type.dtype).numpy
@@ -150,4 +152,4 @@ def _feed(name: str, given: Any, type: Any) -> Strided:
     if not fits:
         sizes = [n if isinstance(n, int) else -1 for n in type.shape]
         raise ValueError(f"Executor.run: {name!r} has shape {sizes}, it is fed {list(array.shape)}")
-    return Strided.from_array(np.ascontiguousarray(array) if array.ndim else array)
+    return np.ascontiguousarray(array) if array.ndim else array

@@ -21,6 +21,7 @@ from argosy_phi_ops.eager.application import Application, kernel_of
 from argosy_phi_ops.eager.fallback import note_fallback
 from argosy_phi_ops.eager.placement import device_of, send
 from argosy_phi_ops.eager.recording import record_results
+from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.reference.interpreter import prepare
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype, default_listeners
@@ -74,7 +75,10 @@ class DeviceApplication:
         elif available_compilers()[0] == "reference":
             self.reason = "no compiler is installed that makes code for it"
         else:
-            self.run_program = get_compiler().compile(program, device).bind(())
+            try:
+                self.run_program = get_compiler().compile(program, device).bind(())
+            except CompileError as error:
+                self.reason = str(error)
 
     def run(self, operands: Sequence[Any], silent: bool, kernel: None = None) -> Any:
         """The results for operands of these types, recorded where one wants gradients, unless ``silent``."""

@@ -1,0 +1,85 @@
+"""Calls of programs on devices that are no host: what is checked, brought there, made and written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy_cinn.plan.sizes import check_argument
+from argosy_cinn.strided_copies import contiguous
+from argosy_hwadapt import Buffer, Device
+from argosy_phi_ops.eager.placement import goes_anywhere, send
+from argosy_phi_ops.errors import DeviceMismatch
+from argosy_tensorcore.storage import Strided
+
+__all__ = ["DeviceCall"]
+
+
+class DeviceCall:
+    """A program of known sizes on a device, bound to its states: the object that is called.
+
+    ``program`` has ``name``, number of ``inputs``, names of ``states``, ``signature``, ``outputs`` (shape, dtype, ...),
+    numbers of the states that are ``written``, and ``constants``. Subclasses say how it is submitted.
+    """
+
+    def __init__(self, program: Any, device: Device, states: list[Strided]) -> None:
+        self.program, self.device, self.states = program, device, states
+        self.constants = [send(Strided(np.array(constant, order="C")), device) for constant in program.constants]
+        for i, state in enumerate(states):
+            place = len(program.signature) - len(states) + i
+            check_argument(program.signature[place], state, f"state {program.states[i]!r}")
+        self.written = [states[i].storage for i in program.written]
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes of intermediate values."""
+        raise NotImplementedError
+
+    def submit(self, arena: Buffer, payloads: list[Strided]) -> None:
+        """Launch what computes the program: inputs, states, outputs and constants are ``payloads``, in row-major
+        order."""
+        raise NotImplementedError
+
+    def __call__(self, inputs: Sequence[Strided]) -> list[Strided]:
+        """Submit a run; the results."""
+        program, device = self.program, self.device
+        if len(inputs) != program.inputs:
+            raise ValueError(f"program '{program.name}' takes {program.inputs} inputs, got {len(inputs)}")
+        for i, payload in enumerate(inputs):
+            check_argument(program.signature[i], payload, f"input {i}")
+        given = [self._input(payload, i) for i, payload in enumerate(inputs)]
+        states = [self._state(state, i) for i, state in enumerate(self.states)]
+        outputs = [Strided.empty(shape, dtype, device) for shape, dtype, *_ in program.outputs]
+        self.submit(device.allocate(self.arena_bytes), [*given, *states, *outputs, *self.constants])
+        for i in program.written:
+            if states[i] is not self.states[i]:
+                self.states[i].copy_from(states[i])
+        for storage in self.written:
+            storage.version += 1
+        return outputs
+
+    def _input(self, payload: Strided, index: int) -> Strided:
+        """The payload, or a copy where it is not contiguous, is a number on the host, or would be overwritten."""
+        payload = self._brought(payload, f"input {index}")
+        if payload._storage in self.written:
+            copy = Strided.empty(payload.shape, payload.dtype, self.device)
+            copy.copy_from(payload)
+            return copy
+        return payload if payload.contiguous else contiguous(payload)
+
+    def _state(self, state: Strided, index: int) -> Strided:
+        payload = self._brought(state, f"state {self.program.states[index]!r}")
+        return payload if payload.contiguous else contiguous(payload)
+
+    def _brought(self, payload: Strided, label: str) -> Strided:
+        if payload.array_type.device is self.device:
+            return payload
+        if payload.array_type.device is not None or not goes_anywhere(payload.array_type):
+            where = payload.array_type.device or "cpu"
+            raise DeviceMismatch(
+                f"program '{self.program.name}' runs on {self.device}, but its {label} of shape "
+                f"{list(payload.shape)} is on {where}"
+            )
+        return send(Strided(payload.to_host().copy()), self.device)

@@ -1,0 +1,24 @@
+"""Emitters of the family ``simt``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from argosy_cinn.printers.opencl import Kernel
+
+
+def _nothing_to_choose(form: Any, target: Any) -> None:
+    """The schedule of a form whose kernel needs no choice before memory is planned."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimtEmitter:
+    """``emit(kernel, form, slots)`` fills a kernel, where ``slots`` gives the place of every buffer among its own;
+    ``extents(form)`` are the groups that it is launched in, and the work-items of each. Both depend on shapes alone, so
+    that a program gives the same bits on every device."""
+
+    emit: Callable[[Kernel, Any, Mapping[Any, int]], None]
+    extents: Callable[[Any], tuple[int, int]]
+    schedule: Callable[[Any, Any], None] = _nothing_to_choose

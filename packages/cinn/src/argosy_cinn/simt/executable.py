@@ -1,0 +1,111 @@
+"""Programs on devices of work-groups: one set of kernels for each combination of sizes that is met."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from argosy_cinn.device_call import DeviceCall
+from argosy_cinn.plan.memory import Place
+from argosy_cinn.simt.program import SimtProgram
+from argosy_cinn.specialise import bind_sizes
+from argosy_hwadapt import Buffer, Device
+from argosy_phi_ops.reference.symbols import bind_symbols
+from argosy_pir.program import Program
+from argosy_tensorcore.storage import Strided
+
+__all__ = ["SimtExecutable"]
+
+Call = Callable[[Sequence[Strided]], list[Strided]]
+
+
+class SimtExecutable:
+    """``program`` on ``device``. Raises `CompileError` for what has no schedule of work-groups."""
+
+    def __init__(self, program: Program, device: Device, options: Mapping[str, Any]) -> None:
+        self.program, self.device, self._options = program, device, options
+        self._made: dict[tuple[int, ...], SimtProgram] = {}
+        self._symbols = program.symbols()
+        if not self._symbols:
+            self._made[()] = SimtProgram(program, device, options)
+
+    def run(self, inputs: Sequence[Strided], states: Sequence[Strided] = ()) -> list[Strided]:
+        """Submit one run."""
+        return self.bind(states)(inputs)
+
+    def bind(self, states: Sequence[Strided]) -> Call:
+        """A callable for repeated execution on the same states."""
+        held = list(states)
+        if not self._symbols:
+            return KernelLaunches(self._made[()], self.device, held)
+        bound: dict[tuple[int, ...], Call] = {}
+
+        def call(inputs: Sequence[Strided]) -> list[Strided]:
+            arguments = self.program.block.arguments
+            labelled = [(f"argument {i}", arguments[i], payload) for i, payload in enumerate((*inputs, *held))]
+            symbols = bind_symbols(labelled)
+            key = tuple([symbols[name] for name in self._symbols])
+            if key not in bound:
+                bound[key] = KernelLaunches(self._for(key, symbols), self.device, held)
+            return bound[key](inputs)
+
+        return call
+
+    def _for(self, key: tuple[int, ...], symbols: dict[str, int]) -> SimtProgram:
+        if key not in self._made:
+            self._made[key] = SimtProgram(bind_sizes(self.program, symbols), self.device, self._options)
+        return self._made[key]
+
+    def report(self) -> dict[str, Any]:
+        """The figures of the latest sizes."""
+        return self._latest.report() if self._made else {"kernels": 0, "host_calls": {}}
+
+    def describe(self) -> str:
+        """What `argosy_cinn.explain` shows."""
+        return f"on {self.device}:\n{self._latest.describe()}" if self._made else f"on {self.device}"
+
+    @property
+    def _latest(self) -> SimtProgram:
+        return list(self._made.values())[-1]
+
+
+class KernelLaunches(DeviceCall):
+    """Launches of a program's kernels."""
+
+    def __init__(self, program: SimtProgram, device: Device, states: list[Strided]) -> None:
+        super().__init__(program, device, states)
+        self.kernels = program.load()
+
+    @property
+    def arena_bytes(self) -> int:
+        """See :class:`DeviceCall`."""
+        return int(self.program.arena_bytes)
+
+    def submit(self, arena: Buffer, payloads: list[Strided]) -> None:
+        """See :class:`DeviceCall`."""
+        program, device = self.program, self.device
+
+        def at(place: Place) -> tuple[Buffer, int]:
+            if not place.entry:
+                return arena, place.offset
+            payload = payloads[place.entry - 1]
+            return payload.storage.buffer, payload.offset * payload.dtype.itemsize + place.offset
+
+        if program.record is not None:
+            device.memset(arena, 0, program.record.offset, 16)
+        for name, groups, items, places in program.launches:
+            device.launch(self.kernels[name], (groups,), (items,), [at(place) for place in places])
+        for source, target, nbytes in program.copies:
+            (buffer, start), (to, begin) = at(source), at(target)
+            device.copy(to, buffer, nbytes, begin, start)
+        if program.record is not None:
+            record = array("q", [0, 0])
+            device.copy(memoryview(record), arena, 16, 0, program.record.offset)
+            device.at_synchronize(record, partial(self._look, record))
+
+    def _look(self, record: array[int]) -> None:
+        """Raise AxisError where a run has refused an index."""
+        if record[0]:
+            raise self.program.refusal(record.buffer_info()[0])

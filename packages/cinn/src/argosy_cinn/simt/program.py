@@ -1,0 +1,138 @@
+"""From a program of known sizes to launches of kernels, one for each form of its plan.
+
+Fusion, memory and schedules are those of other machines of the family: the device decides nothing but what it builds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from argosy_cinn.checks.refusal import refusal
+from argosy_cinn.forms.form import Form, Partial
+from argosy_cinn.forms.index_check import RECORD
+from argosy_cinn.fuel import Budget
+from argosy_cinn.kinds import emitter_of
+from argosy_cinn.pipeline import lowered
+from argosy_cinn.plan.memory import Place
+from argosy_cinn.plan.planning import plan_program
+from argosy_cinn.plan.steps import Plan, Step
+from argosy_cinn.printers.opencl import Kernel, SimtTarget, UnprintableError
+from argosy_cinn.recursion import deep_recursion
+from argosy_cinn.runtime.cache import cache_key, default_cache
+from argosy_cinn.shapes import nbytes
+from argosy_cinn.target import Target
+from argosy_hwadapt import Device
+from argosy_phi_ops.context import own_context
+from argosy_phi_ops.errors import AxisError, CompileError
+from argosy_phi_ops.passes.primitives import to_primitives
+from argosy_phi_ops.reference.constants import constant_array
+from argosy_pir.program import Program
+
+__all__ = ["Launch", "SimtProgram"]
+
+FORM = "opencl-c"
+
+
+class Launch(NamedTuple):
+    """A kernel by name, its groups and the work-items of each, and the places of its buffers."""
+
+    kernel: str
+    groups: int
+    items: int
+    places: list[Place]
+
+
+class SimtProgram:
+    """The launches of ``program`` on a device of kernel form ``opencl-c``: source, and what a call needs besides.
+
+    Raises `CompileError` for what has no schedule of work-groups, or no OpenCL C.
+    """
+
+    def __init__(self, program: Program, device: Device, options: Mapping[str, Any]) -> None:
+        self.program, self.device, self.name = program, device, program.name
+        self.inputs = len(program.inputs)
+        self.states = [state.name for state in program.states]
+        self.signature: list[tuple[tuple[int, ...], str]] = [(v.shape, v.dtype) for v in program.block.arguments]  # type: ignore[misc]
+        self.outputs: list[tuple[tuple[int, ...], str]] = [(v.shape, v.dtype) for v in program.outputs]  # type: ignore[misc]
+        self.primitives = to_primitives(program, options)
+        budget = Budget.of(options)
+        with own_context(), deep_recursion(), budget.simplifying():
+            simplified = lowered(self.primitives, Target.host())
+        with deep_recursion(), budget.fusing():
+            plan = plan_program(simplified, SimtTarget())
+        self.launches: list[Launch] = []
+        self.kernels: dict[str, str] = {}
+        self._texts: list[str] = []
+        for step in plan.steps:
+            self._add(plan, step)
+        self.source = "\n".join(self._texts).encode()
+        self.arena_bytes = plan.arena_bytes
+        self.record = plan.places.get(RECORD)
+        self.copies = [(plan.places[v], plan.places[to], nbytes(v)) for v, to in plan.copies]
+        self.constants = [constant_array(v.op.attributes["value"], {}) for v in plan.constants]  # type: ignore[attr-defined]
+        updates = zip(simplified.states, simplified.state_updates, strict=True)
+        self.written = [i for i, (state, value) in enumerate(updates) if value is not state.argument]
+        self.cache_hit = False
+
+    def _add(self, plan: Plan, step: Step) -> None:
+        if step.group.kind.on_host:
+            raise CompileError(f"{step.group.operation.name} has no kernel")
+        for form in step.forms:
+            self._add_form(plan, step, form)
+
+    def _add_form(self, plan: Plan, step: Step, form: Form) -> None:
+        emitter: Any = emitter_of(form.kind, "simt")
+        slots: dict[Any, int] = {}
+        key = form.key(slots)
+        name = self.kernels.get(key)
+        if name is None:
+            name = f"k{len(self._texts)}_{form.name()}"
+            if key:
+                self.kernels[key] = name
+            kernel = Kernel(name, SimtTarget(), len(slots))
+            try:
+                emitter.emit(kernel, form, slots)
+            except UnprintableError as error:
+                raise CompileError(str(error)) from error
+            self._texts.append(kernel.text())
+        groups, items = emitter.extents(form)
+        self.launches.append(Launch(name, groups, items, [_place(plan, step.key(buffer)) for buffer in slots]))
+        for following in form.following():
+            self._add_form(plan, step, following)
+
+    def load(self) -> dict[str, Any]:
+        """The kernels by name: built now, or found in the cache by source and device."""
+        if not self._texts:
+            return {}
+        info, store = self.device.info, default_cache()
+        key = cache_key(self.source.decode(), (self.device.name, info.name, info.arch))
+        blob = store.get(key)
+        self.cache_hit = blob is not None
+        if blob is None:
+            blob = self.device.build(FORM, self.source)
+            store.put(key, blob)
+        return {name: self.device.load(blob, name) for name in {launch.kernel for launch in self.launches}}
+
+    def refusal(self, record: int) -> AxisError:
+        """The error for what a run has noted at the address ``record``."""
+        return refusal(self.primitives, None, record)
+
+    def report(self) -> dict[str, Any]:
+        """Figures, as :meth:`Executable.report` gives them."""
+        return {
+            "kernels": len(self._texts), "kernel_calls": len(self.launches), "host_calls": {},
+            "arena_bytes": self.arena_bytes, "compile_seconds": 0.0, "cache_hit": self.cache_hit,
+        }  # fmt: skip
+
+    def describe(self) -> str:
+        """The launches, and the source of their kernels."""
+        lines = [f"{x.kernel}: {x.groups} groups of {x.items}" for x in self.launches]
+        return "\n".join([*lines, self.source.decode()])
+
+
+def _place(plan: Plan, key: Any) -> Place:
+    found = plan.places.get(key)
+    if found is None and isinstance(key, Partial):
+        return Place(0)  # of a single part: its slot is never read
+    return found if found is not None else plan.places[key]

@@ -1,0 +1,123 @@
+"""Kernels on work-groups: their text without a device, and what they compute where there is one."""
+
+import numpy as np
+import pytest
+
+from argosy_cinn.compiler import CinnCompiler
+from argosy_cinn.printers.opencl import Kernel, SimtTarget, UnprintableError
+from argosy_cinn.printers.types import Value
+from argosy_cinn.simt.program import SimtProgram
+from argosy_hwadapt import device, why
+from argosy_phi_ops import get_operator
+from argosy_phi_ops.errors import CompileError
+from argosy_phi_ops.reference.interpreter import interpret
+from argosy_pir.types import TensorType
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+on_device = pytest.mark.skipif(why("opencl") is not None, reason="no OpenCL runtime")
+
+
+def program_of(name, *arrays, **settings):
+    op = get_operator(name)
+    operands, attributes = op.signature.bind(tuple(map(Tensor, arrays)), settings)
+    return op.expand([TensorType(tuple(x.shape), x.dtype.name) for x in operands], attributes).program
+
+
+def test_a_kernel_is_text():
+    """Constants by their bits, wrapping arithmetic of unsigned numbers, one rounding for each operation."""
+    b = Kernel("scale", SimtTarget(), 1)
+    i = b.global_id()
+    with b.when(b.icmp("slt", i, 100)):
+        place = b.at(b.buffers[0], b.mul(i, 2))
+        b.store(b.fmul(b.load("float", place), 0.5), place)
+    assert (
+        b.text()
+        == """#pragma OPENCL FP_CONTRACT OFF
+__kernel void scale(__global char *restrict b0, long o0)
+{
+    __global char *p1 = b0 + o0;
+    const long v2 = (long)get_global_id(0);
+    const int v3 = v2 < 100L;
+    if (v3) {
+        const long v4 = (long)((ulong)v2 * (ulong)2L);
+        __global char *p5 = p1 + v4 * 4;
+        const float v6 = *(__global float *)p5;
+        const float v7 = v6 * as_float(0x3F000000u);
+        *(__global float *)p5 = v7;
+    }
+}
+"""
+    )
+
+
+def test_what_has_no_text_is_named():
+    b = Kernel("f", SimtTarget(), 0)
+    with pytest.raises(UnprintableError, match=r"llvm\.ctpop"):
+        b.intrinsic("llvm.ctpop", "i32", Value("i32", "1"))
+    with pytest.raises(UnprintableError, match="values of type half"):
+        b.op("half", "0")
+
+
+def test_schedules_depend_on_shapes_alone():
+    """The launches of a softmax: a group for each chunk of rows, and work-items by their length."""
+    for columns, extents in ((3, (1, 16)), (300, (1, 128)), (50000, (7, 256))):
+        program = program_of("softmax", np.zeros((7, columns), np.float32), axis=-1)
+        made = SimtProgram(program, device("virtual"), {})
+        assert [(launch.groups, launch.items) for launch in made.launches] == [extents]
+
+
+def test_kinds_without_a_schedule_are_named():
+    with pytest.raises(CompileError, match="kernels of kind 'order' have no schedule of family 'simt'"):
+        SimtProgram(program_of("sort", np.zeros((3, 4), np.float32)), device("virtual"), {})
+
+
+CASES = [
+    ("gelu", (33, 65)), ("softmax", (5, 129), {"axis": -1}), ("sum", (300, 17), {"axis": [0]}), ("sum", (3, 1000)),
+    ("cumsum", (9, 31), {"axis": 0}), ("transpose", (7, 5), {"perm": [1, 0]}), ("logsumexp", (4, 70), {"axis": [1]}),
+    ("var", (70, 33), {"axis": [1]}), ("argmax", (6, 77), {"axis": 1}), ("erf", (1025,)), ("lgamma", (100,)),
+]  # fmt: skip
+
+
+@on_device
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}{list(case[1])}")
+def test_nests_agree_with_the_interpreter(case):
+    """Maps, rows, columns, scans; twice, with the same bits."""
+    name, shape, attributes = (*case, {})[:3]
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    check(program_of(name, x, **attributes), x)
+
+
+@on_device
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (5, 7, 3), (65, 130, 129), (9, 1, 70)], ids=str)
+@pytest.mark.parametrize("flipped", [False, True])
+def test_products_agree_with_the_interpreter(sizes, flipped):
+    """Of odd sizes, with an operand that lies the other way round."""
+    m, k, n = sizes
+    rng = np.random.default_rng(2)
+    x, y = rng.standard_normal((2, m, k)).astype(np.float32), rng.standard_normal((n, k) if flipped else (k, n))
+    y = y.astype(np.float32)
+    check(program_of("matmul", x, y, transpose_x=False, transpose_y=flipped), x, y)
+
+
+@on_device
+@pytest.mark.parametrize(
+    "settings", [{"stride": [2, 2], "padding": [1, 1]}, {"groups": 2, "dilation": [2, 2]}], ids=str
+)
+def test_convolutions_agree_with_the_interpreter(settings):
+    """Through windows, whose elements outside of the image are zero."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((2, 4, 9, 11)).astype(np.float32)
+    w = rng.standard_normal((6, 4 // settings.get("groups", 1), 3, 3)).astype(np.float32)
+    check(program_of("conv2d", x, w, **settings), x, w)
+
+
+def check(program, *arrays):
+    there = device("opencl")
+    expected, _ = interpret(program, list(arrays))
+    run = CinnCompiler().compile(program, there).bind(())
+    given = [Strided.from_array(a, there) for a in arrays]
+    first, second = ([made.to_host() for made in run(given)] for _ in range(2))
+    for made, again, wanted in zip(first, second, expected, strict=True):
+        assert made.tobytes() == again.tobytes()
+        np.testing.assert_allclose(made, wanted, rtol=2e-5, atol=2e-5 * np.abs(wanted).max(initial=0))

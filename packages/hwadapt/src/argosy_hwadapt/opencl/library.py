@@ -1,0 +1,104 @@
+"""The OpenCL library: where it is, its functions, and its errors as those of the contract."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import PackageNotFoundError, files
+from os.path import realpath
+from typing import Any
+
+import cffi
+
+from argosy_hwadapt.errors import DeviceError, DeviceLost, DeviceNotFound, DeviceOutOfMemory, LaunchError
+
+#: Distributions that carry a vendor's library, and the file that it is.
+WHEELS = {"intel-opencl-rt": "libintelocl.so"}
+#: What the system calls the loader of installed drivers.
+_LOADER = "libOpenCL.so.1"
+
+ffi = cffi.FFI()
+ffi.cdef("""
+    typedef void *handle; typedef int32_t status;
+    status clGetPlatformIDs(uint32_t, handle *, uint32_t *);
+    status clGetDeviceIDs(handle, uint64_t, uint32_t, handle *, uint32_t *);
+    status clGetDeviceInfo(handle, uint32_t, size_t, void *, size_t *);
+    handle clCreateContext(const intptr_t *, uint32_t, const handle *, void *, void *, status *);
+    handle clCreateCommandQueue(handle, handle, uint64_t, status *);
+    handle clCreateBuffer(handle, uint64_t, size_t, void *, status *);
+    status clReleaseMemObject(handle);
+    status clEnqueueReadBuffer(handle, handle, uint32_t, size_t, size_t, void *, uint32_t, void *, void *);
+    status clEnqueueWriteBuffer(handle, handle, uint32_t, size_t, size_t, const void *, uint32_t, void *, void *);
+    status clEnqueueCopyBuffer(handle, handle, handle, size_t, size_t, size_t, uint32_t, void *, void *);
+    status clFlush(handle);
+    status clFinish(handle);
+    handle clCreateProgramWithSource(handle, uint32_t, const char **, const size_t *, status *);
+    handle clCreateProgramWithBinary(handle, uint32_t, const handle *, const size_t *, const uint8_t **, status *,
+                                     status *);
+    status clBuildProgram(handle, uint32_t, const handle *, const char *, void *, void *);
+    status clGetProgramBuildInfo(handle, handle, uint32_t, size_t, void *, size_t *);
+    status clGetProgramInfo(handle, uint32_t, size_t, void *, size_t *);
+    status clReleaseProgram(handle);
+    handle clCreateKernel(handle, const char *, status *);
+    status clReleaseKernel(handle);
+    status clSetKernelArg(handle, uint32_t, size_t, const void *);
+    status clEnqueueNDRangeKernel(handle, handle, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t,
+                                  void *, void *);
+""")
+_MEMORY = {
+    -4: "MEM_OBJECT_ALLOCATION_FAILURE",
+    -5: "OUT_OF_RESOURCES",
+    -6: "OUT_OF_HOST_MEMORY",
+    -61: "INVALID_BUFFER_SIZE",
+}
+_LAUNCH = {-54: "INVALID_WORK_GROUP_SIZE", -55: "INVALID_WORK_ITEM_SIZE", -52: "INVALID_KERNEL_ARGS"}
+_LOST = {-14: "EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST", -36: "INVALID_COMMAND_QUEUE"}
+
+
+@cache
+def library() -> Any:
+    """The library: a vendor's from a wheel, or the system's loader. Raises DeviceNotFound where there is neither."""
+    tried = []
+    for path in [*_in_wheels(), _LOADER]:
+        try:
+            return ffi.dlopen(path)
+        except OSError as error:
+            tried.append(f"{path}: {error}")
+    raise DeviceNotFound(f"no OpenCL library loads ({'; '.join(tried)}); python -m pip install {' '.join(WHEELS)}")
+
+
+def _in_wheels() -> list[str]:
+    found = []
+    for distribution, name in WHEELS.items():
+        try:
+            paths = files(distribution) or []
+        except PackageNotFoundError:
+            continue
+        found += [realpath(path.locate()) for path in paths if path.name == name]
+    return found
+
+
+def check(code: int, what: str) -> None:
+    """Raise the error that a status stands for."""
+    if code == 0:
+        return
+    for names, kind in ((_MEMORY, DeviceOutOfMemory), (_LAUNCH, LaunchError), (_LOST, DeviceLost)):
+        if code in names:
+            raise kind(f"opencl: {what} failed: {names[code]} ({code})")
+    raise DeviceError(f"opencl: {what} failed with status {code}")
+
+
+def made(what: str, create: Any, *arguments: Any) -> Any:
+    """What a function gives whose last parameter receives the status."""
+    status = ffi.new("status *")
+    result = create(*arguments, status)
+    check(status[0], what)
+    return result
+
+
+def query(ask: Any, *key: Any) -> bytes:
+    """The bytes of a piece of information, which is asked for twice: how long it is, and what."""
+    size = ffi.new("size_t *")
+    check(ask(*key, 0, ffi.NULL, size), "a query")
+    memory = ffi.new("char[]", size[0])
+    check(ask(*key, size[0], memory, ffi.NULL), "a query")
+    return bytes(ffi.buffer(memory, size[0]))

@@ -1,0 +1,58 @@
+"""OpenCL on a real runtime, where one is installed: the kit, errors, and kernels that share a queue."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import argosy_hwadapt as hw
+from argosy_hwadapt.opencl import library as opencl
+
+pytestmark = pytest.mark.skipif(
+    hw.why("opencl") is not None, reason="no OpenCL runtime: pip install argosy-hwadapt[opencl]"
+)
+TWICE = b"""
+__kernel void twice(__global char *x, long start, float factor) {
+    ((__global float *)(x + start))[get_global_id(0)] *= factor;
+}
+"""
+
+
+def test_it_conforms_with_nine_interfaces():
+    """No check fails; levels 0 to 2 leave out only what its memory cannot do."""
+    command = [sys.executable, "-m", "argosy_hwadapt.testing", "opencl", "--json", "--ablation"]
+    report = json.loads(subprocess.run(command, capture_output=True, text=True).stdout)
+    assert [c for c in report["checks"] if c["status"] == "failed"] == []
+    assert [c["name"] for c in report["checks"] if c["status"] == "skipped" and c["level"] < 3] == [
+        "shows_host_memory_truly"
+    ]
+    assert report["passed"] >= 34
+
+
+def test_launches_and_copies_keep_their_order():
+    """On parts of a buffer that begin anywhere."""
+    device = hw.device("opencl")
+    buffer, x = device.allocate(4096), np.arange(1024, dtype=np.float32)
+    kernel = device.load(device.build("opencl-c", TWICE), "twice")
+    device.copy(buffer, x)
+    for _ in range(3):
+        device.launch(kernel, (8,), (64,), args=((buffer, 2048), hw.Scalar("f", 2)))
+    made = np.empty_like(x)
+    device.copy(made, buffer)
+    device.synchronize()
+    assert made.tolist() == [*range(512), *(8.0 * i for i in range(512, 1024))]
+
+
+def test_errors_are_those_of_the_contract():
+    """With the compiler's log; the device goes on."""
+    device = hw.device("opencl")
+    with pytest.raises(hw.KernelBuildError, match="nothing_of_that_name"):
+        device.build("opencl-c", b"__kernel void f() { nothing_of_that_name(); }")
+    with pytest.raises(hw.KernelBuildError, match="has no kernel 'other'"):
+        device.load(device.build("opencl-c", TWICE), "other")
+    with pytest.raises(hw.DeviceOutOfMemory):
+        device.allocate(1 << 44)
+    with pytest.raises(hw.DeviceOutOfMemory, match=r"INVALID_BUFFER_SIZE \(-61\)"):
+        opencl.check(-61, "a buffer")
