@@ -3,9 +3,14 @@
 import numpy as np
 import pytest
 
+from argosy_autoparallel import ProcessMesh
 from argosy_autoparallel.pipeline.cut import cut, extract
+from argosy_autoparallel.pipeline.local_pieces import add_accumulation, localize_pieces
+from argosy_autoparallel.pipeline.schedules import eager_one_f_one_b, f_then_b, one_f_one_b, zb_h1
 from argosy_autoparallel.pipeline.stages import assign_stages
-from argosy_autoparallel.schedule import ScheduleError
+from argosy_autoparallel.pipeline.step_lists import step_lists
+from argosy_autoparallel.schedule import InstructionError, Ref, ScheduleError, run_in_step, verify
+from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
 from argosy_phi_ops.reference.interpreter import interpret
@@ -107,3 +112,72 @@ def test_extracting_takes_what_is_given():
     assert len(list(made.block)) == 2
     with pytest.raises(KeyError):
         extract(program, [z], [y])
+
+
+def lists_and_functions(orders, microbatches, arguments):
+    """The lists of two ranks, their functions on the reference interpreter, and the sums of gradients on each."""
+    split = any(run.piece == "backward_weight" for order in orders for run in order)
+    program = built()
+    whole = cut(program, assign_stages(program, 2, {}, {}), 2, split, (1, 2))
+    meshes = [ProcessMesh([0]), ProcessMesh([1])]
+    inputs = dict.fromkeys(program.inputs)
+    made, sums = [], []
+    for rank in range(2):
+        states = [{stage: Layout.replicated(mesh) for stage, mesh in enumerate(meshes)} for _ in program.states]
+        local = localize_pieces(whole, meshes, inputs, states, rank)
+        mine, totals = {("report", None): lambda *arrays: [np.array(a) for a in arrays]}, {}
+        for key, part in local.programs.items():
+            if part is not None:
+                mine[key] = _function(part, whole.pieces[key], arguments, totals)
+        made.append(mine)
+        sums.append(totals)
+    lists = step_lists(orders, [local], microbatches, 2, [program.outputs[:1]])
+    return lists, made, sums
+
+
+def _function(program, piece, arguments, totals):
+    add_accumulation(program, len(piece.gradients))
+
+    def run(*arrays):
+        sums = [totals.setdefault(position, np.zeros(3, np.float32)) for position in piece.gradients]
+        made, states = interpret(program, arrays, [*(arguments[1 + n] for n in piece.states), *sums])
+        totals.update(zip(piece.gradients, states[len(piece.states) :], strict=True))
+        return made
+
+    return run
+
+
+SCHEDULES = [f_then_b, one_f_one_b, eager_one_f_one_b, zb_h1]
+
+
+@pytest.mark.parametrize("microbatches", [1, 2, 5])
+def test_gradients_have_the_same_bits_under_every_schedule(microbatches):
+    """The lists pass the check, run in step in one thread, and give each stage the sums of one process."""
+    rng = np.random.default_rng(0)
+    arguments = [rng.standard_normal(3).astype(np.float32) for _ in range(3)]
+    xs = [rng.standard_normal(3).astype(np.float32) for _ in range(microbatches)]
+    wanted = [interpret(built(), [x], arguments[1:])[0] for x in xs]
+    found = []
+    for schedule in SCHEDULES:
+        lists, functions, sums = lists_and_functions(schedule(2, microbatches), microbatches, arguments)
+        verify(lists)
+        given = [{ref: xs[ref.at[0]] for ref in one.given} for one in lists]
+        left = run_in_step(lists, functions, given)
+        for m, (loss, *_) in enumerate(wanted):
+            assert [values[Ref("result0", (m,))] for values in left] == [loss, loss]
+        found.append(sums)
+        np.testing.assert_allclose(sums[0][1] + sums[1][1], sum(g for _, g, _ in wanted), rtol=1e-5, atol=1e-6)
+    for sums in found[1:]:
+        for mine, first in zip(sums, found[0], strict=True):
+            assert mine.keys() == first.keys()
+            assert all(mine[position].tobytes() == first[position].tobytes() for position in mine)
+
+
+def test_a_piece_that_raises_is_named():
+    """Rank, instruction and cause."""
+    arguments = [np.ones(3, np.float32)] * 3
+    lists, functions, _ = lists_and_functions(one_f_one_b(2, 2), 2, arguments)
+    functions[1]["forward", 1] = lambda *arrays: 1 / 0
+    given = [{ref: arguments[0] for ref in one.given} for one in lists]
+    with pytest.raises(InstructionError, match=r"rank 1, instruction \d+: run forward\[1, 0\]: ZeroDivisionError"):
+        run_in_step(lists, functions, given)

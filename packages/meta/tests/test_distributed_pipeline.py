@@ -1,6 +1,10 @@
 """Pipelines of captured models: under every schedule the losses and parameters of one process that accumulates."""
 
+import os
+import subprocess
+import sys
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +14,7 @@ import argosy.distributed as dist
 from argosy import nn
 from argosy.distributed import Strategy
 from argosy.distributed.debug import run_ranks
+from argosy.distributed.launch.mpiexec import NoMpi, command
 from argosy.distributed.pipeline.marks import SplitPoint, split_model, stages_of_layers
 from argosy.models import GPT, GPTConfig
 
@@ -247,3 +252,29 @@ def test_meshes_are_stages(schedule, each):
         return losses, held
 
     check(run_ranks(lambda: program(True), 2 * each), run_ranks(lambda: program(False), 1)[0])
+
+
+def _has_mpi():
+    try:
+        command(1)
+    except NoMpi:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not _has_mpi(), reason="no mpiexec")
+@pytest.mark.parametrize("schedule", ["1F1B", "ZBH1"])
+def test_processes_run_the_same_lists(schedule, tmp_path):
+    """Two ranks over MPI compute what one process does, a shared weight, dropout and clipping included."""
+    program = str(Path(__file__).parent / "distributed_programs" / "pipeline.py")
+    alone = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=3600, check=False)
+    options = ["--nproc_per_node", "2", "--log_dir", str(tmp_path), program]
+    run = subprocess.run(
+        [sys.executable, "-m", "argosy.distributed.launch", *options],
+        capture_output=True, text=True, timeout=3600, check=False, env={**os.environ, "SCHEDULE": schedule},
+    )  # fmt: skip
+    assert run.returncode == alone.returncode == 0, run.stderr + alone.stderr
+    losses = [float(line) for line in run.stdout.split()]
+    wanted = [float(line) for line in alone.stdout.split()]
+    assert len(losses) in (len(wanted), 2 * len(wanted))  # the launcher shows rank 0, or both
+    np.testing.assert_allclose(sorted(losses), sorted(wanted * (len(losses) // len(wanted))), rtol=1e-5)

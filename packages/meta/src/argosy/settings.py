@@ -11,7 +11,7 @@ from pathlib import Path
 from argosy_phi_ops.settings import CACHE_HOME, NUMBER, SWITCH, TEXT, Setting, one_of
 
 __all__ = [
-    "CHECK_COLLECTIVES", "CURRENT_ENDPOINT", "ENDPOINTS", "LAUNCHERS", "LOCAL_RANK", "LOG", "MPIEXEC",
+    "CHECK_COLLECTIVES", "CHECK_PROGRAMS", "CURRENT_ENDPOINT", "ENDPOINTS", "LAUNCHERS", "LOCAL_RANK", "LOG", "MPIEXEC",
     "TRACEBACK", "announced", "log", "user_cache",
 ]  # fmt: skip
 
@@ -21,6 +21,9 @@ TRACEBACK = Setting(
 LOG = Setting("ARGOSY_LOG", TEXT, "", "events to print, separated by commas: compile")
 CHECK_COLLECTIVES = Setting(
     "ARGOSY_CHECK_COLLECTIVES", SWITCH, True, "0 leaves out that ranks compare their calls before each collective"
+)
+CHECK_PROGRAMS = Setting(
+    "ARGOSY_CHECK_PROGRAMS", SWITCH, False, "1 compares what all ranks communicate before a program on a mesh runs"
 )
 MPIEXEC = Setting(
     "ARGOSY_MPIEXEC", TEXT, "", "the mpiexec that starts ranks, instead of the one beside Python or on the PATH"

@@ -114,7 +114,7 @@ class _Cutting:
         self.number = {op: i for i, op in enumerate(program.block)}
         arguments = program.block.arguments
         self.first_state = len(arguments) - len(program.states)
-        self.place = {value: i for i, value in enumerate(arguments)}
+        self.place: dict[Value, int] = {value: i for i, value in enumerate(arguments)}
         self.writers: dict[int, Key] = {}
 
     def run(self, stages: int, gradients: Sequence[int], backward: bool) -> Cut:
@@ -169,9 +169,11 @@ class _Cutting:
         found, pending = [], [value]
         while pending:
             term = pending.pop()
-            is_sum = isinstance(term, OpResult) and term.op.name == "prim.add" and len(list(term.uses)) == 1
-            if is_sum and len({self._stages_below(x) for x in term.op.operands}) > 1:
-                pending += reversed(term.op.operands)
+            owner = term.op if isinstance(term, OpResult) else None
+            is_sum = owner is not None and owner.name == "prim.add" and len(list(term.uses)) == 1
+            operands = owner.operands if owner is not None and is_sum else ()
+            if len({self._stages_below(x) for x in operands}) > 1:
+                pending += reversed(operands)
             else:
                 found.append(term)
         return found
@@ -297,4 +299,4 @@ def _is_made_anew(op: Operation) -> bool:
 
 def _size(value: Value) -> int:
     type = value.type
-    return prod(type.shape) if isinstance(type, TensorType) and type.is_static else 1 << 62  # type: ignore[arg-type,return-value]
+    return prod(type.shape) if isinstance(type, TensorType) and type.is_static else 1 << 62  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from argosy.jit import lowering
+from argosy.settings import CHECK_PROGRAMS
 from argosy_hwadapt import Device
 from argosy_phi_ops.capture.tracer import Captured, Traced
 from argosy_phi_ops.compiler import Executable
@@ -132,7 +133,8 @@ def lower_partitioned(
     """Run the passes on the global ``program``, cut out this rank's part and compile it for ``device``.
 
     ``inputs`` and ``states`` are layouts (None: all ordinary). Inputs beyond those given are numbers. ``outputs`` may
-    ask for layouts (None: as it comes).
+    ask for layouts (None: as it comes). With ``ARGOSY_CHECK_PROGRAMS`` the programs of all ranks are compared first:
+    ``ScheduleError`` where they do not communicate alike.
     """
     from argosy_autoparallel.groups import communicators
     from argosy_autoparallel.partition import partition
@@ -140,13 +142,30 @@ def lower_partitioned(
     lowering.simplify(program)
     given = inputs or ()
     given += (None,) * (len(program.inputs) - len(given))
-    made = partition(program, given, states or (None,) * len(program.states), context().rank, outputs)
+    laid = given, states or (None,) * len(program.states)
+    if CHECK_PROGRAMS.read():
+        _compare_ranks(program, *laid, outputs)
+    made = partition(program, *laid, context().rank, outputs)
     types = [(tuple(value.shape), value.dtype) for value in program.outputs]
     made.program.name = f"{program.name}_rank{context().rank}"
     lowering.simplify(made.program, "cse,dce")
     return PartitionedExecutable(
         lowering.build(made.program, backend, device, communicators()), made.output_layouts, types
     )
+
+
+def _compare_ranks(
+    program: Program,
+    inputs: Sequence[Layout | None],
+    states: Sequence[Layout | None],
+    outputs: Sequence[Layout | None],
+) -> None:
+    """Check what the ranks of the job would communicate, without running anything."""
+    from argosy_autoparallel.partition import partition
+    from argosy_autoparallel.schedule import verify_programs
+
+    ranks = range(context().size)
+    verify_programs([partition(program, inputs, states, rank, outputs).program for rank in ranks])
 
 
 class PartitionedExecutable:

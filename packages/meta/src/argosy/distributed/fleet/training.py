@@ -162,7 +162,7 @@ def distributed_model(model: Layer) -> Layer:
     if not isinstance(model, Layer):
         raise TypeError(f"fleet.distributed_model(): argument 'model' must be a Layer, got {type(model).__name__}")
     if job.groups.get_pipe_parallel_world_size() > 1:
-        return PipelineParallel(model, job.groups, job.strategy)  # type: ignore[arg-type]  (it says what it wants)
+        return PipelineParallel(model, job.groups, job.strategy)
     if get_world_size() == 1:
         return model
     return DataParallel(model, comm_buffer_size=job.strategy.fuse_grad_size_in_MB)

@@ -44,6 +44,7 @@ class Launch(argparse.Namespace):
     host: str
     start_port: int
     log_overwrite: str
+    check: bool
     module: bool
     training_script: str
     script_args: list[str]
@@ -102,6 +103,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     add("--start_port", type=int, default=6070, metavar="PORT", help="rank 0's port there; nothing listens on it")
     add("--job_id", default="default", help="a name for the job, given to the ranks as PADDLE_JOB_ID")
     add("--run_mode", default="collective", help="collective")
+    add("--check", action="store_true", help="compare what all ranks communicate before a program on a mesh runs")
     for option in _UNSUPPORTED:
         add(option, action=_Unsupported, help=argparse.SUPPRESS)
     add("-m", "--module", action="store_true", help="training_script names a module, as for python -m")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from argosy.distributed.launch.arguments import parse
 from argosy.distributed.launch.job import Job
 from argosy.distributed.launch.mpiexec import NoMpi
+from argosy.settings import CHECK_PROGRAMS
 
 __all__ = ["main"]
 
@@ -17,6 +18,8 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m argosy.d
     chosen = parse(arguments, prog)
     names = [f"{chosen.host}:{chosen.start_port + rank}" for rank in range(chosen.ranks)]
     job = Job(chosen.ranks, chosen.command, chosen.log_dir, chosen.job_id, names, chosen.append)
+    if chosen.check:
+        job.settings[CHECK_PROGRAMS.name] = "1"
     try:
         return job.run()
     except NoMpi as missing:

@@ -63,6 +63,7 @@ class Job:
         self.job_id = job_id
         self.names = list(names) or [f"127.0.0.1:{_FIRST_PORT + rank}" for rank in range(ranks)]
         self.append = append
+        self.settings: dict[str, str] = {}  # variables of all ranks besides those of the launcher
         self.failure: Failure | None = None
         self._shown = 0
 
@@ -97,7 +98,8 @@ class Job:
             self._process = subprocess.Popen(
                 [*mpiexec.command(self.ranks), *worker, *self.command],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                env=mpiexec.environment(self.names, self.job_id), preexec_fn=die_with(os.getpid(), signal.SIGTERM),
+                env={**mpiexec.environment(self.names, self.job_id), **self.settings},
+                preexec_fn=die_with(os.getpid(), signal.SIGTERM),
             )  # fmt: skip
         try:
             self._watch()

@@ -75,7 +75,7 @@ class PipelinedFunction(StaticFunction):
         call = flatten(args, {})
         key = self._key(call)
         for compiled in self._by_key.get(key, ()):
-            if compiled.valid(call.floats):
+            if compiled.valid(call):
                 return compiled  # type: ignore[return-value]
         made = self._capture(args, {}, call, key, whole=True)
         assert isinstance(made, CapturedStep)

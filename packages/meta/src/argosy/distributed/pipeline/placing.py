@@ -32,7 +32,7 @@ class StageMeshes:
         if not self.by_layout:
             return {}, {}
         of_meshes = {mesh: stage for stage, mesh in enumerate(self.of_stages)}
-        of_states = {}
+        of_states: dict[Value, int] = {}
         for state, tensor in zip(captured.program.states, captured.states, strict=True):
             mesh = getattr(tensor.payload, "mesh", None)
             if mesh in of_meshes:

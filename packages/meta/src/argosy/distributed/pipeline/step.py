@@ -15,6 +15,7 @@ from argosy_autoparallel.groups import communicators, world
 from argosy_autoparallel.pipeline.cut import extract
 from argosy_autoparallel.pipeline.local_pieces import LocalPieces, add_accumulation, localize_pieces
 from argosy_autoparallel.pipeline.step_lists import LAST, step_lists
+from argosy_autoparallel.resharding.emitter import static_shape
 from argosy_autoparallel.schedule import InstructionList, Ref, Run, Verified, run, verify
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.context import context
@@ -107,7 +108,7 @@ class PipelineStep:
         bound = [p.local if type(p) is Sharded else p for p in payloads]
         terms = program.outputs[len(piece.outputs) :]
         for position, term in zip(piece.gradients, terms, strict=True):
-            bound.append(self.gradients.sum(captured.gradients[position], term.shape))
+            bound.append(self.gradients.sum(captured.gradients[position], static_shape(term)))
         add_accumulation(program, len(terms))
         if not program.outputs and not program.state_updates:
             return _nothing

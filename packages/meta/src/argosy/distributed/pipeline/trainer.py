@@ -143,8 +143,7 @@ class Pipeline:
         captured = [function.find(*microbatches[0])]
         if [_shape(x) for x in microbatches[-1]] != [_shape(x) for x in microbatches[0]]:
             captured.append(function.find(*microbatches[-1]))
-        if not captured[0].valid([]):  # the second capture found states that moved them
-            captured[0] = function.find(*microbatches[0])
+            captured[0] = function.find(*microbatches[0])  # another one where the second capture moved states
         key = tuple(map(id, captured))
         if key not in self._steps:
             self._steps[key] = self._made(mode, captured)

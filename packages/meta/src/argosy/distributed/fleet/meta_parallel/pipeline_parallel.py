@@ -27,7 +27,7 @@ class PipelineParallel(Layer):
     Every rank of a pipeline is given the batch of its pipeline; copies of the pipeline have batches of their own.
     """
 
-    def __init__(self, layers: PipelineLayer, hcg: HybridCommunicateGroup, strategy: Any) -> None:
+    def __init__(self, layers: Layer, hcg: HybridCommunicateGroup, strategy: Any) -> None:
         if not isinstance(layers, PipelineLayer):
             raise TypeError(f"PipelineParallel: the model should be a PipelineLayer, got {type(layers).__name__}")
         super().__init__()
