@@ -28,7 +28,7 @@ from argosy_autoparallel.resharding.path import allowed
 from argosy_autoparallel.resharding.steps import emit_step
 from argosy_autoparallel.spmd import strategies
 from argosy_autoparallel.spmd.strategy import Setting
-from argosy_autoparallel.strategy_choice import of_one_kind
+from argosy_autoparallel.strategy_choice import drop_mixed_reductions
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.primitives import PRIMITIVES
@@ -149,7 +149,7 @@ def choices(op, mesh, kinds):
             options = {}
             for given in [[Partial(kind)] * len(types[0]) for kind in kinds] or [[Replicate()] * len(types[0])]:
                 options.update(dict.fromkeys(strategies(Setting(op, *types, op.attributes, size, taken, given))))
-            for s in filter(_exists(types[0], kinds), of_one_kind(options, chosen)):
+            for s in filter(_exists(types[0], kinds), drop_mixed_reductions(options, chosen)):
                 now = {**taken, s.factor: taken.get(s.factor, 1) * size} if s.factor else taken
                 longer.append(((*chosen, s), now))
         found = longer

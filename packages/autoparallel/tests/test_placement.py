@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from argosy_autoparallel import Partial, ProcessMesh, ReduceType, Replicate, Shard
-from argosy_autoparallel.layout import chunk, largest_local_shape, local_slice
+from argosy_autoparallel.local_slice import chunk, largest_local_shape, local_slice
 
 
 def test_placements_print_as_their_constructors():

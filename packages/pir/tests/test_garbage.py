@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from argosy_pir.garbage import collect_now, uncollected
+from argosy_pir.garbage import collect_now, pause_collection
 
 
 @pytest.fixture(params=[True, False], autouse=True)
@@ -20,10 +20,10 @@ def collector(request):
 
 
 def test_it_pauses_and_returns(collector):
-    with uncollected(), uncollected():
+    with pause_collection(), pause_collection():
         assert not gc.isenabled()
     assert gc.isenabled() == collector
-    with pytest.raises(ValueError, match="within"), uncollected():
+    with pytest.raises(ValueError, match="within"), pause_collection():
         raise ValueError("within")
     assert gc.isenabled() == collector
 
@@ -32,14 +32,14 @@ def test_blocks_of_threads_overlap(collector):
     inside, leave = threading.Event(), threading.Event()
 
     def other():
-        with uncollected():
+        with pause_collection():
             inside.set()
             leave.wait()
 
     thread = threading.Thread(target=other)
     thread.start()
     inside.wait()
-    with uncollected():
+    with pause_collection():
         pass
     assert not gc.isenabled()
     leave.set()
@@ -50,7 +50,7 @@ def test_blocks_of_threads_overlap(collector):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_of_a_block_collects_again(collector):
-    with uncollected():
+    with pause_collection():
         child = os.fork()
         if not child:
             os._exit(gc.isenabled())

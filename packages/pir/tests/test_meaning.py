@@ -8,7 +8,7 @@ from pir_programs import steady
 
 from argosy_pir import Block, Builder, Function, Operation, Program, Region, Symbol, TensorType
 from argosy_pir.passes import PassManager
-from argosy_pir.rewrite import observed
+from argosy_pir.rewrite import observe
 
 INT = TensorType((), "int64")
 FLAG = TensorType((), "bool")
@@ -144,5 +144,5 @@ def test_any_amount_of_fuel_leaves_a_right_program(program, arguments, fuel):
     manager.run(program)
     assert meaning(program, arguments) == before
     assert sum(manager.session.statistics.values()) <= fuel
-    with observed(fuel=0):
+    with observe(fuel=0):
         assert not PassManager("cse", fuel=0).run(program)

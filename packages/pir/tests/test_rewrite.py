@@ -10,7 +10,7 @@ from argosy_pir.rewrite import (
     apply_patterns,
     attribute,
     computed,
-    observed,
+    observe,
     op,
     rule,
     splat,
@@ -56,12 +56,12 @@ def test_long_dead_chains_go_at_once():
 def test_fuel_allows_only_so_many_steps():
     """With fuel for three steps three happen, and the session names the last."""
     program = negations(20)
-    with observed(fuel=3) as session:
+    with observe(fuel=3) as session:
         apply_patterns(program, [rule("twice", op("test.neg", op("test.neg", x)), x)])
     assert sum(session.statistics.values()) == 3
     assert session.fuel == 0
     program.verify()
-    with observed() as session:
+    with observe() as session:
         apply_patterns(program, [NEGATE_TWICE])
     assert session.statistics["negate-twice"] >= 7
     assert program.outputs == program.inputs
@@ -170,7 +170,7 @@ def test_a_session_leaves_out_steps_and_lets_others_happen_for_nothing():
 def test_patterns_without_fuel_are_not_tried():
     """A pattern that is left out changes nothing, and others go on."""
     program = negations(4)
-    with observed(Session(without=("negate-twice",))):
+    with observe(Session(without=("negate-twice",))):
         assert apply_patterns(program, [NEGATE_TWICE]).applied == {}
     assert apply_patterns(program, [NEGATE_TWICE], max_iterations=1).applied == {"negate-twice": 2}
 

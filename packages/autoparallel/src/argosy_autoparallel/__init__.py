@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from argosy_autoparallel.__about__ import __version__
-from argosy_autoparallel.layout import LocalSlice, largest_local_shape, local_shape, local_slice
+from argosy_autoparallel.local_slice import LocalSlice, largest_local_shape, local_shape, local_slice
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
 from argosy_autoparallel.tensor_layout import Layout

@@ -12,7 +12,7 @@ from argosy_autoparallel.groups import rank
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Placement
 from argosy_autoparallel.presence import presence
-from argosy_autoparallel.redistribution import redistribute, relaid
+from argosy_autoparallel.redistribution import redistribute, relayout
 from argosy_autoparallel.shard_type import ShardType, shard_type_of
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import extension
@@ -44,7 +44,7 @@ class Sharded:
         self.is_copied_view = False
         self._presence = presence()
 
-    def beside(self, local: Strided, kind: ShardType) -> Sharded:
+    def with_local(self, local: Strided, kind: ShardType) -> Sharded:
         """Another payload of this rank, where the presence of this one saves asking for it."""
         made = _new(Sharded)
         made.local = local
@@ -130,7 +130,7 @@ class Sharded:
             )
         if self.layout.is_replicated:
             return self.local.to_host()
-        return relaid(self, Layout.replicated(self.mesh)).local.to_host()
+        return relayout(self, Layout.replicated(self.mesh)).local.to_host()
 
     def duplicate(self) -> Sharded:
         """The same layout with memory of its own."""
@@ -149,7 +149,7 @@ class Sharded:
         self.check_writable()
         if self.is_held:
             whole = replicated_payload(np.broadcast_to(np.asarray(source, self.dtype.numpy), self.shape), self.mesh)
-            self.local.fill_from(relaid(whole, self.layout).local.ndarray)
+            self.local.fill_from(relayout(whole, self.layout).local.ndarray)
 
     def overwrite(self, source: Sharded) -> None:
         """Overwrite this rank's part with that of ``source``, a tensor of this shape.
@@ -157,7 +157,7 @@ class Sharded:
         Nothing is communicated where both are laid out alike; otherwise every rank that takes part must call.
         """
         self.check_writable()
-        self.local.fill_from(relaid(source, self.layout).local.ndarray)
+        self.local.fill_from(relayout(source, self.layout).local.ndarray)
 
     def adopt_gradient(self, g: Tensor) -> Tensor:
         """The gradient ``g`` of this tensor, laid out like it: a sum over ranks is made here, once."""

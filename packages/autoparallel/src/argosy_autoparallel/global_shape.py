@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from argosy_autoparallel.groups import communicators, rank
-from argosy_autoparallel.layout import chunk
+from argosy_autoparallel.local_slice import chunk
 from argosy_autoparallel.placement import Shard
 from argosy_autoparallel.resharding.emitter import line_of
 from argosy_autoparallel.tensor_layout import Layout
@@ -20,7 +20,7 @@ def whole_shape(part: Sequence[int], layout: Layout) -> tuple[int, ...]:
     together. Costs a small all-gather for each mesh dimension that splits the tensor.
 
     A rank outside of the mesh takes it that all parts are like the one it gives. Raises ``ValueError`` where parts are
-    not those that ``layout`` cuts (see :mod:`argosy_autoparallel.layout`).
+    not those that ``layout`` cuts (see :mod:`argosy_autoparallel.local_slice`).
     """
     shape = list(part)
     mesh = layout.mesh

@@ -213,10 +213,10 @@ def _run(plan: DistributedApplication, operands: Sequence[Any]) -> Sequence[Tens
     made = plan.kernel(*arrays)
     if plan.first is None:
         return [Tensor._wrap(Sharded(_owned(a), k.shape, k.dtype, k.layout)) for a, k in _pairs(made, plan)]
-    beside = operands[plan.first].payload.beside
+    with_local = operands[plan.first].payload.with_local
     if plan.single and _is_fresh(made[0], arrays):
-        return (Tensor._wrap(beside(Strided(made[0]), plan.kinds[0])),)
-    return [Tensor._wrap(beside(_owned(a), kind)) for a, kind in _pairs(made, plan)]
+        return (Tensor._wrap(with_local(Strided(made[0]), plan.kinds[0])),)
+    return [Tensor._wrap(with_local(_owned(a), kind)) for a, kind in _pairs(made, plan)]
 
 
 def _array(x: Any, number: Any) -> Array:

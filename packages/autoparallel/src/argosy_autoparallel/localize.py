@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from argosy_autoparallel.resharding.emitter import Emitter, nothing, static_shape
+from argosy_autoparallel.resharding.emitter import Emitter, neutral_term, static_shape
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import prim
 from argosy_phi_ops.primitives import PRIMITIVES
@@ -148,12 +148,12 @@ def _(local: Local) -> list[Value]:
     wide = prim.sub(wide, local.operand_offset(0, axis))
     result_shape = local.result_shape()
     if not mine:
-        return [prim.constant(nothing(table.dtype), table.dtype, result_shape)]
+        return [prim.constant(neutral_term(table.dtype), table.dtype, result_shape)]
     (found,) = _create(local, attributes, (table, wide))
     held = prim.logical_and(prim.ge(wide, 0), prim.lt(wide, mine))
     held = prim.reshape(held, shape=held.shape[:-1])
     mask = prim.broadcast(held, shape=result_shape, axes=tuple(range(len(held.shape))))
-    return [prim.select(mask, found, prim.constant(nothing(table.dtype), table.dtype, result_shape))]
+    return [prim.select(mask, found, prim.constant(neutral_term(table.dtype), table.dtype, result_shape))]
 
 
 @_emission("scatter")

@@ -14,7 +14,7 @@ from argosy_tensorcore.tensor import Tensor
 if TYPE_CHECKING:
     from argosy_autoparallel.dist_tensor import Sharded
 
-__all__ = ["redistribute", "redistribute_op", "relaid"]
+__all__ = ["redistribute", "redistribute_op", "relayout"]
 
 
 @operator()
@@ -31,7 +31,7 @@ def redistribute(x: Tensor, layout: Layout) -> Tensor:
     return made
 
 
-def relaid(payload: Sharded, layout: Layout) -> Sharded:
+def relayout(payload: Sharded, layout: Layout) -> Sharded:
     """The payload in another layout; nothing is recorded. Every rank that takes part must call."""
     if payload.layout == layout:
         return payload

@@ -13,10 +13,10 @@ from argosy_autoparallel.spmd.strategy import Setting
 from argosy_autoparallel.value_layouts import ValueLayouts, bytes_of, is_zero
 from argosy_pir import Operation, Value
 
-__all__ = ["StrategyChoice", "of_one_kind"]
+__all__ = ["StrategyChoice", "drop_mixed_reductions"]
 
 
-def of_one_kind(options: Sequence[Strategy], chosen: Sequence[Strategy]) -> list[Strategy]:
+def drop_mixed_reductions(options: Sequence[Strategy], chosen: Sequence[Strategy]) -> list[Strategy]:
     """The ``options`` for a mesh dimension that leave no value with reductions of several kinds, after what was
     ``chosen`` for those before: a maximum of sums is no sum of maxima.
     """
@@ -52,7 +52,7 @@ class StrategyChoice:
         for dim, size in enumerate(mesh.shape):
             given = [self._present(x, mesh, dim) for x in op.operands]
             options = strategies(Setting(op, *types, op.attributes, size, taken, given))  # type: ignore[arg-type]
-            options = of_one_kind(options, chosen)
+            options = drop_mixed_reductions(options, chosen)
             if wanted is not None:
                 options = [s for s in options if s.results[number] == wanted[dim]] or options[:1]
             elif not any(isinstance(p, Shard) for p in given):

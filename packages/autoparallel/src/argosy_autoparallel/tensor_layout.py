@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from argosy_autoparallel.layout import LocalSlice, local_slice
+from argosy_autoparallel.local_slice import LocalSlice, local_slice
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
 from argosy_pir.text.strings import quote, unquote

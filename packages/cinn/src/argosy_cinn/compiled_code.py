@@ -24,7 +24,7 @@ from argosy_cinn.tools.explanation import size
 from argosy_phi_ops.context import own_context
 from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_phi_ops.user_line import warn_user
-from argosy_pir.garbage import uncollected
+from argosy_pir.garbage import pause_collection
 from argosy_pir.program import Program
 
 
@@ -63,7 +63,7 @@ def code_of(static: Program, options: Mapping[str, Any]) -> CompiledCode:
     def made() -> tuple[Manifest, bytes]:
         from argosy_cinn.assembly.building import build  # a process that finds all its programs never loads it
 
-        with uncollected():
+        with pause_collection():
             manifest, code = build(simplified(), target, options, budget)
         program_cache.keep(store, key, manifest, code)
         return manifest, code

@@ -19,7 +19,7 @@ from typing import Any
 
 from argosy_cinn.settings import GUARD, MEMORY_BUDGET, WINOGRAD
 from argosy_phi_ops.process_fuel import process_fuel, settle
-from argosy_pir.rewrite.fuel import Session, observed
+from argosy_pir.rewrite.fuel import Session, observe
 
 KINDS = (
     "rewrite", "fold", "cse", "control", "attention", "fuse", "recompute", "in-place", "stream", "siblings",
@@ -72,7 +72,7 @@ class Budget:
     @contextmanager
     def simplifying(self) -> Iterator[None]:
         """Within the block programs are simplified."""
-        with observed(Session(self._fuel, self._without, ALWAYS)) as session:
+        with observe(Session(self._fuel, self._without, ALWAYS)) as session:
             yield
         self._simplified = session.spent
         self._note(session)
@@ -81,7 +81,7 @@ class Budget:
     def fusing(self) -> Iterator[None]:
         """Within the block a simplified program is fused and placed."""
         left = None if self._fuel is None else self._fuel - self._simplified
-        with observed(Session(left, self._without, ALWAYS)) as session:
+        with observe(Session(left, self._without, ALWAYS)) as session:
             yield
         self._note(session, self._simplified)
 

@@ -13,9 +13,9 @@ from argosy_infer.errors import InputError
 from argosy_infer.export import LoadedProgram, load_program
 from argosy_phi_ops.compiler import Executable, get_compiler
 from argosy_pir.types import TensorType
+from argosy_tensorcore.casting import cast_exactly
 from argosy_tensorcore.conversion import DataError
 from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.fitting import fitted
 from argosy_tensorcore.place import Place, as_place
 from argosy_tensorcore.storage import Strided
 
@@ -84,7 +84,7 @@ class Predictor:
     def _fit(self, name: str, value: Any, type: Any) -> Array:
         assert isinstance(type, TensorType)
         try:
-            array = fitted(np.asarray(value), as_dtype(type.dtype))
+            array = cast_exactly(np.asarray(value), as_dtype(type.dtype))
         except DataError as error:
             raise InputError(f"input {name!r} {error}; expected {type}") from None
         except TypeError as error:  # no numbers at all

@@ -478,7 +478,7 @@ def _rebuild(terms: tuple[tuple[tuple[Any, ...], int], ...]) -> Dim:
     return _intern({tuple(_atom(kind, tuple(rest)) for kind, *rest in m): c for m, c in terms})
 
 
-def solved(a: Dim, b: Dim) -> tuple[str, int] | None:
+def solve_equality(a: Dim, b: Dim) -> tuple[str, int] | None:
     """The one symbol and number that make ``a`` and ``b`` equal whatever the other symbols are, but for their zeros:
     ``s0*s1`` is ``9*s0`` where ``s1`` is 9. None where that needs more."""
     difference = a - b

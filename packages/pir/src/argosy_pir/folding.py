@@ -37,7 +37,7 @@ def fold_operation(op: Operation) -> list[Value] | None:
     ``PassError`` where ``fold`` gives something that does not fit the results.
     """
     definition = get_definition(op.name)
-    return None if definition is None or not folds(definition) else fold_by(definition, op)
+    return None if definition is None or not folds(definition) else apply_fold(definition, op)
 
 
 def folds(definition: OpDef) -> bool:
@@ -45,7 +45,7 @@ def folds(definition: OpDef) -> bool:
     return definition.fold is not None and CONSTANT not in definition.traits
 
 
-def fold_by(definition: OpDef, op: Operation) -> list[Value] | None:
+def apply_fold(definition: OpDef, op: Operation) -> list[Value] | None:
     """:func:`fold_operation` for the description of ``op``, which folds."""
     assert definition.fold is not None
     folded = definition.fold(op)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from threading import Lock, get_ident
 from typing import Any
 
-__all__ = ["collect_now", "uncollected"]
+__all__ = ["collect_now", "pause_collection"]
 
 _lock = Lock()
 _blocks = 0
@@ -26,7 +26,7 @@ _PAUSE = 0.0005  # seconds
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def pause_collection() -> Iterator[None]:
     """No collection starts by itself within the block, on any thread; blocks may nest and overlap.
 
     A process that runs without the collector goes on without it. What is no part of a cycle is freed as ever.

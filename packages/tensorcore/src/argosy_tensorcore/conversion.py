@@ -9,7 +9,7 @@ import numpy as np
 from argosy_tensorcore.dtype import DType, as_dtype, default_dtype
 from argosy_tensorcore.place import Place
 from argosy_tensorcore.storage import Array, Strided
-from argosy_tensorcore.unfilled import Unfilled, give_memory
+from argosy_tensorcore.uninitialized import Uninitialized, give_memory
 
 if TYPE_CHECKING:
     from argosy_tensorcore.tensor import Tensor
@@ -202,7 +202,7 @@ def shallow_copy(tensor: Tensor) -> Tensor:
     """Another tensor of the same payload, graph position and attributes, under a new name."""
     from argosy_tensorcore.naming import generate
 
-    if type(tensor.payload) is not Unfilled:
+    if type(tensor.payload) is not Uninitialized:
         _ = getattr(tensor.payload, "storage", None)  # so that both count in-place writes together
     copy = type(tensor)._wrap(tensor.payload, tensor.stop_gradient)
     copy._node, copy._slot, copy._grad = tensor._node, tensor._slot, tensor._grad
@@ -224,7 +224,7 @@ def _device_of(tensor: Tensor) -> Any:
     return None if tensor.place.is_cpu_place() else tensor.payload.device
 
 
-def pickled(tensor: Tensor) -> tuple[Array, str, str, tuple[bool, bool, bool]]:
+def pickle_parts(tensor: Tensor) -> tuple[Array, str, str, tuple[bool, bool, bool]]:
     """How pickle sees a tensor: bits, dtype name, name and flags, nothing that names code."""
     if tensor._node is not None:
         raise RuntimeError(f"only leaf tensors can be pickled; {tensor.name} is the result of an operator: detach() it")

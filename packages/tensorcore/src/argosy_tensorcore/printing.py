@@ -13,7 +13,7 @@ import numpy as np
 from argosy_tensorcore.conversion import host_array, is_elsewhere
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Array
-from argosy_tensorcore.unfilled import Unfilled
+from argosy_tensorcore.uninitialized import Uninitialized
 
 if TYPE_CHECKING:
     from argosy_tensorcore.tensor import Tensor
@@ -68,7 +68,7 @@ def format_tensor(tensor: Tensor, prefix: str = "Tensor") -> str:
         f"{heading}{prefix}(shape={list(payload.shape)}, dtype={payload.dtype.name}, place={tensor.place!r}, "
         f"stop_gradient={tensor.stop_gradient},{_layout(payload)}"
     )
-    if is_elsewhere(tensor) or type(payload) is Unfilled:
+    if is_elsewhere(tensor) or type(payload) is Uninitialized:
         return f"{text})"
     values = repr(payload) if payload.is_traced else format_array(host_array(tensor, "printing"), indent)
     return f"{text}\n{' ' * indent}{values})"

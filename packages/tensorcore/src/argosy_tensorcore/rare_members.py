@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from argosy_tensorcore.conversion import bit_pattern, host_array
 from argosy_tensorcore.place import as_place
 from argosy_tensorcore.storage import Array, Strided
-from argosy_tensorcore.unfilled import Unfilled
+from argosy_tensorcore.uninitialized import Uninitialized
 
 if TYPE_CHECKING:
     from argosy_tensorcore.tensor import Tensor
@@ -64,7 +64,7 @@ def rows(tensor: Tensor, begin_idx: int, end_idx: int) -> Tensor:
     return type(tensor)._wrap(payload.share(payload.ndarray[begin_idx:end_idx]))
 
 
-def copied_to(tensor: Tensor, place: Any, blocking: bool = True) -> Tensor:
+def copy_to(tensor: Tensor, place: Any, blocking: bool = True) -> Tensor:
     """A copy outside of the graph. Raises NotImplementedError for a place other than the host."""
     if not as_place(place).is_cpu_place():
         raise NotImplementedError(f"_copy_to: operators run on the cpu only so far, not on {place!r:.60}")
@@ -75,7 +75,7 @@ def copied_to(tensor: Tensor, place: Any, blocking: bool = True) -> Tensor:
 
 def clear_data(tensor: Tensor) -> None:
     """Give the memory back: shape and dtype stay, values are gone until some are set."""
-    tensor.payload = Unfilled(tensor.payload.shape, tensor.payload.dtype)
+    tensor.payload = Uninitialized(tensor.payload.shape, tensor.payload.dtype)
 
 
 def set_grad(tensor: Tensor, grad: Tensor | None) -> None:
@@ -90,7 +90,7 @@ def zero_grad(tensor: Tensor) -> None:
         tensor.grad.payload.bump_version()
 
 
-def show(tensor: Tensor, other: Tensor) -> None:
+def share_payload(tensor: Tensor, other: Tensor) -> None:
     """Make the tensor show the data of ``other``, of whatever shape and dtype, from now on."""
     _ = other.payload.storage
     tensor.payload = other.payload
@@ -98,7 +98,7 @@ def show(tensor: Tensor, other: Tensor) -> None:
 
 MEMBERS: dict[str, Any] = {
     "_slice": rows,
-    "_copy_to": copied_to,
+    "_copy_to": copy_to,
     "_grad_ivar": lambda tensor: tensor.grad,
     "_set_grad_ivar": set_grad,
     "_copy_gradient_from": set_grad,
@@ -106,10 +106,10 @@ MEMBERS: dict[str, Any] = {
     "_reset_grad_inplace_version": lambda tensor, set_to_zero=False: None,
     "_grad_name": lambda tensor: "",
     **dict.fromkeys(("_clear", "_clear_data", "_clear_dataptr", "_clear_to_zero_allocation"), clear_data),
-    "_is_dense_tensor_hold_allocation": lambda tensor: type(tensor.payload) is not Unfilled,
+    "_is_dense_tensor_hold_allocation": lambda tensor: type(tensor.payload) is not Uninitialized,
     "_offset": lambda tensor: tensor.payload.offset * tensor.itemsize,
     "_holder_size": lambda tensor: tensor.payload.storage.buffer.nbytes,
-    "_inplace_assign": show,
+    "_inplace_assign": share_payload,
     "_new_shared_tensor": lambda tensor: tensor.detach(),
     "_unsafe_share_buffer_to": share_buffer,
     **dict.fromkeys(("_use_gpudnn", "_tensor_use_gpudnn"), lambda tensor, use=True: tensor.detach()),
@@ -121,7 +121,7 @@ MEMBERS: dict[str, Any] = {
     "is_cuda": property(lambda tensor: tensor.place.is_gpu_place()),
     "is_cpu": property(lambda tensor: tensor.place.is_cpu_place()),
     "is_selected_rows": lambda tensor: False,
-    "_is_initialized": lambda tensor: type(tensor.payload) is not Unfilled,
+    "_is_initialized": lambda tensor: type(tensor.payload) is not Uninitialized,
     "_numel": lambda tensor: tensor.size,
     "_inplace_version": lambda tensor: tensor.inplace_version,
     "_place_str": property(lambda tensor: repr(tensor.place)),

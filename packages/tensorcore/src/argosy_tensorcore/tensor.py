@@ -436,7 +436,7 @@ class Tensor(Operators, metaclass=_TensorType):
         return conversion.shallow_copy(self)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return _rebuild, conversion.pickled(self), self.__dict__ or None
+        return _rebuild, conversion.pickle_parts(self), self.__dict__ or None
 
 
 def _rebuild(bits: Array, dtype: str, name: str, flags: tuple[bool, bool, bool]) -> Tensor:

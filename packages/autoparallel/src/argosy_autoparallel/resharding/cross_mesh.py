@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
-from argosy_autoparallel.layout import LocalSlice
+from argosy_autoparallel.local_slice import LocalSlice
 from argosy_autoparallel.resharding.emitter import Emitter
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import prim

@@ -112,7 +112,7 @@ def block(x: Value, axis: int, start: int, length: int) -> Value:
     return prim.slice(x, start=begin, limit=limit, stride=(1,) * len(x.shape))  # type: ignore[no-any-return]
 
 
-def nothing(dtype: str) -> Any:
+def neutral_term(dtype: str) -> Any:
     """What a sum does not change by, to the bit: of floating-point numbers that is -0.0, since 0.0 + -0.0 is 0.0."""
     if dtype == "bool":
         return False
@@ -120,11 +120,11 @@ def nothing(dtype: str) -> Any:
     return complex(-0.0, -0.0) if kind == "c" else -0.0 if kind == "f" else 0
 
 
-def padded(x: Value, axis: int, low: int, high: int) -> Value:
+def pad_terms(x: Value, axis: int, low: int, high: int) -> Value:
     """Terms of a sum that add nothing put before and behind along ``axis``."""
     if not low and not high:
         return x
     ends = [tuple(n if i == axis else 0 for i in range(len(x.shape))) for n in (low, high)]
-    zero = prim.constant(nothing(x.dtype), x.dtype)
+    zero = prim.constant(neutral_term(x.dtype), x.dtype)
     made: Value = prim.pad(x, zero, low=ends[0], high=ends[1], interior=(0,) * len(x.shape))
     return made

@@ -6,9 +6,9 @@ Shards are uneven where the size does not divide; what collectives need even is 
 
 from __future__ import annotations
 
-from argosy_autoparallel.layout import chunk
+from argosy_autoparallel.local_slice import chunk
 from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
-from argosy_autoparallel.resharding.emitter import Emitter, block, nothing, padded, static_shape
+from argosy_autoparallel.resharding.emitter import Emitter, block, neutral_term, pad_terms, static_shape
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import prim
 from argosy_pir import Value
@@ -45,7 +45,7 @@ def _neutral(x: Value, kind: ReduceType) -> Value:
     if kind not in (ReduceType.kRedSum, ReduceType.kRedProd):
         return x
     one = True if x.dtype == "bool" else 1
-    made: Value = prim.constant(nothing(x.dtype) if kind is ReduceType.kRedSum else one, x.dtype, static_shape(x))
+    made: Value = prim.constant(neutral_term(x.dtype) if kind is ReduceType.kRedSum else one, x.dtype, static_shape(x))
     return made
 
 
@@ -56,15 +56,15 @@ def _from_shard(
     size = whole[axis]
     start, length = chunk(size, n, me)
     if isinstance(new, Partial):
-        return padded(x, axis, start, size - start - length)
+        return pad_terms(x, axis, start, size - start - length)
     if n == 1:
         return x
     largest = -(-size // n)
-    x = padded(x, axis, 0, largest - length)
+    x = pad_terms(x, axis, 0, largest - length)
     if isinstance(new, Shard):
         other = whole[new.dim]
         part = -(-other // n)
-        x = padded(x, new.dim, 0, n * part - other)
+        x = pad_terms(x, new.dim, 0, n * part - other)
         made = emitter.communicate("all_to_all", x, group=group, size=n, split_axis=new.dim, concat_axis=axis)
         assert made is not None
         return block(block(made, axis, 0, size), new.dim, 0, chunk(other, n, me)[1])
@@ -88,7 +88,7 @@ def _from_partial(
         emitter.terms = None, None
     if isinstance(new, Shard):
         size = layout.with_placement(dim, Replicate()).local(shape, emitter.rank).shape[new.dim]
-        x = padded(x, new.dim, 0, n * -(-size // n) - size)
+        x = pad_terms(x, new.dim, 0, n * -(-size // n) - size)
         made = emitter.communicate("reduce_scatter", x, group=group, size=n, axis=new.dim, kind=kind)
         assert made is not None
         made = block(made, new.dim, 0, chunk(size, n, me)[1])

@@ -9,7 +9,7 @@ from typing import Any
 from argosy.jit.arguments import Call
 from argosy.jit.input_spec import InputSpec
 from argosy_phi_ops.errors import ShapeError
-from argosy_pir.dims import Dim, SymExpr, solved
+from argosy_pir.dims import Dim, SymExpr, solve_equality
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import DType
 
@@ -74,7 +74,7 @@ def solved_size(error: BaseException | None) -> tuple[str, int] | None:
     """The symbol and its number that would have kept ``error``, or what it explains, from being raised."""
     while error is not None:
         if isinstance(error, ShapeError) and error.sizes is not None:
-            return solved(*error.sizes)  # type: ignore[arg-type]
+            return solve_equality(*error.sizes)  # type: ignore[arg-type]
         error = error.__cause__ or error.__context__
     return None
 

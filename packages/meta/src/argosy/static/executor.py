@@ -14,9 +14,9 @@ from argosy_autograd.modes import no_grad
 from argosy_phi_ops.eager.dispatch import suspend_layers
 from argosy_pir.program import Program as Captured
 from argosy_pir.types import TensorType
+from argosy_tensorcore.casting import cast_exactly
 from argosy_tensorcore.conversion import DataError
 from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.fitting import fitted
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -143,7 +143,7 @@ def _feed(name: str, given: Any, type: Any) -> np.ndarray[Any, Any]:
         if not np.can_cast(array.dtype, wanted, "same_kind"):
             raise TypeError(f"Executor.run: {name!r} is {type.dtype}, it is fed {array.dtype}")
         try:
-            array = fitted(array, as_dtype(type.dtype))
+            array = cast_exactly(array, as_dtype(type.dtype))
         except DataError as error:
             raise ValueError(f"Executor.run: {name!r} {error}") from None
     fits = array.ndim == type.ndim and all(

@@ -28,7 +28,7 @@ class ConstantIf(Pattern):
         return True
 
 
-class CountedOut(Pattern):
+class TrivialFor(Pattern):
     """``control.for`` that runs never, or exactly once, needs no loop."""
 
     name = "constant-for"
@@ -70,4 +70,4 @@ def _inline(op: Operation, block: Block, arguments: Sequence[Value], rewriter: R
     rewriter.replace(op, results)
 
 
-PATTERNS: list[Pattern] = [ConstantIf(), CountedOut()]
+PATTERNS: list[Pattern] = [ConstantIf(), TrivialFor()]

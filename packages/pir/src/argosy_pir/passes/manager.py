@@ -6,10 +6,10 @@ from pathlib import Path
 from time import perf_counter
 
 from argosy_pir.errors import IRError, PassError
-from argosy_pir.garbage import uncollected
+from argosy_pir.garbage import pause_collection
 from argosy_pir.passes.pipeline import parse_pipeline
 from argosy_pir.passes.printing import print_pipeline
-from argosy_pir.rewrite.fuel import Session, observed
+from argosy_pir.rewrite.fuel import Session, observe
 from argosy_pir.text.printer import print_program
 
 TYPE_CHECKING = False
@@ -75,7 +75,7 @@ class PassManager:
             program.verify()
         previous = self._dump_input(program)
         changed = False
-        with observed(self.session), uncollected():
+        with observe(self.session), pause_collection():
             for number, step in enumerate(self.passes, 1):
                 changed |= self._run_one(step, program)
                 previous = self._dump_result(program, step, number, previous)

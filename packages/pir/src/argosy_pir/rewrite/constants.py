@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argosy_pir.folding import fold_by, folds
+from argosy_pir.folding import apply_fold, folds
 from argosy_pir.rewrite.pattern import Pattern, Rewriter
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ class Fold(Pattern):
 
     def rewrite(self, op: Operation, rewriter: Rewriter) -> bool:
         """Put what is known of the results in the place of ``op``."""
-        values = fold_by(self._definition, op)
+        values = apply_fold(self._definition, op)
         if values is not None:
             rewriter.replace(op, values)
         return values is not None

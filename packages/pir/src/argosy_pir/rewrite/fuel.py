@@ -1,6 +1,6 @@
 """Counting what is done, and stopping after so many steps.
 
-Every single transformation asks :func:`spend` first. Under :func:`observed` the steps are counted by name,
+Every single transformation asks :func:`spend` first. Under :func:`observe` the steps are counted by name,
 and with
 ``fuel`` only the first so many happen: bisecting over that number finds the one step that breaks a program.
 """
@@ -101,7 +101,7 @@ def note(text: str) -> None:
 
 
 @contextmanager
-def observed(session: Session | None = None, fuel: int | None = None) -> Iterator[Session]:
+def observe(session: Session | None = None, fuel: int | None = None) -> Iterator[Session]:
     """Count steps in ``session`` (or a new one with ``fuel``) while the body runs, in this thread or task."""
     session = session or Session(fuel)
     token = _current.set(session)

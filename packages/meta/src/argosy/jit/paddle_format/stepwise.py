@@ -11,9 +11,9 @@ from argosy.jit.paddle_format.document import Document, Step
 from argosy.jit.paddle_format.running import run
 from argosy_autograd.modes import no_grad
 from argosy_infer.errors import InputError
+from argosy_tensorcore.casting import cast_exactly
 from argosy_tensorcore.conversion import DataError
 from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.fitting import fitted
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -74,7 +74,7 @@ class StepwiseProgram:
 def _check_values(name: str, given: Tensor, dtype: str) -> None:
     """Raise InputError where integers do not fit the dtype of the input."""
     try:
-        fitted(given.numpy(), as_dtype(dtype))
+        cast_exactly(given.numpy(), as_dtype(dtype))
     except DataError as error:
         raise InputError(f"input {name!r} {error}") from None
 

@@ -4,9 +4,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from argosy_tensorcore.casting import cast_exactly
 from argosy_tensorcore.conversion import DataError
 from argosy_tensorcore.dtype import ALL_DTYPES, as_dtype
-from argosy_tensorcore.fitting import fitted
 
 
 @pytest.mark.parametrize("dtype", [d.name for d in ALL_DTYPES if d.kind in "iu"])
@@ -20,11 +20,11 @@ def test_integers_fit_where_their_dtype_holds_them(dtype):
                 continue
             array = np.array([0, number], source)
             if limits.min <= number <= limits.max:
-                assert fitted(array, as_dtype(dtype)).tolist() == [0, number]
-                assert fitted(array, as_dtype(dtype)).dtype == dtype
+                assert cast_exactly(array, as_dtype(dtype)).tolist() == [0, number]
+                assert cast_exactly(array, as_dtype(dtype)).dtype == dtype
             else:
                 with pytest.raises(DataError, match=f"holds {number}, which {dtype} does not"):
-                    fitted(array, as_dtype(dtype))
+                    cast_exactly(array, as_dtype(dtype))
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_integers_fit_where_their_dtype_holds_them(dtype):
 )
 def test_what_fits_is_rounded_at_most(given, dtype):
     wanted = as_dtype(dtype)
-    made = fitted(given, wanted)
+    made = cast_exactly(given, wanted)
     assert made.dtype == wanted.numpy
     np.testing.assert_array_equal(made, given.astype(wanted.numpy))
 
@@ -65,9 +65,9 @@ def test_what_fits_is_rounded_at_most(given, dtype):
 )
 def test_what_does_not_fit_is_refused(given, dtype):
     with pytest.raises(DataError, match=f"which {dtype} does not"):
-        fitted(given, as_dtype(dtype))
+        cast_exactly(given, as_dtype(dtype))
 
 
 def test_arrays_of_the_dtype_stay_as_they_are():
     array = np.arange(3)
-    assert fitted(array, as_dtype("int64")) is array
+    assert cast_exactly(array, as_dtype("int64")) is array

@@ -12,12 +12,12 @@ from argosy_tensorcore.storage import Strided
 if TYPE_CHECKING:
     from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Unfilled", "give_memory"]
+__all__ = ["Uninitialized", "give_memory"]
 
 _OF_MEMORY = frozenset({"ndarray", "address"})
 
 
-class Unfilled(Strided):
+class Uninitialized(Strided):
     """A shape and a dtype without memory, as a parameter has that was made within ``LazyGuard``. Reading or writing
     elements raises ``RuntimeError``; :func:`give_memory` makes an ordinary payload of it."""
 
@@ -31,9 +31,9 @@ class Unfilled(Strided):
     def __getattr__(self, name: str) -> Any:
         return _refuse(self) if name in _OF_MEMORY else super().__getattr__(name)
 
-    def duplicate(self) -> Unfilled:
+    def duplicate(self) -> Uninitialized:
         """Another one, for a copy of the tensor."""
-        return Unfilled(self.shape, self.dtype)
+        return Uninitialized(self.shape, self.dtype)
 
     def describe(self) -> str:
         """What printing says in place of values."""
@@ -42,11 +42,11 @@ class Unfilled(Strided):
 
 def give_memory(tensor: Tensor) -> None:
     """Memory of its own, not yet written, for a tensor that has none; others are left as they are."""
-    if type(tensor.payload) is Unfilled:
+    if type(tensor.payload) is Uninitialized:
         tensor.payload = Strided.empty(tensor.payload.shape, tensor.payload.dtype)
 
 
-def _refuse(payload: Unfilled) -> NoReturn:
+def _refuse(payload: Uninitialized) -> NoReturn:
     raise RuntimeError(
         f"a parameter of shape {list(payload.shape)} made within LazyGuard holds no values yet, nor does a tensor that "
         "was cleared: call its initialize(), or give it some with set_value() or set_state_dict(), first"

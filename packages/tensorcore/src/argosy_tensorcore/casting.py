@@ -9,12 +9,12 @@ import numpy as np
 from argosy_tensorcore.conversion import DataError
 from argosy_tensorcore.dtype import DType, as_dtype
 
-__all__ = ["fitted"]
+__all__ = ["cast_exactly"]
 
 Array = np.ndarray[Any, Any]
 
 
-def fitted(array: Array, dtype: DType) -> Array:
+def cast_exactly(array: Array, dtype: DType) -> Array:
     """``array`` in ``dtype``: integers and truth values in any dtype of numbers that holds their values, floats in
     floats and complex numbers, rounded. Raises :class:`DataError` naming the first value that does not fit, or for
     dtypes that do not go together."""
