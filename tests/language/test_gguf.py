@@ -1,6 +1,7 @@
 """GGUF files beside the same model in a folder: written by us, and by the library with llama.cpp's order of rows."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import gguf
@@ -198,8 +199,8 @@ PATTERNS = {
 
 def test_tokenizers_that_are_not_implemented_say_so(llama, tmp_path):
     path = tmp_path / "text.gguf"
-    rewrite(llama, path, lambda writer: writer.add_tokenizer_model("llama"))
-    with pytest.raises(NotImplementedError, match="'llama'"):
+    rewrite(llama, path, lambda writer: writer.add_tokenizer_model("bert"))
+    with pytest.raises(NotImplementedError, match="'bert'"):
         models.load(path)
     assert models.load_model(path) is not None
 
@@ -218,3 +219,46 @@ def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):
         models.save(model, tmp_path / "model.gguf")
     assert (tmp_path / "model.gguf").read_bytes() == before
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".gguf", ".json", ".safetensors"]
+
+
+PIECES = [
+    "<unk>", "<s>", "</s>", *(f"<0x{i:02X}>" for i in range(256)), *"\u2581theqckbrownfxui.",
+    "\u2581t", "he", "\u2581the", "qu", "th", "ick", "ck", "\u2581qu", "\u2581quick", "\u2581\u2581", "er", "ro",
+]  # fmt: skip
+
+
+def merged_by_scores(text, scores):
+    """The ids of a text, by the definition: neighbours whose piece has the highest score are merged, the first of
+    them where several have it."""
+    parts = list("\u2581" + text.replace(" ", "\u2581")) if text else []
+    while True:
+        pairs = enumerate(pairwise(parts))
+        found = [(scores[PIECES.index(a + b)], -i) for i, (a, b) in pairs if a + b in PIECES]
+        if not found:
+            break
+        at = -max(found)[1]
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+    ids = [[PIECES.index(p)] if p in PIECES else [3 + byte for byte in p.encode()] for p in parts]
+    return [number for each in ids for number in each]
+
+
+def test_pieces_are_merged_by_their_scores(llama, tmp_path):
+    """As SentencePiece does, whose order is in no list of merges; bytes of letters that are no piece."""
+    scores = [0.0] * 259 + [-1000.0] * (len(PIECES) - 259)
+    scores[-12:] = [-3.0, -9.0, -4.0, -6.0, -1.0, -2.0, -8.0, -7.0, -5.0, -12.0, -11.0, -10.0]
+
+    def add(writer):
+        writer.add_tokenizer_model("llama")
+        writer.add_token_list(PIECES)
+        writer.add_token_scores(scores)
+        writer.add_token_types([2, 3, 3, *[6] * 256, *[1] * (len(PIECES) - 259)])
+        writer.add_bos_token_id(1)
+        writer.add_eos_token_id(2)
+
+    path = tmp_path / "pieces.gguf"
+    rewrite(llama, path, add)
+    tokenizer = models.load(path).tokenizer
+    for text in ["the quick brown fox.", "  the  three quicker", "thethe", "na\u00efve \u6771\u4eac", "q"]:
+        assert tokenizer.encode(text, special=False) == merged_by_scores(text, scores)
+        assert tokenizer.encode(text) == [1, *merged_by_scores(text, scores)]
+        assert tokenizer.decode(tokenizer.encode(text)) == text
