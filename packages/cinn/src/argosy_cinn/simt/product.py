@@ -98,14 +98,15 @@ class _Product:
 
     # -- elements of operands
 
-    def _start(self, side: OperandMatrix, steps: Sequence[int], batch: Sequence[MachineIndex]) -> Value:
-        b, start = self.b, self.b.at(self.pointers(side.buffer), side.offset, LLVM_TYPES[side.dtype])
+    def _start(self, side: OperandMatrix, steps: Sequence[int], batch: Sequence[MachineIndex]) -> MachineIndex:
+        """The place of an operand's first element in its buffer: before it, where a window begins outside."""
+        b, start = self.b, side.offset
         for index, step in zip(batch, steps, strict=True):
-            start = b.at(start, b.mul(index, step), LLVM_TYPES[side.dtype])
+            start = b.add(start, b.mul(index, step))
         return start
 
     def _element(
-        self, side: OperandMatrix, start: Value, k: Value, free: MachineIndex, depth: int, step: int, right: bool
+        self, side: OperandMatrix, start: MachineIndex, k: Value, free: MachineIndex, depth: int, step: int, right: bool
     ) -> Value:
         """An element of an operand, converted to what the product computes in."""
         b, memory = self.b, LLVM_TYPES[side.dtype]
@@ -117,15 +118,15 @@ class _Product:
             along = b.add(b.mul(b.div(k, p.run), jump), b.mul(b.rem(k, p.run), depth))
         else:
             along = b.mul(k, depth)
-        place = b.at(start, b.add(b.mul(free, step), along), memory)
+        place = b.at(self.pointers(side.buffer), b.add(b.add(start, b.mul(free, step)), along), memory)
         return self._converted(side, b.load(memory, place))
 
-    def _seen(self, side: OperandMatrix, start: Value, row: MachineIndex, column: MachineIndex) -> Value:
+    def _seen(self, side: OperandMatrix, start: MachineIndex, row: MachineIndex, column: MachineIndex) -> Value:
         """An element that is seen through a window: zero outside of its bounds."""
-        b, window, memory = self.b, side.window, LLVM_TYPES[side.dtype]
+        b, window, memory, base = self.b, side.window, LLVM_TYPES[side.dtype], self.pointers(side.buffer)
         assert window is not None
         axes = [*self._split(row, window.rows), *self._split(column, window.columns)]
-        place: MachineIndex = 0
+        place = start
         for axis, index in axes:
             place = b.add(place, b.mul(index, axis.stride))
         inside: Value | None = None
@@ -137,8 +138,8 @@ class _Product:
             within = b.icmp("ult", b.index(coordinate), size)
             inside = within if inside is None else b.binary("and", inside, within)
         if inside is None:
-            return self._converted(side, b.load(memory, b.at(start, place, memory)))
-        read = b.load(memory, b.at(start, b.select(inside, b.index(place), 0), memory))
+            return self._converted(side, b.load(memory, b.at(base, place, memory)))
+        read = b.load(memory, b.at(base, b.select(inside, b.index(place), 0), memory))
         return self._converted(side, b.select(inside, read, b.zero(memory)))
 
     def _split(self, index: MachineIndex, axes: Sequence[Axis]) -> list[tuple[Axis, MachineIndex]]:

@@ -19,7 +19,7 @@ from argosy_hwadapt.opencl.library import check, ffi, library, made, query
 
 OPENCL_C = "opencl-c"
 #: Division and square roots are rounded as IEEE 754 asks; products are not joined to sums.
-OPTIONS = b"-cl-std=CL2.0 -cl-fp32-correctly-rounded-divide-sqrt"
+OPTIONS = b"-cl-fp32-correctly-rounded-divide-sqrt"
 _NAME, _DRIVER, _VERSION, _EXTENSIONS = 0x102B, 0x102D, 0x102F, 0x1030
 _UNITS, _GROUP, _MEMORY, _LOCAL = 0x1002, 0x1004, 0x101F, 0x1023
 _ALL_DEVICES, _BUILD_LOG, _BINARY_SIZES, _BINARIES = 0xFFFFFFFF, 0x1183, 0x1165, 0x1166

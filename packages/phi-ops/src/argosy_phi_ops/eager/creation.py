@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from argosy_phi_ops.context import AMBIENT, RankState, context
-from argosy_phi_ops.eager.device_application import DeviceApplication
 from argosy_phi_ops.eager.dispatch import Interpreter
 from argosy_phi_ops.eager.table import application_key
 from argosy_tensorcore.tensor import Tensor
@@ -37,7 +37,8 @@ class CreationLayer(Interpreter):
         applications = op.applications.by_key
         found = applications.get(key)
         if found is None:
-            found = applications[key] = DeviceApplication(op, operands, attributes, self.device)
+            module = import_module("argosy_phi_ops.eager.device_application")  # who sets no device does without
+            found = applications[key] = module.DeviceApplication(op, operands, attributes, self.device)
         return found.run(operands, False)
 
 

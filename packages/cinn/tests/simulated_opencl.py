@@ -1,0 +1,59 @@
+"""Run kernels in a simulator of OpenCL that prints what work-items race for: for `test_simt_races`.
+
+python simulated_opencl.py LOADER [racy]
+"""
+
+import sys
+
+import numpy as np
+
+from argosy_cinn.compiler import CinnCompiler
+from argosy_hwadapt import device
+from argosy_hwadapt.opencl import library
+from argosy_phi_ops import get_operator
+from argosy_phi_ops.reference.interpreter import interpret
+from argosy_pir.types import TensorType
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+RACY = b"""
+__kernel void racy(__global char *x, long start) {
+    __local int shared[64];
+    shared[get_local_id(0)] = get_local_id(0);
+    ((__global int *)(x + start))[get_local_id(0)] = shared[63 - get_local_id(0)];
+}
+"""
+
+
+def random(*shape):
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+def check(name, *arrays, **settings):
+    """An operator on the simulator beside the interpreter."""
+    op, there = get_operator(name), device("opencl")
+    operands, attributes = op.signature.bind(tuple(map(Tensor, arrays)), settings)
+    program = op.expand([TensorType(tuple(x.shape), x.dtype.name) for x in operands], attributes).program
+    made = CinnCompiler().compile(program, there).bind(())([Strided.from_array(a, there) for a in arrays])
+    wanted, _ = interpret(program, list(arrays))
+    for x, y in zip(made, wanted, strict=True):
+        np.testing.assert_allclose(x.to_host(), y, rtol=1e-4, atol=1e-5)
+
+
+if __name__ == "__main__":
+    library.WHEELS, library._LOADER = {}, sys.argv[1]
+    assert "Oclgrind" in device("opencl").info.name
+    if sys.argv[2:] == ["racy"]:
+        buffer = device("opencl").allocate(256)
+        kernel = device("opencl").load(device("opencl").build("opencl-c", RACY), "racy")
+        device("opencl").launch(kernel, (1,), (64,), args=(buffer,))
+        device("opencl").synchronize()
+    else:
+        check("softmax", random(5, 37), axis=-1)
+        check("var", random(7, 65), axis=[1])
+        check("sum", random(40, 7), axis=[0])
+        check("gelu", random(33, 5))
+        check("cumsum", random(5, 7), axis=0)
+        check("matmul", random(5, 7), random(7, 9))
+        check("conv2d", random(1, 2, 5, 7), random(3, 2, 3, 3), padding=[1, 1])
+    sys.stdout.write("done\n")
