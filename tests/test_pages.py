@@ -30,6 +30,7 @@ NOT_RUN = {
     "python -m argosy_hwadapt.testing virtual": "packages/hwadapt/tests/test_conformance.py runs the kit",
     "import argosy.as_paddle": "tests/clients runs libraries so",
     "packages/<name>/": "a picture of folders",
+    '[project.entry-points."argosy.devices"]': "lines of a plug-in's pyproject.toml",
     "paddle.matmul(x, w)": "a picture of what an application does",
     "// comments run to the end of the line": "a program of the IR: packages/pir/tests/test_readme.py",
     "mesh = dist.ProcessMesh([0, 1]": "lines to put into the script above, which two ranks run",
