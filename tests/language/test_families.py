@@ -12,7 +12,8 @@ import pytest
 import argosy as paddle
 from argosy import models
 from argosy.models import files
-from argosy_infer import Generator
+from argosy_infer import Generator, Predictor, load_program
+from argosy_infer.compress import round_to_nearest
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save_file
 from language.weights_by_name import weights
 
@@ -247,3 +248,20 @@ def test_a_save_that_is_killed_leaves_all_old_or_all_new_tensors(sizes, tmp_path
         assert not [path for path in tmp_path.iterdir() if path.name.endswith("argosy-tmp")]
     finally:
         files.SHARD_BYTES = whole
+
+
+@pytest.mark.parametrize("name", ["llama", "mixtral"])
+def test_a_compressed_program_is_decoded_as_it_is_run(name, tmp_path):
+    """Weights of eight bits; what the cache gives is what the compressed program gives for the whole text."""
+    record = json.loads((Path(__file__).parent / "records" / f"{name}.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(record["config"]))
+    save_file({n: weights(n, shape) for n, shape in record["tensors"].items()}, tmp_path / "model.safetensors")
+    model = models.load_model(tmp_path)
+    paddle.jit.save(model, tmp_path / "export", input_spec=[paddle.static.InputSpec([None, None], "int64", "ids")])
+    small, report = round_to_nearest(load_program(tmp_path / "export"))
+    assert len(report.layers) >= 8
+    assert all(0 < layer.error < 0.01 for layer in report.layers)
+    prompt = record["ids"][0]
+    made = Generator(small, capacity=64).generate(prompt, max_new_tokens=8)
+    (logits,) = Predictor(small, "reference").run(np.array([[*prompt, *made]]))
+    assert made == logits[0, len(prompt) - 1 : -1].argmax(-1).tolist()

@@ -1,0 +1,71 @@
+"""Weights rounded to few bits: programs of the same results, up to what the report says, in fewer bytes."""
+
+import numpy as np
+import pytest
+
+from argosy_infer import LoadedProgram, Predictor, load_program, save_program
+from argosy_infer.compress import round_to_nearest
+from argosy_phi_ops.context import building
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_pir.builder import Builder
+from argosy_pir.dims import SymExpr
+from argosy_pir.program import Program
+from argosy_pir.types import TensorType
+
+SHAPES = {"first": (128, 64), "bias": (64,), "second": (40, 64), "tied": (40, 40), "odd": (40, 3)}
+
+
+def loaded():
+    """x @ first + bias, @ second^T, @ tied @ tied, @ odd."""
+    program = Program("layers")
+    x = program.add_input(TensorType((SymExpr.symbol("n"), 128), "float32"), "x")
+    states = {name: program.add_state(name, TensorType(shape, "float32")).argument for name, shape in SHAPES.items()}
+    builder = Builder.at_end(program.block)
+
+    def apply(name, *args, **kwargs):
+        operands, attributes = get_operator(name).signature.bind(args, kwargs)
+        return builder.create(f"phi.{name}", operands, attributes).result
+
+    with building(builder):
+        x = apply("linear", x, states["first"], states["bias"])
+        x = apply("matmul", x, states["second"], transpose_y=True)
+        x = apply("matmul", apply("matmul", x, states["tied"]), states["tied"])
+        program.set_outputs([apply("matmul", x, states["odd"])])
+    rng = np.random.default_rng(0)
+    return LoadedProgram(program, {n: rng.standard_normal(shape).astype(np.float32) for n, shape in SHAPES.items()})
+
+
+@pytest.mark.parametrize(("bits", "group_size"), [(8, -1), (8, 64), (4, -1), (4, 64)])
+def test_the_rounded_program_is_that_of_the_weights_that_its_bytes_stand_for(bits, group_size, tmp_path):
+    """Dequantised weights in the first program give the same; a file of it is smaller and loads."""
+    source = loaded()
+    made, report = round_to_nearest(source, bits, group_size)
+    expected = {"first", "second", "odd"} if bits == 8 else {"first", "second"}
+    assert {layer.name for layer in report.layers} == (expected if group_size < 0 else expected - {"odd"})
+    assert "2 operations use it" in report.skipped["tied"]
+    states = dict(source.states)
+    dequantize = get_operator("weight_dequantize")
+    for layer in report.layers:
+        packed, scales = (made.states[f"{layer.name}.{what}"] for what in ("bytes", "scales"))
+        algo = f"weight_only_int{bits}"
+        types = [TensorType(a.shape, a.dtype.name) for a in (packed, scales)]
+        program = dequantize.expand(types, {"algo": algo, "out_dtype": None, "group_size": group_size}).program
+        (whole,) = Predictor(LoadedProgram(program, {}), "reference").run(packed, scales)
+        whole = whole.T if layer.name == "second" else whole
+        error = np.linalg.norm(whole - states[layer.name]) / np.linalg.norm(states[layer.name])
+        assert layer.error == pytest.approx(error, rel=1e-4)
+        assert layer.bytes_after < layer.bytes_before * (0.3 if bits == 8 else 0.17)
+        states[layer.name] = whole
+    x = np.random.default_rng(1).standard_normal((5, 128)).astype(np.float32)
+    (want,) = Predictor(LoadedProgram(source.program, states), "reference").run(x)
+    save_program(made.program, made.states, tmp_path / "small")
+    (got,) = Predictor(load_program(tmp_path / "small"), "reference").run(x)
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
+
+
+def test_what_does_not_divide_is_named():
+    _, report = round_to_nearest(loaded(), 4, 64)
+    assert report.skipped["odd"] == "3 outputs do not fill bytes of two"
+    assert round_to_nearest(loaded(), 8, 128)[1].skipped["second"] == "64 inputs are no multiple of 128"
+    with pytest.raises(ValueError, match="bits 8 or 4"):
+        round_to_nearest(loaded(), 3)
