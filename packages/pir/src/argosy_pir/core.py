@@ -361,8 +361,9 @@ class Block:
         op = self._first
         while op is not last and op is not None:
             copy = target.insert_before(before, op.clone(mapping))
-            for inner in copy.walk() if location is not None else ():
-                inner.location = Location.fused([inner.location, location])
+            if location is not None:
+                for inner in copy.walk():
+                    inner.location = Location.fused([inner.location, location])
             op = op._next
         return [mapping.get(value, value) for value in last._operands]
 
