@@ -30,7 +30,7 @@ def matmul(x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = 
     if x.shape[contract_x] != y.shape[contract_y]:
         error = ShapeError(
             f"matmul: axis {contract_x} of x has {x.shape[contract_x]} elements, axis {contract_y} of y, which it is "
-            f"multiplied with, has {y.shape[contract_y]}"
+            f"multiplied with, has {y.shape[contract_y]}; the two should be equal"
         )
         error.sizes = x.shape[contract_x], y.shape[contract_y]
         raise error
