@@ -120,7 +120,6 @@ paddle.optimizer.Adam(0.1, parameters=model)
 paddle.optimizer.SGD("fast", parameters=model.parameters())
 paddle.io.DataLoader(5)
 paddle.io.DataLoader([1, 2], batch_size=0)
-paddle.set_device("gpu:0")
 paddle.set_default_dtype("int32")
 
 learnt.add_(1.0)
