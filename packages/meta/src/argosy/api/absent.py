@@ -22,6 +22,7 @@ REASONS = {
     "headers": "operators in C need no headers: argosy.library.custom_op takes their symbols",
     "cpp": "it compiles against Paddle's C++ headers; argosy.library.custom_op takes a C symbol or a Python body",
     "float8": "it needs matrix units for float8",
+    "offload": "tensors are moved between memories by Tensor.to and Tensor.cpu, at once",
     "serving": "argosy_infer serves with a paged cache of its own",
     "experts": "experts are called by moe_permute and moe_unpermute of nn.functional",
     "stacked-matmul": "matmul multiplies stacks of matrices",

@@ -172,6 +172,20 @@ ADDRESSES = {
         # Where Paddle has ``fused_allreduce_gradients`` and the parameters of an optimizer.
         argosy.distributed.fleet.training: fused_allreduce_gradients obtain_optimizer_parameters_list
     """,
+    "argosy.distributed.flex_checkpoint": """
+        # What Paddle keeps of checkpoints that any ranks read.
+        .: dcp
+    """,
+    "argosy.distributed.flex_checkpoint.dcp": """
+        # Parts of weights.
+        .: sharded_weight
+    """,
+    "argosy.distributed.flex_checkpoint.dcp.sharded_weight": """
+        # Parts of weights, where Paddle defines them.
+        argosy.distributed.sharded_weight: build_sharded_state_dict create_sharded_weight_with_new_local
+            make_replicated_sharded_weight make_tp_sharded_weight_for_checkpoint shard_weight ShardedStateDict
+            ShardedWeight ShardedWeightDesc
+    """,
     "argosy.distribution.exponential_family": """
         # Where Paddle keeps the base of exponential families.
         argosy.distribution.distribution: ExponentialFamily
@@ -211,6 +225,33 @@ ADDRESSES = {
     "argosy.incubate.distributed.fleet": """
         # Recomputation, under its public address in Paddle.
         argosy.distributed.fleet.recompute.recompute: recompute_hybrid recompute_sequential
+    """,
+    "argosy.incubate.nn.layer": """
+        # Where Paddle defines fused layers.
+        .: fused_dropout_add fused_linear fused_transformer
+    """,
+    "argosy.incubate.nn.layer.fused_dropout_add": """
+        # The layer, under the name of its module in Paddle.
+        argosy.incubate.nn.linear: FusedDropoutAdd
+    """,
+    "argosy.incubate.nn.layer.fused_linear": """
+        # The layer, under the name of its module in Paddle.
+        argosy.incubate.nn.linear: FusedLinear
+    """,
+    "argosy.incubate.nn.layer.fused_transformer": """
+        # Layers, under the name of their module in Paddle.
+        argosy.incubate.nn.linear: FusedBiasDropoutResidualLayerNorm
+        argosy.incubate.nn.transformer: FusedFeedForward FusedMultiHeadAttention FusedMultiTransformer
+            FusedTransformerEncoderLayer
+    """,
+    "argosy.incubate.tensor": """
+        # What Paddle keeps under ``incubate.tensor``.
+        .: manipulation
+    """,
+    "argosy.incubate.tensor.manipulation": """
+        # Copies between the memories of a device and of the host.
+        absent offload: async_offload async_offload_with_offset async_reload create_async_load
+            create_xpu_async_load enable_activation_offload
     """,
     "argosy.io.dataloader.dataloader_iter": """
         # Where Paddle has the iterators of a ``DataLoader``: here they are iterators like any other.

@@ -113,7 +113,7 @@ NAMES = {
         argosy.device.tensor_types: get_rng_state manual_seed set_rng_state
     """,
     "argosy.distributed": """
-        .: checkpoint communication debug fleet rpc
+        .: checkpoint communication debug fleet flex_checkpoint rpc
         .checkpoint.loading: load_merged_state_dict load_state_dict
         .checkpoint.saving: save_state_dict
         .collective: all_gather all_reduce alltoall alltoall_single barrier broadcast gather reduce
@@ -135,6 +135,7 @@ NAMES = {
         .sharded_loader: shard_dataloader ShardDataloader
         .sharded_optimizer: shard_optimizer ShardingStage1 ShardingStage2 ShardingStage3
         .sharded_scaler: shard_scaler
+        .sharded_weight: build_sharded_state_dict ShardedWeight
         .spawning: spawn
         .strategy: Strategy
         argosy_autoparallel: Partial Placement ProcessMesh ReduceType Replicate Shard
@@ -216,7 +217,7 @@ NAMES = {
         .neighbourhoods: reindex_graph reindex_heter_graph sample_neighbors weighted_sample_neighbors
     """,
     "argosy.incubate": """
-        .: asp autograd autotune distributed nn optimizer
+        .: asp autograd autotune distributed nn optimizer tensor
         .functions: identity_loss softmax_mask_fuse softmax_mask_fuse_upper_triangle
         .graphs: graph_reindex graph_sample_neighbors graph_send_recv
         .optimizer.lookahead: LookAhead
@@ -229,7 +230,7 @@ NAMES = {
         .pruning: add_supported_layer decorate prune_model reset_excluded_layers set_excluded_layers
     """,
     "argosy.incubate.nn": """
-        .: functional
+        .: functional layer
         .linear: FusedBiasDropoutResidualLayerNorm FusedDropout FusedDropoutAdd FusedLinear
         .transformer: FusedFeedForward FusedMultiHeadAttention FusedMultiTransformer
             FusedTransformerEncoderLayer
@@ -288,6 +289,7 @@ NAMES = {
         argosy.io.sampler: BatchSampler DistributedBatchSampler RandomSampler Sampler SequenceSampler
     """,
     "argosy.jit": """
+        .: marker
         .counting: count_compiles
         .decorate: enable_to_static ignore_module not_to_static to_static
         .export: save

@@ -23,6 +23,7 @@ from argosy.distributed.plans import SequenceParallelEnable as SequenceParallelE
 from argosy.distributed.plans import SequenceParallelEnd as SequenceParallelEnd
 from argosy_autoparallel.placement import Shard as Shard
 from argosy.distributed.sharded_loader import ShardDataloader as ShardDataloader
+from argosy.distributed.sharded_weight import ShardedWeight as ShardedWeight
 from argosy.distributed.sharded_optimizer import ShardingStage1 as ShardingStage1
 from argosy.distributed.sharded_optimizer import ShardingStage2 as ShardingStage2
 from argosy.distributed.sharded_optimizer import ShardingStage3 as ShardingStage3
@@ -37,6 +38,7 @@ from argosy.distributed.collective import barrier as barrier
 from argosy.distributed.point_to_point import batch_isend_irecv as batch_isend_irecv
 from argosy.distributed.collective import broadcast as broadcast
 from argosy.distributed.objects import broadcast_object_list as broadcast_object_list
+from argosy.distributed.sharded_weight import build_sharded_state_dict as build_sharded_state_dict
 from argosy.distributed import checkpoint as checkpoint
 from argosy.distributed import communication as communication
 from argosy.distributed import debug as debug
@@ -45,6 +47,7 @@ from argosy.distributed.semi_auto import dtensor_from_fn as dtensor_from_fn
 from argosy.distributed.local_parts import dtensor_from_local as dtensor_from_local
 from argosy.distributed.local_parts import dtensor_to_local as dtensor_to_local
 from argosy.distributed import fleet as fleet
+from argosy.distributed import flex_checkpoint as flex_checkpoint
 from argosy.distributed.collective import gather as gather
 from argosy.distributed.group import get_backend as get_backend
 from argosy.distributed.group import get_group as get_group

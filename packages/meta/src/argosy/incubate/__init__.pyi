@@ -18,3 +18,4 @@ from argosy.geometric.messages import segment_min as segment_min
 from argosy.geometric.messages import segment_sum as segment_sum
 from argosy.incubate.functions import softmax_mask_fuse as softmax_mask_fuse
 from argosy.incubate.functions import softmax_mask_fuse_upper_triangle as softmax_mask_fuse_upper_triangle
+from argosy.incubate import tensor as tensor

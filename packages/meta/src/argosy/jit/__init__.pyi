@@ -8,6 +8,7 @@ from argosy.jit.counting import count_compiles as count_compiles
 from argosy.jit.decorate import enable_to_static as enable_to_static
 from argosy.jit.decorate import ignore_module as ignore_module
 from argosy.jit.translated import load as load
+from argosy.jit import marker as marker
 from argosy.jit.decorate import not_to_static as not_to_static
 from argosy.jit.reporting import report as report
 from argosy.jit.export import save as save

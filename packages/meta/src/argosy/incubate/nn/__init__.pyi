@@ -9,3 +9,4 @@ from argosy.incubate.nn.transformer import FusedMultiHeadAttention as FusedMulti
 from argosy.incubate.nn.transformer import FusedMultiTransformer as FusedMultiTransformer
 from argosy.incubate.nn.transformer import FusedTransformerEncoderLayer as FusedTransformerEncoderLayer
 from argosy.incubate.nn import functional as functional
+from argosy.incubate.nn import layer as layer
