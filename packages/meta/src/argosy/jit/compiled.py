@@ -134,10 +134,14 @@ class CompiledCall:
         for i, value in self.fixed:
             if call.floats[i] != value:
                 return False
+        return self.unchanged() and (not self.value_sizes or self._has_sizes(call))
+
+    def unchanged(self) -> bool:
+        """Whether states, gradient slots and guarded Python values are those of the capture."""
         for tensor, payload in self.bound:
             if tensor.payload is not payload:
                 return False
-        return self.slots.hold() and self.guards.hold() and (not self.value_sizes or self._has_sizes(call))
+        return self.slots.hold() and self.guards.hold()
 
     def _has_sizes(self, call: Call) -> bool:
         """Whether sizes that are numbers in the program are these in the call."""

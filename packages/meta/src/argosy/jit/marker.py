@@ -45,7 +45,8 @@ def _breaking(function: Callable[..., Any]) -> Callable[..., Any]:
             tracer.settle(f"{function.__qualname__} is marked force_dynamic")
         return function(*args, **kwargs)
 
-    return not_to_static(run)  # type: ignore[no-any-return]
+    made: Callable[..., Any] = not_to_static(run)
+    return made
 
 
 def dynamic_dims(tensor: Any, dims: Any) -> None:
