@@ -1,8 +1,8 @@
-"""Write the tables of figures in README.md (one thread) and benchmarks/README.md (one and two), and
-``results/ratios.png``, from the recorded results.
+"""Write the tables of figures in README.md (ten of them), docs/FIGURES.md (one thread) and benchmarks/README.md (one
+and two), and ``results/ratios.png``, from the recorded results.
 
-``python benchmarks/table.py``. A row is a workload; a figure is the median over the rounds of the run. Nothing in it is
-typed by hand.
+``python benchmarks/table.py``. A row is a workload; a figure is the median over the rounds of the run. Nothing in it
+is typed by hand.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from typing import Any
 from workloads import EAGER, ERRORS, WORKLOADS, Workload
 
 HERE = Path(__file__).resolve().parent
-PAGES = {HERE.parent / "README.md": (1,), HERE / "README.md": (1, 2)}
+PAGES = {HERE.parent / "docs" / "FIGURES.md": (1,), HERE / "README.md": (1, 2)}
+FIRST_PAGE = HERE.parent / "README.md"
+FIRST = (
+    ("gpt_step", ""), ("mlp_step", ""), ("resnet_step", "64"), ("llama_block", ""), ("attention", "1x6x2048"),
+    ("rmsnorm", "8192x4096-backward"), ("pinn", "4096"), ("nth_derivative", "4"), ("laplacian", "100"),
+    ("fft", "2048-forward"),
+)  # fmt: skip
+"""The ten figures of the first page: everyday training steps, kernels, derivatives, a transform."""
 BEGIN, END = "<!-- figures: written by benchmarks/table.py -->", "<!-- end of figures -->"
 
 
@@ -29,7 +36,7 @@ def medians(record: dict[str, Any], what: str = "median_ms") -> dict[str, float]
 
 
 def first_calls(record: dict[str, Any]) -> str:
-    """Seconds of our first call less a step, with an empty object cache and with a filled one (where rounds followed)."""
+    """Seconds of our first call less a step, with an empty object cache and, where rounds followed, a filled one."""
     ours = [f for f in record["figures"] if f["framework"] == "argosy" and "first_call_s" in f]
     latency = {f["round"]: f["first_call_s"] - f["median_ms"] / 1e3 for f in ours}
     warm = [v for k, v in latency.items() if k]
@@ -74,6 +81,22 @@ def table(threads: int) -> list[str]:
     head += "| peak memory, ours / least of peers | compile, cold / warm |"
     found = recorded(threads)
     return [head, "|---|---|---|---|---|---|", *(row(w, r) for w, r in found)] if found else []
+
+
+def short_table() -> list[str]:
+    """The lines of the first page's table: ours beside the fastest peer, and least memory beside ours."""
+    lines = ["| | argosy | fastest peer | | memory, ours / least of peers |", "|---|---|---|---|---|"]
+    found = {(workload.script, workload.case): (workload, record) for workload, record in recorded(1)}
+    for workload, record in (found[key] for key in FIRST):
+        times, memory = medians(record), medians(record, "peak_rss_mib")
+        ours = times["argosy"]
+        peer, time = min((p for p in times.items() if not p[0].startswith("argosy")), key=lambda p: p[1])
+        least = min(v for k, v in memory.items() if not k.startswith("argosy"))
+        lines.append(
+            f"| {workload.title} | {milliseconds(ours)} | {peer}: {milliseconds(time)} | {time / ours:.1f} times "
+            f"| {memory['argosy']:.0f} / {least:.0f} MiB |"
+        )
+    return lines
 
 
 def eager_table() -> list[str]:
@@ -141,14 +164,19 @@ def plot(records: list[tuple[Workload, dict[str, Any]]], path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
+def replace(page: Path, tables: list[list[str]]) -> None:
+    """Put tables between the markers of a page."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    text = "\n\n".join(map("\n".join, tables))
+    page.write_text(before + BEGIN + "\n" + text + "\n" + END + rest.partition(END)[2], encoding="utf-8")
+
+
 def main() -> None:
     """Replace the tables between the markers and draw the plot."""
+    replace(FIRST_PAGE, [short_table()])
     for page, counts in PAGES.items():
-        before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-        after = rest.partition(END)[2]
         each = [*(table(threads) for threads in counts), eager_table(), error_table() if 2 in counts else []]
-        tables = "\n\n".join("\n".join(lines) for lines in each if lines)
-        page.write_text(before + BEGIN + "\n" + tables + "\n" + END + after, encoding="utf-8")
+        replace(page, [lines for lines in each if lines])
     plot(recorded(1), HERE / "results" / "ratios.png")
 
 

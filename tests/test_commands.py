@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from workspace import ALLOWED, MODULES, ROOT, closure
 
-PAGES = {"meta": ROOT / "README.md"} | {f"{name} ": ROOT / "packages" / name / "README.md" for name in ALLOWED}
+PAGES = {name: ROOT / "packages" / name / "README.md" for name in ALLOWED}
+"""The first page's lines are run by tests/test_install.py."""
 
 
 def _install(page: Path) -> list[str]:
@@ -26,14 +27,14 @@ def _install(page: Path) -> list[str]:
 @pytest.mark.parametrize("package", PAGES)
 def test_the_command_of_a_readme_names_a_package_and_its_siblings(package: str) -> None:
     """No sibling would be looked for anywhere else."""
-    assert sorted(_install(PAGES[package])) == sorted(f"./packages/{name}" for name in closure(package.strip()))
+    assert sorted(_install(PAGES[package])) == sorted(f"./packages/{name}" for name in closure(package))
 
 
 def test_the_command_of_a_readme_installs(tmp_path: Path) -> None:
     """Run as written, with an installer that is here: the package and its siblings are importable."""
     environment = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH")}
     python = tmp_path / "home" / ("Scripts" if os.name == "nt" else "bin") / "python"
-    install = ["pip", "install", "--quiet", "--python", str(python), *_install(PAGES["phi-ops "])]
+    install = ["pip", "install", "--quiet", "--python", str(python), *_install(PAGES["phi-ops"])]
     for command in (["venv", "--quiet", "--python", sys.executable, str(tmp_path / "home")], install):
         subprocess.run([sys.executable, "-m", "uv", *command], check=True, cwd=ROOT, env=environment)
     imports = ", ".join(MODULES[name] for name in closure("phi-ops"))

@@ -23,7 +23,7 @@ ELSEWHERE = {
 NOT_RUN = {
     "python -m pip install hatch && hatch run quickstart": "minutes; meta/tests/test_quickstart.py has its scripts",
     "hatch run test": "runs this test",
-    "python -m pip install ./packages/": "tests/test_commands.py runs one of them and reads the others",
+    "python -m pip install ./packages/": "tests/test_install.py and tests/test_commands.py run them",
     "argosy launch --nproc_per_node 2 examples/distributed/train.py": "packages/meta/tests/test_distributed_launch.py",
     "pip install argosy": "needs the package index",
     "pip install 'argosy[mpi]'": "needs the package index",

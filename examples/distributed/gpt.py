@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -99,10 +100,36 @@ def main(arguments: Sequence[str] | None = None) -> list[float]:
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--checkpoint", help="a folder to go on from, where it exists, and to write to")
-    losses = train(parser.parse_args(arguments))
+    parser.add_argument("--plots", default="", help="a folder for a picture, which rank 0 makes; empty: none")
+    given = parser.parse_args(arguments)
+    losses = train(given)
     if dist.get_rank() == 0:
         print("\n".join(f"{loss:.6f}" for loss in losses))
+        if given.plots:
+            draw(losses, given)
     return losses
+
+
+def draw(losses: list[float], given: argparse.Namespace) -> None:
+    """The losses, and how many of a rank's numbers it takes: parameters and moments, by what is split."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.plot(losses)
+    left.set(
+        title=f"loss on {dist.get_world_size()} ranks, dp={given.dp}, mp={given.mp}, zero={given.zero}", xlabel="step"
+    )
+    for row, least in enumerate((1, 2, 3)):  # the stage of ZeRO that splits it
+        parts = given.mp * (given.dp if given.zero >= least else 1)
+        for part in range(dist.get_world_size()):
+            right.barh(row, 1 / parts, left=part * 1.1, height=0.6, color=f"C{part}")
+            right.barh(row, 1, left=part * 1.1, height=0.6, fill=False, edgecolor="gray")
+    right.set_yticks(range(3), ["moments", "gradients", "parameters"])
+    right.set(title="what each rank keeps of the whole", xticks=[])
+    folder = Path(given.plots)
+    folder.mkdir(parents=True, exist_ok=True)
+    figure.savefig(folder / "gpt.png", dpi=100)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,9 @@
 The script is that of one process; four lines, marked below, say how tensors are laid out.
 """
 
+import argparse
+from pathlib import Path
+
 import numpy as np
 
 import argosy as paddle
@@ -53,6 +56,27 @@ def main() -> None:
     for a, b in zip(together, alone, strict=True):
         print(f"{a:15.6f} {b:13.6f}")
     np.testing.assert_allclose(together, alone, rtol=1e-5)
+    folder = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    folder.add_argument("--plots", default="", help="a folder for a picture, which rank 0 makes; empty: none")
+    plots = folder.parse_args().plots
+    if plots and dist.get_rank() == 0:
+        draw(together, alone, ranks, Path(plots) / "train.png")
+
+
+def draw(together: list[float], alone: list[float], ranks: int, path: Path) -> None:
+    """Both losses, and their difference."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.plot(alone, linewidth=4, alpha=0.4, label="one rank")
+    left.plot(together, "o--", label=f"{ranks} ranks")
+    left.set(title="loss", xlabel="step")
+    left.legend()
+    right.plot(np.abs(np.subtract(together, alone)) / np.abs(alone), "o-", color="tab:red")
+    right.set(title="relative difference", xlabel="step")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=100)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,10 @@ python examples/scripts/digits.py [--epochs 5]
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import numpy as np
-from common import fixed_weights
+from common import confusion, curve, draw, fixed_weights, options, tiles
 from sklearn.datasets import load_digits
 
 import argosy as paddle
@@ -52,7 +51,7 @@ class Losses(paddle.callbacks.Callback):
         self.values.append(float(np.ravel(logs["loss"])[0]))
 
 
-def main(count: int | None = None, epochs: int = 5) -> list[float]:
+def main(count: int | None = None, epochs: int = 5, plots: str = "") -> list[float]:
     """Train; with ``count``, for that many batches. Gives the losses."""
     net = network()
     fixed_weights(net)
@@ -66,11 +65,21 @@ def main(count: int | None = None, epochs: int = 5) -> list[float]:
         num_iters=count, verbose=1 if count is None else 0, callbacks=[losses],
     )  # fmt: skip
     if count is None:
-        print(model.evaluate(Digits(slice(1500, None)), batch_size=50, verbose=0))
+        others = Digits(slice(1500, None))
+        print(model.evaluate(others, batch_size=50, verbose=0))
+        found = net(paddle.to_tensor(others.images)).argmax(-1).numpy()
+
+        def paint(images, loss, table) -> None:
+            wrong = np.argsort(found == others.labels[:, 0], kind="stable")[:24]
+            images.imshow(tiles(others.images[wrong, 0], 6), cmap="gray_r")
+            images.set(title="new digits, those taken for others first", xticks=[], yticks=[])
+            curve(loss, losses.values, log=True)
+            confusion(table, others.labels[:, 0], found, range(10))
+
+        draw("digits", plots, 3, paint)
     return losses.values
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=5)
-    main(epochs=parser.parse_args().epochs)
+    given = options(__doc__, epochs=5)
+    main(epochs=given.epochs, plots=given.plots)

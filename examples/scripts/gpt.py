@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from common import fixed_weights, steps
+from common import curve, draw, fixed_weights, steps
 
 import argosy as paddle
 import argosy.nn.functional as F
@@ -67,7 +67,7 @@ def generate(model: Gpt, numbers: list[int], count: int) -> list[int]:
     return numbers
 
 
-def main(count: int | None = None, total: int = 300, text: str = TEXT) -> list[float]:
+def main(count: int | None = None, total: int = 300, text: str = TEXT, plots: str = "") -> list[float]:
     """Train and, without ``count``, continue the text. Gives the losses."""
     rng = np.random.default_rng(4)
     letters = sorted(set(text))
@@ -86,7 +86,16 @@ def main(count: int | None = None, total: int = 300, text: str = TEXT) -> list[f
         optimizer.clear_grad()
         losses.append(float(loss))
     if count is None:
-        print(f"loss {losses[-1]:.4f}: {''.join(letters[i] for i in generate(model, list(numbers[:10]), 60))!r}")
+        written = "".join(letters[i] for i in generate(model, list(numbers[:10]), 60))
+        print(f"loss {losses[-1]:.4f}: {written!r}")
+
+        def paint(loss, page) -> None:
+            curve(loss, losses, log=True)
+            lines = [written[i : i + 24] for i in range(0, len(written), 24)]
+            page.text(0.5, 0.5, "\n".join(lines), family="monospace", ha="center", va="center", fontsize=13)
+            page.set(title="generated after ten letters", xticks=[], yticks=[])
+
+        draw("gpt", plots, 2, paint)
     return losses
 
 
@@ -94,5 +103,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--file", type=Path)
+    parser.add_argument("--plots", default="plots", help="a folder for the picture; empty: none")
     given = parser.parse_args()
-    main(total=given.steps, text=given.file.read_text() if given.file else TEXT)
+    main(total=given.steps, text=given.file.read_text() if given.file else TEXT, plots=given.plots)

@@ -5,10 +5,8 @@ python examples/scripts/seq2seq.py [--steps 600]
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
-from common import fixed_weights, steps
+from common import curve, draw, fixed_weights, options, steps
 
 import argosy as paddle
 import argosy.nn.functional as F
@@ -60,7 +58,7 @@ def examples(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarr
     return source, np.concatenate([ends[0], source[:, ::-1], ends[1]], 1)
 
 
-def main(count: int | None = None, total: int = 600) -> list[float]:
+def main(count: int | None = None, total: int = 600, plots: str = "") -> list[float]:
     """Train and, without ``count``, decode new strings. Gives the losses."""
     rng = np.random.default_rng(5)
     model = Reverser()
@@ -82,10 +80,18 @@ def main(count: int | None = None, total: int = 600) -> list[float]:
     if count is None:
         right = (found[:, :LENGTH] == target[:, 1:-1]).all(1)
         print(f"loss {losses[-1]:.4f}, {right.mean():.3f} of new strings reversed by beam search")
+
+        def paint(loss, text) -> None:
+            curve(loss, losses, log=True)
+            pairs = zip(source[:12], found[:12], strict=True)
+            lines = [f"{''.join(map(str, s))}  ->  {''.join(map(str, f[:LENGTH]))}" for s, f in pairs]
+            text.text(0.5, 0.5, "\n".join(lines), family="monospace", ha="center", va="center")
+            text.set(title="new strings and what the search found", xticks=[], yticks=[])
+
+        draw("seq2seq", plots, 2, paint)
     return [*losses, *(float(x) for x in found[:, :LENGTH].sum(1))] if count else losses
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=600)
-    main(total=parser.parse_args().steps)
+    given = options(__doc__, steps=600)
+    main(total=given.steps, plots=given.plots)

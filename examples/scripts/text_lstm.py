@@ -5,10 +5,8 @@ python examples/scripts/text_lstm.py [--steps 200]
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
-from common import fixed_weights, steps
+from common import confusion, curve, draw, fixed_weights, options, steps
 
 import argosy as paddle
 import argosy.nn.functional as F
@@ -59,7 +57,7 @@ class Classifier(nn.Layer):
         return logits
 
 
-def main(count: int | None = None, total: int = 200) -> list[float]:
+def main(count: int | None = None, total: int = 200, plots: str = "") -> list[float]:
     """Train and, without ``count``, test. Gives the losses."""
     rng = np.random.default_rng(1)
     model = Classifier()
@@ -82,10 +80,15 @@ def main(count: int | None = None, total: int = 200) -> list[float]:
         words, lengths = encode(texts)
         found = model(paddle.to_tensor(words), paddle.to_tensor(lengths)).argmax(-1).numpy()
         print(f"loss {losses[-1]:.4f}, accuracy on new sentences {(found == labels).mean():.3f}")
+
+        def paint(loss, table) -> None:
+            curve(loss, losses)
+            confusion(table, labels, found, ("bad", "good"))
+
+        draw("text_lstm", plots, 2, paint)
     return losses
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=200)
-    main(total=parser.parse_args().steps)
+    given = options(__doc__, steps=200)
+    main(total=given.steps, plots=given.plots)

@@ -5,10 +5,8 @@ python examples/scripts/vae.py [--steps 500]
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
-from common import fixed_weights, steps
+from common import curve, draw, fixed_weights, options, steps, tiles
 from sklearn.datasets import load_digits
 
 import argosy as paddle
@@ -41,7 +39,7 @@ def negative_elbo(
     return loss
 
 
-def main(count: int | None = None, total: int = 500) -> list[float]:
+def main(count: int | None = None, total: int = 500, plots: str = "") -> list[float]:
     """Train and, without ``count``, draw two digits. Gives the losses."""
     rng = np.random.default_rng(2)
     images = (load_digits().data / 16).astype("float32")
@@ -64,10 +62,24 @@ def main(count: int | None = None, total: int = 500) -> list[float]:
             drawn = F.sigmoid(model.decoder(paddle.to_tensor(rng.standard_normal((2, 4)).astype("float32"))))
         for rows in zip(*drawn.numpy().reshape(2, 8, 8), strict=True):
             print("   ".join("".join(" .:+*#"[int(v * 5.99)] * 2 for v in row) for row in rows))
+
+        def paint(given, made, loss) -> None:
+            x = paddle.to_tensor(images[:32])
+            with paddle.no_grad():
+                again = F.sigmoid(model(x, paddle.zeros([32, 4]))[0]).numpy()
+                noise = paddle.to_tensor(rng.standard_normal((64, 4)).astype("float32"))
+                drawn = F.sigmoid(model.decoder(noise)).numpy()
+            pairs = np.concatenate([images[:32].reshape(4, 8, 64), again.reshape(4, 8, 64)], 1).reshape(-1, 8, 8)
+            given.imshow(tiles(pairs, 8), cmap="gray_r")
+            given.set(title="digits, and below what is left of them", xticks=[], yticks=[])
+            made.imshow(tiles(drawn.reshape(-1, 8, 8), 8), cmap="gray_r")
+            made.set(title="drawn from noise", xticks=[], yticks=[])
+            curve(loss, losses, "negative ELBO")
+
+        draw("vae", plots, 3, paint)
     return losses
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=500)
-    main(total=parser.parse_args().steps)
+    given = options(__doc__, steps=500)
+    main(total=given.steps, plots=given.plots)

@@ -5,10 +5,8 @@ python examples/scripts/vit.py [--steps 300]
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
-from common import fixed_weights, steps
+from common import confusion, curve, draw, fixed_weights, options, steps, tiles
 from sklearn.datasets import load_digits
 
 import argosy as paddle
@@ -39,7 +37,24 @@ class VisionTransformer(nn.Layer):
         return logits
 
 
-def main(count: int | None = None, total: int = 300) -> list[float]:
+def attention(model: VisionTransformer, images: paddle.Tensor) -> np.ndarray:
+    """Images [12, 1, 8, 8], row by row above maps of what the class token of the last layer attends to: [24, 8, 8]."""
+    with paddle.no_grad():
+        x = model.patches(images).flatten(2).transpose([0, 2, 1])
+        x = paddle.concat([model.token.expand([x.shape[0], -1, -1]), x], axis=1) + model.positions
+        for layer in model.encoder.layers[:-1]:
+            x = layer(x)
+        last = model.encoder.layers[-1]
+        x, heads = last.norm1(x), last.self_attn
+        q, k = (f(x).reshape([12, 17, heads.num_heads, -1]) for f in (heads.q_proj, heads.k_proj))
+        scores = paddle.einsum("bhd,bthd->bht", q[:, 0], k) / q.shape[-1] ** 0.5
+        weights = F.softmax(scores, -1).mean(1)[:, 1:].numpy().reshape(12, 4, 4)
+    maps = np.kron(weights / weights.max((1, 2), keepdims=True), np.ones((2, 2)))
+    shown = images.numpy()[:, 0]
+    return np.concatenate([shown[:6], maps[:6], shown[6:], maps[6:]])
+
+
+def main(count: int | None = None, total: int = 300, plots: str = "") -> list[float]:
     """Train and, without ``count``, test. Gives the losses."""
     rng = np.random.default_rng(3)
     data = load_digits()
@@ -67,10 +82,17 @@ def main(count: int | None = None, total: int = 300) -> list[float]:
         with paddle.no_grad():
             found = model(paddle.to_tensor(images[1500:])).argmax(-1).numpy()
         print(f"loss {losses[-1]:.4f}, accuracy on new images {(found == labels[1500:]).mean():.3f}")
+
+        def paint(seen, loss, table) -> None:
+            seen.imshow(tiles(attention(model, paddle.to_tensor(images[1500:1512])), 6), cmap="magma")
+            seen.set(title="digits, and below where the class token looks", xticks=[], yticks=[])
+            curve(loss, losses, log=True)
+            confusion(table, labels[1500:], found, range(10))
+
+        draw("vit", plots, 3, paint)
     return losses
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=300)
-    main(total=parser.parse_args().steps)
+    given = options(__doc__, steps=300)
+    main(total=given.steps, plots=given.plots)

@@ -67,9 +67,13 @@ def command_runner(command: Sequence[str], show: bool = False) -> Run:
 
 def main(command: Sequence[str]) -> int:
     """The command line; returns the exit status: 0 when a step was found."""
+    usage = "usage: bisect [--] COMMAND...: a command that fails because of an optimisation\n"
+    if list(command) in (["--help"], ["-h"]):
+        sys.stdout.write(usage)
+        return 0
     command = list(command[1:] if command[:1] == ["--"] else command)
     if not command:
-        sys.stderr.write("usage: bisect [--] COMMAND...: a command that fails because of an optimisation\n")
+        sys.stderr.write(usage)
         return 2
     try:
         found = find_step(command_runner(command), lambda line: print(line, file=sys.stderr))  # noqa: T201

@@ -159,7 +159,9 @@ class Report:
             for part in section.body:
                 parts.append(part.html() if isinstance(part, Table) else f"<pre>{html.escape(part)}</pre>")
             parts.append("</details>")
-        return f"<!doctype html><meta charset='utf-8'><style>{_STYLE}</style>{''.join(parts)}"
+        head = "<meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
+        head += f"<title>{html.escape(self.title)}</title><style>{_STYLE}</style>"
+        return f"<!doctype html><html lang='en'><head>{head}</head><body>{''.join(parts)}</body></html>"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it: HTML where the name ends in ``.html``, else text."""
@@ -183,7 +185,8 @@ class Report:
 
 
 _STYLE = (
-    "body{font:14px/1.4 system-ui,sans-serif;margin:2em}pre{background:#f4f4f4;padding:.7em;overflow:auto}"
+    "body{font:14px/1.4 system-ui,sans-serif;margin:2em}h1{overflow-wrap:anywhere}details{overflow-x:auto}"
+    "pre{background:#f4f4f4;padding:.7em;overflow:auto}"
     "summary{font-weight:600;cursor:pointer;margin:.8em 0 .3em}td,th{padding:.15em .8em;text-align:left;"
     "border-bottom:1px solid #ddd;font-variant-numeric:tabular-nums}"
 )

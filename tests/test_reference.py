@@ -1,0 +1,64 @@
+"""The reference: every public name has an example, which is run; what it prints is what the site shows."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from workspace import ROOT
+
+sys.path.insert(0, str(ROOT / "docs" / "site"))
+import catalogue
+import examples
+
+INTERNAL = (
+    "argosy._C_ops.", "argosy._legacy_C_ops.", "argosy.base.", "argosy.common_ops_import.", "argosy.framework.",
+    "argosy.distributed.fleet.", "argosy.incubate.distributed.",
+)  # fmt: skip
+"""Modules with names that libraries take from Paddle's insides; they are listed with what is known of them."""
+
+
+@pytest.fixture(scope="module")
+def sessions() -> dict[str, str]:
+    """All examples, run in two processes."""
+    return examples.sessions()
+
+
+def test_every_example_runs(sessions: dict[str, str]) -> None:
+    """None fails, and each prints something."""
+    assert [text for text in sessions.values() if text.startswith("FAILED")] == []
+
+
+def test_every_operator_has_an_example(sessions: dict[str, str]) -> None:
+    """A written one, or its first sample."""
+    operators = [entry for entry in catalogue.entries() if entry.kind == "operator"]
+    assert len(operators) > 400
+    assert [entry.path for entry in operators if not sessions[entry.path]] == []
+
+
+def test_names_without_an_example_are_few_and_listed(sessions: dict[str, str]) -> None:
+    """A name that has an example leaves the list; nine names in ten have one, those of Paddle's insides aside."""
+    names = {entry.path for entry in catalogue.entries() if not entry.path.startswith(INTERNAL)}
+    missing = {path for path in names if not sessions[path]}
+    page = (ROOT / "docs" / "examples" / "missing.md").read_text(encoding="utf-8")
+    known = {line for line in page.splitlines() if line.startswith("argosy")}
+    assert sorted(known - missing) == []
+    assert len(missing) < len(names) / 10, sorted(missing - known)
+
+
+def test_written_examples_are_of_names_that_exist() -> None:
+    """A name that was taken away takes its example with it."""
+    entries = catalogue.entries()
+    paths = {path for entry in entries for path in (entry.path, *entry.others)}
+    names = {path.removeprefix("argosy.") for path in paths} | paths
+    assert sorted(name for name in examples.written() if name not in names) == []
+
+
+def test_an_example_that_fails_or_is_silent_is_an_error() -> None:
+    """So that no page shows one."""
+    with pytest.raises(examples.ExampleError, match="NameError"):
+        examples.run("nothing_here\n", "a test")
+    with pytest.raises(examples.ExampleError, match="prints nothing"):
+        examples.run("x = 1\n", "a test")
+    assert examples.run("x = 2\nx + 1\n", "a test") == ">>> x = 2\n>>> x + 1\n3"
+    assert examples.run("1 / 0  # raises\n", "a test").endswith("ZeroDivisionError: division by zero")
