@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from argosy_autoparallel.schedule.instructions import (
@@ -116,6 +117,7 @@ class InstructionList:
             raise ValueError(f"this is no instruction list: {type(cause).__name__}: {cause}") from cause
 
 
+@lru_cache(maxsize=4096)
 def static_bytes(type: TensorType) -> int:
     """The bytes of a value. Raises :class:`ScheduleError` for symbolic sizes, which lists do not have."""
     if not isinstance(type.nbytes, int):

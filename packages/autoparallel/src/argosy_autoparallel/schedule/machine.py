@@ -31,23 +31,26 @@ __all__ = ["Machine", "Memory", "result_type"]
 class Memory:
     """Bytes of the values of one rank by place, and where they were most."""
 
-    __slots__ = ("at", "live", "peak", "values")
+    __slots__ = ("at", "elsewhere", "live", "peak", "values")
 
     def __init__(self) -> None:
         self.live = {"device": 0, "host": 0, "disk": 0}
         self.peak = dict(self.live)
+        self.elsewhere = False  #: whether anything was ever moved off the device
         self.at: Place | None = None  #: where the device's were most
         self.values: dict[Ref, int] = {}  #: what was on the device then
 
     def add(self, to: str, nbytes: int) -> None:
         """Count more bytes (or less) in a place."""
         self.live[to] += nbytes
+        self.elsewhere = self.elsewhere or to != "device"
 
     def note(self, values: dict[Ref, _Value], place: Place | None, temporary: int = 0) -> None:
         """Compare with the peaks."""
-        for to, nbytes in self.live.items():
-            if to != "device":
-                self.peak[to] = max(self.peak[to], nbytes)
+        if self.elsewhere:
+            for to, nbytes in self.live.items():
+                if to != "device":
+                    self.peak[to] = max(self.peak[to], nbytes)
         if self.live["device"] + temporary > self.peak["device"]:
             self.peak["device"], self.at = self.live["device"] + temporary, place
             self.values = {ref: value.nbytes for ref, value in values.items() if value.to == "device"}
@@ -103,9 +106,10 @@ class Machine:
         event = self.event(rank)
         return event is None or event.done()
 
-    def step(self, rank: int) -> Message | Meeting | None:
-        """Do a rank's next instruction; returns what it started, or waited for. Raises :class:`ScheduleError`."""
-        place = self.place(rank)
+    def step(self, rank: int, place: Place | None = None) -> Message | Meeting | None:
+        """Do a rank's next instruction, at ``place``; returns what it started, or waited for. Raises
+        :class:`ScheduleError`."""
+        place = self.place(rank) if place is None else place
         found: Message | Meeting | None = _STEPS[type(place.instruction)](self, place, place.instruction)
         self.numbers[rank] += 1
         return found
@@ -122,8 +126,9 @@ class Machine:
         for port in signature.inputs:
             if port.scope in ("both", "microbatch") and isinstance(run, Update):
                 raise ScheduleError(f"{place}: an update is of all microbatches, but {port.name} is of one")
-            refs.add(port.ref(*scope))
-            self._check_type(place, self._read(place, port.ref(*scope)), port.ref(*scope), port.type)
+            ref = port.ref(*scope)
+            refs.add(ref)
+            self._check_type(place, self._read(place, ref), ref, port.type)
         for port in signature.outputs:
             ref = port.ref(*scope)
             if ref in refs:
@@ -219,7 +224,7 @@ class Machine:
             raise ScheduleError(f"{place}: {ref} is still read by {value.readers[0]}; wait for that first")
 
     def _check_type(self, place: Place, value: _Value, ref: Ref, type: TensorType) -> None:
-        if value.type != type:
+        if value.type is not type and value.type != type:
             made = f"from {value.made}" if value.made is not None else "given"
             raise ScheduleError(f"{place}: {ref} is {value.type} ({made}), but {type} is expected")
 

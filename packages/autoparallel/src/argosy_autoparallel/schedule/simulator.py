@@ -117,7 +117,7 @@ class _Simulator:
         instruction = place.instruction
         moved = self.machine.values[rank].get(instruction.value) if isinstance(instruction, Move) else None
         came = moved.to if moved is not None else ""
-        found = self.machine.step(rank)
+        found = self.machine.step(rank, place)
         if awaited is not None:
             self.clocks[rank] = max(start, self.ends[awaited].pop(rank))
         elif isinstance(instruction, (Run, Update)):
