@@ -164,11 +164,12 @@ from argosy_cinn.rewrites import simplify
 from argosy_cinn.rewrites.builders import Replacement
 from programs import build, check
 from argosy_phi_ops import prim
+from argosy_pir.rewrite.pattern import PatternTable
 
 def wrong(op):  # x * 1 is not -x
     return prim.neg(op.operand(0))
 
-simplify.PATTERNS.append(Replacement("rewrite.sqrt", "prim.sqrt", wrong))
+simplify.PATTERNS = PatternTable([Replacement("rewrite.sqrt", "prim.sqrt", wrong), *simplify._patterns()])
 x = np.ones((4, 4), np.float32)
 check(lambda x: prim.add(prim.mul(prim.add(x, 0.0), 1.0), x), x)
 check(lambda x: [prim.sqrt(prim.mul(x, 1.0)), prim.tanh(prim.reduce_sum(x, axes=(1,)))], x)
