@@ -18,6 +18,7 @@ from argosy_cinn.assembly.building import assembled
 from argosy_cinn.fuel import Budget
 from argosy_cinn.pipeline import lowered
 from argosy_cinn.printers.llvm import Module
+from argosy_cinn.runtime.cache import cache_key, default_cache
 from argosy_cinn.runtime.jit import compile_object
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
@@ -146,7 +147,8 @@ FAMILIES = {f.__name__: f for f in (products, primitives, conversions, rows, con
 
 
 def main(family, *processors):
-    made = {}
+    """Compile a family; LLVM takes again what this version of it took before, which the object cache remembers."""
+    made, cache = {}, default_cache()
     for processor in processors:
         target = Target.named(processor)
         if target.key[::2] not in made:  # what processors of equal features share
@@ -154,7 +156,10 @@ def main(family, *processors):
         for name, code in made[target.key[::2]]:
             sys.stdout.write(f"{processor}: {name}\n")
             sys.stdout.flush()
-            compile_object(code, target)
+            key = cache_key(code, target.key, ("compiles",))
+            if cache.get(key) is None:
+                compile_object(code, target)
+                cache.put(key, b"compiled")
 
 
 if __name__ == "__main__":
