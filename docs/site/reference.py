@@ -263,7 +263,7 @@ def _tensor_page() -> str:
         entry = by_value.get(id(function)) if function is not None else None
         doc = inspect.getdoc(function if function is not None else getattr(Tensor, name, None)) or ""
         where = f"[{entry.path}]({homes[entry.path]}.md)" if entry is not None else ""
-        rows.append(f"| `{name}` | {where} | {_plain(' '.join(doc.partition(chr(10) * 2)[0].split()))[:160]} |")
+        rows.append(f"| `{name}` | {where} | {_plain(' '.join(doc.partition(chr(10) * 2)[0].split()))[:60]} |")
     return (
         "# Tensor\n\nThe methods and attributes of tensors. Most are functions whose first argument is the tensor; an "
         "example stands\nthere. A name that ends with an underscore changes the tensor in place.\n\n"
