@@ -8,6 +8,7 @@ html_theme = "furo"
 html_title = "argosy"
 html_copy_source = False
 html_use_index = False
+html_permalinks = False  # links that only a mouse can reach
 html_show_sourcelink = False
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
