@@ -90,7 +90,7 @@ def _check(found: dict[str, Any]) -> None:
 
 PAGES = (
     "index.html", "gallery.html", "tutorials/pinn.html", "tutorials/compiled_step.html", "reference.html",
-    "reference/tensor.html", "guide/FIGURES.html", "gallery/burgers.html", "search.html",
+    "reference/tensor.html", "guide/FIGURES.html", "gallery/burgers.html",
 )  # fmt: skip
 
 
