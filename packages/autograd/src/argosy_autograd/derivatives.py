@@ -28,6 +28,7 @@ from argosy_phi_ops.reference.interpreter import prepare
 from argosy_pir import Builder, Program, TensorType, Value
 from argosy_pir.passes import get_pass
 from argosy_pir.values import OpResult
+from argosy_tensorcore.dtype import default_dtype
 
 __all__ = ["Derivative", "ProgramOperator", "derive", "operand_types"]
 
@@ -123,7 +124,7 @@ def derive(key: tuple[Any, ...], attributes: dict[str, Any], present: frozenset[
 
     Raises :class:`MissingRule` where a primitive on the way has no rule.
     """
-    known = key if present is None else (key, present)
+    known = key, present, default_dtype()
     found = _cache.get(known)
     if found is None:
         op, kinds, _, wants = key

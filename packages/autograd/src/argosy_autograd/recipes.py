@@ -18,7 +18,7 @@ from argosy_phi_ops.bounded_cache import BoundedCache
 from argosy_phi_ops.declare.attribute_types import attribute_key
 from argosy_phi_ops.eager.native import least_steps_back, way_back
 from argosy_phi_ops.eager.tiering import NativeKernel, TieredKernel
-from argosy_tensorcore.dtype import as_dtype, default_listeners
+from argosy_tensorcore.dtype import as_dtype, default_dtype, default_listeners
 from argosy_tensorcore.storage import ArrayType, Strided
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ default_listeners.append(_recipes.clear)
 
 def recipe_of(op: Any, types: Sequence[Any], attributes: dict[str, Any], wants: tuple[bool, ...]) -> Recipe:
     """The recipe of an application that is not kept."""
-    key = (op, tuple(types), attribute_key(attributes) if attributes else (), wants)
+    key = (op, tuple(types), attribute_key(attributes) if attributes else (), wants, default_dtype())
     found: Recipe | None = _recipes.get(key)
     if found is None:
         found = _recipes[key] = Recipe(op, types, attributes, wants)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     from argosy_pir.builder import Builder
     from argosy_pir.location import Location
+    from argosy_tensorcore.dtype import DType
     from argosy_tensorcore.rng import Generator
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "context",
     "grad_enabled",
     "own_context",
+    "own_default_dtype",
     "process_context",
     "set_grad_enabled",
 ]
@@ -205,6 +207,23 @@ class RankState(Generic[T]):
         context().values[self.name] = value
 
 
+_DEFAULT_DTYPE = "argosy.default_dtype"
+
+
+def own_default_dtype() -> DType | None:
+    """The default dtype that the calling thread's rank has set for itself; None where the process's is its default."""
+    return _bound.context.values.get(_DEFAULT_DTYPE)
+
+
+def set_own_default_dtype(dtype: DType) -> bool:
+    """Make ``dtype`` the default of the calling thread's rank alone; False, with nothing done, outside of ranks."""
+    values = _bound.context.values
+    if values is process_context.values:
+        return False
+    values[_DEFAULT_DTYPE] = dtype
+    return True
+
+
 @contextmanager
 def bind_context(ambient: Context) -> Iterator[Context]:
     """Make ``ambient`` the calling thread's context within the block."""
@@ -224,6 +243,7 @@ def own_context() -> AbstractContextManager[Context]:
     around = context()
     fresh = Context(around.rank, around.size)
     fresh.mesh, fresh.values = around.mesh, around.values
+    fresh._everywhere = [layer for layer in around._everywhere if layer.applies_to_building]
     return bind_context(fresh)
 
 

@@ -128,6 +128,7 @@ _known |= {alias: _known[name] for alias, name in _ALIASES.items()}
 _known |= {bool: bool_, int: int64, float: float64, complex: complex128}  # as numpy reads Python's types
 
 _default = float32
+_default_here: Callable[[], DType | None] | None = None
 default_listeners: list[Callable[[], None]] = []
 """Called when the default dtype has changed: by those who remember what it led to."""
 
@@ -164,15 +165,27 @@ def _learn(x: object) -> DType:
 
 def default_dtype() -> DType:
     """The floating type of Python floats that become tensors; float32 until ``set_default_dtype``."""
-    return _default
+    return _default if _default_here is None else _default_here() or _default
+
+
+def override_default_dtype(find: Callable[[], DType | None]) -> None:
+    """Have ``find()`` asked for the default dtype first, which returns None where the process's is the default."""
+    global _default_here
+    _default_here = find
+
+
+def as_default_dtype(x: object) -> DType:
+    """The DType that x names, which may be the default. Raises TypeError for any but four floating types."""
+    dtype = as_dtype(x)
+    if dtype.kind != "f" or dtype.itemsize == 1:
+        raise TypeError(f"the default dtype must be float16, bfloat16, float32 or float64, not {dtype!r}")
+    return dtype
 
 
 def set_default_dtype(x: object) -> None:
     """Make x (float16, bfloat16, float32 or float64, in any spelling) the type that Python floats become."""
     global _default
-    dtype = as_dtype(x)
-    if dtype.kind != "f" or dtype.itemsize == 1:
-        raise TypeError(f"the default dtype must be float16, bfloat16, float32 or float64, not {dtype!r}")
+    dtype = as_default_dtype(x)
     if dtype is not _default:
         _default = dtype
         for listener in default_listeners:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from argosy_phi_ops.eager.default_dtype import set_default_dtype as _set_default
 from argosy_tensorcore.dtype import default_dtype
-from argosy_tensorcore.dtype import set_default_dtype as _set_default
 
 __all__ = ["NoDType", "get_default_dtype", "pstring", "raw", "set_default_dtype"]
 
@@ -30,5 +30,6 @@ def get_default_dtype() -> str:
 
 
 def set_default_dtype(d: object) -> None:
-    """Make ``d``, a floating type, what Python floats become. Raises ``TypeError`` for other types."""
+    """Make ``d``, a floating type, what Python floats become: on the calling rank, where ranks are threads of a
+    process. Raises ``TypeError`` for other types."""
     _set_default(d)

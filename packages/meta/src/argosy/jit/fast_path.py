@@ -12,7 +12,8 @@ from typing import Any
 from argosy.jit.compiled import CompiledCall
 from argosy.jit.places import ABSENT
 from argosy.nn.hooks import CHANGES
-from argosy_phi_ops.context import AMBIENT, context
+from argosy_phi_ops.context import AMBIENT, context, own_default_dtype
+from argosy_tensorcore.dtype import default_listeners
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
@@ -24,6 +25,7 @@ MISS: Any = object()
 
 _PLAIN = frozenset({int, float, bool, str, bytes, type(None)})
 _wrap = Tensor._wrap
+default_listeners.append(CHANGES.note)
 Expected = tuple[Any, Any]  # the type of a tensor's array and its stop_gradient; a plain value and None
 
 
@@ -47,7 +49,9 @@ def nothing_around() -> bool:
 def only_grad_is_off() -> bool:
     """The same, but that gradients are not recorded here."""
     ambient = context()
-    return not ambient.grad_enabled and not ambient.rank and all([layer.stays for layer in ambient.layers])
+    if ambient.grad_enabled or ambient.rank or own_default_dtype() is not None:
+        return False
+    return all([layer.stays for layer in ambient.layers])
 
 
 def _expected(x: Any) -> Expected | None:

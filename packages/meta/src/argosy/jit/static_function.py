@@ -39,6 +39,7 @@ from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import AMBIENT, context, grad_enabled
 from argosy_phi_ops.errors import FOREIGN, GraphBreak, UnsupportedSizes
 from argosy_phi_ops.user_line import warn_user
+from argosy_tensorcore.dtype import default_dtype, float32
 
 __all__ = ["StaticFunction", "Uncapturable", "enabled"]
 
@@ -257,6 +258,9 @@ class StaticFunction:
     def _key(self, call: Call) -> Any:
         """The kind of a call, with what is around it."""
         key = call.key if self._sizes is None else self._sizes.key(call)
+        default = default_dtype()
+        if default is not float32:
+            key = key, default
         if AMBIENT.word:
             cast = current()
             around = (grad_enabled(), cast and cast.key, context().rank, layouts_of(call.tensors))

@@ -10,12 +10,17 @@ __all__ = ["CHANGES", "Changes", "HookHandle", "Hooks"]
 
 
 class Changes:
-    """How often any layer's hooks or its own ``forward`` changed: who runs layers captured looks at them only then."""
+    """How often any layer's hooks or its own ``forward`` changed, or the default dtype: who runs layers captured looks
+    at them only then."""
 
     __slots__ = ("count",)
 
     def __init__(self) -> None:
         self.count = 0
+
+    def note(self) -> None:
+        """Count a change."""
+        self.count += 1
 
 
 CHANGES = Changes()

@@ -22,6 +22,7 @@ from argosy_pir.core import Block, Operation
 from argosy_pir.program import Program
 from argosy_pir.types import Type
 from argosy_pir.values import Value
+from argosy_tensorcore.dtype import default_dtype
 
 if TYPE_CHECKING:
     from argosy_phi_ops.declare.operator import Operator
@@ -55,12 +56,12 @@ class Expansion:
 
 
 EXPANSIONS: dict[Operator, BoundedCache] = {}
-"""Those made so far, by operand types and attributes."""
+"""Those made so far, by operand types, attributes and the default dtype."""
 
 
 def expand(op: Operator, operand_types: Sequence[Type], attributes: dict[str, Any]) -> Expansion:
     """The decomposition of ``op`` for operands of these types, cached. Raises what its body raises."""
-    key = tuple(operand_types), attribute_key(attributes)
+    key = tuple(operand_types), attribute_key(attributes), default_dtype()
     known = EXPANSIONS.get(op)
     if known is None:
         known = EXPANSIONS[op] = BoundedCache()

@@ -38,9 +38,10 @@ class Interpreter:
     ``stays`` marks a layer that belongs at the bottom of the stack, and that :func:`suspended` keeps. ``keyed``: it
     stays, and computes on payloads of its own alone (distributed tensors), which have an ``array_type``, too: an object
     of the layer's own that tells them apart as :class:`~argosy_tensorcore.storage.ArrayType` does arrays.
+    ``applies_to_building``: it is active in contexts of compilers and passes, too (`context.own_context`).
     """
 
-    stays = keyed = False
+    stays = keyed = applies_to_building = False
 
     def process(
         self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]

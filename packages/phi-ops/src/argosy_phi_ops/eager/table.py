@@ -8,7 +8,7 @@ from typing import Any
 from weakref import WeakSet
 
 from argosy_phi_ops.bounded_cache import BoundedCache
-from argosy_phi_ops.context import AMBIENT, context
+from argosy_phi_ops.context import AMBIENT, context, own_default_dtype
 from argosy_phi_ops.declare.attribute_types import attribute_key
 from argosy_phi_ops.eager import native, tiering
 from argosy_phi_ops.eager.application import NUMBERS, Application
@@ -77,9 +77,12 @@ default_listeners.append(forget)
 
 
 def application_key(operands: Sequence[Any], attributes: dict[str, Any]) -> tuple[Any, ...]:
-    """What applications are told apart by. AttributeError for tensors that are no plain arrays."""
-    types = [x.payload.array_type if type(x) is Tensor else type(x) for x in operands]
-    return tuple(types), attribute_key(attributes) if attributes else ()
+    """What applications are told apart by: types, attributes, and the default dtype of a rank that has one of its own.
+    AttributeError for tensors that are no plain arrays."""
+    types = tuple([x.payload.array_type if type(x) is Tensor else type(x) for x in operands])
+    named = attribute_key(attributes) if attributes else ()
+    default = own_default_dtype() if AMBIENT.word else None
+    return (types, named) if default is None else (types, named, default)
 
 
 def apply(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
