@@ -1,8 +1,8 @@
 """The conformance kit: what must hold for any program, dialect and pass, for tests of other packages.
 
 A *golden file* of a pass begins with the line ``// pipeline: cse,dce``; then come a program, the line
-``// ----- becomes`` and the program that comes out. Write a new one without the second program and run the test with
-ARGOSY_UPDATE_GOLDEN=1 to add it; then read it.
+``// ----- becomes`` and the program that comes out. Write a new one without the second program and let ``check_golden``
+add it (``update=True``, which this repository's tests pass when their environment says so); then read it.
 """
 
 from __future__ import annotations
