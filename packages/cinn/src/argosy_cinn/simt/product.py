@@ -100,7 +100,8 @@ class _Product:
 
     def _start(self, side: OperandMatrix, steps: Sequence[int], batch: Sequence[MachineIndex]) -> MachineIndex:
         """The place of an operand's first element in its buffer: before it, where a window begins outside."""
-        b, start = self.b, side.offset
+        b = self.b
+        start: MachineIndex = side.offset
         for index, step in zip(batch, steps, strict=True):
             start = b.add(start, b.mul(index, step))
         return start
