@@ -33,7 +33,8 @@ page.onload = () => {{
   found.textContent = JSON.stringify({{
     title: inside.title, language: inside.documentElement.lang, headings: inside.querySelectorAll("h1").length,
     text: inside.body.innerText.length, wide: inside.documentElement.scrollWidth, width: page.clientWidth,
-    pictures: [...inside.images].filter(i => shown(i) && i.loading !== "lazy" && !i.naturalWidth).map(i => i.src),
+    pictures: [...inside.images].filter(i => shown(i) && (i.loading = "eager") && i.complete && !i.naturalWidth)
+      .map(i => i.src),
     active: active.length, unreached: active.filter(e => !reached.includes(e)).map(e => e.outerHTML.slice(0, 120)),
     ahead: active.filter(e => e.tabIndex > 0).length,
     nameless: active.filter(e => !name(e) && !e.querySelector("img[alt], svg, [aria-label]") && !e.labels?.length)

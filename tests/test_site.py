@@ -82,10 +82,10 @@ def test_every_link_leads_to_a_page_and_to_a_place_on_it(site: Path, parsed: dic
 
 def _dead(folder: Path, parsed: dict[Path, Page]) -> Iterator[str]:
     for path, page in parsed.items():
-        for link in page.links:
+        for link in (*page.links, *page.loaded):
             if re.match(r"[a-z]+:", link):
                 continue
-            target, _, anchor = link.partition("#")
+            target, _, anchor = link.partition("?")[0].partition("#")
             there = (path.parent / unquote(target)).resolve() if target else path
             if not there.exists():
                 yield f"{path.relative_to(folder)}: {link}"

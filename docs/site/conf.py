@@ -6,6 +6,7 @@ project_copyright = "Apache License 2.0"
 extensions = ["myst_nb"]
 html_theme = "furo"
 html_title = "argosy"
+html_static_path = ["../gallery"]  # the thumbnails
 html_copy_source = False
 html_use_index = False
 html_permalinks = False  # links that only a mouse can reach

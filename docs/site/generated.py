@@ -105,7 +105,7 @@ def gallery(source: Path) -> None:
             f"## {run['script']}\n\n```python\n{code}```\n",
             encoding="utf-8",
         )
-        image = f'<img src="_images/{name}-small.png" alt="{title}" loading="lazy">'
+        image = f'<img src="_static/{name}-small.png" alt="{title}" loading="lazy">'
         cards.append(f'<a class="card" href="gallery/{name}.html">{image}<span>{title}</span></a>')
     page = source / "gallery.md"
     cards_html = "\n".join(cards)
