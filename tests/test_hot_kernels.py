@@ -60,9 +60,9 @@ def compiled(monkeypatch):
     names: list[str] = []
     made = tiering.native_kernel
 
-    def native_kernel(program):
+    def native_kernel(program, device=None):
         names.append(program.name)
-        return made(program)
+        return made(program, device)
 
     monkeypatch.setattr(tiering, "BUDGET", 1)
     monkeypatch.setattr(tiering, "native_kernel", native_kernel)
