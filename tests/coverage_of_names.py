@@ -58,7 +58,7 @@ class Watch:
             self._operator(frame.f_locals.get("op"), code)
 
     def _operator(self, op: Any, code: CodeType) -> None:
-        if type(op).__name__ in ("Operator", "Composed"):
+        if type(op).__name__ in ("Operator", "Composition"):
             name = op.__dict__.get("name") if hasattr(op, "__dict__") else op.name
             if name:
                 self.operators.add(name + "_" if "inplace" in code.co_qualname else name)
@@ -116,7 +116,7 @@ def _object(watch: Watch, found: Any) -> bool:
     if not callable(found):
         return True
     name = getattr(found, "name", None)
-    if type(found).__name__ in ("Operator", "Composed"):
+    if type(found).__name__ in ("Operator", "Composition"):
         return name in watch.operators
     code = _code(found)
     if code is not None and "op" in code.co_freevars:  # the code is one for all operators

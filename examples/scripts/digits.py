@@ -69,7 +69,7 @@ def main(count: int | None = None, epochs: int = 5, plots: str = "") -> list[flo
         print(model.evaluate(others, batch_size=50, verbose=0))
         found = net(paddle.to_tensor(others.images)).argmax(-1).numpy()
 
-        def paint(images, loss, table) -> None:
+        def paint(images: Any, loss: Any, table: Any) -> None:
             wrong = np.argsort(found == others.labels[:, 0], kind="stable")[:24]
             images.imshow(tiles(others.images[wrong, 0], 6), cmap="gray_r")
             images.set(title="new digits, those taken for others first", xticks=[], yticks=[])

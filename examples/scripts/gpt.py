@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from common import curve, draw, fixed_weights, steps
@@ -89,7 +90,7 @@ def main(count: int | None = None, total: int = 300, text: str = TEXT, plots: st
         written = "".join(letters[i] for i in generate(model, list(numbers[:10]), 60))
         print(f"loss {losses[-1]:.4f}: {written!r}")
 
-        def paint(loss, page) -> None:
+        def paint(loss: Any, page: Any) -> None:
             curve(loss, losses, log=True)
             lines = [written[i : i + 24] for i in range(0, len(written), 24)]
             page.text(0.5, 0.5, "\n".join(lines), family="monospace", ha="center", va="center", fontsize=13)

@@ -5,6 +5,8 @@ python examples/scripts/text_lstm.py [--steps 200]
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from common import confusion, curve, draw, fixed_weights, options, steps
 
@@ -81,7 +83,7 @@ def main(count: int | None = None, total: int = 200, plots: str = "") -> list[fl
         found = model(paddle.to_tensor(words), paddle.to_tensor(lengths)).argmax(-1).numpy()
         print(f"loss {losses[-1]:.4f}, accuracy on new sentences {(found == labels).mean():.3f}")
 
-        def paint(loss, table) -> None:
+        def paint(loss: Any, table: Any) -> None:
             curve(loss, losses)
             confusion(table, labels, found, ("bad", "good"))
 

@@ -5,6 +5,8 @@ python examples/scripts/vae.py [--steps 500]
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from common import curve, draw, fixed_weights, options, steps, tiles
 from sklearn.datasets import load_digits
@@ -63,7 +65,7 @@ def main(count: int | None = None, total: int = 500, plots: str = "") -> list[fl
         for rows in zip(*drawn.numpy().reshape(2, 8, 8), strict=True):
             print("   ".join("".join(" .:+*#"[int(v * 5.99)] * 2 for v in row) for row in rows))
 
-        def paint(given, made, loss) -> None:
+        def paint(given: Any, made: Any, loss: Any) -> None:
             x = paddle.to_tensor(images[:32])
             with paddle.no_grad():
                 again = F.sigmoid(model(x, paddle.zeros([32, 4]))[0]).numpy()

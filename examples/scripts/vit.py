@@ -5,6 +5,8 @@ python examples/scripts/vit.py [--steps 300]
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from common import confusion, curve, draw, fixed_weights, options, steps, tiles
 from sklearn.datasets import load_digits
@@ -83,7 +85,7 @@ def main(count: int | None = None, total: int = 300, plots: str = "") -> list[fl
             found = model(paddle.to_tensor(images[1500:])).argmax(-1).numpy()
         print(f"loss {losses[-1]:.4f}, accuracy on new images {(found == labels[1500:]).mean():.3f}")
 
-        def paint(seen, loss, table) -> None:
+        def paint(seen: Any, loss: Any, table: Any) -> None:
             seen.imshow(tiles(attention(model, paddle.to_tensor(images[1500:1512])), 6), cmap="magma")
             seen.set(title="digits, and below where the class token looks", xticks=[], yticks=[])
             curve(loss, losses, log=True)

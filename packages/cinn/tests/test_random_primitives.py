@@ -22,6 +22,7 @@ from argosy_tensorcore.storage import Strided
 ELSEWHERE = {
     *(name for name, p in PRIMITIVES.items() if p.category in ("communication", "host")),
     "relayout", "to_local", "from_local", "check_index", "lu", "qr", "svd", "eig", "eigh",
+    "paged_attention", "grouped_dot", "grouped_outer",
 }  # fmt: skip
 
 

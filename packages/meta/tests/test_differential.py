@@ -175,14 +175,14 @@ def network(sizes, seed=0):
 
 @pytest.fixture
 def replays(monkeypatch):
-    """What the tape was read back to: the results of `replayed`."""
+    """What the tape was read back to: the results of `replay_sweep`."""
     found = []
 
     def watched(*arguments):
-        found.append(replay.replay(*arguments))
+        found.append(replay.replay_sweep(*arguments))
         return found[-1]
 
-    monkeypatch.setattr(differential, "replayed", watched)
+    monkeypatch.setattr(differential, "replay_sweep", watched)
     return found
 
 
@@ -203,7 +203,7 @@ def test_eager_operators_read_the_tape_back_and_stay_in_the_graph(replays, monke
     found = [step() for _ in range(4)]
     assert len(replays) == 8
     assert all(made is not None for made in replays)
-    monkeypatch.setattr(differential, "replayed", lambda *_: None)
+    monkeypatch.setattr(differential, "replay_sweep", lambda *_: None)
     for got in found:
         for a, b in zip(got, step(), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)

@@ -31,10 +31,10 @@ def test_the_packages_example_runs(tmp_path):
 
 
 def test_the_tour_runs(tmp_path):
-    """The workspace's README is one program up to the export, and a second one that serves it without argosy."""
-    path = ROOT / "README.md"
+    """The tour is one program up to the export, and a second one that serves it without argosy."""
+    path = ROOT / "docs" / "TOUR.md"
     if not path.exists():
-        pytest.skip("the README is in the repository, not in the wheel")
+        pytest.skip("the tour is in the repository, not in the wheel")
     *training, serving = _blocks(path)
     result = _run("\n".join(training), tmp_path)
     assert result.returncode == 0, result.stderr

@@ -59,6 +59,7 @@ UNCOVERED = {
         "the wheel has no kernel of it for CPUs",
     ),
     **dict.fromkeys(("k0", "k0e", "k1", "k1e", "zeta"), "the wheel has no such function; tests hold it against mpmath"),
+    "gather_mm": "the wheel has no such function; tests hold it against products one by one",
     "empty": "its contents are whatever the memory held",
     "empty_like": "its contents are whatever the memory held",
     "fft_c2c": "the wheel shows it through paddle.fft",

@@ -85,12 +85,14 @@ class DeviceApplication:
         if self.op.random:
             device_of(self.op.name, operands[:-1])
         made: Sequence[Strided]
-        if self.run_program is None:
+        views = None if self.kernel is None else self._payload(operands[0], None).views_by(self.kernel)
+        if views is not None:  # no code runs, so that none has to be there
+            made, bare = views, self.bare
+        elif self.run_program is None:
             made, bare = self._on_host(operands)
         else:
             payloads = [self._payload(x, number) for x, number in zip(operands, self.numbers, strict=True)]
-            views = None if self.kernel is None else payloads[0].views_by(self.kernel)
-            made, bare = self.run_program(payloads) if views is None else views, self.bare
+            made, bare = self.run_program(payloads), self.bare
         results = tuple([Tensor._wrap(payload) for payload in made])
         record_results(self.op, operands, self.attributes, results)
         for result in results:
