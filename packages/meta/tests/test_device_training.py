@@ -1,12 +1,18 @@
 """Training on a device: losses, gradients and states are those of the CPU, with no operator falling back to it."""
 
+import re
+import sys
+from copy import deepcopy
+
 import numpy as np
 import pytest
 
 import argosy as paddle
 from argosy import nn, static
-from argosy_hwadapt import why
+from argosy_hwadapt import UnsupportedOperation, why
 from argosy_infer import Predictor
+from argosy_phi_ops.eager.fallback import clear_fallbacks, fallbacks
+from argosy_phi_ops.errors import DeviceMismatch, OperatorError
 from argosy_tensorcore.place import Place
 
 VIRTUAL = Place("virtual")
@@ -95,11 +101,19 @@ def test_new_tensors_and_layers_are_made_on_the_device_that_is_set(on_device):
     assert layer(paddle.ones([1, 2])).place == VIRTUAL
 
 
-def test_writes_in_place_reach_views():
-    """Rows, which lie in one piece, and columns, which do not."""
+def test_writes_in_place_reach_views(monkeypatch):
+    """Rows, which lie in one piece, and columns, which do not and go through the host: that is counted, or refused."""
     x = there(np.zeros((3, 4), "float32"))
     x[1].add_(there(np.ones(4, "float32")))
+    with pytest.raises(UnsupportedOperation, match="a write in place has no code for virtual:0"):
+        x[:, 2].add_(there(np.ones(3, "float32")))
+    assert x.sum().item() == 4
+    monkeypatch.setenv("ARGOSY_FALLBACK", "silent-counted")
+    clear_fallbacks()
     x[:, 2].add_(there(np.ones(3, "float32")))
+    (found,) = fallbacks()
+    assert (found.operator, found.device, found.calls, found.nbytes) == ("a write in place", "virtual:0", 1, 24)
+    monkeypatch.setenv("ARGOSY_FALLBACK", "error")
     x[x > 1.5] = 7.0
     x[0, 0] = 5.0
     assert x.tolist() == [[5, 0, 1, 0], [1, 1, 7, 1], [0, 0, 1, 0]]
@@ -107,14 +121,57 @@ def test_writes_in_place_reach_views():
     assert x.inplace_version == 5
 
 
-def test_an_index_out_of_range_is_an_error_of_the_next_synchronisation():
-    """Of the operator by name; the device goes on."""
-    x = there(np.arange(4, dtype="float32"))
-    paddle.gather(x, there([1, 9]))
-    with pytest.raises(IndexError, match="gather: index 9 is out of range"):
+def next_line():
+    return sys._getframe(1).f_lineno + 1
+
+
+@on_devices
+def test_an_index_out_of_range_is_an_error_of_the_next_synchronisation(name):
+    """Of the operator by name, and of the line that called it, not of those with the same code; the device goes on."""
+    x, wrong, right = (paddle.to_tensor(data, place=name) for data in (np.arange(4, dtype="float32"), [1, 9], [1, 3]))
+    paddle.gather(x, right)
+    line = next_line()
+    paddle.gather(x, wrong)
+    paddle.gather(x, right)
+    here = re.escape(f", at {__file__}:{line} in test_an_index_out_of_range")
+    with pytest.raises(IndexError, match=f"gather: index 9 is out of range; .*{here}"):
+        paddle.device.synchronize(name)
+    paddle.device.synchronize(name)
+    assert paddle.gather(x, right).tolist() == [1, 3]
+
+
+def test_an_index_of_a_captured_program_is_of_the_line_that_reads_by_it():
+    """Not of the line that calls the program."""
+    line = next_line() + 2
+
+    def read(x, i):
+        return paddle.gather(x, i) * 2
+
+    paddle.jit.to_static(read, full_graph=True)(there(np.arange(4, dtype="float32")), there([1, 9]))
+    with pytest.raises(IndexError, match=re.escape(f"{__file__}:{line}")):
         paddle.device.synchronize("virtual")
-    paddle.device.synchronize("virtual")
-    assert paddle.gather(x, there([1, 3])).tolist() == [1, 3]
+
+
+@on_devices
+@pytest.mark.parametrize("call", [
+    lambda put: paddle.clip(put([1.0, 2.0]), 5, 1),
+    lambda put: paddle.clip(put([1.0, 2.0]), put([5.0]), put([1.0])),
+    lambda put: paddle.histogram(put([1.0, np.nan]), 4),
+    lambda put: paddle.inverse(put([[1.0, 2.0], [2.0, 4.0]])),
+    lambda put: paddle.linalg.solve(put(np.zeros((2, 2), "float32")), put([1.0, 2.0])),
+], ids=["clip", "clip-by-tensors", "histogram", "inverse", "solve"])  # fmt: skip
+def test_values_are_refused_as_on_the_cpu(call, name, monkeypatch):
+    """At the call, in the same words, whether there is code for the operator or not."""
+    monkeypatch.setenv("ARGOSY_FALLBACK", "silent-counted")
+    words = []
+    for place in ("cpu", name):
+        for _ in range(2):
+            with pytest.raises(OperatorError) as refused:
+                call(lambda data, place=place: paddle.to_tensor(data, "float32", place=place))
+            words.append(str(refused.value))
+    assert len(set(words)) == 1
+    x = paddle.to_tensor([1.0, 7.0], place=name)
+    assert (x.clip(2, 5).tolist(), paddle.histogram(x, 2).tolist()) == ([2, 5], [1, 1])
 
 
 def test_hooks_layers_of_the_user_and_second_derivatives():
@@ -199,6 +256,31 @@ def test_a_static_program_trains_where_its_parameters_are():
             paddle.set_device("cpu")
     np.testing.assert_allclose(found[1], found[0], rtol=1e-4)
     assert found[0][0] != found[0][1]
+
+
+def test_a_layer_of_a_saved_program_runs_where_its_weights_are(tmp_path):
+    """With the weights as they are, wherever they were trained; copies are where they are."""
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    net.eval()
+    paddle.jit.save(net, str(tmp_path / "net"), input_spec=[static.InputSpec([None, 3], "float32")])
+    layer = paddle.jit.load(str(tmp_path / "net"))
+    data = np.random.default_rng(0).random((5, 3), "float32")
+    with pytest.raises(DeviceMismatch, match="forward: operands are on virtual:0 and on cpu"):
+        layer(there(data))
+    layer.to("virtual")
+    for x in (data, data[:2]):
+        made = layer(there(x))
+        assert made.place == VIRTUAL
+        np.testing.assert_allclose(made.numpy(), net(paddle.to_tensor(x)).numpy(), rtol=1e-5)
+    layer.train()
+    layer(there(data)).sum().backward()
+    update = paddle.optimizer.SGD(0.1, parameters=layer.parameters())
+    update.step()
+    layer.eval()
+    trained = layer(there(data)).numpy()
+    assert np.abs(trained - net(paddle.to_tensor(data)).numpy()).max() > 1e-2
+    assert deepcopy(layer)(there(data)).tolist() == trained.tolist()
+    np.testing.assert_allclose(layer.to("cpu")(paddle.to_tensor(data)).numpy(), trained, rtol=1e-5)
 
 
 def test_a_saved_program_is_predicted_on_the_device(tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 from argosy_cinn.plan.sizes import check_argument
 from argosy_cinn.strided_copies import contiguous
 from argosy_hwadapt import Buffer, Device
-from argosy_phi_ops.eager.placement import goes_anywhere, send
+from argosy_phi_ops.eager.placement import copy_elements, goes_anywhere, send
 from argosy_phi_ops.errors import DeviceMismatch
 from argosy_tensorcore.storage import Strided
 
@@ -55,7 +55,7 @@ class DeviceCall:
         self.submit(device.allocate(self.arena_bytes), [*given, *states, *outputs, *self.constants])
         for i in program.written:
             if states[i] is not self.states[i]:
-                self.states[i].copy_from(states[i])
+                copy_elements(self.states[i], states[i])
         for storage in self.written:
             storage.version += 1
         return outputs
@@ -63,11 +63,13 @@ class DeviceCall:
     def _input(self, payload: Strided, index: int) -> Strided:
         """The payload, or a copy where it is not contiguous, is a number on the host, or would be overwritten."""
         payload = self._brought(payload, f"input {index}")
+        if not payload.contiguous:
+            return contiguous(payload)
         if payload._storage in self.written:
             copy = Strided.empty(payload.shape, payload.dtype, self.device)
             copy.copy_from(payload)
             return copy
-        return payload if payload.contiguous else contiguous(payload)
+        return payload
 
     def _state(self, state: Strided, index: int) -> Strided:
         payload = self._brought(state, f"state {self.program.states[index]!r}")

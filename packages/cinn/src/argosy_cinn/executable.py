@@ -33,6 +33,7 @@ from argosy_phi_ops.compiler import NativeCode
 from argosy_phi_ops.errors import AxisError
 from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
+from argosy_pir.location import UNKNOWN, Location
 from argosy_pir.program import Program
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import as_dtype
@@ -179,11 +180,11 @@ class Executable:
 
         return generated_code(self.compiled)
 
-    def refusal(self, record: int) -> AxisError:
+    def refusal(self, record: int, caller: Location = UNKNOWN) -> AxisError:
         """The error for what a run has noted at the address ``record``."""
         from argosy_cinn.checks.refusal import refusal
 
-        return refusal(self.compiled, self.sizes.symbols, record)
+        return refusal(self.compiled, self.sizes.symbols, record, caller)
 
     def _out_of_memory(self, error: MemoryError) -> DeviceOutOfMemory:
         from argosy_cinn.tools.explanation import describe_memory

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
+from argosy_cinn.checks.refusal import may_refuse
 from argosy_cinn.device_call import DeviceCall
 from argosy_cinn.executable import Executable
 from argosy_cinn.fallback import InterpretedExecutable
@@ -25,6 +26,8 @@ from argosy_cinn.specialise import SpecialisingExecutable
 from argosy_hwadapt import Buffer, Device, Scalar
 from argosy_phi_ops.eager.fallback import note_fallback
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
+from argosy_phi_ops.user_line import user_location
+from argosy_pir.location import Location
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
@@ -102,7 +105,7 @@ class Launches(DeviceCall):
         super().__init__(executable, device, states)
         self.executable = executable
         self.kernel = device.load(device.build("address", _launcher().address(_NAME).to_bytes(8, "little")), _NAME)
-        self.record = array("q", [0, 0])
+        self.record = None if may_refuse(executable.compiled) else new_record()
 
     @property
     def arena_bytes(self) -> int:
@@ -113,14 +116,18 @@ class Launches(DeviceCall):
         """Launch the segments, with host calls between them."""
         e = self.executable
         places = [Scalar("q", 0) if arena.handle is None else arena, *map(_place, payloads)]
-        head = Scalar("q", e.dims_address), Scalar("q", self.record.buffer_info()[0]), Scalar("q", len(places))
+        record = self.record or new_record()
+        head = Scalar("q", e.dims_address), Scalar("q", record.buffer_info()[0]), Scalar("q", len(places))
         tokens: dict[Value, Any] = {}
         for number, host in zip_longest(range(len(e.hosts) + 1), e.hosts):
             function = Scalar("q", e.library.address(f"segment{number}"))
             self.device.launch(self.kernel, (1,), args=(function, *head, *places))
             if host is not None:
                 self._call_host(host, [None, *payloads], arena, tokens)
-        self.device.at_synchronize(self, self._look)
+        if self.record is None:
+            self.device.at_synchronize(record, partial(self._look, record, user_location()))
+        else:
+            self.device.at_synchronize(self, _nothing)
 
     def _call_host(
         self, host: Any, payloads: Sequence[Strided | None], arena: Buffer, tokens: dict[Value, Any]
@@ -147,12 +154,19 @@ class Launches(DeviceCall):
                 buffer, nbytes, _, offset = _at(e.places[result], payloads, arena, made.nbytes)
                 device.copy(buffer, np.ascontiguousarray(made).reshape(-1).view(np.uint8), nbytes, offset)
 
-    def _look(self) -> None:
-        """Raise AxisError where a run has refused an index."""
-        if self.record[0]:
-            error = self.executable.refusal(self.record.buffer_info()[0])
-            self.record[0] = 0
-            raise error
+    def _look(self, record: array[int], caller: Location) -> None:
+        """Raise AxisError where the run of ``record`` has refused an index."""
+        if record[0]:
+            raise self.executable.refusal(record.buffer_info()[0], caller)
+
+
+def new_record() -> array[int]:
+    """Where a run records an index out of range: which check found it, and the index."""
+    return array("q", [0, 0])
+
+
+def _nothing() -> None:
+    pass
 
 
 def _is_known(value: Value) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,9 +47,18 @@ class Predictor:
         self.input_names = [x.name_hint or f"input_{i}" for i, x in enumerate(self.program.inputs)]
         self.output_names = [v.name_hint or f"output_{i}" for i, v in enumerate(self.program.outputs)]
         self.states = {s.name: Strided.from_array(loaded.states[s.name], self.device) for s in self.program.states}
+        self.compiler = compiler
         self.executable: Executable = get_compiler(compiler).compile(self.program, self.device)
         #: Runs the program on payloads of its inputs' types, unchecked: for callers that make them.
         self.call: Callable[[Sequence[Strided]], list[Strided]] = self.executable.bind(list(self.states.values()))
+
+    def move(self, device: Device, states: Mapping[str, Strided]) -> None:
+        """Run on ``device`` from now on, with these ``states`` by name, which are there, in place of those before."""
+        if device is not self.device:
+            self.executable = get_compiler(self.compiler).compile(self.program, device)
+        bound = {name: states[name] for name in self.states}
+        self.call = self.executable.bind(list(bound.values()))
+        self.device, self.states = device, bound
 
     def run(self, *arrays: Any, **named: Any) -> list[Array]:
         """The outputs for inputs given in order or by name.

@@ -13,6 +13,8 @@ from argosy_cinn.simt.program import SimtProgram
 from argosy_cinn.specialise import bind_sizes
 from argosy_hwadapt import Buffer, Device
 from argosy_phi_ops.reference.symbols import bind_symbols
+from argosy_phi_ops.user_line import user_location
+from argosy_pir.location import Location
 from argosy_pir.program import Program
 from argosy_tensorcore.storage import Strided
 
@@ -103,9 +105,9 @@ class KernelLaunches(DeviceCall):
         if program.record is not None:
             record = array("q", [0, 0])
             device.copy(memoryview(record), arena, 16, 0, program.record.offset)
-            device.at_synchronize(record, partial(self._look, record))
+            device.at_synchronize(record, partial(self._look, record, user_location()))
 
-    def _look(self, record: array[int]) -> None:
+    def _look(self, record: array[int], caller: Location) -> None:
         """Raise AxisError where a run has refused an index."""
         if record[0]:
-            raise self.program.refusal(record.buffer_info()[0])
+            raise self.program.refusal(record.buffer_info()[0], caller)

@@ -27,6 +27,7 @@ from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import AxisError, CompileError
 from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_phi_ops.reference.constants import constant_array
+from argosy_pir.location import Location
 from argosy_pir.program import Program
 
 __all__ = ["Launch", "SimtProgram"]
@@ -114,9 +115,9 @@ class SimtProgram:
             store.put(key, blob)
         return {name: self.device.load(blob, name) for name in {launch.kernel for launch in self.launches}}
 
-    def refusal(self, record: int) -> AxisError:
-        """The error for what a run has noted at the address ``record``."""
-        return refusal(self.primitives, None, record)
+    def refusal(self, record: int, caller: Location) -> AxisError:
+        """The error for what a run that ``caller`` submitted has noted at the address ``record``."""
+        return refusal(self.primitives, None, record, caller)
 
     def report(self) -> dict[str, Any]:
         """Figures, as :meth:`Executable.report` gives them."""

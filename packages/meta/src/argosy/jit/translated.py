@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import partial
+from operator import is_not
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,8 +21,9 @@ from argosy_infer.errors import ProgramFileError
 from argosy_infer.export import LoadedProgram, load_methods, load_program
 from argosy_infer.predictor import Predictor
 from argosy_phi_ops.capture.tracer import active_tracer
+from argosy_phi_ops.eager.placement import device_of
 from argosy_tensorcore.interchange import to_numpy
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import Strided, host_device
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["METHODS", "TranslatedLayer", "load"]
@@ -38,7 +40,7 @@ class TranslatedLayer(Layer):
     operator by operator, as a program of Paddle's whose sizes depend on data always does (boxes that are kept, a list
     that a loop fills); what it does is that of evaluation (it was exported so): nothing is dropped, and statistics
     stay. ``jit.load`` makes it: of ``programs``, predictors by the name of the method, and ``persistable_vars``, the
-    states that they share.
+    states that they share. It runs where its weights are: ``to`` moves it.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class TranslatedLayer(Layer):
         copy = _layer_of({name: _with_weights(p, values) for name, p in self._programs.items()})
         memo[id(self)] = copy
         for name, tensor in {**copy._parameters, **copy._buffers}.items():
+            tensor.payload = tensor.to(held[name].place).payload
             tensor.stop_gradient = held[name].stop_gradient
             memo[id(held[name])] = tensor
         own = {"_programs", *self._programs}
@@ -83,9 +86,24 @@ class TranslatedLayer(Layer):
             tensors = [x if type(x) is Tensor else Tensor(x) for x in inputs]
             results = replay(predictor.program, tensors, {**self._parameters, **self._buffers})
             return results[0] if len(results) == 1 else results
-        arrays = [to_numpy(x) if type(x) is Tensor else x for x in inputs]
-        outputs = [Tensor._wrap(Strided.from_array(a)) for a in predictor.run(*arrays)]
+        self._follow(method, predictor, inputs)
+        if predictor.device.is_host:
+            arrays = [to_numpy(x) if type(x) is Tensor else x for x in inputs]
+            made = [Strided.from_array(a) for a in predictor.run(*arrays)]
+        else:
+            made = predictor.call([x.payload if type(x) is Tensor else Strided.from_array(x) for x in inputs])
+        outputs = [Tensor._wrap(payload) for payload in made]
         return outputs[0] if len(outputs) == 1 else outputs
+
+    def _follow(self, method: str, predictor: Predictor, inputs: Sequence[Any]) -> None:
+        """Let ``predictor`` run where the weights and the ``inputs`` are, with the weights as they are. Raises
+        DeviceMismatch where they are on two devices."""
+        held = {**self._parameters, **self._buffers}
+        weights = [held[name] for name in predictor.states]
+        device = device_of(method, [*weights, *inputs]) or host_device()
+        payloads = [weight.payload for weight in weights]
+        if device is not predictor.device or any(map(is_not, payloads, predictor.states.values())):
+            predictor.move(device, dict(zip(predictor.states, payloads, strict=True)))
 
     def _stepwise(self, program: StepwiseProgram, inputs: Sequence[Any]) -> Any:
         with set_grad_enabled(self.training and is_grad_enabled()):

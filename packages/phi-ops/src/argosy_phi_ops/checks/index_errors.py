@@ -10,6 +10,7 @@ import numpy as np
 from argosy_phi_ops.errors import AxisError, UnsupportedSizes
 from argosy_pir.core import Block, Operation
 from argosy_pir.dims import SymExpr
+from argosy_pir.location import UNKNOWN, Location
 
 __all__ = ["CHECK", "checks_size", "first_outside", "index_error", "index_error_of", "size_error_of"]
 
@@ -48,10 +49,13 @@ def index_error(operator: str, index: int, low: int, size: int, besides: int | N
     return AxisError(f"{operator}: index {index} is out of range; expected {expected}")
 
 
-def index_error_of(op: Operation, index: int, number: Callable[[Any], int] = int) -> AxisError:
-    """The error for an index that ``op``, a ``prim.check_index``, refuses, with the user's line; ``number`` gives the
-    sizes of this call."""
+def index_error_of(
+    op: Operation, index: int, number: Callable[[Any], int] = int, caller: Location = UNKNOWN
+) -> AxisError:
+    """The error for an index that ``op``, a ``prim.check_index``, refuses, with the user's line, or that of the
+    ``caller`` where it has none; ``number`` gives the sizes of this call."""
     a = op.attributes
     besides = None if a["besides"] is None else number(a["besides"])
     error = index_error(a["operator"], index, number(a["low"]), number(a["size"]), besides)
-    return error if op.location.is_unknown else AxisError(f"{error}, at {op.location}")
+    where = caller if op.location.is_unknown else op.location
+    return error if where.is_unknown else AxisError(f"{error}, at {where}")

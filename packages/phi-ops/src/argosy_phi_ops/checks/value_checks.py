@@ -35,12 +35,18 @@ def guard_values(op: Operator, kernel: Kernel) -> Kernel:
     return run
 
 
-def look_at(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any], result: Any) -> None:
-    """Let ``op`` refuse what an application has computed."""
+def look_at(
+    op: Operator,
+    arrays: Sequence[Any],
+    attributes: dict[str, Any],
+    result: Any,
+    read: Callable[[Any], Any] = lambda x: x,
+) -> None:
+    """Let ``op`` refuse what an application has computed; ``read`` makes arrays of those that it looks at."""
     assert op.refusal is not None
     look, names = op.refusal
     given = {**op.signature.regroup(arrays, attributes), "result": result}
-    look(**{name: given[name] for name in names})
+    look(**{name: read(given[name]) for name in names})
 
 
 def looks_at_constants(op: Operator, numbers: Sequence[Any], attributes: dict[str, Any]) -> bool:

@@ -7,6 +7,7 @@ Gradients need nothing of their own: the tape records the operator, and the deri
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from argosy_hwadapt import Device
 from argosy_phi_ops.bounded_cache import BoundedCache
 from argosy_phi_ops.checks.index_checks import checked_program
+from argosy_phi_ops.checks.value_checks import look_at
 from argosy_phi_ops.compiler import available_compilers, get_compiler
 from argosy_phi_ops.context import set_grad_enabled
 from argosy_phi_ops.declare import promotion
@@ -39,14 +41,14 @@ default_listeners.append(_numbers.clear)
 class DeviceApplication:
     """``op`` on ``operands`` like these with ``attributes``, on ``device``."""
 
-    __slots__ = ("attributes", "bare", "device", "kernel", "numbers", "op", "reason", "run_program")
+    __slots__ = ("attributes", "bare", "device", "dtypes", "kernel", "numbers", "op", "reason", "run_program")
     fixed = True
     constants = None
 
     def __init__(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], device: Device) -> None:
         self.op, self.attributes, self.device = op, attributes, device
         described = [promotion.describe(x.payload if type(x) is Tensor else x) for x in operands]
-        targets = promotion.promote(op.promote, op.name, described)
+        self.dtypes = targets = promotion.promote(op.promote, op.name, described)
         self.numbers = [None if type(x) is Tensor else d for x, d in zip(operands, targets, strict=True)]
         self.reason = "it has no program of primitives" if op.opaque else ""
         self.kernel: Callable[..., Any] | None = None
@@ -93,6 +95,8 @@ class DeviceApplication:
         else:
             payloads = [self._payload(x, number) for x, number in zip(operands, self.numbers, strict=True)]
             made, bare = self.run_program(payloads), self.bare
+            if self.op.refusal is not None:
+                self._look(operands, made)
         results = tuple([Tensor._wrap(payload) for payload in made])
         record_results(self.op, operands, self.attributes, results)
         for result in results:
@@ -110,6 +114,12 @@ class DeviceApplication:
             return _number_on(self.device, x, number)
         payload: Strided = x.payload
         return payload if payload.array_type.device is self.device else send(payload, self.device)
+
+    def _look(self, operands: Sequence[Any], made: Sequence[Strided]) -> None:
+        """Let the operator refuse values, which come to the host for that."""
+        given = [partial(_array_of, x, dtype) for x, dtype in zip(operands, self.dtypes, strict=True)]
+        result = made[0].to_host if self.bare else lambda: tuple([payload.to_host() for payload in made])
+        look_at(self.op, given, self.attributes, result, lambda x: x() if callable(x) else x)
 
     def _on_host(self, operands: Sequence[Any]) -> tuple[list[Strided], bool]:
         """The results by the host's kernels, back on the device."""
@@ -131,6 +141,10 @@ def _number_on(device: Device, value: Any, dtype: str) -> Strided:
     if found is None:
         found = _numbers[key] = send(Strided(np.array(value, as_dtype(dtype).numpy)), device)
     return found
+
+
+def _array_of(x: Any, dtype: str) -> np.ndarray[Any, Any]:
+    return np.asarray(x.payload.to_host() if type(x) is Tensor else x, as_dtype(dtype).numpy)
 
 
 def _type_of(x: Any, dtype: str) -> TensorType:

@@ -17,6 +17,7 @@ from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.declare.expansion import inline_body
 from argosy_phi_ops.declare.operator import Operator
 from argosy_phi_ops.eager import table
+from argosy_phi_ops.eager.placement import copy_elements
 from argosy_phi_ops.eager.recording import installed_recorder
 from argosy_phi_ops.errors import OperatorError
 from argosy_pir.values import Value
@@ -114,7 +115,7 @@ def write(target: Tensor, value: Tensor) -> None:
         try:
             target.payload.ndarray[...] = value.payload.ndarray
         except BufferError:  # the host cannot see it
-            target.payload.copy_from(value.payload)
+            copy_elements(target.payload, value.payload)
         target.payload.bump_version()
         return
     _check_writable(target)
@@ -187,7 +188,7 @@ def _write_data(target: Tensor, value: Tensor) -> None:
         try:
             payload.ndarray[...] = value.payload.ndarray
         except BufferError:  # the host cannot see it
-            payload.copy_from(value.payload)
+            copy_elements(payload, value.payload)
         payload.bump_version()
     else:
         target.payload = value.payload

@@ -14,7 +14,7 @@ from argosy_tensorcore.tensor import Tensor
 if TYPE_CHECKING:
     from argosy_hwadapt import Device
 
-__all__ = ["accelerator_of", "device_of", "goes_anywhere", "send"]
+__all__ = ["accelerator_of", "copy_elements", "device_of", "goes_anywhere", "send"]
 
 
 def accelerator_of(x: Any) -> Device | None:
@@ -50,6 +50,18 @@ def device_of(name: str, operands: Sequence[Any]) -> Device | None:
             f"{name}: operands are on {found} and on cpu (of shape {list(elsewhere.shape)}); bring them to one device"
         )
     return found
+
+
+def copy_elements(target: Strided, source: Strided) -> None:
+    """`Strided.copy_from`. What goes through the host though neither came from there, because its elements are not
+    adjacent in memory, is counted."""
+    device = target.device
+    if not device.is_host and not (target.contiguous and (source.contiguous or source.device is not device)):
+        from argosy_phi_ops.eager.fallback import note_fallback  # who sets no device does without
+
+        nbytes = target.nbytes + source.nbytes
+        note_fallback("a write in place", device, "elements are not adjacent in memory", nbytes)
+    target.copy_from(source)
 
 
 def send(payload: Strided, device: Device) -> Strided:
