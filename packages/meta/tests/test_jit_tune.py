@@ -5,6 +5,9 @@ import pytest
 
 import argosy as paddle
 
+compiler = pytest.importorskip("argosy_cinn.compiler")
+compiled_code = pytest.importorskip("argosy_cinn.compiled_code")
+runtime = pytest.importorskip("argosy_cinn.runtime")
 tuning = pytest.importorskip("argosy_cinn.tuning.tuner")
 
 
@@ -13,7 +16,8 @@ def asked(monkeypatch):
     """The products that a tuner was asked about; it has no opinion on any."""
     monkeypatch.delenv("ARGOSY_TUNE", raising=False)
     products = []
-    monkeypatch.setenv("ARGOSY_CACHE_DIR", "")  # nothing is compiled already
+    for module in (compiler, compiled_code):  # nothing is compiled already
+        monkeypatch.setattr(module, "object_cache", lambda options: runtime.ObjectCache(None))
     monkeypatch.setattr(tuning.Tuner, "blocking", lambda self, problem, target: products.append(problem))
     return products
 
