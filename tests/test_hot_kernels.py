@@ -60,9 +60,9 @@ def compiled(monkeypatch):
     names: list[str] = []
     made = tiering.native_kernel
 
-    def native_kernel(program, device=None):
+    def native_kernel(program):
         names.append(program.name)
-        return made(program, device)
+        return made(program)
 
     monkeypatch.setattr(tiering, "BUDGET", 1)
     monkeypatch.setattr(tiering, "native_kernel", native_kernel)

@@ -6,12 +6,10 @@ import pytest
 from argosy_hwadapt import UnsupportedOperation, device
 from argosy_phi_ops import get_operator
 from argosy_phi_ops.context import AMBIENT, context
-from argosy_phi_ops.eager import tiering
 from argosy_phi_ops.eager.creation import set_creation_device
 from argosy_phi_ops.eager.dispatch import write
 from argosy_phi_ops.eager.fallback import clear_fallbacks, fallbacks
 from argosy_phi_ops.errors import DeviceMismatch
-from argosy_pir.program import Program
 from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -101,25 +99,3 @@ def test_tensors_of_a_device_have_a_type_of_their_own(there):
     assert there.payload.array_type is again.array_type
     assert there.payload.array_type is not here.payload.array_type
     assert (there.payload.array_type.device.name, here.payload.array_type.device) == ("virtual", None)
-
-
-def test_native_code_is_for_the_device_that_is_asked_for(monkeypatch):
-    """One kernel for each device, none for the host in its place."""
-    asked = []
-
-    class Compiler:
-        def compile(self, program, where):
-            asked.append(where)
-            return self
-
-        def report(self):
-            return {"host_calls": {}}
-
-        def bind(self, states):
-            return lambda payloads: payloads
-
-    monkeypatch.setattr(tiering, "get_compiler", Compiler)
-    monkeypatch.setattr(tiering, "available_compilers", lambda: ["native"])
-    tiering.native_kernel(Program("f"))
-    tiering.native_kernel(Program("f"), device("virtual", 1))
-    assert asked == [device("cpu"), device("virtual", 1)]

@@ -33,7 +33,7 @@ from argosy_tensorcore.storage import ArrayType, Strided
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
-    from argosy_hwadapt import Device
+    pass
 
 __all__ = ["NUMBERS", "Application", "kernel_of"]
 
@@ -89,11 +89,6 @@ class Application:
         targets, self.dtypes = promotion.conversions(op.promote, op.name, operands)
         self.kernel = self._chosen_kernel(operands, targets)
 
-    @property
-    def device(self) -> Device | None:
-        """What holds an operand whose memory the host cannot see; None where there is no such operand."""
-        return next((t.device for t in self.types if type(t) is ArrayType and t.device is not None), None)
-
     # ---- check: what computes it
 
     def _chosen_kernel(self, operands: Sequence[Any], targets: Sequence[str]) -> Kernel:
@@ -109,7 +104,7 @@ class Application:
             self.ufunc = kernel = _ufunc_of(op.kernel, max(getattr(t, "ndim", 0) for t in types))
         if dtypes is None and self.fixed and _may_be_compiled(op, types):
             least = partial(native.least_steps, self)
-            kernel = TieredKernel(kernel, self.program, self._compiled, self._install, least, device=self.device)
+            kernel = TieredKernel(kernel, self.program, self._compiled, self._install, least)
         if self.ufunc is not None:
             self.ufunc, kernel = kernel, self._run_quietly
         return kernel if dtypes is None else _converting(kernel, dtypes)
@@ -239,7 +234,7 @@ class Application:
 
         if parts.are_views:
             return TieredKernel(parts.show, lambda: None, lambda kernel: kernel, show_natively)
-        return TieredKernel(parts.show, self.program, copy_natively, stay, lambda: 1, device=self.device)
+        return TieredKernel(parts.show, self.program, copy_natively, stay, lambda: 1)
 
     # ---- run, wrap, record
 

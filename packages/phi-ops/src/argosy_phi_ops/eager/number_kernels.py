@@ -66,7 +66,6 @@ class NumberKernels:
             kernel = self.found[key] = TieredKernel(
                 self.kernel, partial(self._program, numbers), partial(self._compiled, numbers, reading),
                 partial(self.found.__setitem__, key), partial(native.least_steps, self.application), from_first=False,
-                device=self.application.device,
             )  # fmt: skip
         return kernel
 

@@ -33,7 +33,7 @@ from argosy_tensorcore.dtype import default_listeners
 from argosy_tensorcore.storage import Strided, host_device
 
 if TYPE_CHECKING:
-    from argosy_hwadapt import Device
+    pass
 
 __all__ = [
     "BUDGET",
@@ -107,12 +107,11 @@ class TieredKernel:
     ``program()`` is what it computes, of primitives, None where that is not known; ``adapt`` makes a function that is
     called like ``kernel`` of a :class:`NativeKernel`; ``install`` takes what shall be called from now on. ``least()``
     is how many light steps of an exact program native code gains something for. ``from_first``: one that is not exact
-    may be native code from its first call on; else it is left to ``kernel``. ``device``: what the code is for, None for
-    the host.
+    may be native code from its first call on; else it is left to ``kernel``.
     """
 
     __slots__ = (
-        "adapt", "calls", "decided", "device", "exact", "from_first", "install", "kernel", "least", "limit", "program",
+        "adapt", "calls", "decided", "exact", "from_first", "install", "kernel", "least", "limit", "program",
     )  # fmt: skip
 
     def __init__(
@@ -123,9 +122,7 @@ class TieredKernel:
         install: Callable[[Callable[..., Any]], None],
         least: Callable[[], int] = lambda: 2,
         from_first: bool = True,
-        device: Device | None = None,
     ) -> None:
-        self.device = device
         self.least = least
         self.from_first = from_first
         self.decided = self.exact = False
@@ -151,7 +148,7 @@ class TieredKernel:
         program = None if _left_to_numpy() else self._decompose()
         self.exact = program is not None and is_exact(program)
         if program is not None and not self.exact:
-            native = first_kernel(program, self.device) if self.from_first else None
+            native = first_kernel(program) if self.from_first else None
             if native is not None:
                 self.kernel = self.adapt(native)
             self.limit = maxsize
@@ -173,19 +170,18 @@ class TieredKernel:
         if cost and self.calls * cost < BUDGET:
             self.limit = -(-BUDGET // cost)
             return
-        native = native_kernel(program, self.device) if program is not None and cost else None
+        native = native_kernel(program) if program is not None and cost else None
         if native is not None:
             self.kernel = self.adapt(native)
         self.install(self.kernel)
 
 
-def native_kernel(program: Program, device: Device | None = None) -> NativeKernel | None:
-    """Native code of a program of primitives of static shapes, for ``device`` or the host; None where no compiler makes
-    any for all of it."""
+def native_kernel(program: Program) -> NativeKernel | None:
+    """Native code of a program of primitives of static shapes; None where no compiler makes any for all of it."""
     if available_compilers()[0] == "reference":
         return None
     try:
-        executable = get_compiler().compile(program, device or host_device())
+        executable = get_compiler().compile(program, host_device())
     except CompileError:
         return None
     facts = executable.report()
@@ -196,7 +192,7 @@ def native_kernel(program: Program, device: Device | None = None) -> NativeKerne
 
 _deterministic = DETERMINISTIC.read()
 _first: BoundedCache = BoundedCache(1024)
-"""Kernels of inexact programs by their text and device, None where numpy computes them: an application is reached in
+"""Kernels of inexact programs by their text, None where numpy computes them: an application is reached in
 several ways, with and without layers, and has one arithmetic on all of them."""
 _shapes: dict[str, set[int]] = {}
 """Cheap programs that are compiled, by name: hashes of their texts, which stay when the kernels are forgotten."""
@@ -225,15 +221,14 @@ def _left_to_numpy() -> bool:
     return EAGER.read() == "plain"
 
 
-def first_kernel(program: Program, device: Device | None = None) -> NativeKernel | None:
+def first_kernel(program: Program) -> NativeKernel | None:
     """What computes an inexact program from its first call on; None for numpy. Asked again, it answers the same."""
     if _deterministic or _left_to_numpy():
         return None
     text = str(program)
-    key = text, device
-    if key not in _first:
-        _first[key] = native_kernel(program, device) if _is_worth_it(program, hash(text)) else None
-    found: NativeKernel | None = _first[key]
+    if text not in _first:
+        _first[text] = native_kernel(program) if _is_worth_it(program, hash(text)) else None
+    found: NativeKernel | None = _first[text]
     return found
 
 
