@@ -18,7 +18,6 @@ REASONS = {
     "sampled-classes": "nn.functional.margin_cross_entropy and class_center_sample draw classes",
     "server-table": "it is a table on parameter servers; embedding holds the table in memory",
     "quantization-pass": "programs are PIR; use quantization.PTQ or quantization.QAT with a QuantConfig",
-    "quantization-config": "use quantization.PTQ or quantization.QAT with a QuantConfig",
     "headers": "operators in C need no headers: argosy.library.custom_op takes their symbols",
     "cpp": "it compiles against Paddle's C++ headers; argosy.library.custom_op takes a C symbol or a Python body",
     "float8": "it needs matrix units for float8",

@@ -401,6 +401,10 @@ ADDRESSES = {
         absent unequal-lengths: sequence_conv sequence_expand sequence_first_step sequence_last_step
             sequence_pool sequence_softmax
     """,
+    "argosy.static.quantization.cal_kl_threshold": """
+        # Where Paddle defines it.
+        argosy.quantization.imperative.ptq_quantizer: cal_kl_threshold
+    """,
     "argosy.static.quantization.utils": """
         # Helpers of Paddle's passes on older programs: names that libraries import beside what they use.
         absent quantization-pass: dequant_tensor load_variable_data quant_tensor set_variable_data

@@ -389,7 +389,9 @@ NAMES = {
         .: activation common container conv distance loss norm pooling rnn transformer vision
     """,
     "argosy.nn.quant": """
-        .: format qat quantized_linear stub
+        .: fake_quant format functional_layers qat quant_layers quantized_linear stub
+        .fake_quant: QuantStub=MovingAverageAbsMaxScale
+        .functional_layers: add concat divide flatten FloatFunctionalLayer matmul multiply reshape subtract transpose
         .stub: QuanterStub Stub
         operators: llm_int8_linear weight_dequantize weight_only_linear weight_quantize
     """,
@@ -427,13 +429,22 @@ NAMES = {
         .base: BaseObserver BaseQuanter
         .config: QuantConfig SingleLayerConfig
         .factory: quanter
-        .imperative: AbsmaxQuantizer BaseQuantizer default_ptq_config HistQuantizer KLQuantizer
-            PerChannelAbsmaxQuantizer PTQConfig SUPPORT_ACT_QUANTIZERS SUPPORT_WT_QUANTIZERS
+        .imperative.ptq: ImperativePTQ
+        .imperative.ptq_config: default_ptq_config PTQConfig
+        .imperative.ptq_quantizer: AbsmaxQuantizer BaseQuantizer HistQuantizer KLQuantizer
+            PerChannelAbsmaxQuantizer SUPPORT_ACT_QUANTIZERS SUPPORT_WT_QUANTIZERS
+        .imperative.ptq_registry: PTQRegistry
+        .imperative.qat: ImperativeQuantAware
         .quantize: PTQ QAT
-        absent quantization-config: ImperativePTQ ImperativeQuantAware PTQRegistry
     """,
     "argosy.quantization.imperative": """
-        absent quantization-config: ImperativePTQ ImperativeQuantAware PTQRegistry
+        .: fuse_utils ptq ptq_config ptq_quantizer ptq_registry qat
+        .ptq: ImperativePTQ
+        .ptq_config: default_ptq_config PTQConfig
+        .ptq_quantizer: AbsmaxQuantizer BaseQuantizer HistQuantizer KLQuantizer PerChannelAbsmaxQuantizer
+            SUPPORT_ACT_QUANTIZERS SUPPORT_WT_QUANTIZERS
+        .ptq_registry: PTQRegistry
+        .qat: ImperativeQuantAware
     """,
     "argosy.quantization.observers": """
         .abs_max: AbsmaxObserver AbsmaxObserverLayer

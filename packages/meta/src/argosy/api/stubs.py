@@ -27,7 +27,7 @@ __all__ = ["MODULES", "path", "stub", "write"]
 
 _DEFINING = frozenset({
     "argosy.device.custom_device", "argosy.framework.core", "argosy.nn.functional.flash_attention",
-    "argosy.nn.layer", "argosy.nn.quant.quantized_linear", "argosy.quantization.imperative",
+    "argosy.nn.layer", "argosy.nn.quant.quantized_linear",
     "argosy.static.quantization", "argosy.vision.transforms.transforms",
 })  # fmt: skip
 """Modules with definitions of their own beside names of the table: tools read their source."""

@@ -1,12 +1,7 @@
-"""Calibration as Paddle 2 configures it: quantizers that look at tensors, then say where integers end.
-
-``ImperativePTQ`` and ``ImperativeQuantAware`` themselves are not implemented: :class:`argosy.quantization.PTQ` and
-``QAT`` with a ``QuantConfig`` do what they did.
-"""
+"""Quantizers: they look at tensors, then say where integers end."""
 
 from __future__ import annotations
 
-import copy
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argosy.api import lazy_names
 from argosy.nn.common import Linear
 from argosy.nn.conv import Conv2DTranspose
 from argosy_tensorcore.interchange import to_numpy
@@ -22,12 +16,10 @@ from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
     "SUPPORT_ACT_QUANTIZERS", "SUPPORT_WT_QUANTIZERS", "AbsmaxQuantizer", "BaseQuantizer", "HistQuantizer",
-    "KLQuantizer", "PTQConfig", "PerChannelAbsmaxQuantizer", "default_ptq_config",
+    "KLQuantizer", "PerChannelAbsmaxQuantizer", "cal_kl_threshold",
 ]  # fmt: skip
 
 Array = npt.NDArray[Any]
-
-__getattr__, __dir__ = lazy_names(__name__, globals())
 
 
 class BaseQuantizer(metaclass=ABCMeta):
@@ -147,13 +139,20 @@ class KLQuantizer(_HistogramQuantizer):
     """Where the magnitudes, cut off there and quantised, lose the least information (Kullback-Leibler)."""
 
     def _threshold(self, hist: Array, end: float) -> float:
-        levels = 2 ** (self.quant_bits - 1) - 1
-        ends = [i for i in range((len(hist) - 1) // 2, len(hist)) if i and hist[i - 1] != 0]
-        if not ends:
-            return end
-        counts = hist.astype(np.float64)
+        return cal_kl_threshold(hist, end / len(hist), self.quant_bits)
+
+
+def cal_kl_threshold(hist: Array, bin_width: float, bits: int) -> float:
+    """Where to cut magnitudes off so that integers of ``bits`` lose the least information of them (Migacz, 8-bit
+    inference with TensorRT, 2017). hist: their counts, [bins]."""
+    levels, half = 2 ** (bits - 1) - 1, (len(hist) - 1) // 2
+    ends = [i for i in range(half, len(hist)) if i and hist[i - 1] != 0]
+    counts = hist.astype(np.float64)
+    if ends:
         best = min(ends, key=lambda i: _divergence(counts, i, levels))
-        return float((best + 0.5) * (end / len(hist)))
+    else:
+        best = max(np.flatnonzero(counts[1 : half + 1]) + 1, default=0)
+    return float((best + 0.5) * bin_width)
 
 
 def _divergence(hist: Array, end: int, levels: int) -> float:
@@ -176,27 +175,3 @@ def _largest(values: Array) -> float:
 
 SUPPORT_ACT_QUANTIZERS: Sequence[type[BaseQuantizer]] = [AbsmaxQuantizer, HistQuantizer, KLQuantizer]
 SUPPORT_WT_QUANTIZERS: Sequence[type[BaseQuantizer]] = [AbsmaxQuantizer, PerChannelAbsmaxQuantizer]
-
-
-class PTQConfig:
-    """Copies of quantizers of activations, for inputs and results, and of weights.
-
-    Raises TypeError for what is none of SUPPORT_ACT_QUANTIZERS, or of SUPPORT_WT_QUANTIZERS.
-    """
-
-    def __init__(self, activation_quantizer: BaseQuantizer, weight_quantizer: BaseQuantizer) -> None:
-        for name, given, known in (
-            ("activation_quantizer", activation_quantizer, SUPPORT_ACT_QUANTIZERS),
-            ("weight_quantizer", weight_quantizer, SUPPORT_WT_QUANTIZERS),
-        ):
-            if not isinstance(given, tuple(known)):
-                words = ", ".join(kind.__name__ for kind in known)
-                raise TypeError(f"PTQConfig(): argument {name!r} is one of {words}, got {given!r:.60}")
-        self.in_act_quantizer = copy.deepcopy(activation_quantizer)
-        self.out_act_quantizer = copy.deepcopy(activation_quantizer)
-        self.wt_quantizer = copy.deepcopy(weight_quantizer)
-        self.quant_hook_handle: Any = None
-        self.enable_in_act_quantizer = False
-
-
-default_ptq_config = PTQConfig(KLQuantizer(), PerChannelAbsmaxQuantizer())
