@@ -347,8 +347,6 @@ def test_older_configurations_of_quantisation() -> None:
     with pytest.raises(TypeError, match="activation_quantizer"):
         quantization.PTQConfig(quantization.PerChannelAbsmaxQuantizer(), given)
     assert quantization.base_observer.BaseObserver is quantization.BaseObserver
-    with pytest.raises(NotImplementedError, match=r"use quantization\.PTQ"):
-        quantization.ImperativePTQ()
 
 
 def test_settings_of_layers_may_be_integers_of_numpy() -> None:

@@ -45,7 +45,9 @@ class _Scaled(Layer):
 
     def _check_ranks(self, reduce_type: str | None) -> None:
         if reduce_type is not None:
-            raise NotImplementedError(f"{type(self).__name__}(): reduce_type={reduce_type!r}: scales over several ranks")
+            raise NotImplementedError(
+                f"{type(self).__name__}(): reduce_type={reduce_type!r}: scales over several ranks"
+            )
 
 
 class MovingMaximum(_Scaled):
@@ -156,7 +158,9 @@ class FakeQuantChannelWiseAbsMax(FakeQuantAbsMax):
     ) -> None:
         super().__init__(name, quant_bits, dtype, False, reduce_type)
         if not quant_on_weight or channel_num is None:
-            raise ValueError("FakeQuantChannelWiseAbsMax() is for weights: it takes quant_on_weight=True and channel_num")
+            raise ValueError(
+                "FakeQuantChannelWiseAbsMax() is for weights: it takes quant_on_weight=True and channel_num"
+            )
         self._quant_axis = quant_axis
         self._scale = self._kept(name or "quant_dequant", "scale", 0.0, dtype, channel_num)
 
@@ -168,8 +172,8 @@ class FakeQuantChannelWiseAbsMax(FakeQuantAbsMax):
 def make_fake_quant(kind: str, owner: str, bits: int, moving_rate: float, channels: tuple[int, int] | None) -> Layer:
     """The layer of this kind: "abs_max", "moving_average_abs_max" or "channel_wise_abs_max".
 
-    owner: where the name of its scale begins; channels: of a weight, their count and axis. Raises ValueError for another kind, NotImplementedError for those with
-    learned steps.
+    owner: where the name of its scale begins; channels: of a weight, their count and axis. Raises ValueError for
+    another kind, NotImplementedError for those with learned steps.
     """
     if kind == "abs_max":
         return FakeQuantAbsMax(owner, bits, quant_on_weight=channels is not None)
@@ -179,4 +183,6 @@ def make_fake_quant(kind: str, owner: str, bits: int, moving_rate: float, channe
         return FakeQuantChannelWiseAbsMax(owner, channels[0], bits, channels[1], quant_on_weight=True)
     if kind in ("lsq_weight", "channel_wise_lsq_weight", "lsq_act"):
         raise NotImplementedError(f"quantisation with learned steps ({kind!r}) is not implemented")
-    raise ValueError(f"quantisation of {owner}: {kind!r} is no way to quantise {'a weight' if channels else 'an input'}")
+    raise ValueError(
+        f"quantisation of {owner}: {kind!r} is no way to quantise {'a weight' if channels else 'an input'}"
+    )

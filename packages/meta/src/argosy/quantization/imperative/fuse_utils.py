@@ -16,8 +16,11 @@ AnyLayer = TypeVar("AnyLayer", bound=Layer)
 
 
 def replace(model: Layer, name: str, layer: Layer) -> None:
-    """Put ``layer`` in the place of the sublayer of that dotted name."""
+    """Put ``layer`` in the place of the sublayer of that dotted name, in training where that is."""
     parent, _, last = name.rpartition(".")
+    training = model.get_sublayer(name).training
+    for one in layer.sublayers(include_self=True):
+        one.training = training
     setattr(model.get_sublayer(parent), last, layer)
 
 

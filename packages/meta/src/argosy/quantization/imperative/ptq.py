@@ -101,7 +101,6 @@ def _rounded(layer: Any, config: PTQConfig) -> Layer:
         weight_bits=weights.quant_bits,
         activation_bits=inputs.quant_bits,
     )
-    made.training = layer.training
     if len(inputs.thresholds) == 1:
         made._fake_quant_input._scale.set_value(np.asarray(inputs.thresholds, np.float32))
     made._fake_quant_weight._scale.set_value(np.asarray(weights.thresholds, np.float32).ravel())

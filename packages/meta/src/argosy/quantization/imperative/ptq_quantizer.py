@@ -159,7 +159,7 @@ def _divergence(hist: Array, end: int, levels: int) -> float:
     """How far the first ``end`` bins, the rest added to the last of them, are from their quantisation."""
     kept, cut = hist[:end], hist[:end].copy()
     cut[-1] += hist[end:].sum()
-    level = np.minimum(np.arange(end) // (end // levels), levels - 1)
+    level = np.minimum(np.arange(end) // max(end // levels, 1), levels - 1)
     some = cut != 0
     sums = np.bincount(level, kept, levels)
     many = np.bincount(level, some, levels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from argosy import nn
 from argosy.nn.layer import Layer
@@ -44,8 +44,8 @@ _QUANTIZED = [
 class PTQRegistry:
     """The layers that :class:`ImperativePTQ` knows; each question takes a class or a layer."""
 
-    supported_layers_map = {info.layer: info for info in _INFO}
-    registered_layers_map = {info.layer: info for info in _INFO + _QUANTIZED}
+    supported_layers_map: ClassVar = {info.layer: info for info in _INFO}
+    registered_layers_map: ClassVar = {info.layer: info for info in _INFO + _QUANTIZED}
 
     @classmethod
     def is_supported_layer(cls, layer: Any) -> bool:

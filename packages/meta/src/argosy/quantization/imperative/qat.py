@@ -85,7 +85,7 @@ class ImperativeQuantAware:
             fuse_conv_bn(model)
         for name, layer in list(model.named_sublayers()):
             if isinstance(layer, self._kinds) and getattr(layer, "skip_quant", False) is not True:
-                replace(model, name, _in_mode_of(layer, _rounding(layer)(layer, **self._settings)))
+                replace(model, name, _rounding(layer)(layer, **self._settings))
         self._keep_scales(model)
         return model
 
@@ -98,17 +98,19 @@ class ImperativeQuantAware:
             if not rounded and not plain:
                 self._keep_scales(layer)
             elif isinstance(layer, _ROUNDED_RESULTS):
-                made: Layer = quant_layers.FakeQuantMAOutputScaleLayer(layer, activation_bits=bits, moving_rate=rate)
-                replace(model, name, _in_mode_of(layer, made))
+                made = quant_layers.FakeQuantMAOutputScaleLayer(layer, activation_bits=bits, moving_rate=rate)
+                replace(model, name, made)
             else:
-                replace(model, name, _in_mode_of(layer, quant_layers.MAOutputScaleLayer(layer, rate)))
+                replace(model, name, quant_layers.MAOutputScaleLayer(layer, rate))
 
     def save_quantized_model(
         self, layer: Layer, path: str | os.PathLike[str], input_spec: Sequence[Any] | None = None, **config: Any
     ) -> None:
         """:func:`argosy.jit.save` of the model in evaluation: it rounds by the scales that training found."""
         if not isinstance(layer, Layer):
-            raise TypeError(f"ImperativeQuantAware.save_quantized_model(): argument 'layer' must be a Layer, got {layer!r:.60}")
+            raise TypeError(
+                f"ImperativeQuantAware.save_quantized_model(): argument 'layer' must be a Layer, got {layer!r:.60}"
+            )
         save(_with_integers(copy.deepcopy(layer)) if self._onnx_format else layer, path, input_spec, **config)
 
 
@@ -133,13 +135,6 @@ def _with_integers(model: AnyLayer) -> AnyLayer:
 
 def _rounding(layer: Layer) -> type[quant_layers.QuantizedLayer]:
     return next(target for kind, target in _ROUNDED.items() if isinstance(layer, kind))
-
-
-def _in_mode_of(layer: Layer, made: Layer) -> Layer:
-    """``made``, in training where ``layer`` is."""
-    for one in made.sublayers(include_self=True):
-        one.training = layer.training
-    return made
 
 
 def _layer_type(given: str | type[Layer]) -> type[Layer]:
