@@ -151,7 +151,7 @@ def cal_kl_threshold(hist: Array, bin_width: float, bits: int) -> float:
     if ends:
         best = min(ends, key=lambda i: _divergence(counts, i, levels))
     else:
-        best = max(np.flatnonzero(counts[1 : half + 1]) + 1, default=0)
+        best = int(max(np.flatnonzero(counts[1 : half + 1]) + 1, default=0))
     return float((best + 0.5) * bin_width)
 
 

@@ -65,7 +65,7 @@ class ImperativeQuantAware:
         _check_one("activation_quantize_type", activation_quantize_type, ("moving_average_abs_max",))
         for name, bits in (("weight_bits", weight_bits), ("activation_bits", activation_bits)):
             _check_one(name, bits, range(2, 17))
-        self._settings = {
+        self._settings: dict[str, Any] = {
             "weight_quantize_type": weight_quantize_type,
             "activation_quantize_type": activation_quantize_type,
             "weight_bits": weight_bits,
@@ -141,7 +141,7 @@ def _layer_type(given: str | type[Layer]) -> type[Layer]:
     found = _NAMED.get(given) if isinstance(given, str) else given
     if found not in _ROUNDED:
         raise ValueError(f"ImperativeQuantAware(): layers of type {given!r} cannot be quantised, only {[*_NAMED]}")
-    return found  # type: ignore[return-value]
+    return found
 
 
 def _check_one(name: str, given: Any, known: Sequence[Any]) -> None:
