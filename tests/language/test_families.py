@@ -217,8 +217,11 @@ files.write_folder(sys.argv[1], {"value": value}, tensors)
 
 
 @pytest.mark.parametrize("sizes", [(50000, 50000), (1 << 30, 50000), (50000, 1 << 30)], ids=["shards", "split", "join"])
-def test_a_save_that_is_killed_leaves_all_old_or_all_new_tensors(sizes, tmp_path):
-    """At any moment; the next save removes what was left."""
+def test_a_save_that_is_killed_leaves_the_old_model_or_the_new_one(sizes, tmp_path):
+    """At any moment, tensors and configuration; the next save removes what was left, and other files stay."""
+    tmp_path = tmp_path / "model"
+    tmp_path.mkdir()
+    (tmp_path / "tokenizer.json").write_text("{}")
     files.SHARD_BYTES, whole = sizes[0], files.SHARD_BYTES
     try:
         rng = np.random.default_rng(0)
@@ -238,6 +241,7 @@ def test_a_save_that_is_killed_leaves_all_old_or_all_new_tensors(sizes, tmp_path
                 int(value) for array in files.ModelFiles(tmp_path).values() for value in (array.min(), array.max())
             }
             assert found in ({0}, {1})
+            assert found == {json.loads((tmp_path / "config.json").read_text())["value"]}
             seen |= found
         assert 1 in seen
         files.SHARD_BYTES = sizes[1]
@@ -245,7 +249,11 @@ def test_a_save_that_is_killed_leaves_all_old_or_all_new_tensors(sizes, tmp_path
         shards = {path.name for path in tmp_path.glob("*.safetensors")}
         named = set(files.ModelFiles(tmp_path)._shards.values())
         assert shards == named
-        assert not [path for path in tmp_path.iterdir() if path.name.endswith("argosy-tmp")]
+        assert {path.name for path in tmp_path.iterdir()} - shards <= {
+            "config.json", "tokenizer.json", "model.safetensors.index.json"
+        }  # fmt: skip
+        assert (tmp_path / "tokenizer.json").exists()
+        assert [path.name for path in tmp_path.parent.iterdir()] == ["model"]
     finally:
         files.SHARD_BYTES = whole
 

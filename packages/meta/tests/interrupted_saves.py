@@ -18,8 +18,10 @@ import numpy as np
 
 import argosy as paddle
 import argosy.distributed as dist
-from argosy import nn
+from argosy import models, nn
 from argosy.distributed.debug import run_ranks
+from argosy.models.configuration import ConfigFile
+from argosy.models.loading import build
 from argosy.static import InputSpec
 
 SIZE = 40
@@ -118,7 +120,25 @@ def load_state(base, extension):
     return [paddle.load(base + extension)["a"].numpy()]
 
 
+def save_folder(base, version):
+    """A language model whose sizes depend on the version: its configuration fits no other version's weights."""
+    width = 32 if version % 2 else 64
+    config = {"model_type": "llama", "vocab_size": 8, "hidden_size": width, "intermediate_size": 16,
+              "num_hidden_layers": 1, "num_attention_heads": 2, "tie_word_embeddings": True,
+              "max_position_embeddings": 16, "rms_norm_eps": 1e-6, "rope_theta": float(version)}  # fmt: skip
+    made = build(ConfigFile(config))
+    made.set_state_dict({name: np.full(x.shape, version, "f") for name, x in made.state_dict().items()})
+    models.save(made, base)
+
+
+def load_folder(base):
+    found = models.load_model(base)
+    version = ConfigFile.read(base).number("rope_theta")
+    return [np.float32(version), *(x.numpy() for x in found.parameters())]
+
+
 KINDS = {
+    "folder": (save_folder, load_folder),
     "export": (save_export, load_export),
     "methods": (save_methods, load_methods),
     "model": (save_model, load_model),
@@ -128,7 +148,7 @@ KINDS = {
     "pickle": (partial(save_state, extension=".pdparams"), partial(load_state, extension=".pdparams")),
     "safetensors": (partial(save_state, extension=".safetensors"), partial(load_state, extension=".safetensors")),
 }
-OPERATIONS = ("open", "fsync", "replace", "unlink", "listdir")
+OPERATIONS = ("open", "fsync", "replace", "unlink", "listdir", "mkdir", "rename", "rmdir")
 
 
 def end_before(count):

@@ -4,6 +4,8 @@ A file is written beside its target under a name of its own, ``.<name>.<random>.
 writer holds a lock (``flock``) on it, which ends with the writer: a file whose lock is free was abandoned, and the next
 writer into the folder removes it.
 
+A folder is replaced by one exchange of names, see `replace_folder`.
+
 Several files are replaced by one rename, that of their *leader*. The others are written first, under names that contain
 a hash of the leader's content; `member_path` finds them there as soon as the leader is in place, and until they are
 renamed to their own names.
@@ -12,9 +14,11 @@ renamed to their own names.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import os
 import re
+import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -30,6 +34,7 @@ __all__ = [
     "read_regular_file",
     "remove_abandoned",
     "replace_file",
+    "replace_folder",
     "write_file",
     "write_files",
 ]
@@ -67,6 +72,58 @@ def replace_file(path: Path) -> Iterator[str]:
             os.fsync(file.fileno())
         os.replace(temporary, target)
     _sync_folder(os.path.dirname(target))
+
+
+@contextlib.contextmanager
+def replace_folder(path: Path, drops: Callable[[str], bool]) -> Iterator[str]:
+    """A fresh folder, in which files are to be replaced as `write_file` does, that takes the place of ``path`` when the
+    block ends, and is removed when it raises. It begins with links to what the old folder has, but for the names that
+    ``drops`` tells. Raises OSError, and leaves the old folder then.
+
+    One exchange of names decides. Where the system has none (only Linux has, for most file systems), a writer that is
+    killed between two renames leaves no folder of that name, and the old one beside it.
+    """
+    target = os.path.realpath(path)
+    parent, name = os.path.split(target)
+    remove_abandoned(parent)
+    temporary = os.path.join(parent, f".{name[:_LONGEST]}.{os.urandom(8).hex()}.argosy-tmp")
+    os.mkdir(temporary)
+    descriptor = os.open(temporary, os.O_RDONLY) if fcntl is not None else -1
+    try:
+        _lock(descriptor)
+        if os.path.isdir(target):
+            ignored = lambda _, names: [n for n in names if drops(n) or _TEMPORARY.fullmatch(n)]  # noqa: E731
+            shutil.copytree(target, temporary, True, ignored, _link, dirs_exist_ok=True)
+        yield temporary
+        _sync_folder(temporary)
+        _exchange(temporary, target)
+        _sync_folder(parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:  # a file system without links
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _exchange(fresh: str, target: str) -> None:
+    """Put ``fresh`` in the place of ``target``, which gets its name where there is one."""
+    if not os.path.lexists(target):
+        os.rename(fresh, target)
+        return
+    with contextlib.suppress(OSError, AttributeError):
+        here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+        if ctypes.CDLL(None).renameat2(here, os.fsencode(fresh), here, os.fsencode(target), exchange) == 0:
+            return
+    old = f"{fresh[: -len('.argosy-tmp')]}.old"
+    os.rename(target, old)
+    os.rename(fresh, target)
+    os.rename(old, fresh)
 
 
 def write_files(leader: Path, parts: Sequence[bytes], members: Mapping[str, Parts]) -> None:
@@ -176,10 +233,14 @@ def _lock(descriptor: int) -> None:
 def _remove_if_abandoned(path: str) -> None:
     if fcntl is None:
         return
-    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    is_folder = stat.S_ISDIR(os.lstat(path).st_mode)
+    descriptor = os.open(path, (os.O_RDONLY if is_folder else os.O_RDWR) | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError: its writer lives
-        os.unlink(path)
+        if is_folder:
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            os.unlink(path)
     finally:
         os.close(descriptor)
 

@@ -6,12 +6,11 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from itertools import count
 from typing import Any
 
 import numpy as np
 
-from argosy_hwadapt.files import write_file
+from argosy_hwadapt.files import replace_folder, write_file
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save_file
 
 __all__ = ["ModelFiles", "write_folder"]
@@ -77,34 +76,26 @@ class ModelFiles(Mapping[str, Array]):
 
 
 def write_folder(folder: str | os.PathLike[str], config: Mapping[str, Any], tensors: Mapping[str, Array]) -> None:
-    """Write ``config.json`` and the tensors, in shards where they are large.
+    """Write ``config.json`` and the tensors, in shards where they are large; other files of the folder stay.
 
-    Whenever the writer is killed, the folder holds all of the old tensors or all of the new ones: shards get names that
-    the folder does not have, and one rename, that of the index (or of the one file), decides. What it does not name any
-    more is removed then.
+    Whenever the writer is killed, the folder holds the old model or the new one: that is written into a folder of its
+    own, which takes the place of the old one in one step (see `argosy_hwadapt.files.replace_folder`).
     """
     folder = os.fspath(folder)
-    os.makedirs(folder, exist_ok=True)
-    write_file(os.path.join(folder, "config.json"), [json.dumps(dict(config), indent=2).encode()])
-    shards = _shards_of(tensors, folder)
-    for shard, names in shards.items():
-        save_file({name: tensors[name] for name in names}, os.path.join(folder, shard), {"format": "pt"})
-    if len(shards) > 1:
-        table = {name: shard for shard, names in shards.items() for name in names}
-        index = {"metadata": {"total_size": sum(a.nbytes for a in tensors.values())}, "weight_map": table}
-        write_file(os.path.join(folder, _INDEX), [json.dumps(index, indent=2).encode()])
-    _remove_others(folder, {*shards, *([_INDEX] if len(shards) > 1 else [])})
+    os.makedirs(os.path.dirname(os.path.abspath(folder)), exist_ok=True)
+    with replace_folder(folder, lambda name: _WRITTEN.fullmatch(name) is not None) as fresh:
+        write_file(os.path.join(fresh, "config.json"), [json.dumps(dict(config), indent=2).encode()])
+        shards = _shards_of(tensors)
+        for shard, names in shards.items():
+            save_file({name: tensors[name] for name in names}, os.path.join(fresh, shard), {"format": "pt"})
+        if len(shards) > 1:
+            table = {name: shard for shard, names in shards.items() for name in names}
+            index = {"metadata": {"total_size": sum(a.nbytes for a in tensors.values())}, "weight_map": table}
+            write_file(os.path.join(fresh, _INDEX), [json.dumps(index, indent=2).encode()])
 
 
-def _remove_others(folder: str, named: set[str]) -> None:
-    """Remove the index of old shards first, which decides, then whatever else was written here before."""
-    others = [name for name in os.listdir(folder) if _WRITTEN.fullmatch(name) and name not in named]
-    for name in sorted(others, key=lambda name: name != _INDEX):
-        os.remove(os.path.join(folder, name))
-
-
-def _shards_of(tensors: Mapping[str, Array], folder: str) -> dict[str, list[str]]:
-    """The tensors of each file; names of shards are none that the folder has."""
+def _shards_of(tensors: Mapping[str, Array]) -> dict[str, list[str]]:
+    """The tensors of each file."""
     groups: list[list[str]] = [[]]
     size = 0
     for name, array in tensors.items():
@@ -115,9 +106,4 @@ def _shards_of(tensors: Mapping[str, Array], folder: str) -> dict[str, list[str]
         size += array.nbytes
     if len(groups) == 1:
         return {_WHOLE: groups[0]}
-    for attempt in count():
-        stem = f"model.{attempt}" if attempt else "model"
-        shards = {f"{stem}-{i + 1:05}-of-{len(groups):05}.safetensors": names for i, names in enumerate(groups)}
-        if not any(os.path.exists(os.path.join(folder, name)) for name in shards):
-            break
-    return shards
+    return {f"model-{i + 1:05}-of-{len(groups):05}.safetensors": names for i, names in enumerate(groups)}
