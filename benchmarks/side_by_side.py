@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from workloads import WORKLOADS
+from workloads import WORKLOADS, record_name
 
 HERE = Path(__file__).resolve().parent
 # Settings under which the peers' allocator reuses large buffers on 2 MiB pages: their best.
@@ -54,12 +54,18 @@ def python_of(framework: str, options: argparse.Namespace) -> str:
 
 
 def limits(options: argparse.Namespace) -> dict[str, Any]:
-    """The limits of the machine, measured just before the run on the same cores."""
+    """The limits of the machine, measured now on the same cores."""
     works = [w.work for w in WORKLOADS if (w.script, w.case) == (options.workload, options.case) and w.work]
     command = [sys.executable, str(HERE / "limits.py"), "--threads", str(options.threads), "--core", str(options.core)]
     command += [f"--{name}={getattr(work, name)}" for work in works for name in ("read", "written")]
     found: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     return found
+
+
+def better(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """The best limits of two measurements, before and after a run: what disturbed one of them is no limit."""
+    found = {**before, **{name: max(before[name], after[name]) for name in ("bandwidth", "rate")}}
+    return found | ({"stream": min(before["stream"], after["stream"])} if "stream" in before else {})
 
 
 def machine() -> dict[str, Any]:
@@ -89,7 +95,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--patience", type=float, default=240.0, help="seconds that a process may take")
     options = parser.parse_args()
-    figures, most = [], limits(options)
+    figures, before = [], limits(options)
     with tempfile.TemporaryDirectory() as cache:
         for number in range(options.rounds):
             for framework in (*options.ours, *options.peers):
@@ -104,10 +110,9 @@ def main() -> None:
         "command": " ".join(["python", "benchmarks/side_by_side.py", *shown]),
         "commit": commit(),
         "machine": machine(),
-        "limits": most,
+        "limits": better(before, limits(options)),
     }
-    name = "-".join(part for part in (options.workload, options.case, str(options.threads)) if part)
-    target = HERE / "results" / f"{name}.json"
+    target = HERE / "results" / record_name(options.workload, options.case, options.threads)
     target.parent.mkdir(exist_ok=True)
     target.write_text(json.dumps({**record, "figures": figures}, indent=1) + "\n")
 

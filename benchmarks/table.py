@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from workloads import EAGER, ERRORS, WORKLOADS, Workload
+from workloads import EAGER, ERRORS, WORKLOADS, Workload, record_name
 
 HERE = Path(__file__).resolve().parent
 PAGES = {HERE.parent / "docs" / "FIGURES.md": (1,), HERE / "README.md": (1, 2)}
@@ -80,7 +81,17 @@ def table(threads: int) -> list[str]:
     head = f"| {('one thread', 'two threads')[threads - 1]} | argosy | of the limit | peers in the same run "
     head += "| peak memory, ours / least of peers | compile, cold / warm |"
     found = recorded(threads)
-    return [head, "|---|---|---|---|---|---|", *(row(w, r) for w, r in found)] if found else []
+    if not found:
+        return []
+    return [head, "|---|---|---|---|---|---|", *(row(w, r) for w, r in found), "", provenance([r for _, r in found])]
+
+
+def provenance(records: list[dict[str, Any]]) -> str:
+    """The sentence below a table: at which commit its rows were taken, or at which ones."""
+    counts = Counter(record["commit"][:10] for record in records).most_common()
+    if len(counts) == 1:
+        return f"All rows were taken at commit `{counts[0][0]}`."
+    return f"Rows by commit: {', '.join(f'{count} at `{commit}`' for commit, count in counts)}."
 
 
 def short_table() -> list[str]:
@@ -104,14 +115,16 @@ def eager_table() -> list[str]:
     columns = {"argosy-eager": "argosy", "argosy-plain": "without native code"}
     columns |= {peer: peer for peer in ("numpy", "torch", "paddle", "jax")}
     lines = [f"| eager, one thread, microseconds | {' | '.join(columns.values())} |", "|---" * (len(columns) + 1) + "|"]
+    records = []
     for case, title in EAGER.items():
-        path = HERE / "results" / f"eager-{case}-1.json"
+        path = HERE / "results" / record_name("eager", case, 1)
         if path.exists():
-            times = medians(json.loads(path.read_text(encoding="utf-8")))
+            records.append(json.loads(path.read_text(encoding="utf-8")))
+            times = medians(records[-1])
             applied = 10 if case.startswith("chain") else 1000
             shown = [microseconds(times[c] * 1e3 / applied) if c in times else "-" for c in columns]
             lines.append(f"| {title} | {' | '.join(shown)} |")
-    return lines
+    return [*lines, "", provenance(records)]
 
 
 def error_table() -> list[str]:

@@ -20,6 +20,11 @@ class Work(NamedTuple):
         return max(limits.get("stream", 0.0), self.operations / limits["rate"])
 
 
+def record_name(script: str, case: str, threads: int) -> str:
+    """The name of a row's file under ``results/``."""
+    return "-".join(part for part in (script, case, str(threads)) if part) + ".json"
+
+
 class Workload(NamedTuple):
     """One row of the table; without ``work`` it has no share of the machine's limit."""
 
@@ -31,7 +36,7 @@ class Workload(NamedTuple):
 
     def record(self, threads: int) -> str:
         """The name of its file under ``results/``."""
-        return "-".join(part for part in (self.script, self.case, str(threads)) if part) + ".json"
+        return record_name(self.script, self.case, threads)
 
 
 def _rows(rows: int, columns: int, operands: int) -> Work:
