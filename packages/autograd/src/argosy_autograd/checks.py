@@ -15,7 +15,7 @@ from argosy_autograd.activity import has_gradient
 from argosy_autograd.engine import grad
 from argosy_autograd.transform import jvp_program, vjp_program
 from argosy_phi_ops.declare.operator import get_operator
-from argosy_phi_ops.reference.interpreter import interpret
+from argosy_phi_ops.reference.interpreter import ProgramPlan, interpret
 from argosy_pir import Program
 from argosy_tensorcore.tensor import Tensor
 
@@ -95,12 +95,13 @@ def _difference(
     step: float,
 ) -> tuple[list[Array], list[Array]]:
     """Central differences, and where the differences to either side agree."""
+    plan = ProgramPlan(program)
 
     def at(distance: float) -> list[Array]:
         moved = list(inputs)
         for i, v in zip(moving, directions, strict=True):
             moved[i] = np.asarray(moved[i] + distance * v)
-        outputs = _outputs(program, moved)
+        outputs = plan.run(moved)[0]
         return [outputs[i] for i in ends]
 
     behind, here, ahead = at(-step), at(0.0), at(step)
