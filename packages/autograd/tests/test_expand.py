@@ -84,7 +84,7 @@ def test_weight_gradients_are_told_from_input_gradients():
         y = prim.dot_general(h, w2, lhs_contract=(1,), rhs_contract=(0,))
         program.set_outputs(gradient(builder, [prim.reduce_sum(y * y, axes=(0, 1))], [x, w1, w2]))
     ExpandGradients().run(program)
-    phases = [op.attributes.get("phase") for op in program.block if op.name == "prim.dot_general"]
+    phases = [op.annotations.get("phase") for op in program.block if op.name == "prim.dot_general"]
     assert phases.count(None) == 2
     assert phases.count("weight-gradient") == 2
     assert phases.count("input-gradient") == 2

@@ -80,7 +80,7 @@ def steps_of(name):
         for made in program.block:
             tensors += [x for x in (*made.operands, *made.results) if isinstance(x.type, TensorType)]
             if made.dialect == "prim":
-                given = tuple((k, v) for k, v in made.attributes.items() if k != "phase")
+                given = tuple(made.attributes.items())
                 types = tuple(x.type for x in made.operands), tuple(x.type for x in made.results)
                 applications[Application(made.name, given, *types)] = None
         values.update(dict.fromkeys(Value(x.type.shape, _LIKE[as_dtype(x.dtype).kind]) for x in tensors))

@@ -36,12 +36,12 @@ def built(stages=(0, 1, 1, 1)):
         d0_early = prim.mul(dy, x)
         d0 = prim.add(d0_late, d0_early)
     for op, stage in zip(forward, stages, strict=True):
-        op.attributes["stage"] = stage
+        op.annotate(stage=stage)
     for value, stage, phase in [
         (dz, 1, "input"), (d0_late, 1, "weight"), (d1, 1, "weight"), (dy, 1, "input"), (d0_early, 0, "weight"),
         (d0, 0, "weight"),
     ]:  # fmt: skip
-        value.op.attributes.update(stage=stage, phase=f"{phase}-gradient")
+        value.op.annotate(stage=stage, phase=f"{phase}-gradient")
     program.set_outputs([loss, d0, d1])
     return program
 

@@ -128,6 +128,7 @@ def _fill(draw, block, values, count, depth):
             regions,
             draw(locations),
         )
+        op.annotate(**draw(attribute_sets))
         for result in op.results:
             result.name_hint = draw(st.none() | names)
         values = [*values, *op.results]

@@ -81,7 +81,7 @@ def test_attributes_hash_and_pickle(value):
 @given(programs())
 def test_programs_pickle(program):
     """A program can be sent to another process."""
-    assert structurally_equal(pickle.loads(pickle.dumps(program)), program, locations=True)
+    assert structurally_equal(pickle.loads(pickle.dumps(program)), program, locations=True, annotations=True)
 
 
 def test_dense_checks_its_length():

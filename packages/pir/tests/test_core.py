@@ -2,7 +2,17 @@
 
 import pytest
 
-from argosy_pir import Block, Builder, IRError, Operation, Program, Region, TensorType, print_program
+from argosy_pir import (
+    Block,
+    Builder,
+    IRError,
+    Operation,
+    Program,
+    Region,
+    TensorType,
+    print_program,
+    structurally_equal,
+)
 from argosy_pir.program import program_of
 from argosy_pir.values import VALUE_OPERATORS, Value, set_value_operators
 
@@ -43,6 +53,25 @@ def test_a_name_is_a_dialect_and_a_kind():
     ):
         op = Operation(name)
         assert (op.dialect, op.kind) == (dialect, kind)
+
+
+def test_annotations_are_no_part_of_what_an_operation_means():
+    """What is built in an operation's place and its copies carry its annotations; programs that differ in them alone
+    are equal, unless one asks."""
+    program = make_chain(2)
+    other = program.clone()
+    first = program.block.first
+    first.annotate(stage=1)
+    first.annotate(note=[2, 3])
+    assert first.annotations == {"stage": 1, "note": (2, 3)}
+    assert not first.attributes
+    beside = [*(b.create("foo.a", (), {}, ()) for b in (Builder.before(first), Builder.after(first))), first.clone()]
+    assert all(op.annotations == first.annotations for op in beside)
+    for op in beside[:2]:
+        op.erase()
+    assert structurally_equal(program, other)
+    assert not structurally_equal(program, other, annotations=True)
+    assert "annotations {stage = 1, note = (2, 3)}" in print_program(program)
 
 
 def test_erase_refuses_while_used():

@@ -36,7 +36,7 @@ def test_programs_round_trip(program):
     """Whatever a program holds, its text gives it back: attributes, hints, locations and all."""
     text = print_program(program)
     parsed = Program.parse(text)
-    assert structurally_equal(program, parsed, locations=True)
+    assert structurally_equal(program, parsed, locations=True, annotations=True)
     assert print_program(parsed) == text
     bare = Program.parse(print_program(program, locations=False))
     assert structurally_equal(program, bare)

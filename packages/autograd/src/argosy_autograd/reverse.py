@@ -49,9 +49,8 @@ def vjp_values(
                 for value, g in _pull_back(op, incoming, active):
                     if g is not None and value in active:
                         _accumulate(pending, value, g)
-                if "stage" in op.attributes:
-                    for each in emitted.operations():
-                        each.attributes["stage"] = op.attributes["stage"]
+                for each in emitted.operations():
+                    each.annotations = op.annotations
         results = [pending.get(value) for value in wrt]
         inserted.erase_dead(results)
     return results

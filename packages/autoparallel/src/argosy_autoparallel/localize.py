@@ -71,11 +71,10 @@ def _create(local: Local, attributes: dict[str, Any], operands: Sequence[Value] 
     name = local.op.kind
     given = local.operands if operands is None else operands
     types = PRIMITIVES[name].infer([x.type for x in given], attributes)
-    if "phase" in local.op.attributes:
-        attributes = {**attributes, "phase": local.op.attributes["phase"]}
     made = local.emitter.builder.create(
         local.op.name, given, attributes, result_types=types, location=local.op.location
     )
+    made.annotations = local.op.annotations
     return list(made.results)
 
 

@@ -53,7 +53,7 @@ def lowering_passes(target: Target) -> tuple[Pass, ...]:
         LowerConvolutions(target.vector_bits),
         DeadCode(),
         Simplify(),
-        CommonSubexpressions(ignore=("phase",)),
+        CommonSubexpressions(ignore_annotations=True),
         AbsorbFactors(),
         DeadCode(),
         BatchTiling(target.l2_bytes),

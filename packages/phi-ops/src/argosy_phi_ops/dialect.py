@@ -20,10 +20,9 @@ def _infer(op: Operator) -> Callable[..., Sequence[Type]]:
     def infer(
         operand_types: Sequence[Type], attributes: Mapping[str, Any], regions: Sequence[Any] = ()
     ) -> Sequence[Type]:
-        own = {name: value for name, value in attributes.items() if name != "stage"}  # a mark for passes
-        if unknown := own.keys() - names:
+        if unknown := attributes.keys() - names:
             raise OperatorError(f"{op.name} has no attributes {sorted(unknown)}; it has {sorted(names)}")
-        return op.expand(operand_types, own).result_types
+        return op.expand(operand_types, dict(attributes)).result_types
 
     return infer
 

@@ -5,6 +5,7 @@ The core is imported here; the text form, passes, rewrites and serialisation loa
 
 from argosy_pir.__about__ import __version__
 from argosy_pir.attributes import (
+    NO_ANNOTATIONS,
     Attributes,
     Dense,
     FrozenDict,
@@ -54,8 +55,8 @@ _LAZY = {
 }
 
 __all__ = [
-    "COMMUTATIVE", "CONSTANT", "EFFECT", "ITEM_SIZES", "PURE", "SYMBOL", "TERMINATOR", "UNKNOWN",
-    "VALUE_OPERATORS", "Attributes", "Block", "BlockArgument", "Builder", "Dense", "Dialect",
+    "COMMUTATIVE", "CONSTANT", "EFFECT", "ITEM_SIZES", "NO_ANNOTATIONS", "PURE", "SYMBOL", "TERMINATOR",
+    "UNKNOWN", "VALUE_OPERATORS", "Attributes", "Block", "BlockArgument", "Builder", "Dense", "Dialect",
     "DialectError", "Dim", "FormatError", "FrozenDict", "Function", "FunctionType", "FusedLocation",
     "IRError", "Location", "OpDef", "OpResult", "OpaqueType", "Operation", "ParseError", "PassError",
     "Program", "Region", "State", "SymExpr", "Symbol", "TensorType", "TokenType", "Type", "Value",

@@ -133,6 +133,10 @@ class FrozenDict(Mapping[str, "Attribute"]):
         return f"FrozenDict({self._items!r})"
 
 
+NO_ANNOTATIONS = FrozenDict()
+"""The annotations of an operation that has none."""
+
+
 class Attributes(dict[str, "Attribute"]):
     """The attributes of an operation: a dict that normalises and checks what is put in."""
 

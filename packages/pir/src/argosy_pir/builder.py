@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argosy_pir.attributes import Attributes, Dense
+from argosy_pir.attributes import NO_ANNOTATIONS, Attributes, Dense, FrozenDict
 from argosy_pir.core import Block, Operation
 from argosy_pir.dialect import check_operation, get_definition
 from argosy_pir.errors import IRError
@@ -22,15 +22,19 @@ if TYPE_CHECKING:
 class Builder:
     """Creates operations in ``block``, before the operation ``before`` or at the end.
 
-    ``location`` is given to every operation that gets none of its own.
+    ``location`` is given to every operation that gets none of its own, ``annotations`` to every operation.
     """
 
-    __slots__ = ("_before", "block", "location")
+    __slots__ = ("_before", "annotations", "block", "location")
 
-    def __init__(self, block: Block, before: Operation | None = None, location: Location | None = None) -> None:
+    def __init__(
+        self, block: Block, before: Operation | None = None, location: Location | None = None,
+        annotations: FrozenDict = NO_ANNOTATIONS,
+    ) -> None:  # fmt: skip
         self.block = block
         self._before = before
         self.location = location
+        self.annotations = annotations
 
     @staticmethod
     def at_end(block: Block) -> Builder:
@@ -44,13 +48,13 @@ class Builder:
 
     @staticmethod
     def before(op: Operation) -> Builder:
-        """A builder that inserts before ``op``, with its location."""
-        return Builder(_block_of(op), op, op.location)
+        """A builder that inserts before ``op``, with its location and annotations."""
+        return Builder(_block_of(op), op, op.location, op.annotations)
 
     @staticmethod
     def after(op: Operation) -> Builder:
-        """A builder that inserts after ``op``, in order of creation, with its location."""
-        return Builder(_block_of(op), op.next, op.location)
+        """A builder that inserts after ``op``, in order of creation, with its location and annotations."""
+        return Builder(_block_of(op), op.next, op.location, op.annotations)
 
     def create(
         self,
@@ -74,6 +78,7 @@ class Builder:
             attributes, inferred = Attributes(attributes or {}), True
             result_types = _infer(name, operands, attributes, regions)
         op = Operation(name, operands, result_types, attributes, regions, location or self.location)
+        op.annotations = self.annotations
         try:
             check_operation(op, inferred)
         except IRError:

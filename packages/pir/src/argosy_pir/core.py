@@ -8,7 +8,7 @@ sides always agree.
 
 from __future__ import annotations
 
-from argosy_pir.attributes import Attributes
+from argosy_pir.attributes import NO_ANNOTATIONS, Attributes, FrozenDict
 from argosy_pir.errors import IRError
 from argosy_pir.location import UNKNOWN, Location
 from argosy_pir.values import BlockArgument, OpResult, Value
@@ -26,12 +26,17 @@ class Operation:
     """One operation: ``results = name(operands) {attributes} (regions)``.
 
     Made detached; a block (or better, a ``Builder``) gives it a place. ``name`` is ``"dialect.operation"``.
+
+    ``attributes`` are what the operation means. ``annotations``, like ``location``, are what passes note about it, such
+    as a stage of a pipeline: kernels, keys and rules of types do not see them (MLIR: discardable attributes). They are
+    replaced as a whole, never changed in place.
     """
 
     __slots__ = (
-        "_next", "_operands", "_order", "_previous", "attributes", "location", "name", "parent", "regions",
-        "results"
+        "_next", "_operands", "_order", "_previous", "annotations", "attributes", "location", "name", "parent",
+        "regions", "results",
     )  # fmt: skip
+    annotations: FrozenDict
     parent: Block | None
     _next: Operation | None
     _previous: Operation | None
@@ -51,6 +56,7 @@ class Operation:
         self.results = tuple([OpResult(self, i, t) for i, t in enumerate(result_types)])
         self.regions = tuple(regions) if regions else ()
         self.location = location or UNKNOWN
+        self.annotations = NO_ANNOTATIONS
         self.parent = self._next = self._previous = None
         self._order = 0
         for i, value in enumerate(self._operands):
@@ -188,6 +194,10 @@ class Operation:
             result.replace_all_uses_with(value)
         self.erase()
 
+    def annotate(self, **annotations: Attribute) -> None:
+        """Note ``annotations`` beside those that are there."""
+        self.annotations = FrozenDict({**self.annotations, **annotations})
+
     # Whole trees
 
     def walk(self) -> Iterator[Operation]:
@@ -203,6 +213,7 @@ class Operation:
         made = Operation.__new__(Operation)
         made.name = self.name
         made.location = self.location
+        made.annotations = self.annotations
         made.attributes = self.attributes.copy()
         made.parent = made._next = made._previous = None
         made._order = 0

@@ -13,14 +13,16 @@ if TYPE_CHECKING:
     from argosy_pir.values import Value
 
 
-def structurally_equal(a: Program, b: Program, locations: bool = False, names: bool = True) -> bool:
+def structurally_equal(
+    a: Program, b: Program, locations: bool = False, names: bool = True, annotations: bool = False
+) -> bool:
     """Whether the programs are the same: operations, types, attributes (told apart as they print), states,
     functions.
 
-    ``locations`` compares where operations come from, too, and ``names`` the name hints of values and the
-    programs' own names.
+    ``locations`` compares where operations come from, too, ``annotations`` what passes noted about them, and ``names``
+    the name hints of values and the programs' own names.
     """
-    comparison = _Comparison(locations, names)
+    comparison = _Comparison(locations, names, annotations)
     if (names and a.name != b.name) or list(a.functions) != list(b.functions):
         return False
     if attributes_key(a.attributes) != attributes_key(b.attributes) or not _same_states(a, b):
@@ -34,8 +36,8 @@ def structurally_equal(a: Program, b: Program, locations: bool = False, names: b
 
 
 def regions_equal(a: Region, b: Region) -> bool:
-    """Whether two regions without values from outside are the same, apart from locations and name hints."""
-    return _Comparison(False, False).regions((a,), (b,))
+    """Whether two regions without values from outside are the same, apart from locations, annotations, name hints."""
+    return _Comparison(False, False, False).regions((a,), (b,))
 
 
 def _same_states(a: Program, b: Program) -> bool:
@@ -47,8 +49,9 @@ def _same_states(a: Program, b: Program) -> bool:
 class _Comparison:
     """Walks two trees side by side and remembers which value corresponds to which."""
 
-    def __init__(self, locations: bool, names: bool) -> None:
+    def __init__(self, locations: bool, names: bool, annotations: bool) -> None:
         self._locations = locations
+        self._annotations = annotations
         self._names = names
         self._partner: dict[Value, Value] = {}
 
@@ -70,6 +73,7 @@ class _Comparison:
             and all(self._partner.get(x) is y for x, y in zip(a.operands, b.operands, strict=True))
             and attributes_key(a.attributes) == attributes_key(b.attributes)
             and (not self._locations or a.location == b.location)
+            and (not self._annotations or attributes_key(a.annotations) == attributes_key(b.annotations))
             and self._values(a.results, b.results)
             and self.regions(a.regions, b.regions)
         )

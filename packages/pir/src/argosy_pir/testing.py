@@ -38,7 +38,7 @@ def check_program(program: Program) -> None:
         ("clone", program.clone()),
     ):
         other.verify()
-        if not structurally_equal(program, other, locations=True) or print_program(other) != text:
+        if not structurally_equal(program, other, locations=True, annotations=True) or print_program(other) != text:
             raise AssertionError(f"the {kind} of program '{program.name}' differs from it:\n{text}\n{other}")
 
 

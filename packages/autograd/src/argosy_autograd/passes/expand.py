@@ -1,7 +1,7 @@
 """The pass ``expand-gradients``: every request for gradients or jets becomes the operations that compute it.
 
 Requests are taken in program order, functions first, so that the outputs of one may depend on the results of an
-earlier one: a gradient of a gradient meets primitives only. What is made carries the attribute ``phase``:
+earlier one: a gradient of a gradient meets primitives only. What is made carries the annotation ``phase``:
 ``"weight-gradient"`` where it serves the gradient of one program state alone, so that a schedule may put it
 off, else ``"input-gradient"``.
 """
@@ -137,4 +137,4 @@ def _tag_phases(
             for value in inner.operands:
                 serves[value] = serves.get(value, 0) | bits
         one_state = bits & (bits - 1) == 0 and bits & state_bits == bits
-        op.attributes["phase"] = "weight-gradient" if one_state else "input-gradient"
+        op.annotate(phase="weight-gradient" if one_state else "input-gradient")

@@ -17,7 +17,7 @@ from argosy_autoparallel.value_layouts import captured
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
 from argosy_phi_ops.primitives import PRIMITIVES
-from argosy_pir import Builder, Operation, Program, TensorType, Value
+from argosy_pir import NO_ANNOTATIONS, Builder, Operation, Program, TensorType, Value
 from argosy_pir.effects import is_pure
 from argosy_pir.values import OpResult
 
@@ -182,7 +182,7 @@ class _Cutting:
         """The stages of the terms of a sum."""
         if not isinstance(value, OpResult):
             return frozenset()
-        if value.op.name == "prim.add" and "phase" in value.op.attributes and len(list(value.uses)) == 1:
+        if value.op.name == "prim.add" and "phase" in value.op.annotations and len(list(value.uses)) == 1:
             below = [self.stage_of[x.op] for x in value.op.operands if isinstance(x, OpResult)]
             if len(set(below)) > 1:
                 return frozenset(below)
@@ -268,8 +268,7 @@ def _copy(ops: Iterable[Operation], made: Program, mapping: dict[Value, Value]) 
     for op in ops:
         copied = op.clone(mapping)
         for inner in copied.walk():
-            inner.attributes.pop("stage", None)
-            inner.attributes.pop("phase", None)
+            inner.annotations = NO_ANNOTATIONS
         made.block.append(copied)
 
 

@@ -23,7 +23,7 @@ _PHASES = {"input-gradient": INPUT, "weight-gradient": WEIGHT}
 
 def piece_name(op: Operation, split: bool) -> str:
     """The piece of its stage that an operation belongs to; with ``split`` gradients of weights are one of their own."""
-    phase = op.attributes.get("phase")
+    phase = op.annotations.get("phase")
     if phase is None:
         return FORWARD
     return _PHASES[phase] if split else BACKWARD
@@ -35,7 +35,7 @@ def assign_stages(
     """The stage of each operation of the program's block.
 
     ``of_states`` are the stages of states that lie on one stage's mesh, ``of_meshes`` those of meshes; where there are
-    any, they decide, and attributes do not. Raises :class:`ScheduleError` naming the line of an operation that reads
+    any, they decide, and annotations do not. Raises :class:`ScheduleError` naming the line of an operation that reads
     what a later stage computes.
     """
     found: dict[Operation, int] = {}
@@ -48,7 +48,7 @@ def assign_stages(
     for op in reversed(list(block)):
         if op not in found and op is not block.last:
             users = [found[user] for result in op.results for user in _users(result, program) if user in found]
-            found[op] = min(users, default=stages - 1 if "phase" in op.attributes else 0)
+            found[op] = min(users, default=stages - 1 if "phase" in op.annotations else 0)
     _check_order(found, stages)
     return found
 
@@ -56,8 +56,8 @@ def assign_stages(
 def _stage(
     op: Operation, found: Mapping[Operation, int], of_states: Mapping[Value, int], of_meshes: Mapping[ProcessMesh, int]
 ) -> int | None:
-    """What the operation's attribute, its mesh or its operands say; None where they say nothing."""
-    known = None if of_meshes else op.attributes.get("stage")
+    """What the operation's annotation, its mesh or its operands say; None where they say nothing."""
+    known = None if of_meshes else op.annotations.get("stage")
     if known is not None:
         return int(known)
     target = op.attributes.get("target") if op.name == "prim.relayout" else None
@@ -67,7 +67,7 @@ def _stage(
     stages = [s for v in (*operands, *captured(op)) if (s := _of_value(v, found, of_states)) is not None]
     if not stages:
         return None
-    return min(stages) if "phase" in op.attributes else max(stages)
+    return min(stages) if "phase" in op.annotations else max(stages)
 
 
 def _of_value(value: Value, found: Mapping[Operation, int], of_states: Mapping[Value, int]) -> int | None:
@@ -90,12 +90,12 @@ def _check_order(found: Mapping[Operation, int], stages: int) -> None:
     for op, stage in found.items():
         if not 0 <= stage < stages:
             raise ScheduleError(f"'{op.name}'{_at(op)} is of stage {stage}; there are {stages}")
-        if "phase" in op.attributes:
+        if "phase" in op.annotations:
             continue
         for value in (*op.operands, *captured(op)):
             if not isinstance(value, OpResult) or value.op not in found:
                 continue
-            if "phase" in value.op.attributes:
+            if "phase" in value.op.annotations:
                 raise ScheduleError(
                     f"'{op.name}'{_at(op)} reads a gradient before the step ends: pipelines run forward and backward "
                     "passes of many microbatches in turn, so look at gradients in the optimizer"

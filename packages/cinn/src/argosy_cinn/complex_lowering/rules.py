@@ -31,8 +31,7 @@ def _join(z: Pair) -> list[Value]:
 
 def _again(op: Operation, operands: Sequence[Value]) -> Value:
     """The same primitive on other operands."""
-    kept = {k: v for k, v in op.attributes.items() if k != "phase"}
-    result: Value = PRIMITIVES[op.kind](*operands, **kept)
+    result: Value = PRIMITIVES[op.kind](*operands, **op.attributes)
     return result
 
 
@@ -53,8 +52,7 @@ def _bilinear(op: Operation) -> list[Value]:
     changed = {"accumulate": REAL_OF[accumulate]} if accumulate else {}
 
     def product(x: Value, y: Value) -> Value:
-        kept = {k: v for k, v in op.attributes.items() if k != "phase"} | changed
-        result: Value = PRIMITIVES[op.kind](x, y, **kept)
+        result: Value = PRIMITIVES[op.kind](x, y, **{**op.attributes, **changed})
         return result
 
     return _join((prim.sub(product(a, c), product(b, d)), prim.add(product(a, d), product(b, c))))

@@ -56,6 +56,6 @@ class Structures:
     def _key(self, op: Operation) -> Any:
         found = self._keys.get(op)
         if found is None:
-            attributes = attributes_key({k: v for k, v in op.attributes.items() if k != "phase"})
+            attributes = attributes_key(op.attributes)
             found = self._keys[op] = (op.name, attributes, *[r.type for r in op.results])
         return found

@@ -95,7 +95,7 @@ class Lowering:
         arguments = [
             self.value(v, position.at(sizes(v), position._flat, position._coordinates)) for v in value.op.operands
         ]
-        payload = tuple(sorted((k, v) for k, v in value.op.attributes.items() if k != "phase"))
+        payload = tuple(sorted(value.op.attributes.items()))
         return self.graph.node(value.op.kind, value.dtype, arguments, payload)
 
     def under(self, conditions: list[Expression], value: Value, position: Position) -> Expression:

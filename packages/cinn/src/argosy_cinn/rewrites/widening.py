@@ -48,8 +48,7 @@ def _conv(op: Operation) -> Value | None:
     if has_product(dtype, dtype):
         return None
     wide = "float32" if dtype in NARROW else "int32"
-    kept = {k: v for k, v in op.attributes.items() if k != "phase"}
-    result: Value = prim.cast(prim.conv(*(prim.cast(v, dtype=wide) for v in op.operands), **kept), dtype=dtype)
+    result: Value = prim.cast(prim.conv(*(prim.cast(v, dtype=wide) for v in op.operands), **op.attributes), dtype=dtype)
     return result
 
 

@@ -184,7 +184,7 @@ def _hash_block(digest: Any, block: Block, numbers: dict[Value, int]) -> None:
         parts.append(str(argument.type))
     for op in block:
         operands = [numbers[v] for v in op._operands]
-        attributes = ",".join([f"{k}={_attribute(v)}" for k, v in op.attributes.items() if k != "phase"])
+        attributes = ",".join([f"{k}={_attribute(v)}" for k, v in op.attributes.items()])
         for result in op.results:
             numbers[result] = len(numbers)
             parts.append(str(result.type))

@@ -77,5 +77,5 @@ def _not_a_number(x: Any) -> int:
 def _culprit(op: Operation, count: int, operands: list[Any]) -> Culprit:
     sized = [np.abs(x) if x.dtype.kind == "c" else x for x in operands if x.size]
     ranges = tuple((float(x.min()), float(x.max())) for x in sized)
-    phase = str(op.attributes.get("phase", "forward"))
+    phase = str(op.annotations.get("phase", "forward"))
     return Culprit(op.kind, str(op.location), phase, count, ranges)

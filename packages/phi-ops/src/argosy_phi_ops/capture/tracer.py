@@ -273,7 +273,7 @@ class Tracer(Interpreter):
             f"phi.{op.name}", values, attributes, expansion.result_types, location=location, inferred=True
         )
         if self.stage is not None:
-            made.attributes["stage"] = self.stage
+            made.annotate(stage=self.stage)
         active = any(type(x) is Tensor and self._is_active(x) for x in operands)
         wants = recording and any(type(x) is Tensor and not x.stop_gradient for x in operands)
         results = tuple([self._result(value, location, active, wants) for value in made.results])

@@ -33,12 +33,11 @@ class Decompose(Pass):
 
 
 def decompose_operation(op: Operation) -> Sequence[Value]:
-    """Replace one operator by its expansion, which takes over its location and its stage, after checks of its indices;
-    returns what its results are now."""
+    """Replace one operator by its expansion, which takes over its location and annotations, after checks of its
+    indices; returns what its results are now."""
     block: Block | None = op.parent
     assert block is not None
     operator = get_operator(op.kind)
-    stage = op.attributes.pop("stage", None)
     expansion = operator.expand([v.type for v in op.operands], dict(op.attributes))
     insert_checks(op, operator)
     previous = op.previous
@@ -46,8 +45,7 @@ def decompose_operation(op: Operation) -> Sequence[Value]:
     inner = previous.next if previous is not None else block.first
     while inner is not None and inner is not op:
         inner.location = op.location
-        if stage is not None:
-            inner.attributes["stage"] = stage
+        inner.annotations = op.annotations
         inner = inner.next
     op.replace_with(values)
     return values

@@ -37,10 +37,6 @@ Array = np.ndarray[Any, Any]
 Environment = dict[Value, Any]
 Step = Callable[["Run", Environment], None]
 
-_ATTRIBUTES_OF_PASSES = frozenset(
-    {"phase", "stage"}
-)  # marks that operations carry for passes; kernels do not know them
-
 
 class Run:
     """One execution: the sizes of this call and the communicators. `calls` counts the kernels called so far,
@@ -139,15 +135,13 @@ def _plan_primitive(op: Operation) -> Step:
         where = "" if op.location.is_unknown else f" at {op.location}"
         raise CompileError(f"'{op.name}'{where} has neither a lowering nor a reference kernel") from error
     operands, results = op.operands, op.results
-    attributes = {name: value for name, value in op.attributes.items() if name not in _ATTRIBUTES_OF_PASSES}
-    symbolic = any(has_symbols(value) for value in attributes.values())
+    symbolic = any(has_symbols(value) for value in op.attributes.values())
     communicates = any(not isinstance(v.type, TensorType) for v in (*operands, *results))
 
     def step(run: Run, environment: Environment) -> None:
-        keywords: Mapping[str, Any] = attributes
+        keywords: Mapping[str, Any] = op.attributes
         if symbolic:
             keywords = evaluate_attributes(op.attributes, run.symbols)
-            keywords = {name: keywords[name] for name in attributes}
         if communicates:
             keywords = {**keywords, "communicators": run.communicators}
         try:
@@ -202,7 +196,7 @@ def plan_into(op: Operation) -> Callable[..., None] | None:
     call = kernel_into_for(op.name) if op.dialect == "prim" else None
     if call is None or any(has_symbols(value) for value in op.attributes.values()):
         return None
-    return partial(call, **{k: v for k, v in op.attributes.items() if k not in _ATTRIBUTES_OF_PASSES})
+    return partial(call, **op.attributes)
 
 
 def _plan_constant(op: Operation) -> Step:

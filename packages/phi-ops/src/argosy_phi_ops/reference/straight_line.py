@@ -58,9 +58,8 @@ class StraightLine:
             self.template[first] = constant_array(op.attributes["value"], {})
             return
         operands = tuple(self.slots[value] for value in op.operands)
-        attributes = {name: value for name, value in op.attributes.items() if name not in ("phase", "stage")}
         call = kernel_for(op.name)
-        call = partial(call, **attributes) if attributes else call
+        call = partial(call, **op.attributes) if op.attributes else call
         if self._is_constant(op, operands):
             value = call(*[self.template[i] for i in operands])
             value.flags.writeable = False

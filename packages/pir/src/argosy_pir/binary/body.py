@@ -3,7 +3,7 @@ definition."""
 
 from __future__ import annotations
 
-from argosy_pir.attributes import Attributes
+from argosy_pir.attributes import NO_ANNOTATIONS, Attributes, FrozenDict
 from argosy_pir.binary import format as form
 from argosy_pir.binary.format import Numbers, Sections, read_strings, write_strings, write_varints
 from argosy_pir.binary.tables import MAX_DEPTH, Reader, Writer
@@ -27,7 +27,7 @@ def write_program(program: Program) -> Sections:
     writer.program(program)
     tables = writer.tables
     dialects = _dialect_versions(program, tables)
-    return {
+    sections = {
         form.STRINGS: write_strings(tables.strings),
         form.TYPES: write_varints(tables.types),
         form.ATTRIBUTES: write_varints(tables.attributes),
@@ -36,6 +36,9 @@ def write_program(program: Program) -> Sections:
         form.DIALECTS: write_varints(dialects),
         form.PROGRAM: write_varints(writer.out),
     }
+    if writer.annotations:
+        sections[form.ANNOTATIONS] = write_varints(writer.annotations)
+    return sections
 
 
 def read_program(make: Callable[[str], Program], sections: Sections) -> Program:
@@ -53,7 +56,17 @@ def read_program(make: Callable[[str], Program], sections: Sections) -> Program:
         sections[form.BLOB],
         sections[form.LOCATIONS],
     )
-    return _BodyReader(tables, Numbers(sections[form.PROGRAM])).program(make)
+    annotations = _read_annotations(tables, Numbers(sections.get(form.ANNOTATIONS, b"")))
+    return _BodyReader(tables, Numbers(sections[form.PROGRAM]), annotations).program(make)
+
+
+def _read_annotations(tables: Reader, numbers: Numbers) -> dict[int, FrozenDict]:
+    """The annotations of operations by their number."""
+    found = {}
+    while numbers.at < len(numbers.numbers):
+        number = numbers.next()
+        found[number] = FrozenDict.of_normal(tables.pairs(numbers.take(2 * numbers.count())))
+    return found
 
 
 def _dialect_versions(program: Program, tables: Writer) -> list[int]:
@@ -84,28 +97,30 @@ class _BodyWriter:
     def __init__(self) -> None:
         self.tables = Writer()
         self.out: list[int] = []
+        self.annotations: list[int] = []  #: of operations that have any: their number, how many, names and values
         self._numbers: dict[Value, int] = {}
+        self._operations = 0
 
     def program(self, program: Program) -> None:
         self.out.append(self.tables.string(program.name))
-        self._attributes(program.attributes)
+        self._attributes(program.attributes, self.out)
         self.out.append(len(program.states))
         for state in program.states:
             self.out.append(self.tables.string(state.name))
-            self._attributes(state.attributes)
+            self._attributes(state.attributes, self.out)
         self._block(program.block, 0)
         self.out.append(len(program.functions))
         for function in program.functions.values():
             self._numbers = {}
             self.out.append(self.tables.string(function.name))
-            self._attributes(function.attributes)
+            self._attributes(function.attributes, self.out)
             self._block(function.block, 0)
 
-    def _attributes(self, attributes: Mapping[str, Attribute]) -> None:
-        self.out.append(len(attributes))
+    def _attributes(self, attributes: Mapping[str, Attribute], out: list[int]) -> None:
+        out.append(len(attributes))
         for name, value in attributes.items():
-            self.out.append(self.tables.string(name))
-            self.out.append(self.tables.attribute(value))
+            out.append(self.tables.string(name))
+            out.append(self.tables.attribute(value))
 
     def _define(self, values: Sequence[Value]) -> None:
         tables, out, numbers = self.tables, self.out, self._numbers
@@ -127,6 +142,10 @@ class _BodyWriter:
 
     def _operation(self, op: Operation, depth: int) -> None:
         out = self.out
+        if op.annotations:
+            self.annotations.append(self._operations)
+            self._attributes(op.annotations, self.annotations)
+        self._operations += 1
         out.append(self.tables.string(op.name))
         out.append(len(op._operands))
         count = len(self._numbers)
@@ -135,7 +154,7 @@ class _BodyWriter:
             if number is None:
                 raise FormatError(f"'{op.name}' uses a value that is not defined before it")
             out.append(count - 1 - number)
-        self._attributes(op.attributes)
+        self._attributes(op.attributes, out)
         out.append(self.tables.location(op.location))
         out.append(len(op.regions))
         for region in op.regions:
@@ -146,8 +165,10 @@ class _BodyWriter:
 
 
 class _BodyReader:
-    def __init__(self, tables: Reader, numbers: Numbers) -> None:
+    def __init__(self, tables: Reader, numbers: Numbers, annotations: dict[int, FrozenDict]) -> None:
         self._tables = tables
+        self._annotations = annotations
+        self._number = 0
         self._in = numbers
         self._values: list[Value] = []
 
@@ -168,6 +189,8 @@ class _BodyReader:
         for _ in range(numbers.count()):
             self._function(program)
         numbers.finish()
+        if beyond := [number for number in self._annotations if number >= self._number]:
+            raise FormatError(f"operations {beyond} have annotations; there are {self._number}")
         return program
 
     def _function(self, program: Program) -> None:
@@ -200,6 +223,8 @@ class _BodyReader:
 
     def _operation(self, depth: int) -> Operation:
         numbers, tables, values = self._in, self._tables, self._values
+        annotations = self._annotations.get(self._number, NO_ANNOTATIONS)
+        self._number += 1
         name = tables.strings[numbers.next()]
         last = len(values) - 1
         operands = [values[self._position(last, back)] for back in numbers.take(numbers.count())]
@@ -209,6 +234,7 @@ class _BodyReader:
         results = self._arguments()
         op = Operation(name, operands, [type for type, _ in results], None, regions, location)
         op.attributes = attributes
+        op.annotations = annotations
         for result, (_, hint) in zip(op.results, results, strict=True):
             result.name_hint = hint
         values.extend(op.results)

@@ -15,10 +15,11 @@ else:
 
 MAGIC = b"PIR\x1a"
 MAJOR = 1
-MINOR = 0
+MINOR = 1
 MAX_BITS = 64
 
-STRINGS, TYPES, ATTRIBUTES, BLOB, LOCATIONS, DIALECTS, PROGRAM = range(1, 8)
+STRINGS, TYPES, ATTRIBUTES, BLOB, LOCATIONS, DIALECTS, PROGRAM, ANNOTATIONS = range(1, 9)
+"""Every file has all of them but the last, which came with version 1.1."""
 
 
 def write_varint(out: bytearray, number: int) -> None:

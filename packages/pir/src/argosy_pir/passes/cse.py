@@ -20,10 +20,8 @@ from argosy_pir.rewrite.fuel import spend
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, MutableMapping
+    from collections.abc import MutableMapping
     from typing import Any
-
-    from argosy_pir.attributes import Attribute
 
     Table = MutableMapping[Any, Operation]
 
@@ -33,27 +31,29 @@ if TYPE_CHECKING:
 class CommonSubexpressions(Pass):
     """Merges equal pure operations, constants included. Operations with regions of their own stay.
 
-    ``ignore`` names attributes in which equal operations may differ.
+    Operations with different annotations stay apart, unless ``ignore_annotations``: then those of the first remain.
     """
 
-    ignore: tuple[str, ...] = ()
+    ignore_annotations: bool = False
 
     def run(self, program: Program) -> bool:
         """Merge in the program and in every function; True where any operation went."""
         regions = [program.region, *(function.region for function in program.functions.values())]
-        changed = [_merge(block, {}, self.ignore) for region in regions for block in region.blocks]
+        changed = [_merge(block, {}, self.ignore_annotations) for region in regions for block in region.blocks]
         return any(changed)
 
 
-def _merge(block: Block, table: Table, ignore: tuple[str, ...]) -> bool:
+def _merge(block: Block, table: Table, ignore_annotations: bool) -> bool:
     changed = False
     for op in block:
         for region in op.regions:
             for inner in region.blocks:
-                changed |= _merge(inner, ChainMap({}, table), ignore)
+                changed |= _merge(inner, ChainMap({}, table), ignore_annotations)
         if op.regions or not op.results or not is_pure(op):
             continue
-        key = _key(op, ignore)
+        key = _key(op)
+        if op.annotations and not ignore_annotations:
+            key = (key, attributes_key(op.annotations))
         first = table.setdefault(key, op)
         if first is not op and spend("cse", op):
             op.replace_with(first.results)
@@ -61,7 +61,7 @@ def _merge(block: Block, table: Table, ignore: tuple[str, ...]) -> bool:
     return changed
 
 
-def _key(op: Operation, ignore: tuple[str, ...]) -> Any:
+def _key(op: Operation) -> Any:
     """Equal for operations that compute the same; a commutative operation's first two operands are
     ordered."""
     operands = [id(value) for value in op._operands]
@@ -70,7 +70,4 @@ def _key(op: Operation, ignore: tuple[str, ...]) -> Any:
         if definition is not None and COMMUTATIVE in definition.traits:
             operands[0], operands[1] = operands[1], operands[0]
     types = tuple([result.type for result in op.results])
-    attributes: Mapping[str, Attribute] = op.attributes
-    if ignore and not attributes.keys().isdisjoint(ignore):
-        attributes = {name: value for name, value in attributes.items() if name not in ignore}
-    return (op.name, tuple(operands), types, attributes_key(attributes) if attributes else None)
+    return (op.name, tuple(operands), types, attributes_key(op.attributes) if op.attributes else None)

@@ -102,6 +102,7 @@ def _rebuild(op: Operation, keep: Sequence[bool], stacked: int, first_operand: i
     operands = [value for i, value in enumerate(op.operands) if i not in dropped]
     kept = [result for result, needed in zip(op.results, keep, strict=True) if needed]
     made = Operation(op.name, operands, [r.type for r in kept], op.attributes, op.regions, op.location)
+    made.annotations = op.annotations
     assert op.parent is not None
     op.parent.insert_before(op, made)
     for old, new in zip(kept, made.results, strict=True):

@@ -7,7 +7,7 @@ defined before they are used, once. Nothing is verified here: unknown dialects p
 
 from __future__ import annotations
 
-from argosy_pir.attributes import Attributes
+from argosy_pir.attributes import Attributes, FrozenDict
 from argosy_pir.core import Block, Operation, Region
 from argosy_pir.errors import IRError, VerifyError
 from argosy_pir.opdef import RETURN
@@ -138,6 +138,7 @@ class _Parser:
         operands = self._operands(name == RETURN)
         attributes = read_attributes(reader) if reader.peek() == "{" else None
         types = self._types() if reader.take(":") else []
+        annotations = read_attributes(reader) if reader.take("annotations") else None
         location = self._location() if reader.take("loc") else None
         if len(types) != len(labels):
             raise reader.error(f"'{name}' defines {len(labels)} values but gives {len(types)} types", start)
@@ -146,6 +147,8 @@ class _Parser:
         self._starts[op] = start
         if attributes is not None:
             op.attributes = attributes
+        if annotations is not None:
+            op.annotations = FrozenDict.of_normal(annotations)
         for i, label in enumerate(labels):
             self._define(label, op.results[i], start + 2 * i)
         return op

@@ -77,7 +77,7 @@ class Printer:
             op = op._next
 
     def operation(self, op: Operation, indent: str, states: int | None) -> None:
-        """One operation: results, name, operands, attributes, types, location, regions."""
+        """One operation: results, name, operands, attributes, types, annotations, location, regions."""
         operands = [self._names.get(v) or self._name(v) for v in op._operands]
         if op.name == RETURN:
             text = "return(" + _split_return(operands, states) + ")"
@@ -89,6 +89,8 @@ class Printer:
             types = ", ".join([self._types.get(r.type) or self._type(r.type) for r in op.results])
             names = ", ".join([self._names.get(r) or self._name(r) for r in op.results])
             text = f"{names} = {text} : {types}"
+        if op.annotations:
+            text += f" annotations {format_attributes(op.annotations, self._elide_above)}"
         if self._locations and not op.location.is_unknown:
             text += f" loc({format_location(op.location)})"
         self.parts.append(indent + text)

@@ -102,7 +102,7 @@ class PipelinedFunction(StaticFunction):
 
 
 def _marked_stages(program: Program) -> int:
-    marks = [int(op.attributes["stage"]) for op in program.walk() if "stage" in op.attributes]
+    marks = [int(op.annotations["stage"]) for op in program.walk() if "stage" in op.annotations]
     return max(marks, default=0) + 1
 
 
