@@ -14,7 +14,7 @@ from argosy_autograd.passes.taylor import TaylorMode
 from argosy_autograd.taylor import families
 from argosy_autograd.taylor.deferred_coefficients import DeferredCoefficients
 from argosy_autograd.taylor.families import Families, Unstackable, compositions, homogeneous
-from argosy_autograd.taylor.functional import Functional, below, derivative
+from argosy_autograd.taylor.functional import Functional, derivative, proper_splits
 from argosy_autograd.taylor.lifting import convolve
 from argosy_autograd.taylor.stacks import Stacks
 from argosy_autograd.taylor.sweep import Sweep
@@ -313,7 +313,7 @@ def test_splits_are_all_products(data):
         found = spread(made, degree, lower, made.split(degree, lower, False))
         expected = {}
         for whole, c in target:
-            for a, b in below(whole):
+            for a, b in proper_splits(whole):
                 if len(a) == lower:
                     expected[a, b] = expected.get((a, b), 0.0) + c
         assert {k: v for k, v in found.items() if abs(v) > 1e-9} == pytest.approx(expected)

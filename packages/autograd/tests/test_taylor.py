@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from requested import N, arrays, both_ways, built, check, column, dot, gradient, laplacian, network, total, work
 
 from argosy_autograd.passes.expand import ExpandGradients
-from argosy_autograd.passes.taylor import TaylorMode, depth, nested
+from argosy_autograd.passes.taylor import TaylorMode, depth, nested_requests
 from argosy_autograd.taylor import Functional, Sweep, derivative
 from argosy_autograd.taylor.cost import cost
 from argosy_phi_ops import prim
@@ -340,7 +340,7 @@ def test_the_gradient_by_parameters_stays_in_reverse_mode():
     (left,) = [op for op in program.block if op.name == "ad.gradient"]
     assert left.operands[1:] == program.inputs[1:]
     single = built(lambda b, q, *w: gradient(b, [total(network(q, *w))], [q])[0], *SHAPES)
-    assert nested([op for op in single.block if op.name == "ad.gradient"]) == set()
+    assert nested_requests([op for op in single.block if op.name == "ad.gradient"]) == set()
 
 
 def test_the_pass_is_found_by_name():
@@ -351,7 +351,7 @@ def test_the_pass_is_found_by_name():
 def test_functionals():
     """Derivatives are scaled coefficients; differentiating first raises every index."""
     assert derivative((1, 0, 1)).terms == (((0, 1, 1), 2.0),)
-    assert derivative((0,)).after(0) == derivative((0, 0))
+    assert derivative((0,)).after_direction(0) == derivative((0, 0))
     assert Functional({(0,): 0.0, (1,): 2.0}).terms == (((1,), 2.0),)
 
 

@@ -168,7 +168,7 @@ def _gradient_blockers(ends: Sequence[Tensor]) -> list[GradientBlocker]:
     return list(dict.fromkeys(blocker for y in ends for blocker in y._gradient_blockers or ()))
 
 
-def _before(blocker: GradientBlocker) -> list[Edge]:
+def _describe_origin(blocker: GradientBlocker) -> list[Edge]:
     """Where its operands came from, as far as that lives."""
     return [(found, slot) for each, slot in blocker.before if (found := each()) is not None]
 
@@ -226,7 +226,7 @@ def reasons(ends: Sequence[Tensor], x: Tensor) -> str:
 
 def _may_hide(blocker: GradientBlocker, x: Tensor) -> bool:
     """Whether ``x`` is before the blocker, as far as what is before it lives."""
-    before = _before(blocker)
+    before = _describe_origin(blocker)
     if len(before) < len(blocker.before) or not before:
         return True
     source = (id(x if x._node is None else x._node), x._slot)
@@ -273,7 +273,7 @@ class set_detect_anomaly:
     _on: ClassVar[list[detect_anomaly]] = []
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self._before = [each._check for each in self._on]
+        self._checks_before = [each._check for each in self._on]
         self._switch([check_nan] if mode else [])
 
     def _switch(self, wanted: Sequence[bool]) -> None:
@@ -286,7 +286,7 @@ class set_detect_anomaly:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._switch(self._before)
+        self._switch(self._checks_before)
 
 
 def explain(node: Node, error: Exception) -> None:

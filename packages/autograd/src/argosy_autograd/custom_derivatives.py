@@ -31,7 +31,7 @@ class _Custom:
         self.__wrapped__ = function
         self.depth = 0
 
-    def _missing(self, method: str) -> DifferentiationError:
+    def _missing_rule(self, method: str) -> DifferentiationError:
         return DifferentiationError(f"{type(self).__name__} function {self.__name__}: call {method} before using it")
 
 
@@ -57,7 +57,7 @@ class custom_vjp(_Custom):
     def __call__(self, *args: Any) -> Any:
         """The results of the function. Raises :class:`DifferentiationError` before :meth:`defvjp`."""
         if self.forward is None:
-            raise self._missing("defvjp")
+            raise self._missing_rule("defvjp")
         return _Reverse.apply(self, *args)
 
 
@@ -112,7 +112,7 @@ class custom_jvp(_Custom):
     def __call__(self, *args: Any) -> Any:
         """The results of the function. Raises :class:`DifferentiationError` before :meth:`defjvp`."""
         if self.rule is None:
-            raise self._missing("defjvp")
+            raise self._missing_rule("defjvp")
         if self.depth >= _DEPTH:
             return self.function(*args)
         return _Forward.apply(self, *args)

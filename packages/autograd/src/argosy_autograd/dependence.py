@@ -98,12 +98,12 @@ class Dependence:
         """Results with a derivative of their own: its inputs, and the derivatives by them."""
         self._slopes: dict[tuple[Value, Value, frozenset[Value]], Monomials] = {}
         self._outputs = outputs
-        self._run(order)
+        self._visit_all(order)
 
     def depends(self, target: Value, blockers: Sequence[Value] = ()) -> bool:
         """Whether an output depends on ``target``; nothing goes through ``blockers``."""
         seen: set[Any] = set(blockers)
-        stack = [a for y in self._outputs for a in atoms_of(self._at(y))]
+        stack = [a for y in self._outputs for a in atoms_of(self._polynomial_of(y))]
         while stack:
             found: Any = stack.pop()
             found = found.value if isinstance(found, Still) else found
@@ -114,14 +114,14 @@ class Dependence:
             seen.add(found)
             stack.extend(atoms_of(self._inner.get(found, _NOTHING)))
             for x in self._customs.get(found, ((),))[0]:
-                stack.extend(atoms_of(self._at(x)))
+                stack.extend(atoms_of(self._polynomial_of(x)))
         return False
 
     def powers(self) -> set[Any]:
         """What an output depends on in such a way that its derivatives of every order do."""
-        return {a for y in self._outputs for m in self._at(y) for a, exponent in m if exponent == inf}
+        return {a for y in self._outputs for m in self._polynomial_of(y) for a, exponent in m if exponent == inf}
 
-    def _run(self, order: Sequence[Operation]) -> None:
+    def _visit_all(self, order: Sequence[Operation]) -> None:
         for op in order:
             if op.results and op.results[0] not in self._polynomials:
                 self._visit(op)
@@ -142,7 +142,7 @@ class Dependence:
             monomials = atom(value)
         self._polynomials[value] = monomials
 
-    def _at(self, value: Value) -> Monomials:
+    def _polynomial_of(self, value: Value) -> Monomials:
         found = self._polynomials.get(value)
         if found is None:  # an argument
             found = self._polynomials[value] = atom(value) if value in self._points else CONSTANT
@@ -154,9 +154,9 @@ class Dependence:
         elif op.dialect == "prim":
             patterns = primitive_patterns(op)
         else:
-            read = [self._at(v) for v in read_values(op) if has_gradient(v)]
+            read = [self._polynomial_of(v) for v in read_values(op) if has_gradient(v)]
             return [reduce(times, (power(each, inf) for each in read), CONSTANT)] * len(op.results)
-        operands = [self._at(x) for x in op.operands]
+        operands = [self._polynomial_of(x) for x in op.operands]
         found = [substitute(pattern, operands) for pattern in patterns]
         if PRODUCTS.get(op.kind) == len(operands) and self._live.issuperset(op.operands):
             return [power(each, inf) for each in found]
@@ -165,8 +165,8 @@ class Dependence:
     def _gradients(self, op: Operation) -> list[Monomials]:
         outputs, inputs, cotangents = parts(op)
         blockers = frozenset(constants_of(op))
-        seeds = [self._at(g) for g in cotangents] or [CONSTANT] * len(outputs)
-        pairs = [(self._at(y), seed) for y, seed in zip(outputs, seeds, strict=True) if has_gradient(y)]
+        seeds = [self._polynomial_of(g) for g in cotangents] or [CONSTANT] * len(outputs)
+        pairs = [(self._polynomial_of(y), seed) for y, seed in zip(outputs, seeds, strict=True) if has_gradient(y)]
         made = []
         for x in inputs:
             for value in list(self._inner) if x not in blockers else ():
@@ -198,7 +198,7 @@ class Dependence:
             if value in self._customs:
                 inputs, by_input = self._customs[value]
                 pairs = zip(inputs, by_input, strict=True)
-                found = plus(*(times(g, self._derive(self._at(v), x, blockers)) for v, g in pairs))
+                found = plus(*(times(g, self._derive(self._polynomial_of(v), x, blockers)) for v, g in pairs))
             else:
                 found = self._derive(self._inner[value], x, blockers)
             self._slopes[key] = found
@@ -217,8 +217,8 @@ class Dependence:
                 self._polynomials[y] = self._polynomials[result]
         last = op.regions[0].block.last
         assert last is not None
-        self._run(postorder(last.operands, op.regions[0].block))
-        made = [self._at(g) for g in last.operands]
+        self._visit_all(postorder(last.operands, op.regions[0].block))
+        made = [self._polynomial_of(g) for g in last.operands]
         self._polynomials.update({y: given for y, given in before.items() if given is not None})
         for result in op.results:
             self._customs[result] = (
@@ -241,9 +241,9 @@ def _operator_patterns(op: Operation) -> Sequence[Monomials]:
         for y in expansion.program.outputs:
             listed = [
                 reduce(times, (power(numbers[a], e) for a, e in m), CONSTANT)  # type: ignore[index]
-                for m in inner._at(y)
+                for m in inner._polynomial_of(y)
             ]
-            seen = {a for m in inner._at(y) for a, _ in m}
+            seen = {a for m in inner._polynomial_of(y) for a, _ in m}
             rest = [still(numbers[inputs[i]]) for i in moving_targets if inputs[i] not in seen]
             found.append(plus(*listed, *rest))
         expansion.derived["monomials"] = found

@@ -216,12 +216,12 @@ def _call(func: Callable[..., Any], xs: Tensors) -> tuple[list[Tensor], Any]:
         raise TypeError(f"jvp() or vjp(): argument 'func' must be a function of tensors, got {func!r:.60}")
     for i, x in enumerate(_as_list(xs)):
         _check_floating("jvp() or vjp()", f"input {i}", x)
-    inputs = [_moving(x) for x in _as_list(xs)]
+    inputs = [_differentiable_copy(x) for x in _as_list(xs)]
     with enable_grad():
         return inputs, func(*inputs)
 
 
-def _moving(x: Tensor) -> Tensor:
+def _differentiable_copy(x: Tensor) -> Tensor:
     """A copy of ``x`` to differentiate by; in its graph where it has one, for derivatives of the result."""
     made: Tensor = x.detach() if x.stop_gradient or not is_grad_enabled() else get_operator("assign")(x)
     if made.payload.is_traced:

@@ -15,8 +15,8 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = [
     "JointHook",
     "RemovableHandle",
+    "has_saved_tensors_hooks",
     "pack_saved",
-    "packing",
     "register_hook",
     "retain_grads",
     "saved_tensors_hooks",
@@ -133,12 +133,12 @@ class saved_tensors_hooks:
         context().own_values[_KEY].pop()
 
 
-def packing() -> bool:
+def has_saved_tensors_hooks() -> bool:
     """Whether :class:`saved_tensors_hooks` are on here."""
     return bool(active and context().own_values.get(_KEY))
 
 
-class _Packed:
+class _PackedPayload:
     __slots__ = ("array_type", "packed", "unpack")
 
     def __init__(self, packed: Any, unpack: Callable[[Any], Tensor], array_type: Any) -> None:
@@ -154,25 +154,26 @@ class _Packed:
         expected, got = self.array_type, getattr(found.payload, "array_type", None)
         if expected is not None and got is not None and (got.dtype, got.shape) != (expected.dtype, expected.shape):
             raise ValueError(
-                f"saved_tensors_hooks: unpack_hook should return what was packed, {_shown(expected)}, got {_shown(got)}"
+                f"saved_tensors_hooks: unpack_hook should return what was packed, "
+                f"{_type_text(expected)}, got {_type_text(got)}"
             )
         return found.payload
 
 
-def _shown(array_type: Any) -> str:
+def _type_text(array_type: Any) -> str:
     return f"{array_type.dtype.name} {list(array_type.shape)}"
 
 
-def pack_saved(tensor: Tensor) -> tuple[_Packed, None]:
+def pack_saved(tensor: Tensor) -> tuple[_PackedPayload, None]:
     """What to keep for ``tensor`` by the innermost hooks."""
     hooks = context().own_values[_KEY][-1]
     array_type = getattr(tensor.payload, "array_type", None)
-    return _Packed(hooks.pack_hook(Tensor._wrap(tensor.payload)), hooks.unpack_hook, array_type), None
+    return _PackedPayload(hooks.pack_hook(Tensor._wrap(tensor.payload)), hooks.unpack_hook, array_type), None
 
 
 def unpack_saved(entry: Any) -> tuple[Any, Any]:
     """The payload (or number) and the version of what was kept."""
     value, version = entry
-    if type(value) is _Packed:
+    if type(value) is _PackedPayload:
         return value.unpacked(), None
     return value, version

@@ -52,7 +52,7 @@ def jet(func: Callable[..., Any], primals: Sequence[Tensor], series: Series) -> 
         if captured and isinstance(error, GraphBreak):
             raise
         return _nest(func, inputs, terms)
-    return _shaped(results, shape, order)
+    return _restore_structure(results, shape, order)
 
 
 def _check(inputs: Sequence[Any], series: Series) -> tuple[list[list[Tensor]], int]:
@@ -148,12 +148,12 @@ def _nest(func: Callable[..., Any], inputs: Sequence[Any], terms: Sequence[Seque
             x = x + c * cast(t**k / factorial(k), x.dtype.name)
         return x
 
-    def along(t: Any) -> Any:
+    def on_curve(t: Any) -> Any:
         return func(*(curve(t, x, each) for x, each in zip(inputs, terms, strict=True)))
 
     start = get_operator("full")([], 0.0, "float64")
     series: list[Any] = []
-    moving: Callable[[Any], Any] = along
+    moving: Callable[[Any], Any] = on_curve
     for _ in terms[0]:
         moving = _slope(moving)
         series.append(moving(start))
@@ -167,7 +167,7 @@ def _slope(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda t: jvp(function, t)[1]
 
 
-def _shaped(results: Sequence[Tensor], shape: Any, order: int) -> tuple[Any, Any]:
+def _restore_structure(results: Sequence[Tensor], shape: Any, order: int) -> tuple[Any, Any]:
     if not isinstance(shape, (tuple, list)):
         return results[0], list(results[1:])
     count = len(shape)

@@ -59,7 +59,7 @@ def _kernel(name: str, keeps: Callable[[tuple[bool, ...]], tuple[int, ...]]) -> 
     return register
 
 
-def _nothing(wants: tuple[bool, ...]) -> tuple[int, ...]:
+def _no_gradients(wants: tuple[bool, ...]) -> tuple[int, ...]:
     return ()
 
 
@@ -90,13 +90,13 @@ def _reduce(g: Array, shape: tuple[int, ...]) -> Array:
     return np.asarray(g.sum(axis=axes)).reshape(shape)
 
 
-@_kernel("add", _nothing)
+@_kernel("add", _no_gradients)
 def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array | None, Array | None]:
     g, (x, y) = grads[0], key[3]
     return _reduce(g, _shape(key, 0)) if x else None, _reduce(g, _shape(key, 1)) if y else None
 
 
-def _alike(name: str) -> Callable[..., Any]:
+def _same_shape_kernel(name: str) -> Callable[..., Any]:
     """Decorator: the form of a kernel for two operands of one shape."""
 
     def register(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -106,13 +106,13 @@ def _alike(name: str) -> Callable[..., Any]:
     return register
 
 
-@_alike("add")
+@_same_shape_kernel("add")
 def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array | None, Array | None]:
     g, (x, y) = grads[0], key[3]
     return g if x else None, g if y else None
 
 
-@_kernel("subtract", _nothing)
+@_kernel("subtract", _no_gradients)
 def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array | None, Array | None]:
     g, (x, y) = grads[0], key[3]
     return _reduce(g, _shape(key, 0)) if x else None, np.negative(_reduce(g, _shape(key, 1))) if y else None
@@ -127,7 +127,7 @@ def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Arra
     )
 
 
-@_alike("multiply")
+@_same_shape_kernel("multiply")
 def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array | None, Array | None]:
     g = grads[0]
     return (
@@ -174,7 +174,7 @@ def _spread_reduction(g: Array, shape: tuple[int, ...], axis: Any) -> Array:
     return np.broadcast_to(g.reshape(kept), shape)
 
 
-@_kernel("mean", _nothing)
+@_kernel("mean", _no_gradients)
 def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array]:
     shape = _shape(key, 0)
     g = grads[0]
@@ -182,12 +182,12 @@ def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Arra
     return (_spread_reduction(g / g.dtype.type(size), shape, attributes["axis"]),)
 
 
-@_kernel("sum", _nothing)
+@_kernel("sum", _no_gradients)
 def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array]:
     return (_spread_reduction(grads[0], _shape(key, 0), attributes["axis"]),)
 
 
-@_kernel("reshape", _nothing)
+@_kernel("reshape", _no_gradients)
 def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array]:
     return (grads[0].reshape(_shape(key, 0)),)
 
@@ -246,7 +246,7 @@ def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> Any:
     return gx, gw, flat.sum(axis=0).reshape(_shape(key, 2)) if wants[2] else None
 
 
-@_kernel("transpose", _nothing)
+@_kernel("transpose", _no_gradients)
 def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array]:
     order = [p % grads[0].ndim for p in attributes["perm"]]
     return (grads[0].transpose(np.argsort(order)),)

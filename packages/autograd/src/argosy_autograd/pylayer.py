@@ -11,7 +11,7 @@ import numpy as np
 from argosy_autograd import anomaly
 from argosy_autograd.engine import needed_nodes
 from argosy_autograd.errors import DifferentiationError, constant_gradient
-from argosy_autograd.hooks import pack_saved, packing, unpack_saved
+from argosy_autograd.hooks import has_saved_tensors_hooks, pack_saved, unpack_saved
 from argosy_autograd.modes import linear, no_grad
 from argosy_autograd.tape import Edge, Node, edge_of
 from argosy_phi_ops.capture.tracer import active_tracer
@@ -67,7 +67,7 @@ class PyLayerContext:
 def _keep(x: Any) -> Any:
     if type(x) is not Tensor:
         return x, None, None
-    if packing():
+    if has_saved_tensors_hooks():
         return *pack_saved(x), None
     return x, _version(x.payload), x.payload
 
@@ -174,7 +174,7 @@ def _trace(
     def backward(cotangents: list[Tensor]) -> list[Tensor | None]:
         arriving = iter(cotangents)
         floating = [y.payload.dtype.kind in "fc" for y in results]
-        grads = [next(arriving) if f else _nothing(ctx, y) for f, y in zip(floating, results, strict=True)]
+        grads = [next(arriving) if f else _zero_gradient(ctx, y) for f, y in zip(floating, results, strict=True)]
         matched = _match(cls.__name__, cls.backward(ctx, *grads), edges)
         return [g for g, x in zip(matched, tensors, strict=True) if x.payload.dtype.kind in "fc"]
 
@@ -193,7 +193,7 @@ def _trace(
     return fresh
 
 
-def _nothing(ctx: PyLayerContext, y: Tensor) -> Tensor | None:
+def _zero_gradient(ctx: PyLayerContext, y: Tensor) -> Tensor | None:
     zeros: Tensor | None = get_operator("zeros_like")(y) if ctx._materialize else None
     return zeros
 

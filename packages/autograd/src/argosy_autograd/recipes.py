@@ -69,7 +69,7 @@ class Recipe:
             self.run = by_program
         self.code = int(self.run is KERNELS["add"].alike)
         if not self.code and all([type(t) is tuple for t in types]):
-            self.run = TieredKernel(self.run, self._program, self._compiled, self._replace, self._least)
+            self.run = TieredKernel(self.run, self._program, self._compile_rule, self._replace, self._least)
 
     def _program(self) -> Any:
         """The derivative as a program of primitives; None where there is none."""
@@ -84,12 +84,12 @@ class Recipe:
         kinds = [(as_dtype(t.dtype), tuple([n for n in t.shape if isinstance(n, int)])) for t in types]
         return least_steps_back(kinds)
 
-    def _compiled(self, native: NativeKernel) -> Callable[..., Any]:
+    def _compile_rule(self, native: NativeKernel) -> Callable[..., Any]:
         rule = derive(self.key, self.attributes)
-        self.back = self._back(rule, native)
+        self.back = self._native_backward(rule, native)
         return _arrange(rule, native, self.key)
 
-    def _back(self, rule: Derivative, native: NativeKernel) -> tuple[Any, ...] | None:
+    def _native_backward(self, rule: Derivative, native: NativeKernel) -> tuple[Any, ...] | None:
         """What native code reads to go back by itself; None where Python has more to do than run the program."""
         op, kinds, _, wants = self.key
         wanted = tuple([i for i, want in enumerate(wants) if want])

@@ -121,7 +121,7 @@ def run_replay(
     found: Replay | None = _replays[whole]
     if found is None:
         return None
-    held = {i: _held(history.items[i]) for i in {i for i, _ in found.reads} if i >= 0}
+    held = {i: _saved_by_position(history.items[i]) for i in {i for i, _ in found.reads} if i >= 0}
     held |= {k: dict(enumerate(group)) for k, group in ((_POINTS, points), (_VALUES, ys), (_FACTORS, factors))}
     return found([held[i][k] for i, k in found.reads])
 
@@ -131,7 +131,7 @@ def _points(history: History, xs: Sequence[Tensor]) -> list[Tensor]:
     return [*xs, *(leaf for leaf, _ in history.sources[len(xs) :])]
 
 
-def _held(item: OperatorNode | Request) -> dict[int, Tensor]:
+def _saved_by_position(item: OperatorNode | Request) -> dict[int, Tensor]:
     """What a node kept by position, with its place in the graph; the seeds of a request by number."""
     if type(item) is Request:
         return {k: seed for k, seed in enumerate(item.seeds) if seed is not None}
@@ -165,7 +165,7 @@ def _capture(
         captured = tracer.finish(made)  # type: ignore[arg-type]
     if captured.states or captured.draws:
         return None
-    again = _again(history)
+    again = _repeated_values(history)
     program = captured.program
     live: dict[Value, Read | None] = {x: writer.reads[i] for i, x in enumerate(program.inputs) if x in writer.live}
     moves = [{live[x] for x in moving_targets([y], live)} for y in program.outputs]
@@ -195,10 +195,10 @@ class _Writer:
         self.live = list(self.values.values())
         self.complete = True
         for i, (step, item) in enumerate(zip(history.steps, history.items, strict=True)):
-            made = self._asked(i, step, item) if type(step) is PastRequest else self._applied(i, step, item)
+            made = self._replay_request(i, step, item) if type(step) is PastRequest else self._replay_op(i, step, item)
             self.values.update({(i, k): value for k, value in enumerate(made)})
 
-    def _applied(self, i: int, step: Any, node: OperatorNode) -> Sequence[Value]:
+    def _replay_op(self, i: int, step: Any, node: OperatorNode) -> Sequence[Value]:
         """The results of an operator."""
         op, kinds, _, wants = step.recipe.key
         operands: list[Value] = []
@@ -215,7 +215,7 @@ class _Writer:
         made: Sequence[Value] = expansion.inline(operands, self.tracer.program.block, None)
         return made
 
-    def _asked(self, i: int, step: PastRequest, request: Request) -> Sequence[Value]:
+    def _replay_request(self, i: int, step: PastRequest, request: Request) -> Sequence[Value]:
         """The results of a gradient request."""
         pairs = [(k, place) for k, place in enumerate(step.ends) if place is not None]
         ends = [self.tracer.wrap(self.values[place], False) for _, place in pairs]
@@ -237,7 +237,7 @@ class _Writer:
         return made
 
 
-def _again(history: History) -> dict[Place, Read]:
+def _repeated_values(history: History) -> dict[Place, Read]:
     """The values that move with the points and are kept, too: they need not be computed again. Points that are kept
     are read like these, so that a change in place is noticed."""
     found: dict[Place, Read] = {}

@@ -22,11 +22,11 @@ def captured_from(source: Block, user: Block) -> list[Value]:
 def replace_within(user: Block, old: Value, new: Value) -> None:
     """Make the operations of ``user`` and of its regions read ``new`` instead of ``old``."""
     for op, index in old.uses:
-        if _inside(op, user):
+        if _is_inside(op, user):
             op.set_operand(index, new)
 
 
-def _inside(op: Operation, block: Block) -> bool:
+def _is_inside(op: Operation, block: Block) -> bool:
     current: Operation | None = op
     while current is not None:
         if current.parent is block:

@@ -114,13 +114,13 @@ class Sweep:
                     continue
             edges = node.edges
             assert edges is not None
-            for onward, g in zip(edges, self._pulled(node, grads), strict=True):
+            for onward, g in zip(edges, self._pull_back(node, grads), strict=True):
                 if onward is not None and g is not None:
                     self.send(onward, g)
             if not self.retain:
                 node.release()
 
-    def _pulled(self, node: Node, grads: list[Any]) -> Sequence[Any]:
+    def _pull_back(self, node: Node, grads: list[Any]) -> Sequence[Any]:
         try:
             if node.on_tensors and not self.recorded:
                 self.mixed = True
@@ -194,13 +194,13 @@ class Sweep:
     def _call_hooks(self, node: Node, grads: list[Any]) -> None:
         for slot, table in (node.hooks or {}).items():
             if grads[slot] is not None:
-                grads[slot] = self.hooked(table, grads[slot])
+                grads[slot] = self.apply_hooks(table, grads[slot])
         for slot, reference in (node.retained or {}).items():
             tensor = reference()
             if tensor is not None and grads[slot] is not None and self.targets is None:
                 accumulate_grad(tensor, grads[slot])
 
-    def hooked(self, table: dict[int, Any], g: Any) -> Any:
+    def apply_hooks(self, table: dict[int, Any], g: Any) -> Any:
         """The gradient after the hooks of ``table``."""
         as_tensor = self.recorded or type(g) is Tensor
         tensor = g if as_tensor else Tensor._wrap(Strided.from_array(g))
@@ -224,7 +224,7 @@ class Sweep:
             leaf, g = entry
             if leaf._hooks:
                 if self.targets is None:  # what grad() was asked for is given as it is, as in Paddle
-                    g = entry[1] = self.hooked(leaf._hooks, g)
+                    g = entry[1] = self.apply_hooks(leaf._hooks, g)
                 if any(isinstance(hook, JointHook) for hook in leaf._hooks.values()):
                     together.append(entry)
                     continue

@@ -123,7 +123,7 @@ class OperatorNode(Node):
     def _fill(self, recipe: Recipe, edges: Sequence[Edge | None], operands: Sequence[Any], results: Any) -> None:
         self.recipe = recipe
         super().__init__(recipe.name, edges, results)
-        self.saved: Sequence[Any] | None = _saved(recipe.keeps, operands, results)
+        self.saved: Sequence[Any] | None = _save_all(recipe.keeps, operands, results)
         if recipe.missing:
             _note_line(self)
 
@@ -250,7 +250,7 @@ def _note_line(node: Node) -> None:
     import_module("argosy_autograd.anomaly").note_line(node, True)
 
 
-def _saved(keeps: Sequence[int], operands: Sequence[Any], results: Sequence[Tensor]) -> tuple[Any, ...]:
+def _save_all(keeps: Sequence[int], operands: Sequence[Any], results: Sequence[Tensor]) -> tuple[Any, ...]:
     count = len(operands)
     return tuple([_save(operands[i] if i < count else results[i - count]) for i in keeps])
 
@@ -258,7 +258,7 @@ def _saved(keeps: Sequence[int], operands: Sequence[Any], results: Sequence[Tens
 def _save(value: Any) -> Any:
     if type(value) is not Tensor:
         return value, None
-    if hooks.packing():
+    if hooks.has_saved_tensors_hooks():
         return hooks.pack_saved(value)
     payload = value.payload
     if type(payload) is Strided:
@@ -321,7 +321,7 @@ class Tape(Recorder):
         if not keeps:
             node.saved = ()
         elif hooks.active:
-            node.saved = _saved(keeps, operands, (result,))
+            node.saved = _save_all(keeps, operands, (result,))
         else:
             node.saved = saved = []
             for i in keeps:

@@ -48,7 +48,7 @@ def traced_backward(ends: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> N
         return
     made = _request(tracer, outputs, [value for _, value in chosen], seeds)
     with no_grad():
-        found = [_hooked(leaf, _constant(tracer, g)) for (leaf, _), g in zip(chosen, made, strict=True)]
+        found = [_run_hooks(leaf, _constant(tracer, g)) for (leaf, _), g in zip(chosen, made, strict=True)]
         _call_joint([leaf for leaf, _ in chosen], found)
         for (leaf, _), g in zip(chosen, found, strict=True):
             _accumulate(tracer, leaf, g)
@@ -138,7 +138,7 @@ def traced_custom(
         with unbroken(tracer), building(tracer.builder) as inner:
             made = backward([_differentiable(tracer, g) for g in block.arguments])
             wanted = [x for x in inputs if has_gradient(x)]
-            values = [zeros_like(x) if g is None else _given(tracer, g) for g, x in zip(made, wanted, strict=True)]
+            values = [zeros_like(x) if g is None else _gradient(tracer, g) for g, x in zip(made, wanted, strict=True)]
             inner.create("control.yield", values)
     finally:
         tracer.builder = outer
@@ -148,7 +148,7 @@ def traced_custom(
     ).results
 
 
-def _given(tracer: Tracer, g: Tensor) -> Value:
+def _gradient(tracer: Tracer, g: Tensor) -> Value:
     """The value of a gradient that a user's code gave: what it cut off is a constant."""
     value = tracer.value(g)
     return prim.stop_gradient(value) if g.stop_gradient and has_gradient(value) else value
@@ -213,13 +213,13 @@ def _leaves(tracer: Tracer) -> Iterable[tuple[Tensor, Value]]:
 def _reach(outputs: Sequence[Value], wrt: set[Value], blockers: Sequence[Value] = ()) -> set[Value]:
     """Those of ``wrt`` that the outputs depend on through differentiable values; stop_gradient is a blocker. What a
     gradient reads is no dependence yet: whether it moves with it, its structure tells."""
-    found, through_gradients = _read(outputs, wrt, blockers)
+    found, through_gradients = _reached_inputs(outputs, wrt, blockers)
     if not found or not through_gradients:
         return found
     return moving_targets(outputs, found, blockers, [value for _, value in _leaves(_tracer())])
 
 
-def _read(outputs: Sequence[Value], wrt: set[Value], blockers: Sequence[Value]) -> tuple[set[Value], bool]:
+def _reached_inputs(outputs: Sequence[Value], wrt: set[Value], blockers: Sequence[Value]) -> tuple[set[Value], bool]:
     """Those of ``wrt`` that the outputs read through differentiable values, and whether gradients are on the way. A
     derivative of the user's own goes on to its inputs alone; the derivative of one goes on to what it reads, too."""
     found: set[Value] = set()
@@ -276,9 +276,9 @@ def _flat(outputs: Sequence[Value], target: Value) -> str:
     """Which gradients read ``target`` without moving with it, what they are of, and of what order they are."""
     found = []
     for op in postorder(outputs, None):
-        if op.name != "ad.gradient" or target not in _read(parts(op)[0], {target}, ())[0]:
+        if op.name != "ad.gradient" or target not in _reached_inputs(parts(op)[0], {target}, ())[0]:
             continue
-        between = [o for o in postorder(parts(op)[0], None) if target in _read(o.results, {target}, ())[0]]
+        between = [o for o in postorder(parts(op)[0], None) if target in _reached_inputs(o.results, {target}, ())[0]]
         names = [f"{o.kind} ({o.location})" for o in between if o.name != "ad.gradient"][:_MOST_NAMES]
         order = _order(op.results)
         found.append(
@@ -325,7 +325,7 @@ def _differentiable(tracer: Tracer, value: Value) -> Tensor:
     return Tensor._wrap(Traced(value, tracer, user_location(), True), False)
 
 
-def _hooked(leaf: Tensor, g: Tensor) -> Tensor:
+def _run_hooks(leaf: Tensor, g: Tensor) -> Tensor:
     for hook in list((leaf._hooks or {}).values()):
         replaced = None if isinstance(hook, JointHook) else hook(g)
         g = g if replaced is None else replaced

@@ -49,7 +49,7 @@ class Function:
     __slots__ = ("attributes", "name", "parent", "region")
 
     def __init__(self, name: str, argument_types: Iterable[Type] = ()) -> None:
-        self.name = _checked(name)
+        self.name = _check_name(name)
         self.attributes = Attributes()
         self.parent: Program | None = None
         self.region = Region([Block(argument_types)])
@@ -63,7 +63,7 @@ class Function:
     @property
     def type(self) -> FunctionType:
         """What it takes and gives; raises ``IRError`` before it has a terminator."""
-        return FunctionType([a.type for a in self.block.arguments], [v.type for v in _returned(self.block)])
+        return FunctionType([a.type for a in self.block.arguments], [v.type for v in _returned_values(self.block)])
 
     def clone(self, mapping: dict[Value, Value] | None = None) -> Function:
         """A copy that belongs to no program."""
@@ -88,7 +88,7 @@ class Program:
     __slots__ = ("_names", "attributes", "functions", "name", "region", "states")
 
     def __init__(self, name: str = "main", input_types: Iterable[Type] = ()) -> None:
-        self.name = _checked(name)
+        self.name = _check_name(name)
         self.attributes = Attributes()
         self.functions: dict[str, Function] = {}
         self.states: list[State] = []
@@ -110,13 +110,13 @@ class Program:
     @property
     def outputs(self) -> tuple[Value, ...]:
         """The returned values; raises ``IRError`` before :meth:`set_outputs`."""
-        values = _returned(self.block)
+        values = _returned_values(self.block)
         return values[: len(values) - len(self.states)]
 
     @property
     def state_updates(self) -> tuple[Value, ...]:
         """The new value of each state, in the order of ``states``."""
-        values = _returned(self.block)
+        values = _returned_values(self.block)
         return values[len(values) - len(self.states) :]
 
     def add_input(self, type: Type, name_hint: str | None = None) -> BlockArgument:
@@ -260,13 +260,13 @@ def from_bytes(data: bytes) -> Program:
     return read_bytes(Program, data)
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     if not isinstance(name, str) or not name:
         raise IRError(f"programs and functions have non-empty names, got {name!r}")
     return name
 
 
-def _returned(block: Block) -> tuple[Value, ...]:
+def _returned_values(block: Block) -> tuple[Value, ...]:
     last = block.last
     if last is None or last.name != RETURN:
         raise IRError(f"the block does not end in {RETURN} yet")

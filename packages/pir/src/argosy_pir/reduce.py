@@ -96,14 +96,14 @@ def _cut(program: Program, start: int, length: int) -> bool:
     inside = set(run)
     for op in run:
         for result in op.results:
-            if any(not _within(user, inside) for user in result.users):
+            if any(not _is_within(user, inside) for user in result.users):
                 result.replace_all_uses_with(program.add_input(result.type, result.name_hint))
     for op in reversed(run):
         op.erase()
     return bool(run)
 
 
-def _within(op: Operation, tops: set[Operation]) -> bool:
+def _is_within(op: Operation, tops: set[Operation]) -> bool:
     current: Operation | None = op
     while current is not None and current not in tops:
         current = current.parent_op

@@ -140,10 +140,10 @@ def set_value_operators(table: Mapping[str, Callable[..., Any]]) -> None:
     if unknown:
         raise ValueError(f"not operators of values: {', '.join(unknown)}; allowed are {', '.join(VALUE_OPERATORS)}")
     for name in VALUE_OPERATORS:
-        setattr(Value, name, table.get(name) or _missing(name))
+        setattr(Value, name, table.get(name) or _refuse_operator(name))
 
 
-def _missing(name: str) -> Callable[..., Any]:
+def _refuse_operator(name: str) -> Callable[..., Any]:
     def refuse(self: Value, *others: object) -> Any:
         raise TypeError(
             f"{name} on a program's value has no meaning yet: argosy_phi_ops provides operators on values "

@@ -45,7 +45,7 @@ class TaylorMode(Pass):
     def run(self, program: Program) -> bool:
         """Returns whether anything was rewritten."""
         requests = [op for op in program.block if op.name == "ad.gradient"]
-        if not requests or (self.choice != "always" and not nested(requests)):
+        if not requests or (self.choice != "always" and not nested_requests(requests)):
             return False
         made = rewritten(program, "all") if self.choice == "always" else self._cheaper(program, requests)
         if made is None:
@@ -57,16 +57,16 @@ class TaylorMode(Pass):
         """The program rewritten, or None where nested reverse mode is the cheaper way."""
         sweep = rewritten(program, "nested")
         if sweep is not None and (
-            depth(requests) * len(nested(requests)) >= _MANY or _is_plain_choice(sweep, requests)
+            depth(requests) * len(nested_requests(requests)) >= _MANY or _is_plain_choice(sweep, requests)
         ):
-            note(_told("nested", {"nested": cost(sweep)}, requests))
+            note(_choice_report("nested", {"nested": cost(sweep)}, requests))
             return sweep if spend("taylor-mode", requests[-1]) else None
         trials: dict[str | None, Program | None] = {None: program, "nested": sweep}
-        if nested(requests) != set(requests):
+        if nested_requests(requests) != set(requests):
             trials["all"] = rewritten(program, "all")
         costs = {which: _expanded_cost(trial) for which, trial in trials.items() if trial is not None}
         chosen = min(costs, key=lambda which: costs[which] * (1 if which is None else _PREFERENCE))
-        note(_told(chosen, costs, requests))
+        note(_choice_report(chosen, costs, requests))
         if chosen is None or not spend("taylor-mode", requests[-1]):
             return None
         return trials[chosen]
@@ -92,7 +92,7 @@ _PREFERENCE = 0.9
 """Sweeps at equal counts are faster: they keep and read fewer values (measured: 10 to 15 % on PINN steps)."""
 
 
-def nested(requests: Sequence[Operation]) -> set[Operation]:
+def nested_requests(requests: Sequence[Operation]) -> set[Operation]:
     """Those of ``requests`` (in program order) that another one of them depends on, or that depend on another one."""
     found: set[Operation] = set()
     for outer in requests:
@@ -139,7 +139,7 @@ def _upstream_requests(request: Operation) -> list[Operation]:
     return found
 
 
-def _told(chosen: str | None, costs: dict[str | None, float], requests: Sequence[Operation]) -> str:
+def _choice_report(chosen: str | None, costs: dict[str | None, float], requests: Sequence[Operation]) -> str:
     """What `explain` shows of the choice: the work of each way to write the program, and how often that computes what
     is differentiated."""
     once = sum(operation_cost(inner) for op in _differentiate(requests) for inner in op.walk())
@@ -188,7 +188,7 @@ def rewritten(program: Program, which: str) -> Program | None:
 def _rewrite(program: Program, which: str, refused: set[int]) -> bool:
     """Rewrite requests in place, except those with the numbers ``refused``; returns whether there were any."""
     requests = [op for op in program.block if op.name == "ad.gradient"]
-    chosen = set(requests) if which == "all" else nested(requests)
+    chosen = set(requests) if which == "all" else nested_requests(requests)
     repeated = _repeat(requests)
     again = {op for op in repeated if _inner(op)}
     order = depth(requests)
@@ -288,15 +288,15 @@ def _single_component(op: Operation, request: Request) -> int | None:
     shape = request.source.shape
     start, limit, stride = (op.attributes[k] for k in ("start", "limit", "stride"))
     whole = all(start[i] == 0 and limit[i] == shape[i] and stride[i] == 1 for i in range(request.count))
-    if not whole or any(not isinstance(s, int) or limit[i] != s + 1 for i, s in _from(start, request.count)):
+    if not whole or any(not isinstance(s, int) or limit[i] != s + 1 for i, s in _numbered_from(start, request.count)):
         return None
     number = 0
-    for i, s in _from(start, request.count):
+    for i, s in _numbered_from(start, request.count):
         number = number * shape[i] + s
     return number
 
 
-def _from(values: Sequence[int], count: int) -> list[tuple[int, int]]:
+def _numbered_from(values: Sequence[int], count: int) -> list[tuple[int, int]]:
     return list(enumerate(values))[count:]
 
 

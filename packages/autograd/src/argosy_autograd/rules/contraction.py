@@ -31,8 +31,8 @@ def _(
     free_lhs, free_rhs = _free(lhs, lhs_contract, lhs_batch), _free(rhs, rhs_contract, rhs_batch)
     rows = tuple(range(len(batch), len(batch) + len(free_lhs)))
     columns = tuple(range(len(batch) + len(free_lhs), g.ndim))
-    g_lhs = _back(g, batch, columns, rhs, rhs_batch, free_rhs, rhs_contract, lhs_batch, free_lhs, lhs_contract)
-    g_rhs = _back(g, batch, rows, lhs, lhs_batch, free_lhs, lhs_contract, rhs_batch, free_rhs, rhs_contract)
+    g_lhs = _cotangent(g, batch, columns, rhs, rhs_batch, free_rhs, rhs_contract, lhs_batch, free_lhs, lhs_contract)
+    g_rhs = _cotangent(g, batch, rows, lhs, lhs_batch, free_lhs, lhs_contract, rhs_batch, free_rhs, rhs_contract)
     return g_lhs, g_rhs
 
 
@@ -40,7 +40,7 @@ def _free(x: Value, contract: Axes, batch: Axes) -> Axes:
     return tuple(i for i in range(x.ndim) if i not in contract and i not in batch)
 
 
-def _back(
+def _cotangent(
     g: Value,
     g_batch: Axes,
     g_contract: Axes,
@@ -95,7 +95,7 @@ def _(
     groups: int,
 ) -> Pair:
     spread = [
-        (_spread(n, a), _spread(k, b), _spread(m, s))
+        (_dilated_size(n, a), _dilated_size(k, b), _dilated_size(m, s))
         for n, k, m, a, b, s in zip(
             x.shape[2:], w.shape[2:], g.shape[2:], lhs_dilation, rhs_dilation, strides, strict=True
         )
@@ -123,7 +123,7 @@ def _(
     return gx, _swap_leading(gw)
 
 
-def _spread(size: Any, dilation: int) -> Any:
+def _dilated_size(size: Any, dilation: int) -> Any:
     return (size - 1) * dilation + 1
 
 

@@ -42,12 +42,12 @@ def _column(x: Value) -> Value:
     return prim.iota(shape=x.shape, axis=x.ndim - 1, dtype="int64")
 
 
-def _below(x: Value) -> Value:
+def _strictly_lower(x: Value) -> Value:
     """The part strictly below the diagonal."""
     return where(prim.gt(_row(x), _column(x)), x, 0)
 
 
-def _above(x: Value) -> Value:
+def _upper(x: Value) -> Value:
     """The part on and above the diagonal."""
     return where(prim.le(_row(x), _column(x)), x, 0)
 
@@ -100,7 +100,7 @@ def _solve(a: Value, b: Value, *, lower: bool, left: bool = True, adjoint: bool 
 def _(low: Value, x: Value, dx: Value) -> Value:
     inner = _solve(low, _hermitian(dx), lower=True)
     inner = _solve(low, inner, lower=True, left=False, adjoint=True)
-    return matmul(low, _below(inner) + where(_on_diagonal(inner), inner * 0.5, 0))
+    return matmul(low, _strictly_lower(inner) + where(_on_diagonal(inner), inner * 0.5, 0))
 
 
 @jvp("triangular_solve")
@@ -166,8 +166,8 @@ def _(results: tuple[Value, Value, Value], x: Value, dx: Value) -> tuple[Value, 
     up = up + where(_on_diagonal(up), _as_rows(filled, up), 0)
     inner = _solve(low, matmul(_permutation(order, x), dx), lower=True, unit=True)
     inner = _solve(up, inner, lower=False, left=False)
-    unit_low = where(_on_diagonal(low), 1, _below(low))
-    return matmul(unit_low, _below(inner)) + matmul(_above(inner), _above(up)), None, None
+    unit_low = where(_on_diagonal(low), 1, _strictly_lower(low))
+    return matmul(unit_low, _strictly_lower(inner)) + matmul(_upper(inner), _upper(up)), None, None
 
 
 def _square_factors(packed: Value, rows: Any, columns: Any) -> tuple[Value, Value]:
@@ -238,7 +238,7 @@ def _columns(x: Value, start: Any, end: Any) -> Value:
 def _tall_qr(q: Value, r: Value, dx: Value) -> tuple[Value, Value]:
     scaled = _solve(r, dx, lower=False, left=False)
     inner = matmul(adjoint(q), scaled)
-    turn = _below(inner) - adjoint(_below(inner))
+    turn = _strictly_lower(inner) - adjoint(_strictly_lower(inner))
     if is_complex(inner):
         turn = turn + where(_on_diagonal(inner), prim.complex(_real_zeros(inner), prim.imag(inner)), 0)
     return matmul(q, turn - inner) + scaled, matmul(inner - turn, r)
@@ -253,14 +253,14 @@ def _(results: tuple[Value, Value], x: Value, dx: Value, *, lower: bool) -> tupl
     values, vectors = results
     inner = matmul(adjoint(vectors), matmul(_hermitian(dx), vectors))
     moved = _diagonal(inner)
-    gaps = _reciprocal_gaps(values, _shaped(values, inner))
+    gaps = _reciprocal_gaps(values, _type_template(values, inner))
     return (
         prim.real(moved) if is_complex(moved) else moved,
         matmul(vectors, inner * _widen(gaps, inner)),
     )
 
 
-def _shaped(values: Value, like: Value) -> Value:
+def _type_template(values: Value, like: Value) -> Value:
     """Any tensor of the shape of ``like`` and the dtype of ``values``: only its type is read."""
     return zeros(like.shape, values.dtype)
 
@@ -273,7 +273,7 @@ def _(results: tuple[Value, Value, Value], x: Value, dx: Value, *, full: bool) -
         raise MissingRule(f"svd with full=True of {x.type}: its last singular vectors are not unique; use full=False")
     v = adjoint(vh)
     inner = matmul(adjoint(u), matmul(dx, v))
-    like = _shaped(s, inner)
+    like = _type_template(s, inner)
     squared = _reciprocal_gaps(s * s, like)
     gaps, by_column, by_row = (_widen(m, inner) for m in (squared, _as_columns(s, like), _as_rows(s, like)))
     by_u, by_v = by_column * inner, by_row * inner
@@ -291,7 +291,7 @@ def _outside(u: Value, dx: Value, v: Value, s: Value, needed: bool) -> Value:
     if not needed:
         return zeros_like(u)
     moved = matmul(dx, v)
-    moved = moved / _widen(_as_columns(s, _shaped(s, moved)), moved)
+    moved = moved / _widen(_as_columns(s, _type_template(s, moved)), moved)
     return moved - matmul(u, matmul(adjoint(u), moved))
 
 

@@ -38,7 +38,7 @@ def _clamp(indices: Value, x: Value, axes: Axes) -> Value:
     return prim.minimum(prim.maximum(indices, 0), _limits(indices, x, axes))
 
 
-def _inside(indices: Value, x: Value, axes: Axes, shape: tuple[Any, ...]) -> Value:
+def _in_bounds(indices: Value, x: Value, axes: Axes, shape: tuple[Any, ...]) -> Value:
     """Whether each update hits ``x``, repeated to the shape of the updates."""
     within = prim.logical_and(prim.ge(indices, 0), prim.le(indices, _limits(indices, x, axes)))
     each = prim.reduce_and(within, axes=(indices.ndim - 1,))
@@ -50,7 +50,7 @@ def _(
     g: Value, y: Value, x: Value, indices: Value, updates: Value, *, axes: Axes, batch: int, kind: str
 ) -> tuple[Value, None, Value]:
     at: dict[str, Any] = {"axes": axes, "batch": batch}
-    inside = _inside(indices, x, axes, updates.shape)
+    inside = _in_bounds(indices, x, axes, updates.shape)
     if kind == "add":
         return g, None, where(inside, prim.gather(g, indices, **at), 0)
     if kind == "set":
@@ -82,7 +82,7 @@ def _(
     if kind in ("set", "add"):
         dx, du = (zeros_like(v) if d is None else d for v, d in ((x, dx), (updates, du)))
         return prim.scatter(dx, indices, du, kind=kind, **at)
-    inside = _inside(indices, x, axes, updates.shape)
+    inside = _in_bounds(indices, x, axes, updates.shape)
     if kind == "mul":
         by_x = None if dx is None else prim.scatter(dx, indices, updates, kind="mul", **at)
         by_u = None if du is None else _add(du * _other_factors(y, x, indices, updates, at), x, indices, at)

@@ -12,7 +12,7 @@ from argosy_phi_ops import prim
 Axes = tuple[int, ...]
 
 
-def _spread(reduced: Value, x: Value, axes: Axes) -> Value:
+def _broadcast_back(reduced: Value, x: Value, axes: Axes) -> Value:
     """A reduction's result repeated to the shape of its operand."""
     kept = tuple(i for i in range(x.ndim) if i not in axes)
     return prim.broadcast(reduced, shape=x.shape, axes=kept)
@@ -20,7 +20,7 @@ def _spread(reduced: Value, x: Value, axes: Axes) -> Value:
 
 @vjp("reduce_sum")
 def _(g: Value, y: Value, x: Value, *, axes: Axes) -> Value:
-    return _spread(g, x, axes)
+    return _broadcast_back(g, x, axes)
 
 
 @jvp("reduce_sum")
@@ -30,7 +30,7 @@ def _(y: Value, x: Value, dx: Value, *, axes: Axes) -> Value:
 
 @vjp("reduce_prod")
 def _(g: Value, y: Value, x: Value, *, axes: Axes) -> Value:
-    return _spread(g, x, axes) * conj(_other_product(x, axes))
+    return _broadcast_back(g, x, axes) * conj(_other_product(x, axes))
 
 
 @jvp("reduce_prod")
@@ -55,13 +55,13 @@ def _other_product(x: Value, axes: Axes) -> Value:
 
 @vjp("reduce_max", "reduce_min")
 def _(g: Value, y: Value, x: Value, *, axes: Axes) -> Value:
-    chosen = prim.eq(x, _spread(y, x, axes))
-    return where(chosen, _spread(g / _count(chosen, g, axes), x, axes), 0)
+    chosen = prim.eq(x, _broadcast_back(y, x, axes))
+    return where(chosen, _broadcast_back(g / _count(chosen, g, axes), x, axes), 0)
 
 
 @jvp("reduce_max", "reduce_min")
 def _(y: Value, x: Value, dx: Value, *, axes: Axes) -> Value:
-    chosen = prim.eq(x, _spread(y, x, axes))
+    chosen = prim.eq(x, _broadcast_back(y, x, axes))
     return prim.reduce_sum(where(chosen, dx, 0), axes=axes) / _count(chosen, dx, axes)
 
 

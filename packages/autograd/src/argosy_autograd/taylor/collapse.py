@@ -72,7 +72,7 @@ def _collapse_sum(root: Operation, block: Block) -> list[Operation] | None:
             total = _add([t.op.operand(position) for t in group])
             assert isinstance(total, OpResult)
             inner.append(total.op)
-            joined.append(_same(group[0].op, position, total))
+            joined.append(_replicate(group[0].op, position, total))
         result = _add([t for t in terms if id(t) not in taken] + joined)
     if isinstance(result, OpResult) and result.op.name == "prim.add":
         inner.append(result.op)
@@ -135,7 +135,7 @@ def _add(values: Sequence[Value]) -> Value:
     return total
 
 
-def _same(op: Operation, position: int, value: Value) -> Value:
+def _replicate(op: Operation, position: int, value: Value) -> Value:
     builder = context().builder
     assert builder is not None
     copy = op.clone({})

@@ -62,11 +62,11 @@ def _carry(sweep: Sweep, op: Operation, index: Index) -> None:
             sweep.made[result, single(i)] = made.get((number, i))
 
 
-def _within(sweep: Sweep, op: Operation, known: Known, arguments: Known) -> Sweep:
+def _inner_sweep(sweep: Sweep, op: Operation, known: Known, arguments: Known) -> Sweep:
     """The sweep of a region of ``op``, of which ``arguments`` and what it reads from around it are ``known``."""
     captured = captured_values(op)
     still = [v for v in captured if v not in known]
-    return sweep.within({**{v: known[v] for v in captured if v in known}, **arguments}, still)
+    return sweep.inner_sweep({**{v: known[v] for v in captured if v in known}, **arguments}, still)
 
 
 def _ends(inner: Sweep, ends: Sequence[Value], indices: Sequence[Index], body: Block) -> list[Value]:
@@ -102,7 +102,7 @@ def _through_if(sweep: Sweep, op: Operation, known: Known, indices: Sequence[Ind
     for region in op.regions:
         block = Block()
         ends = copy_block(region.block, block, ())
-        inner = _within(sweep, op, known, {})
+        inner = _inner_sweep(sweep, op, known, {})
         regions.append(finish(block, _ends(inner, [ends[i] for i in numbers], indices, block)))
     made = emitter().create("control.if", [op.operand(0)], regions=regions)
     return _number(made.results, numbers, indices)
@@ -119,7 +119,7 @@ def _through_while(sweep: Sweep, op: Operation, known: Known, indices: Sequence[
     (holds,) = copy_block(condition, test, test.arguments[: len(carried)])
     arguments = _add(body, [carried[i] for i in moving], indices)
     ends = copy_block(step, body, carried)
-    inner = _within(sweep, op, known, arguments)
+    inner = _inner_sweep(sweep, op, known, arguments)
     moved = _ends(inner, [ends[i] for i in moving], indices, body)
     regions = [finish(test, [holds], "control.condition"), finish(body, [*ends, *moved])]
     first = _starts(known, [op.operand(i) for i in moving], indices)
@@ -139,7 +139,7 @@ def _through_scan(sweep: Sweep, op: Operation, known: Known, indices: Sequence[I
     carried = [body.add_argument(a.type) for a in scan.c_arguments]
     arguments = _add(body, [carried[i] for i in moving], indices)
     ends = copy_block(scan.body, body, [*xs, *carried])
-    inner = _within(sweep, op, known, {**rows, **arguments})
+    inner = _inner_sweep(sweep, op, known, {**rows, **arguments})
     after = ends[scan.stacked :]
     rises = _ends(inner, [ends[i] for i in stacked], indices, body)
     region = finish(body, [*rises, *after, *_ends(inner, [after[i] for i in moving], indices, body)])

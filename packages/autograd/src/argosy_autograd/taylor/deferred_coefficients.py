@@ -50,7 +50,7 @@ class DeferredCoefficients:
     def derivative(self, value: Value, direction: int) -> Value:
         """The derivative of ``value`` along ``direction``, deferred at the ambient builder."""
         base, functional = self._sum(value) or (value, VALUE)
-        made = self._defer(base, functional.after(direction))
+        made = self._defer(base, functional.after_direction(direction))
         return made if made.shape == value.shape else prim.reshape(made, shape=value.shape)
 
     def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
@@ -73,7 +73,7 @@ class DeferredCoefficients:
             self.sweep.expect(wanted)
         stacks = self._stacks(wanted)
         for op in deferred:
-            op.replace_with([self._kept(op, stacks)])
+            op.replace_with([self._stacked_value(op, stacks)])
         erase_unused(program.block)
 
     def _before_loops(self, deferred: list[Operation]) -> None:
@@ -88,7 +88,7 @@ class DeferredCoefficients:
         families = Families(part for functional in wanted for part in homogeneous(functional))
         return Stacks(self.sweep, families) if families.many else None
 
-    def _kept(self, op: Operation, stacks: Stacks | None) -> Value:
+    def _stacked_value(self, op: Operation, stacks: Stacks | None) -> Value:
         base, functional = op.operand(0), functional_of(op)
         with building(Builder.before(op), op.location):
             try:
@@ -124,7 +124,7 @@ class DeferredCoefficients:
 
     def _sum(self, value: Value) -> tuple[Value, Functional] | None:
         """``value`` as a functional of another one, up to its shape; None where it is no sum of coefficients of one."""
-        for op in upstream(value, self._read.__contains__, _summed):
+        for op in upstream(value, self._read.__contains__, _sum_operands):
             self._read[op.results[0]] = self._functional(op)
         return self._read.get(value)
 
@@ -152,5 +152,5 @@ class DeferredCoefficients:
         return base, functional * (factor if name == "mul" else 1 / factor)
 
 
-def _summed(op: Operation) -> tuple[Value, ...]:
+def _sum_operands(op: Operation) -> tuple[Value, ...]:
     return op.operands if op.dialect == "prim" and op.kind in _SUMS else ()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from argosy_autograd.errors import MissingRule
-from argosy_autograd.taylor.functional import Functional, below, group_terms, needed
+from argosy_autograd.taylor.functional import Functional, group_terms, lower_functionals, proper_splits
 
 __all__ = ["Families", "Split", "Unstackable", "compositions", "homogeneous"]
 
@@ -49,7 +49,7 @@ class Families:
         found: set[Functional] = set()
         for target in targets:
             found.add(target)
-            found.update(needed(target))
+            found.update(lower_functionals(target))
         self.members: dict[int, list[Functional]] = {}
         for each in sorted(found, key=lambda f: (f.degree, len(f.terms), f.terms)):
             self.members.setdefault(each.degree, []).append(each)
@@ -77,13 +77,13 @@ class Families:
         of a ``square`` both factors are the same value."""
         key = (degree, left, square)
         if key not in self._splits:
-            self._splits[key] = self._made(degree, left, square)
+            self._splits[key] = self._split_by_degree(degree, left, square)
         return self._splits[key]
 
-    def _made(self, degree: int, left: int, square: bool) -> Split:
+    def _split_by_degree(self, degree: int, left: int, square: bool) -> Split:
         rows: dict[tuple[int, int], Row] = {}
         for member, functional in enumerate(self.members[degree]):
-            terms = ((a, b, c) for index, c in functional for a, b in below(index) if len(a) == left)
+            terms = ((a, b, c) for index, c in functional for a, b in proper_splits(index) if len(a) == left)
             for first, second, c in group_terms(terms):
                 row = rows.setdefault((member, self._place_of(first)), {})
                 for number, factor in self._expand(second):

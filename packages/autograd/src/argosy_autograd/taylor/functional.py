@@ -10,8 +10,8 @@ from math import comb, factorial, prod
 from argosy_pir import Operation
 
 __all__ = [
-    "VALUE", "Functional", "Index", "Split", "below", "close_downward", "derivative", "functional_of", "group_terms",
-    "needed", "without",
+    "VALUE", "Functional", "Index", "Split", "close_downward", "decrement", "derivative", "functional_of",
+    "group_terms", "lower_functionals", "proper_splits",
 ]  # fmt: skip
 
 Index = tuple[int, ...]
@@ -36,7 +36,7 @@ class Functional:
         """The highest order among the terms."""
         return max((len(index) for index, _ in self.terms), default=0)
 
-    def after(self, direction: int) -> Functional:
+    def after_direction(self, direction: int) -> Functional:
         """The functional ``v -> self(dv)`` where dv is the derivative of v along ``direction``."""
         return Functional((raise_order(a, direction), c * (a.count(direction) + 1)) for a, c in self.terms)
 
@@ -49,7 +49,7 @@ class Functional:
             total[index] = total.get(index, 0.0) + c * d * ways
         return Functional(total)
 
-    def normalised(self) -> tuple[float, Functional]:
+    def normalise(self) -> tuple[float, Functional]:
         """The first coefficient, and the functional divided by it."""
         scale = self.terms[0][1]
         return scale, self if scale == 1 else Functional((a, c / scale) for a, c in self.terms)
@@ -63,7 +63,7 @@ class Functional:
     def __mul__(self, factor: float) -> Functional:
         return Functional((a, c * factor) for a, c in self.terms)
 
-    def only(self, directions: frozenset[int]) -> Functional:
+    def restrict(self, directions: frozenset[int]) -> Functional:
         """The terms whose multi-index has none of ``directions``."""
         return Functional((a, c) for a, c in self.terms if not directions.intersection(a))
 
@@ -103,14 +103,14 @@ def raise_order(index: Index, direction: int) -> Index:
     return tuple(sorted((*index, direction)))
 
 
-def without(index: Index, direction: int) -> Index:
+def decrement(index: Index, direction: int) -> Index:
     """``index`` with one less of ``direction``."""
     at = index.index(direction)
     return index[:at] + index[at + 1 :]
 
 
 @cache
-def below(index: Index) -> tuple[tuple[Index, Index], ...]:
+def proper_splits(index: Index) -> tuple[tuple[Index, Index], ...]:
     """The pairs (b, index - b) of multi-indices strictly between zero and ``index``."""
     directions = sorted(set(index))
     counts = [index.count(d) for d in directions]
@@ -144,13 +144,13 @@ def group_terms(terms: Iterable[tuple[Index, Index, float]]) -> list[Split]:
     found = []
     for (first, index), others in groups.items():
         single = Functional([(index, 1.0)])
-        scale, joined = Functional(others).normalised()
+        scale, joined = Functional(others).normalise()
         found.append((single, joined, scale) if first else (joined, single, scale))
     return found
 
 
 @cache
-def needed(functional: Functional) -> tuple[Functional, ...]:
+def lower_functionals(functional: Functional) -> tuple[Functional, ...]:
     """The functionals of lower order that a nonlinear primitive needs for ``functional``, by increasing order.
 
     Up to half the order these are single coefficients, of which sums are made at once where they are wanted.
@@ -159,7 +159,7 @@ def needed(functional: Functional) -> tuple[Functional, ...]:
     found: set[Functional] = set()
     stack = [functional]
     while stack:
-        terms = ((a, b, c) for index, c in stack.pop() for a, b in below(index))
+        terms = ((a, b, c) for index, c in stack.pop() for a, b in proper_splits(index))
         for left, right, _ in group_terms(terms):
             for part in (left, right):
                 small = [Functional([(a, 1.0)]) for a, _ in part] if part.degree <= half else [part]

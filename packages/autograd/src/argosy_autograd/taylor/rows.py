@@ -38,22 +38,22 @@ class RowAxes:
     def __getitem__(self, value: Value) -> Rows | None:
         """The rows of ``value``, :data:`MIXED`, or None for a value that depends on none of them."""
         if value not in self._known:
-            for op in upstream(value, self._known.__contains__, self._read):
+            for op in upstream(value, self._known.__contains__, self._read_values):
                 same = self._base(op.results[0])
                 found: Sequence[Rows | None]
                 if same is None and is_carried(op):
-                    found = self._through(op)
+                    found = self._rows_through(op)
                 else:
                     found = [self._carry(op) if same is None else self._known.get(same)] * len(op.results)
                 for result, rows in zip(op.results, found, strict=True):
                     self._known.setdefault(result, rows)
         return self._known.get(value)
 
-    def _read(self, op: Operation) -> Sequence[Value]:
+    def _read_values(self, op: Operation) -> Sequence[Value]:
         same = self._base(op.results[0]) if op.results else None
         return read_values(op) if same is None else (same,)
 
-    def _through(self, op: Operation) -> list[Rows | None]:
+    def _rows_through(self, op: Operation) -> list[Rows | None]:
         """The rows of the results of a loop or branch: what it carries keeps its rows, or gets those of what comes
         after a step, until nothing changes any more. Whether a loop goes on is no matter of derivatives."""
         if op.name == "control.if":

@@ -19,7 +19,7 @@ from argosy_autograd.registry import NOT_APPLICABLE, STRUCTURED, jvp
 from argosy_autograd.reverse import plain_attributes
 from argosy_autograd.rules.elementwise import DIVISORS, FACTORS
 from argosy_autograd.taylor.control import through_region
-from argosy_autograd.taylor.functional import Functional, Index, Split, below, group_terms, without
+from argosy_autograd.taylor.functional import Functional, Index, Split, decrement, group_terms, proper_splits
 from argosy_autograd.taylor.rows import is_carried
 from argosy_phi_ops import prim
 from argosy_pir import Operation
@@ -87,7 +87,7 @@ def _linear(sweep: Sweep, op: Operation, result: Value, functional: Functional) 
     return made[op.results.index(result)]
 
 
-def _at(sweep: Sweep, value: Value, functional: Functional) -> Coefficient:
+def _coefficient(sweep: Sweep, value: Value, functional: Functional) -> Coefficient:
     """``functional`` of ``value``; the sum of single coefficients where these are there already."""
     singles = [(Functional([(index, 1.0)]), c) for index, c in functional]
     if len(singles) == 1 or any((value, single) not in sweep.made for single, _ in singles):
@@ -112,11 +112,11 @@ def _convolve(
     """The terms of the functional of a product whose factors are both of lower order; those of one weight are added
     first. Of an elementwise square, terms that differ by the order of their factors are equal: one is taken twice.
     """
-    scale, unit = functional.normalised()
+    scale, unit = functional.normalise()
     sums: dict[float, Coefficient] = {}
     square = x is y and product is _times  # a contraction of a value with itself tells left from right
     for left, right, c in _halves(unit) if square else _parts(unit):
-        first, second = _at(sweep, x, left), _at(sweep, y, right)
+        first, second = _coefficient(sweep, x, left), _coefficient(sweep, y, right)
         if first is not None and second is not None:
             sums[c] = plus(sums.get(c), product(first, second))
     return _weight(sums, scale)
@@ -134,23 +134,23 @@ def _weight(sums: Mapping[float, Coefficient], scale: float) -> Coefficient:
 @cache
 def _parts(functional: Functional) -> list[Split]:
     """How a product distributes ``functional`` over its factors."""
-    return group_terms((a, b, c) for index, c in functional for a, b in below(index))
+    return group_terms((a, b, c) for index, c in functional for a, b in proper_splits(index))
 
 
 @cache
 def _halves(functional: Functional) -> list[Split]:
     """The same for a square: of two terms that are equal one is taken twice."""
-    pairs = ((a, b, c) for index, c in functional for a, b in below(index) if (len(a), a) <= (len(b), b))
+    pairs = ((a, b, c) for index, c in functional for a, b in proper_splits(index) if (len(a), a) <= (len(b), b))
     return group_terms((a, b, c if a == b else 2 * c) for a, b, c in pairs)
 
 
 @cache
-def _chained(functional: Functional) -> list[Split]:
+def _chain_terms(functional: Functional) -> list[Split]:
     """How y = f(x) distributes ``functional`` over x and the factor f'(x), see :func:`_chain`."""
     found: list[tuple[Index, Index, float]] = []
     for index, c in functional:
         direction = max(set(index), key=index.count)
-        for part, rest in below(index):
+        for part, rest in proper_splits(index):
             if direction in part:
                 found.append((part, rest, c * part.count(direction) / index.count(direction)))
     return group_terms(found)
@@ -244,12 +244,12 @@ def _chain(sweep: Sweep, op: Operation, functional: Functional) -> Coefficient:
     total: Coefficient = None
     for x, factor in _partials(sweep, op):
         top = _times(sweep.coefficient(x, functional), factor)
-        terms = _chained(functional)
+        terms = _chain_terms(functional)
         common = min((c for _, _, c in terms), key=abs, default=1.0)
         lower: Coefficient = None
         for left, right, c in terms:
-            moved = _scale(_at(sweep, x, left), c / common)
-            lower = plus(lower, _times(moved, _at(sweep, factor, right)))
+            moved = _scale(_coefficient(sweep, x, left), c / common)
+            lower = plus(lower, _times(moved, _coefficient(sweep, factor, right)))
         total = plus(total, plus(top, _scale(lower, common)))
     return total
 
@@ -285,7 +285,7 @@ def _by_derivative(sweep: Sweep, op: Operation, result: Value, functional: Funct
     rests: dict[int, dict[Index, float]] = {}
     for index, c in functional:
         direction = max(set(index), key=index.count)
-        rests.setdefault(direction, {})[without(index, direction)] = c / index.count(direction)
+        rests.setdefault(direction, {})[decrement(index, direction)] = c / index.count(direction)
     total: Coefficient = None
     for direction, terms in rests.items():
         along = sweep.tangents(op, direction)[number]

@@ -64,16 +64,16 @@ class Stacks:
     def _make_upstream(self, value: Value, degree: int) -> None:
         """Make the stacks up to ``degree`` of ``value`` and of what it is made from, in program order."""
 
-        def known(v: Value) -> bool:
+        def is_known(v: Value) -> bool:
             return not self._sweep.depends(v) or (v, degree) in self._made
 
-        order = [result for op in upstream(value, known, read_values) for result in op.results]
+        order = [result for op in upstream(value, is_known, read_values) for result in op.results]
         for each in (*order, value):
             for lower in range(1, degree + 1):
                 if (each, lower) not in self._made:
                     self._made[each, lower] = self._stack(each, lower)
 
-    def _of(self, value: Value, degree: int) -> Stack:
+    def _stack_of(self, value: Value, degree: int) -> Stack:
         key = (value, degree)
         if key not in self._made:  # a value that moves along no direction, or an input
             self._made[key] = self._stack(value, degree)
@@ -90,7 +90,7 @@ class Stacks:
         if not self._sweep.depends(value) or not self._size(degree):
             return None
         moves = isinstance(value, OpResult) and any(map(self._sweep.depends, read_values(value.op)))
-        if self._sweep.seeded(value):
+        if self._sweep.is_seeded(value):
             if moves:
                 raise Unstackable("a direction of what moves along another one")
             return self._seed(value) if degree == 1 else None
@@ -118,7 +118,7 @@ class Stacks:
     def _propagate(self, op: Operation, degree: int) -> Stack:
         name = op.kind if op.dialect == "prim" else ""
         if name in ("add", "sub"):
-            left, right = (self._of(x, degree) for x in op.operands)
+            left, right = (self._stack_of(x, degree) for x in op.operands)
             return plus(left, right if right is None or name == "add" else -right)
         if name == "mul":
             return self._product(op.operand(0), op.operand(1), degree)
@@ -136,17 +136,17 @@ class Stacks:
         if name == "sign" and not is_complex(op.result):
             return None
         if name in ("abs", "maximum", "minimum") and not is_complex(op.result):
-            stacks = ((x, self._of(x, degree)) for x in dict.fromkeys(op.operands))
+            stacks = ((x, self._stack_of(x, degree)) for x in dict.fromkeys(op.operands))
             return reduce(plus, (s * partial_derivative(op, x) for x, s in stacks if s is not None), None)
         if name in LINEAR or name == "cumulative":
-            parts = [self._of(x, degree) for x in op.operands]
+            parts = [self._stack_of(x, degree) for x in op.operands]
             return None if all(s is None for s in parts) else lift(op, parts, self._size(degree))
         raise Unstackable(f"'{op.name}' ({op.location}) has no rule for stacks of coefficients")
 
     def _quotient(self, op: Operation, degree: int) -> Stack:
         x, y = op.operands
         if not self._sweep.depends(y):
-            stack = self._of(x, degree)
+            stack = self._stack_of(x, degree)
             return None if stack is None else stack / y
         if op not in self._inverses:
             self._inverses[op] = prim.div(1.0, y)
@@ -157,7 +157,7 @@ class Stacks:
 
     def _product(self, x: Value, y: Value, degree: int) -> Stack:
         """The coefficients of ``x * y``, elementwise."""
-        first, second = self._of(x, degree), self._of(y, degree)
+        first, second = self._stack_of(x, degree), self._stack_of(y, degree)
         if x is y:
             total = None if first is None else first * x * 2.0
         else:
@@ -168,7 +168,7 @@ class Stacks:
                 left, right = right, left
             if x is y and 2 * lower > degree:
                 continue
-            made = self._convolve(self._of(*left), self._of(*right), degree, left[1], prim.mul)
+            made = self._convolve(self._stack_of(*left), self._stack_of(*right), degree, left[1], prim.mul)
             total = plus(total, made * 2.0 if x is y and made is not None and 2 * lower < degree else made)
         return total
 
@@ -176,11 +176,11 @@ class Stacks:
         """The coefficients of a bilinear operation."""
         x, y = op.operands
         bilinear = contract if op.name == "prim.dot_general" else convolve
-        first, second = self._of(x, degree), self._of(y, degree)
+        first, second = self._stack_of(x, degree), self._stack_of(y, degree)
         total = None if first is None else bilinear(op, first, y, "left")
         total = plus(total, None if second is None else bilinear(op, x, second, "right"))
         for lower in range(1, degree):
-            left, right = self._of(x, lower), self._of(y, degree - lower)
+            left, right = self._stack_of(x, lower), self._stack_of(y, degree - lower)
             if 2 * lower > degree:
                 made = self._convolve(right, left, degree, degree - lower, lambda b, a: bilinear(op, a, b, "both"))
             else:
@@ -190,7 +190,7 @@ class Stacks:
 
     def _compose(self, op: Operation, x: Value, degree: int) -> Stack:
         """y = f(x) elementwise: for each way to write the degree as a sum, a derivative of f times a product."""
-        factor, stack = self._factor(op, x, 1), self._of(x, degree)
+        factor, stack = self._factor(op, x, 1), self._stack_of(x, degree)
         total = None if factor is None or stack is None else stack * factor
         for parts, orders in compositions(degree):
             factor, power = self._factor(op, x, len(parts)), self._power(x, parts)
@@ -222,7 +222,7 @@ class Stacks:
         whatever they are made of."""
         if op not in self._inner:
             indices = close_downward([(0,) * self._highest + (1,) * self._highest])
-            self._inner[op] = self._sweep.within({v: self._units(v, i, indices) for i, v in enumerate((x, y))}, [])
+            self._inner[op] = self._sweep.inner_sweep({v: self._units(v, i, indices) for i, v in enumerate((x, y))}, [])
         return self._inner[op].coefficient(op.result, Functional([((0,) * first + (1,) * second, 1.0)]))
 
     def _units(self, x: Value, number: int, indices: Sequence[Index]) -> dict[Index, Stack]:
@@ -239,7 +239,7 @@ class Stacks:
     def _power(self, x: Value, parts: tuple[int, ...]) -> Stack:
         """The product of as many coefficients of x as there are ``parts``, of these degrees, summed over the ways."""
         if len(parts) == 1:
-            return self._of(x, parts[0])
+            return self._stack_of(x, parts[0])
         key = (x, parts)
         if key not in self._powers:
             left, right = _halves(parts)

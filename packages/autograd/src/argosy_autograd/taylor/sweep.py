@@ -9,7 +9,7 @@ from argosy_autograd.algebra import Value, plus, zeros_like
 from argosy_autograd.forward import push
 from argosy_autograd.insertion import Insertion
 from argosy_autograd.registry import STRUCTURED
-from argosy_autograd.taylor.functional import VALUE, Functional, Index, close_downward, needed
+from argosy_autograd.taylor.functional import VALUE, Functional, Index, close_downward, lower_functionals
 from argosy_autograd.taylor.rows import upstream
 from argosy_autograd.taylor.rules import Coefficient, propagate
 from argosy_phi_ops import prim
@@ -73,7 +73,7 @@ class Sweep:
             self._depends = dict.fromkeys(self._seeds, True)
         return self._seeds[value]
 
-    def seeded(self, value: Value) -> bool:
+    def is_seeded(self, value: Value) -> bool:
         """Whether a direction moves ``value`` itself."""
         return value in self._seeds
 
@@ -144,7 +144,7 @@ class Sweep:
         higher order would need the next ones of what it is a derivative of."""
         return close_downward({index} if op in self._loops else {index, *self.expected})
 
-    def within(self, known: Mapping[Value, Mapping[Index, Coefficient]], still: Sequence[Value]) -> Sweep:
+    def inner_sweep(self, known: Mapping[Value, Mapping[Index, Coefficient]], still: Sequence[Value]) -> Sweep:
         """The sweep of a region, of which the coefficients of some values are ``known`` and others stand ``still``."""
         return _Inner(known, still)
 
@@ -169,7 +169,7 @@ class Sweep:
         seeds = self._seeds.get(value)
         if seeds is None:
             return self._propagate(value, functional)
-        total = self._propagate(value, functional.only(frozenset(i for index in seeds for i in index)))
+        total = self._propagate(value, functional.restrict(frozenset(i for index in seeds for i in index)))
         for index, c in functional:
             if index in seeds:
                 tangent = seeds[index]
@@ -192,7 +192,7 @@ class Sweep:
             return () if any(result in self._bases for result in op.results) else read_values(op)
 
         order = upstream(value, lambda v: not self.depends(v) or (v, functional) in self.made, reads)
-        for each in (*needed(functional), functional):
+        for each in (*lower_functionals(functional), functional):
             for op in order:
                 for result in op.results:
                     if (result, each) not in self.made and self.depends(result):

@@ -99,7 +99,7 @@ def scan_length(types: Sequence[Type], attributes: Mapping[str, Any]) -> Dim:
     count = attributes["inputs"]
     if not 0 <= count <= len(types):
         raise ValueError(f"attribute 'inputs' counts scanned operands, got {count} of {len(types)}")
-    lengths = {_leading(type) for type in types[:count]}
+    lengths = {_leading_size(type) for type in types[:count]}
     if attributes.get("length") is not None:
         lengths.add(attributes["length"])
     if len(lengths) != 1:
@@ -109,7 +109,7 @@ def scan_length(types: Sequence[Type], attributes: Mapping[str, Any]) -> Dim:
     return length
 
 
-def _leading(type: Type) -> Dim:
+def _leading_size(type: Type) -> Dim:
     if not isinstance(type, TensorType) or not type.shape:
         raise TypeError(f"scanned operands are tensors with an axis 0, got {type}")
     return type.shape[0]

@@ -34,20 +34,20 @@ class BindSizes(Pass):
 
     def run(self, program: Program) -> bool:
         """Bind them in types and attributes; True where any of them occurred."""
-        numbers = dict(map(_binding, self.sizes))
+        numbers = dict(map(_parse_binding, self.sizes))
         changed = False
         for value in _values(program):
-            bound = _bound(value.type, numbers)
+            bound = _bind(value.type, numbers)
             if bound != value.type:
                 value.type, changed = bound, True
         for op in program.walk():
-            attributes = {name: _bound(value, numbers) for name, value in op.attributes.items()}
+            attributes = {name: _bind(value, numbers) for name, value in op.attributes.items()}
             if attributes != op.attributes:
                 op.attributes, changed = Attributes(attributes), True
         return changed
 
 
-def _binding(text: str) -> tuple[str, int]:
+def _parse_binding(text: str) -> tuple[str, int]:
     name, _, number = text.rpartition("=")
     if not name or not number.isdecimal():
         raise PassError(f"bind-sizes: expected sizes such as 'rows=4', got {text!r}")
@@ -68,18 +68,18 @@ def _arguments(region: Region) -> Iterator[Value]:
         yield from block.arguments
 
 
-def _bound(value: Any, numbers: Mapping[str, int]) -> Any:
+def _bind(value: Any, numbers: Mapping[str, int]) -> Any:
     """A type or an attribute with numbers for symbols."""
     if isinstance(value, SymExpr):
         return value.substitute(numbers)
     if isinstance(value, TensorType):
-        return value if value.is_static else TensorType(_bound(value.shape, numbers), value.dtype)
+        return value if value.is_static else TensorType(_bind(value.shape, numbers), value.dtype)
     if isinstance(value, Dense):
-        return Dense(_bound(value.type, numbers), value.data) if not value.type.is_static else value
+        return Dense(_bind(value.type, numbers), value.data) if not value.type.is_static else value
     if isinstance(value, FunctionType):
-        return FunctionType(_bound(value.inputs, numbers), _bound(value.results, numbers))
+        return FunctionType(_bind(value.inputs, numbers), _bind(value.results, numbers))
     if isinstance(value, tuple):
-        return tuple([_bound(item, numbers) for item in value])
+        return tuple([_bind(item, numbers) for item in value])
     if isinstance(value, FrozenDict):
-        return FrozenDict({key: _bound(item, numbers) for key, item in value.items()})
+        return FrozenDict({key: _bind(item, numbers) for key, item in value.items()})
     return value

@@ -25,7 +25,7 @@ def drop_dead_results(op: Operation) -> Operation | None:
         return None
     first_operand, first_argument = layout(op)
     stacked = len(op.results) - (len(op.operands) - first_operand) if op.name != "control.if" else len(op.results)
-    keep = _needed(op, stacked, first_argument)
+    keep = _find_needed(op, stacked, first_argument)
     if all(keep) or not spend("dead-result"):
         return None
     return _rebuild(op, keep, stacked, first_operand, first_argument)
@@ -40,7 +40,7 @@ _LAYOUTS: dict[str, Callable[[Operation], tuple[int, int]]] = {
 }
 
 
-def _needed(op: Operation, stacked: int, first_argument: int) -> list[bool]:
+def _find_needed(op: Operation, stacked: int, first_argument: int) -> list[bool]:
     """Which results to keep."""
     keep = [bool(result._uses) for result in op.results]
     if stacked == len(keep):
@@ -67,11 +67,11 @@ def _live_arguments(op: Operation, keep: Sequence[bool]) -> set[BlockArgument]:
         roots = list(last.operands)
         if last.name == "control.yield":
             roots = [value for value, kept in zip(roots, keep, strict=True) if kept]
-        live |= _reached(block, roots)
+        live |= _reachable_arguments(block, roots)
     return live
 
 
-def _reached(block: Block, roots: list[Value]) -> set[BlockArgument]:
+def _reachable_arguments(block: Block, roots: list[Value]) -> set[BlockArgument]:
     """The arguments of ``block`` that ``roots`` and its impure operations depend on."""
     pending = list(roots)
     for op in block:

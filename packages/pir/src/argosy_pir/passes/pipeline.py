@@ -68,7 +68,7 @@ class _Reader:
             names = ", ".join(n.replace("_", "-") for n in known) or "none"
             raise PassError(f"pass '{name}' has no option '{option.replace('_', '-')}'; it has: {names}")
         self.expect("=")
-        options[option] = _typed(name, known[option], self._value())
+        options[option] = _convert_option(name, known[option], self._value())
 
     def _value(self) -> Any:
         token = self.peek()
@@ -107,7 +107,7 @@ class _Reader:
         return PassError(f"pipeline {self._text!r}: {message}")
 
 
-def _typed(name: str, field: Field[Any], value: Any) -> Any:
+def _convert_option(name: str, field: Field[Any], value: Any) -> Any:
     """``value`` if it suits the annotation of the option; numbers widen and words may be strings."""
     wanted = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", str(field.type))
     kinds = [kind.strip() for kind in wanted.split("|")]

@@ -72,7 +72,7 @@ class _AttributeVariable:
         return True
 
 
-class _Computed:
+class _ComputedAttribute:
     __slots__ = ("function",)
 
     def __init__(self, function: Callable[[Match], Attribute]) -> None:
@@ -177,9 +177,9 @@ def attribute(name: str, where: Callable[[Attribute], bool] | None = None) -> _A
     return _AttributeVariable(name, where)
 
 
-def computed(function: Callable[[Match], Attribute]) -> _Computed:
+def computed(function: Callable[[Match], Attribute]) -> _ComputedAttribute:
     """In a replacement: an attribute computed from what matched (names to values and attributes)."""
-    return _Computed(function)
+    return _ComputedAttribute(function)
 
 
 def splat(number: Any) -> _Splat:
@@ -221,4 +221,4 @@ def _match_attribute(wanted: Any, value: Attribute, found: Match) -> bool:
 def _build_attribute(value: Any, found: Match) -> Attribute:
     if isinstance(value, _AttributeVariable):
         return found[value.name]
-    return value.function(found) if isinstance(value, _Computed) else value
+    return value.function(found) if isinstance(value, _ComputedAttribute) else value

@@ -103,7 +103,7 @@ class _Driver:
             if depth == _DEEPEST:
                 self.result.converged = False
                 continue
-            fresh = _between(block, previous, following, op)  # type: ignore[arg-type]
+            fresh = _ops_between(block, previous, following, op)  # type: ignore[arg-type]
             for made in fresh:
                 self._next.pop(made, None)
             waiting += [(made, depth + 1) for made in reversed(self._with_work(fresh))]
@@ -153,7 +153,9 @@ class _Driver:
             self._next[op] = None
 
 
-def _between(block: Block, previous: Operation | None, following: Operation | None, root: Operation) -> list[Operation]:
+def _ops_between(
+    block: Block, previous: Operation | None, following: Operation | None, root: Operation
+) -> list[Operation]:
     """What stands between two neighbours of ``root`` now, itself aside; nothing where either has gone, too."""
     if (previous is not None and previous.parent is not block) or (
         following is not None and following.parent is not block

@@ -53,15 +53,15 @@ class Session:
             self.spent += 1
             if self.fuel is not None:
                 self.fuel -= 1
-                self.last = step if where is None else f"{step} of {_described(where)}"
+                self.last = step if where is None else f"{step} of {_describe(where)}"
             else:
                 self.last = step
         return True
 
 
-def _described(where: Any) -> str:
+def _describe(where: Any) -> str:
     if isinstance(where, (tuple, list)):
-        return " with ".join(map(_described, where))
+        return " with ".join(map(_describe, where))
     op = getattr(where, "op", where)  # of a result
     location = getattr(op, "location", None)
     return str(op) if location is None else f"{op.name} at {location}"

@@ -51,7 +51,7 @@ class Reader:
     def expect(self, token: str) -> None:
         """Step over ``token``; raises ``ParseError`` where something else is next."""
         if self.tokens[self.at] != token:
-            raise self.error(f"expected '{token}', found {self.found()}")
+            raise self.error(f"expected '{token}', found {self.describe_token()}")
         self.at += 1
 
     def separate(self, end: str) -> None:
@@ -73,7 +73,7 @@ class Reader:
         """A value's name such as ``%x``."""
         token = self.tokens[self.at]
         if len(token) < 2 or token[0] != "%":
-            raise self.error(f"expected a value such as %x, found {self.found()}")
+            raise self.error(f"expected a value such as %x, found {self.describe_token()}")
         self.at += 1
         return token
 
@@ -89,7 +89,7 @@ class Reader:
         """A symbol such as ``@main``, without the mark."""
         token = self.advance()
         if len(token) < 2 or token[0] != "@":
-            raise self.error(f"expected a symbol such as @main, found {self.found(-1)}", self.at - 1)
+            raise self.error(f"expected a symbol such as @main, found {self.describe_token(-1)}", self.at - 1)
         name = token[1:] if token[1] != '"' else self.unquoted(token[2:-1])
         if not name:
             raise self.error("a symbol needs a name", self.at - 1)
@@ -99,7 +99,7 @@ class Reader:
         """A string in quotes."""
         token = self.advance()
         if len(token) < 2 or token[0] != '"' or token[-1] != '"':
-            raise self.error(f"expected a string in quotes, found {self.found(-1)}", self.at - 1)
+            raise self.error(f"expected a string in quotes, found {self.describe_token(-1)}", self.at - 1)
         return self.unquoted(token[1:-1])
 
     def operation_name(self) -> str:
@@ -111,7 +111,7 @@ class Reader:
         if token[:1] == '"':
             return self.string()
         if "." not in token or not (token[0].isalpha() or token[0] == "_"):
-            raise self.error(f"expected an operation such as dialect.name, found {self.found()}")
+            raise self.error(f"expected an operation such as dialect.name, found {self.describe_token()}")
         self.at += 1
         return token
 
@@ -119,7 +119,7 @@ class Reader:
         """A decimal integer of at most 64 bits, not negative."""
         token = self.advance()
         if not token.isdigit() or len(token) > 19:
-            raise self.error(f"expected an integer, found {self.found(-1)}", self.at - 1)
+            raise self.error(f"expected an integer, found {self.describe_token(-1)}", self.at - 1)
         return int(token)
 
     def unquoted(self, body: str) -> str:
@@ -132,10 +132,10 @@ class Reader:
     def finish(self, result: T) -> T:
         """``result``, once nothing follows."""
         if self.peek():
-            raise self.error(f"unexpected {self.found()}")
+            raise self.error(f"unexpected {self.describe_token()}")
         return result
 
-    def found(self, shift: int = 0) -> str:
+    def describe_token(self, shift: int = 0) -> str:
         """The token at the position (plus ``shift``) for a message."""
         token = self.tokens[max(self.at + shift, 0)]
         return f"'{token[:40]}'" if token else "the end"

@@ -39,7 +39,7 @@ def read_type(reader: Reader) -> Type:
         return OpaqueType(text)
     if reader.take("function"):
         return _function_type(reader)
-    raise reader.error(f"expected a type, found {reader.found()}")
+    raise reader.error(f"expected a type, found {reader.describe_token()}")
 
 
 def _tensor_type(reader: Reader, token: str) -> TensorType:
@@ -124,7 +124,7 @@ def _number(reader: Reader) -> int | float:
             return float(token)
     except ValueError:
         pass
-    raise reader.error(f"expected a number of reasonable length, found {reader.found(-1)}", reader.at - 1)
+    raise reader.error(f"expected a number of reasonable length, found {reader.describe_token(-1)}", reader.at - 1)
 
 
 def _dim(reader: Reader) -> Dim:
@@ -168,7 +168,7 @@ def _hexadecimal(reader: Reader) -> bytes:
     token = reader.advance()
     if token[:2] == "0x" and len(token) % 2 == 0:
         return bytes.fromhex(token[2:])
-    raise reader.error(f"expected bytes as 0x and pairs of digits, found {reader.found(-1)}", reader.at - 1)
+    raise reader.error(f"expected bytes as 0x and pairs of digits, found {reader.describe_token(-1)}", reader.at - 1)
 
 
 def _dense(reader: Reader) -> Dense:
@@ -193,7 +193,7 @@ def _dense(reader: Reader) -> Dense:
 def read_location(reader: Reader) -> Location:
     """A location: ``"file":line``, then perhaps ``:column`` and ``in "function"``; or ``fused[...]``."""
     if reader.take("fused"):
-        return _fused(reader)
+        return _read_fused(reader)
     file = reader.string()
     reader.expect(":")
     line = reader.integer()
@@ -203,7 +203,7 @@ def read_location(reader: Reader) -> Location:
     return UNKNOWN if location.is_unknown else location
 
 
-def _fused(reader: Reader) -> Location:
+def _read_fused(reader: Reader) -> Location:
     reader.enter()
     reader.expect("[")
     parts = []
