@@ -1,9 +1,12 @@
 """The order of the whole suite, what of it runs once, and what several of its files need."""
 
 import gc
+import subprocess
+import sys
 from collections import defaultdict
 
 import pytest
+from once import made_once
 from workspace import ROOT, TESTED_ALONE, runs_alike_alone
 
 
@@ -16,6 +19,18 @@ def hot_at_once(monkeypatch):
     table.forget()
     yield
     table.forget()
+
+
+@pytest.fixture(scope="session")
+def dist(tmp_path_factory):
+    """The folder with the wheels of all packages, as ``hatch run build`` makes it."""
+
+    def build(folder):
+        command = [sys.executable, ROOT / "tools" / "wheels.py", "--out", folder]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+    return made_once(tmp_path_factory, "dist", build)
 
 
 @pytest.hookimpl(wrapper=True)
