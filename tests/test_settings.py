@@ -53,7 +53,7 @@ def test_variables_that_sources_name_are_declared() -> None:
     named = {name for path in SOURCES for name in re.findall(r"ARGOSY_[A-Z_]+[A-Z]", path.read_text("utf-8"))}
     pages = [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("packages/*/README.md")]
     named |= {name for path in pages for name in re.findall(r"ARGOSY_[A-Z_]+[A-Z]", path.read_text("utf-8"))}
-    assert named <= {setting.name for setting in settings.declared()}
+    assert named <= {setting.name for setting in settings.declared_settings()}
 
 
 def test_info_prints_all_of_them() -> None:
@@ -61,7 +61,7 @@ def test_info_prints_all_of_them() -> None:
     command = [sys.executable, "-m", "argosy", "info"]
     environment = os.environ | {"ARGOSY_TUNE": "1"}
     text = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
-    for setting in settings.declared():
+    for setting in settings.declared_settings():
         assert re.search(rf"^{setting.name} +\S+ \((default|environment)\) {re.escape(setting.doc)}", text, re.M)
     assert re.search(r"^ARGOSY_TUNE +True \(environment\)", text, re.M)
 
@@ -69,7 +69,7 @@ def test_info_prints_all_of_them() -> None:
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_changes_code_is_part_of_the_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And nothing else is."""
-    setting = next(setting for setting in settings.declared() if setting.name == name)
+    setting = next(setting for setting in settings.declared_settings() if setting.name == name)
     program, target = Program("f"), Target.host()
     monkeypatch.delenv(name, raising=False)
     before = program_key(program, target, {})
@@ -82,8 +82,8 @@ def test_what_changes_code_is_part_of_the_key(name: str, monkeypatch: pytest.Mon
 
 def test_every_setting_that_changes_code_is_tried_above() -> None:
     """So that a new one is, too."""
-    assert {setting.name for setting in settings.declared() if setting.changes_code} <= set(OTHERS)
-    assert {of_the_compiler.CACHE_DIR.name, of_the_framework.LOG.name} <= {s.name for s in settings.declared()}
+    assert {setting.name for setting in settings.declared_settings() if setting.changes_code} <= set(OTHERS)
+    assert {of_the_compiler.CACHE_DIR.name, of_the_framework.LOG.name} <= {s.name for s in settings.declared_settings()}
 
 
 def test_values_come_from_text_of_their_type(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,9 +109,9 @@ def test_values_come_from_text_of_their_type(monkeypatch: pytest.MonkeyPatch) ->
             ValueError, match=rf"{re.escape(setting.name)} is '{wrong}': expected {re.escape(kind.expected)}"
         ):
             setting.read()
-        assert setting.chosen({setting.option: value}) == value
+        assert setting.resolve({setting.option: value}) == value
         with pytest.raises(ValueError, match=rf"option {re.escape(setting.option)} is 2.5: expected"):
-            setting.chosen({setting.option: 2.5})
+            setting.resolve({setting.option: 2.5})
         setting.write(None)
     with pytest.raises(ValueError, match="ARGOSY_EAGER is declared twice"):
         Setting("ARGOSY_EAGER", TEXT, "", "again")

@@ -52,7 +52,7 @@ def _append(page: Path, names: list[str]) -> None:
 def settings() -> str:
     """Every variable of the environment, as the packages declare them."""
     import argosy_cinn.settings  # noqa: F401
-    from argosy_phi_ops.settings import declared
+    from argosy_phi_ops.settings import declared_settings
 
     head = (
         "# Settings\n\nVariables of the environment that argosy reads. Each is declared once in the code, from which "
@@ -64,7 +64,7 @@ def settings() -> str:
     rows = [
         f"| `{s.name}` | {s.doc} | {s.kind.expected} | {'' if s.default in ('', None) else f'`{s.default}`'} "
         f"| {'yes' if s.changes_code else 'no'} |"
-        for s in declared()
+        for s in declared_settings()
     ]
     return head + "\n".join(rows) + "\n"
 

@@ -17,7 +17,7 @@ from argosy_autograd.modes import linear, no_grad
 from argosy_autograd.registry import NOT_APPLICABLE
 from argosy_phi_ops import prim
 from argosy_phi_ops.capture.regions import unbroken
-from argosy_phi_ops.capture.tracer import Traced, Tracer, active_tracer
+from argosy_phi_ops.capture.tracer import TracedPayload, Tracer, active_tracer
 from argosy_phi_ops.context import building
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import CaptureError
@@ -181,7 +181,7 @@ def traced_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> bool
     return True
 
 
-def _hook(payload: Traced, hook: Callable[[Tensor], Tensor | None]) -> None:
+def _hook(payload: TracedPayload, hook: Callable[[Tensor], Tensor | None]) -> None:
     if payload.value.has_uses:
         raise NotImplementedError(
             "register_hook on a tensor that was used already, while capturing, is not implemented: register the hook "
@@ -318,11 +318,11 @@ def _request(
 
 def _constant(tracer: Tracer, value: Value) -> Tensor:
     """A gradient that later gradients do not go through: the tracer puts a blocker before whoever uses it."""
-    return Tensor._wrap(Traced(value, tracer, user_location(), True), True)
+    return Tensor._wrap(TracedPayload(value, tracer, user_location(), True), True)
 
 
 def _differentiable(tracer: Tracer, value: Value) -> Tensor:
-    return Tensor._wrap(Traced(value, tracer, user_location(), True), False)
+    return Tensor._wrap(TracedPayload(value, tracer, user_location(), True), False)
 
 
 def _run_hooks(leaf: Tensor, g: Tensor) -> Tensor:

@@ -62,8 +62,8 @@ class Budget:
         unknown = sorted({kind.partition(".")[0] for kind in without} - set(KINDS))
         if unknown:
             raise ValueError(f"option without: there is no kind {unknown}; there are: {', '.join(KINDS)}")
-        memory, guard = MEMORY_BUDGET.chosen(options), GUARD.chosen(options)
-        left_out = without if WINOGRAD.chosen(options) else (*without, "winograd")
+        memory, guard = MEMORY_BUDGET.resolve(options), GUARD.resolve(options)
+        left_out = without if WINOGRAD.resolve(options) else (*without, "winograd")
         if without or "fuel" in options:
             return Budget(options.get("fuel"), left_out, memory=memory, guard=guard)
         left = process_fuel()

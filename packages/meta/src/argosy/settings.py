@@ -1,4 +1,4 @@
-"""Settings of the framework; :func:`argosy_phi_ops.settings.declared` has those of the packages below, too.
+"""Settings of the framework; :func:`argosy_phi_ops.settings.declared_settings` has those of the packages below, too.
 
 ``ARGOSY_LOG`` changes what is shown, never what is computed.
 """

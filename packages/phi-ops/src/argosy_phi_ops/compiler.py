@@ -79,11 +79,11 @@ _made: dict[str, Compiler] = {}
 
 def available_compilers() -> list[str]:
     """Names of installed compilers, preferred ones first."""
-    return list(_installed(tuple(sys.path)))
+    return list(_entry_point_names(tuple(sys.path)))
 
 
 @lru_cache(maxsize=1)
-def _installed(path: tuple[str, ...]) -> tuple[str, ...]:
+def _entry_point_names(path: tuple[str, ...]) -> tuple[str, ...]:
     """The names that are found along ``path``: reading what each distribution provides takes 10 ms, more than loading a
     small program that was compiled before."""
     from importlib.metadata import entry_points

@@ -24,12 +24,12 @@ LAYERS = frozenset(
 
 def functions() -> list[str]:
     """The functions on tensors, by all their names."""
-    return _with_inplace(name for name in _known() if MODULES.get(ALIASES.get(name, name)) not in LAYERS)
+    return _with_inplace(name for name in _known_names() if MODULES.get(ALIASES.get(name, name)) not in LAYERS)
 
 
 def layer_functions() -> list[str]:
     """The functions behind layers."""
-    return _with_inplace(name for name in _known() if MODULES.get(ALIASES.get(name, name)) in LAYERS)
+    return _with_inplace(name for name in _known_names() if MODULES.get(ALIASES.get(name, name)) in LAYERS)
 
 
 def methods() -> list[str]:
@@ -37,7 +37,7 @@ def methods() -> list[str]:
     return sorted({*filter(_takes_a_tensor, functions()), *MEMBERS, *extension.METHODS})
 
 
-def _known() -> list[str]:
+def _known_names() -> list[str]:
     return [name for name in {*MODULES, *COMPOSED, *ALIASES} if name.isidentifier()]
 
 

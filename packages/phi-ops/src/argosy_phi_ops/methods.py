@@ -89,7 +89,7 @@ def inplace(op: Operator | Composition) -> Callable[..., Tensor]:
         if type(x) is not Tensor:
             kind = type(x).__name__
             raise OperatorTypeError(f"{op.name}_(): argument 'x' must be a Tensor, got {kind} {x!r:.60}")
-        operand = _kept(x, args) if recording() and not op.view else x
+        operand = _saved_copy(x, args) if recording() and not op.view else x
         result = op(operand, *args, **kwargs)
         if op.view:
             rebind(x, result)
@@ -103,7 +103,7 @@ def inplace(op: Operator | Composition) -> Callable[..., Tensor]:
     return method
 
 
-def _kept(x: Tensor, args: tuple[Any, ...]) -> Tensor:
+def _saved_copy(x: Tensor, args: tuple[Any, ...]) -> Tensor:
     """A copy of ``x`` when the operation is recorded: its gradient may need the value that is about to be lost."""
     if x.stop_gradient and not any([type(t) is Tensor and not t.stop_gradient for t in args]):
         return x
@@ -157,10 +157,10 @@ def _binary(op: Operator, name: str) -> Callable[[Tensor, Any], Any]:
 
     entry = binary(op, op.applications, otherwise) if op.plain == 2 else otherwise
 
-    def calling(self: Tensor, other: Any) -> Any:
+    def call_operator(self: Tensor, other: Any) -> Any:
         return op(self, other) if type(other) is Tensor else entry(self, other)
 
-    method = entry if name in _ENTERED else calling
+    method = entry if name in _ENTERED else call_operator
     method.__name__ = f"__{name}__"
     method.__doc__ = op.__doc__
     return method

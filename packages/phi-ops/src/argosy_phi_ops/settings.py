@@ -2,7 +2,7 @@
 
 This is the only module that reads the environment. A package declares its own settings in its ``settings`` module, and
 reads them when it uses them; packages below this one take arguments instead. A setting of the compiler may also be
-given as an option of one compilation, which comes first (:meth:`Setting.chosen`).
+given as an option of one compilation, which comes first (:meth:`Setting.resolve`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 __all__ = [
     "CACHE_HOME", "CHECK_INDEX", "COUNT", "DETERMINISTIC", "DUMP", "EAGER", "FALLBACK", "FUEL", "FUEL_LOG", "MEMORY",
     "NUMBER", "NUM_THREADS", "SWITCH", "TEXT", "VALUES", "VERIFY", "Kind", "Setting", "child_environment", "code_key",
-    "declared", "export", "one_of",
+    "declared_settings", "export", "one_of",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -103,7 +103,7 @@ class Setting(Generic[T]):
         """The name of the option that gives it for one compilation."""
         return self.name.removeprefix("ARGOSY_").lower()
 
-    def chosen(self, options: Mapping[str, Any]) -> T:
+    def resolve(self, options: Mapping[str, Any]) -> T:
         """The option's value where it is given, else the setting's. Raises ValueError for one that does not fit."""
         given = options.get(self.option)
         if given is None:
@@ -114,14 +114,16 @@ class Setting(Generic[T]):
         return value
 
 
-def declared() -> list[Setting[Any]]:
+def declared_settings() -> list[Setting[Any]]:
     """The settings that the imported packages have declared, by name."""
     return [_declared[name] for name in sorted(_declared)]
 
 
 def code_key(options: Mapping[str, Any]) -> str:
     """What the settings, or options instead of them, say about code that is compiled now."""
-    return " ".join(f"{setting.option}={setting.chosen(options)}" for setting in declared() if setting.changes_code)
+    return " ".join(
+        f"{setting.option}={setting.resolve(options)}" for setting in declared_settings() if setting.changes_code
+    )
 
 
 def child_environment(changes: Mapping[Setting[Any], str] | None = None) -> dict[str, str]:

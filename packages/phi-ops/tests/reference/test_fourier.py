@@ -15,7 +15,7 @@ RNG = np.random.default_rng(0)
 def library(request):
     if find_spec(request.param) is None:
         pytest.skip(f"{request.param} is not installed")
-    return fourier.named(request.param)
+    return fourier.fft_library(request.param)
 
 
 def exponentials(x, axes, inverse):

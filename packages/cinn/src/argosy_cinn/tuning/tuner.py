@@ -106,7 +106,7 @@ def cut(blocking: Blocking) -> str:
 @contextmanager
 def tune(options: Mapping[str, Any]) -> Iterator[None]:
     """Let measurements choose in the block, where the options ask for it."""
-    if not TUNE.chosen(options):
+    if not TUNE.resolve(options):
         yield
         return
     token = chooser.set(Tuner(options.get("cache") or default_cache()).blocking)

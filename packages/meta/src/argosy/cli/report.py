@@ -42,11 +42,11 @@ def show_info() -> int:
 
 def show_settings() -> None:
     """Print every variable of the environment that argosy reads: value, where it comes from, meaning."""
-    from argosy_phi_ops.settings import declared
+    from argosy_phi_ops.settings import declared_settings
 
     for package in ("argosy_cinn", "argosy"):
         import_module(f"{package}.settings")
-    for setting in declared():
+    for setting in declared_settings():
         source = "environment" if setting.is_set else "default"
         code = "; part of the key of compiled code" if setting.changes_code else ""
         _say(f"{setting.name:<28}{setting.read()!r} ({source}) {setting.doc}{code}")

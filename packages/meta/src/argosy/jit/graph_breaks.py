@@ -23,7 +23,7 @@ from argosy.jit.reporting import Break, note
 from argosy_autograd.modes import enable_grad, no_grad
 from argosy_phi_ops.capture.boolean_masking import is_plain
 from argosy_phi_ops.capture.live_tensors import live_tensors
-from argosy_phi_ops.capture.tracer import Traced, Tracer, block_of
+from argosy_phi_ops.capture.tracer import TracedPayload, Tracer, block_of
 from argosy_phi_ops.declare.operator import Operator, get_operator
 from argosy_phi_ops.eager.dispatch import bind, suspend_layers, write
 from argosy_phi_ops.errors import CaptureError, GraphBreak
@@ -57,7 +57,7 @@ class BreakingTracer(Tracer):
         self.noted: Break | None = None
         self._made: dict[Value, Tensor] = {}
 
-    def need(self, payload: Traced, why: str) -> Any:
+    def need(self, payload: TracedPayload, why: str) -> Any:
         """The array behind ``payload``; ends the capture. Raises GraphBreak within a region."""
         if payload.value not in self._made:
             self.float_needed = payload.value in self.program.inputs[len(self.call.tensors) :]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from argosy.jit import lowering
 from argosy.settings import CHECK_PROGRAMS
 from argosy_hwadapt import Device
-from argosy_phi_ops.capture.tracer import Captured, Traced
+from argosy_phi_ops.capture.tracer import Captured, TracedPayload
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import context, own_context
 from argosy_pir import Value
@@ -72,7 +72,7 @@ class CaptureLayouts:
     def __init__(self) -> None:
         self._incremental: IncrementalLayouts | None = None
 
-    def __call__(self, payload: Traced) -> Layout | None:
+    def __call__(self, payload: TracedPayload) -> Layout | None:
         """Raises NotImplementedError for a tensor that is made within a branch or a loop."""
         tracer, value = payload.tracer, payload.value
         if self._incremental is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from argosy_phi_ops.capture.live_tensors import live_tensors
-from argosy_phi_ops.capture.tracer import Traced, Tracer, _StateEntry
+from argosy_phi_ops.capture.tracer import TracedPayload, Tracer, _StateEntry
 from argosy_phi_ops.context import building
 from argosy_phi_ops.declare.operator import Operator
 from argosy_phi_ops.errors import GraphBreak, ShapeError
@@ -32,7 +32,7 @@ class ProgramTracer(Tracer):
         """How many open sizes were given out."""
         self._renamed: dict[str, Dim] = {}
 
-    def need(self, payload: Traced, why: str) -> Any:
+    def need(self, payload: TracedPayload, why: str) -> Any:
         """Raises GraphBreak: there are no values before the program runs."""
         raise GraphBreak(f"{why}; a variable of a static program has its value when Executor.run fetches it")
 

@@ -20,17 +20,18 @@ if TYPE_CHECKING:
     from argosy_phi_ops.capture.tracer import Tracer
 
 __all__ = [
-    "applied", "detached", "filler", "guarded", "is_plain", "overlaid", "positions", "same_mask", "selection", "spread",
+    "apply_operator", "detach_selection", "expand_mask", "filler", "is_plain", "mask_values", "overlaid", "positions",
+    "same_mask", "selection",
 ]  # fmt: skip
 
 _DEPTH = 12  # operations that two masks are compared through
 
 
-def applied(tracer: Tracer, name: str, *args: Any, **kwargs: Any) -> Any:
+def apply_operator(tracer: Tracer, name: str, *args: Any, **kwargs: Any) -> Any:
     """The result of an operator, recorded."""
     op = get_operator(name)
     operands, attributes = op.signature.bind(args, kwargs)
-    return tracer.recorded(op, operands, attributes)
+    return tracer.record_operator(op, operands, attributes)
 
 
 def is_plain(x: Any) -> bool:
@@ -43,22 +44,22 @@ def filler(dtype: Any) -> Any:
     return {"b": False, "i": 1, "u": 1}.get(dtype.kind, 0.5)
 
 
-def spread(tracer: Tracer, mask: Tensor, rank: int) -> Tensor:
+def expand_mask(tracer: Tracer, mask: Tensor, rank: int) -> Tensor:
     """A mask of leading axes with axes of size one behind."""
     missing = rank - mask.ndim
     if not missing:
         return mask
-    return applied(tracer, "reshape", mask, [*mask.payload.shape, *(1,) * missing])  # type: ignore[no-any-return]
+    return apply_operator(tracer, "reshape", mask, [*mask.payload.shape, *(1,) * missing])  # type: ignore[no-any-return]
 
 
-def guarded(tracer: Tracer, mask: Tensor, x: Tensor, fill: Any = None, rank: int = 0) -> Tensor:
+def mask_values(tracer: Tracer, mask: Tensor, x: Tensor, fill: Any = None, rank: int = 0) -> Tensor:
     """``x``, with at least ``rank`` axes, where the mask holds. No gradient comes from elsewhere, not even a NaN."""
     fill = filler(x.payload.dtype) if fill is None else fill
-    made: Tensor = applied(tracer, "where", spread(tracer, mask, max(x.ndim, mask.ndim, rank)), x, fill)
+    made: Tensor = apply_operator(tracer, "where", expand_mask(tracer, mask, max(x.ndim, mask.ndim, rank)), x, fill)
     return made
 
 
-def detached(tracer: Tracer, x: Tensor) -> Tensor:
+def detach_selection(tracer: Tracer, x: Tensor) -> Tensor:
     """The selection ``x``; where it does not want the gradients that the whole wants, of the whole without them."""
     whole = x.payload.whole
     if not x.stop_gradient or whole.stop_gradient:
@@ -70,15 +71,15 @@ def selection(tracer: Tracer, x: Tensor, mask: Tensor) -> Tensor | None:
     """``x[mask]``; None where the mask is not of the leading axes."""
     inner = mask.payload
     if not is_plain(x):
-        outer = detached(tracer, x).payload
+        outer = detach_selection(tracer, x).payload
         if is_plain(mask) or not same_mask(outer.mask, inner.mask) or inner.ndim > 1:
             return None
-        both = applied(tracer, "logical_and", outer.mask, inner.whole)
-        return tracer.select(guarded(tracer, both, outer.whole), both)
+        both = apply_operator(tracer, "logical_and", outer.mask, inner.whole)
+        return tracer.select(mask_values(tracer, both, outer.whole), both)
     leading = tuple(x.payload.shape)[: mask.ndim] if is_plain(mask) else None
     if not mask.ndim or leading != tuple(mask.payload.shape):
         return None
-    return tracer.select(guarded(tracer, mask, x), mask)
+    return tracer.select(mask_values(tracer, mask, x), mask)
 
 
 def overlaid(tracer: Tracer, x: Tensor, mask: Tensor, value: Any) -> Tensor | None:
@@ -91,12 +92,12 @@ def overlaid(tracer: Tracer, x: Tensor, mask: Tensor, value: Any) -> Tensor | No
     if not is_plain(value):
         if not same_mask(value.payload.mask, mask) or value.payload.whole.ndim != x.ndim:
             return None
-        value = detached(tracer, value).payload.whole
+        value = detach_selection(tracer, value).payload.whole
     elif value.ndim > x.ndim - mask.ndim:
         return None
     if value.payload.dtype is not x.payload.dtype:
-        value = applied(tracer, "cast", value, x.payload.dtype.name)
-    return applied(tracer, "where", spread(tracer, mask, x.ndim), value, x)  # type: ignore[no-any-return]
+        value = apply_operator(tracer, "cast", value, x.payload.dtype.name)
+    return apply_operator(tracer, "where", expand_mask(tracer, mask, x.ndim), value, x)  # type: ignore[no-any-return]
 
 
 def positions(tracer: Tracer, x: Tensor) -> Tensor | None:
@@ -104,21 +105,23 @@ def positions(tracer: Tracer, x: Tensor) -> Tensor | None:
     shape = x.payload.shape if is_plain(x) else ()
     if not shape or not all(isinstance(n, int) for n in shape):
         return None
-    mask = x if x.payload.dtype.name == "bool" else applied(tracer, "not_equal", x, 0)
+    mask = x if x.payload.dtype.name == "bool" else apply_operator(tracer, "not_equal", x, 0)
     columns = []
     for axis, size in enumerate(shape):
-        line = applied(tracer, "arange", 0, size, 1, "int64")
-        line = applied(tracer, "reshape", line, [size if i == axis else 1 for i in range(len(shape))])
-        columns.append(applied(tracer, "expand", line, list(shape)))
-    return tracer.select(applied(tracer, "stack", columns, -1), mask)
+        line = apply_operator(tracer, "arange", 0, size, 1, "int64")
+        line = apply_operator(tracer, "reshape", line, [size if i == axis else 1 for i in range(len(shape))])
+        columns.append(apply_operator(tracer, "expand", line, list(shape)))
+    return tracer.select(apply_operator(tracer, "stack", columns, -1), mask)
 
 
 def same_mask(a: Tensor, b: Tensor) -> bool:
     """Whether two masks hold at the same places: the same operations on the same values made them."""
-    return a is b or (a.payload.is_traced and b.payload.is_traced and _same((a.payload.value,), (b.payload.value,), 0))
+    return a is b or (
+        a.payload.is_traced and b.payload.is_traced and _same_values((a.payload.value,), (b.payload.value,), 0)
+    )
 
 
-def _same(these: Sequence[Value], those: Sequence[Value], depth: int) -> bool:
+def _same_values(these: Sequence[Value], those: Sequence[Value], depth: int) -> bool:
     return len(these) == len(those) and all(_same_value(a, b, depth) for a, b in zip(these, those, strict=True))
 
 
@@ -133,5 +136,5 @@ def _same_value(a: Value, b: Value, depth: int) -> bool:
         and not first.regions
         and a.index == b.index
         and first.attributes == second.attributes
-        and _same(first.operands, second.operands, depth + 1)
+        and _same_values(first.operands, second.operands, depth + 1)
     )

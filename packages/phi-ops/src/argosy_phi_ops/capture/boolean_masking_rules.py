@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argosy_phi_ops.capture.boolean_masking import applied, detached, guarded, is_plain, same_mask, spread
+from argosy_phi_ops.capture.boolean_masking import (
+    apply_operator,
+    detach_selection,
+    expand_mask,
+    is_plain,
+    mask_values,
+    same_mask,
+)
 from argosy_phi_ops.declare.operator import Operator, get_operator
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
     from argosy_phi_ops.capture.tracer import Tracer
 
-__all__ = ["combined"]
+__all__ = ["apply_to_selections"]
 
 Attributes = dict[str, Any]
 
@@ -33,10 +40,10 @@ _NEUTRAL: dict[str, Any] = {
 """What changes a reduction's result nothing."""
 
 
-def combined(tracer: Tracer, op: Operator, operands: Sequence[Any], attributes: Attributes) -> Any:
+def apply_to_selections(tracer: Tracer, op: Operator, operands: Sequence[Any], attributes: Attributes) -> Any:
     """The result of ``op`` where some operands are selections; NotImplemented where it takes their size."""
     rule = _rule(op)
-    operands = [x if is_plain(x) else detached(tracer, x) for x in operands]
+    operands = [x if is_plain(x) else detach_selection(tracer, x) for x in operands]
     masks = [x.payload.mask for x in operands if not is_plain(x)]
     if rule is None or not all(same_mask(masks[0], other) for other in masks[1:]):
         return NotImplemented
@@ -51,7 +58,7 @@ def _rule(op: Operator) -> Callable[..., Any] | None:
     return _reduction if op.name in _NEUTRAL else _RULES.get(op.name)
 
 
-def _whole(x: Any) -> Any:
+def _whole_tensor(x: Any) -> Any:
     return x if is_plain(x) else x.payload.whole
 
 
@@ -66,8 +73,8 @@ def _elementwise(tracer: Tracer, op: Operator, operands: list[Any], attributes: 
     if len(ranks) > 1 or any(n > min(ranks) for n in others):
         return NotImplemented
     rank = mask.ndim + min(ranks)
-    spared = [guarded(tracer, mask, x, rank=rank) if _wants(x) else _whole(x) for x in operands]
-    made = tracer.recorded(op, spared, attributes)
+    spared = [mask_values(tracer, mask, x, rank=rank) if _wants(x) else _whole_tensor(x) for x in operands]
+    made = tracer.record_operator(op, spared, attributes)
     return tracer.select(made, mask) if type(made) is Tensor else NotImplemented
 
 
@@ -96,22 +103,22 @@ def _reduction(tracer: Tracer, op: Operator, operands: list[Any], attributes: At
         neutral = int(limits.min if neutral < 0 else limits.max)
     if isinstance(neutral, float) and x.payload.dtype.kind in "bc":
         return NotImplemented
-    return _reduced(tracer, op, x, neutral, attributes, mask)
+    return _reduce(tracer, op, x, neutral, attributes, mask)
 
 
-def _reduced(tracer: Tracer, op: Operator, x: Tensor, neutral: Any, attributes: Attributes, mask: Tensor) -> Any:
+def _reduce(tracer: Tracer, op: Operator, x: Tensor, neutral: Any, attributes: Attributes, mask: Tensor) -> Any:
     found = _axes(attributes["axis"], 1 + _rank(x, mask), mask)
     if found is None:
         return NotImplemented
     over, axes = found
     if not over:
-        made = tracer.recorded(op, [x.payload.whole], {**attributes, "axis": axes})
+        made = tracer.record_operator(op, [x.payload.whole], {**attributes, "axis": axes})
         return tracer.select(made, mask)
-    filled = guarded(tracer, mask, x.payload.whole, neutral)
-    made = tracer.recorded(op, [filled], {**attributes, "axis": axes})
+    filled = mask_values(tracer, mask, x.payload.whole, neutral)
+    made = tracer.record_operator(op, [filled], {**attributes, "axis": axes})
     if not attributes["keepdim"]:
         return made
-    return applied(tracer, "reshape", made, [1, *made.payload.shape[mask.ndim :]])
+    return apply_operator(tracer, "reshape", made, [1, *made.payload.shape[mask.ndim :]])
 
 
 def _mean(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attributes, mask: Tensor) -> Any:
@@ -120,17 +127,17 @@ def _mean(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attribu
         return NotImplemented
     found = _axes(attributes["axis"], 1 + _rank(x, mask), mask)
     if found is None or not found[0]:
-        return NotImplemented if found is None else _reduced(tracer, op, x, 0, attributes, mask)
+        return NotImplemented if found is None else _reduce(tracer, op, x, 0, attributes, mask)
     wanted = {"axis": attributes["axis"], "dtype": None, "keepdim": attributes["keepdim"]}
-    total = _reduced(tracer, get_operator("sum"), x, 0, wanted, mask)
-    return applied(tracer, "divide", total, _count(tracer, x, found[1], mask))
+    total = _reduce(tracer, get_operator("sum"), x, 0, wanted, mask)
+    return apply_operator(tracer, "divide", total, _count(tracer, x, found[1], mask))
 
 
 def _count(tracer: Tracer, x: Tensor, axes: Sequence[int], mask: Tensor) -> Tensor:
     """How many elements a reduction over ``axes`` of the whole takes, in the dtype of ``x``."""
-    count = applied(tracer, "cast", applied(tracer, "sum", mask), x.payload.dtype.name)
+    count = apply_operator(tracer, "cast", apply_operator(tracer, "sum", mask), x.payload.dtype.name)
     behind = [x.payload.whole.shape[a] for a in axes if a >= mask.ndim]
-    return applied(tracer, "multiply", count, int(np.prod(behind))) if behind else count  # type: ignore[no-any-return]
+    return apply_operator(tracer, "multiply", count, int(np.prod(behind))) if behind else count  # type: ignore[no-any-return]
 
 
 def _variance(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attributes, mask: Tensor) -> Any:
@@ -140,14 +147,14 @@ def _variance(tracer: Tracer, op: Operator, operands: list[Any], attributes: Att
         return NotImplemented
     unbiased = attributes["unbiased"]
     correction = float(attributes.get("correction", 1) if unbiased is None else unbiased)
-    whole = guarded(tracer, mask, x.payload.whole, 0)
+    whole = mask_values(tracer, mask, x.payload.whole, 0)
     count = _count(tracer, x, found[1], mask)
-    mean = applied(tracer, "divide", applied(tracer, "sum", whole, found[1], None, True), count)
-    distance = guarded(tracer, mask, applied(tracer, "subtract", whole, mean), 0)
-    total = applied(tracer, "sum", applied(tracer, "square", distance), found[1])
-    degrees = applied(tracer, "clip", applied(tracer, "subtract", count, correction), 0.0)
-    made = applied(tracer, "divide", total, degrees)
-    return applied(tracer, "sqrt", made) if op.name == "std" else made
+    mean = apply_operator(tracer, "divide", apply_operator(tracer, "sum", whole, found[1], None, True), count)
+    distance = mask_values(tracer, mask, apply_operator(tracer, "subtract", whole, mean), 0)
+    total = apply_operator(tracer, "sum", apply_operator(tracer, "square", distance), found[1])
+    degrees = apply_operator(tracer, "clip", apply_operator(tracer, "subtract", count, correction), 0.0)
+    made = apply_operator(tracer, "divide", total, degrees)
+    return apply_operator(tracer, "sqrt", made) if op.name == "std" else made
 
 
 def _loss(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attributes, mask: Tensor) -> Any:
@@ -162,7 +169,7 @@ def _of_each(tracer: Tracer, each: Tensor, reduction: str, mask: Tensor) -> Any:
     if reduction == "none":
         return each
     operands, attributes = get_operator(reduction).signature.bind((each,), {})
-    return combined(tracer, get_operator(reduction), operands, attributes)
+    return apply_to_selections(tracer, get_operator(reduction), operands, attributes)
 
 
 def _classes(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attributes, mask: Tensor) -> Any:
@@ -176,17 +183,17 @@ def _classes(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attr
     if op.name == "nll_loss" and mask.ndim > 1:
         return NotImplemented
     ignored, reduction = attributes["ignore_index"], attributes["reduction"]
-    labels = guarded(tracer, mask, label.payload.whole, ignored)
-    scores = guarded(tracer, mask, given.payload.whole)
+    labels = mask_values(tracer, mask, label.payload.whole, ignored)
+    scores = mask_values(tracer, mask, given.payload.whole)
     everyone = op.name == "cross_entropy" and not weight and ignored < 0
     options = dict(attributes)
     if "axis" in options:
         options["axis"] = -1
     if reduction == "none" or (reduction == "mean" and everyone):
         options["reduction"] = "none"
-        each = tracer.select(tracer.recorded(op, [scores, labels, *weight], options), mask)
+        each = tracer.select(tracer.record_operator(op, [scores, labels, *weight], options), mask)
         return _of_each(tracer, each, reduction, mask)
-    return tracer.recorded(op, [scores, labels, *weight], options)
+    return tracer.record_operator(op, [scores, labels, *weight], options)
 
 
 def _rows(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attributes, mask: Tensor) -> Any:
@@ -196,8 +203,8 @@ def _rows(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attribu
         return NotImplemented
     if attributes.get("transpose_x"):
         return NotImplemented
-    made = tracer.recorded(op, [guarded(tracer, mask, x.payload.whole), *others], attributes)
-    return tracer.select(guarded(tracer, mask, made), mask)
+    made = tracer.record_operator(op, [mask_values(tracer, mask, x.payload.whole), *others], attributes)
+    return tracer.select(mask_values(tracer, mask, made), mask)
 
 
 def _within_rows(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attributes, mask: Tensor) -> Any:
@@ -206,11 +213,11 @@ def _within_rows(tracer: Tracer, op: Operator, operands: list[Any], attributes: 
     rank = x.payload.ndim
     if not isinstance(axis, int) or not 0 < (axis % rank if -rank <= axis < rank else 0):
         return NotImplemented
-    made = tracer.recorded(op, [x.payload.whole], {**attributes, "axis": axis % rank - 1 + mask.ndim})
+    made = tracer.record_operator(op, [x.payload.whole], {**attributes, "axis": axis % rank - 1 + mask.ndim})
     return tracer.select(made, mask)
 
 
-def _flattened(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attributes, mask: Tensor) -> Any:
+def _flatten(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attributes, mask: Tensor) -> Any:
     """All elements in order: a mask of rows becomes one of elements."""
     x = operands[0]
     if op.name == "reshape":
@@ -221,11 +228,15 @@ def _flattened(tracer: Tracer, op: Operator, operands: list[Any], attributes: At
     whole = x.payload.whole
     behind = tuple(whole.shape[mask.ndim :])
     if all(isinstance(n, int) and n == 1 for n in behind):
-        return tracer.select(applied(tracer, "reshape", whole, list(mask.payload.shape)) if behind else whole, mask)
-    return tracer.select(whole, applied(tracer, "expand", spread(tracer, mask, whole.ndim), list(whole.shape)))
+        return tracer.select(
+            apply_operator(tracer, "reshape", whole, list(mask.payload.shape)) if behind else whole, mask
+        )
+    return tracer.select(
+        whole, apply_operator(tracer, "expand", expand_mask(tracer, mask, whole.ndim), list(whole.shape))
+    )
 
 
-def _gathered(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attributes, mask: Tensor) -> Any:
+def _gather(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attributes, mask: Tensor) -> Any:
     """What selected indices take from a tensor."""
     x, index = operands
     if not is_plain(x) or attributes.get("axis") not in (None, 0):
@@ -233,44 +244,44 @@ def _gathered(tracer: Tracer, op: Operator, operands: list[Any], attributes: Att
     count = _rank(index, mask)
     if count != (1 if op.name == "gather_nd" else 0):
         return NotImplemented
-    at = guarded(tracer, mask, index.payload.whole, 0)
+    at = mask_values(tracer, mask, index.payload.whole, 0)
     if op.name == "gather_nd":
-        made = applied(tracer, "gather_nd", x, at)
+        made = apply_operator(tracer, "gather_nd", x, at)
     else:
-        made = applied(tracer, "gather_nd", x, applied(tracer, "unsqueeze", at, -1))
-    return tracer.select(guarded(tracer, mask, made), mask)
+        made = apply_operator(tracer, "gather_nd", x, apply_operator(tracer, "unsqueeze", at, -1))
+    return tracer.select(mask_values(tracer, mask, made), mask)
 
 
-def _indexed(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attributes, mask: Tensor) -> Any:
+def _index(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attributes, mask: Tensor) -> Any:
     """``x[i]`` with selected positions ``i``, and ``x[:, ...]`` of a selection."""
     x, *indices = operands
     key = attributes["key"]
     if not is_plain(x):
         if indices or key[0] != ("slice", None, None, None):
             return NotImplemented
-        whole = tracer.recorded(op, [x.payload.whole], {**attributes, "key": (key[0],) * mask.ndim + key[1:]})
+        whole = tracer.record_operator(op, [x.payload.whole], {**attributes, "key": (key[0],) * mask.ndim + key[1:]})
         return tracer.select(whole, mask)
     if any(entry != ("tensor",) for entry in key) or any(is_plain(i) or _rank(i, mask) for i in indices):
         return NotImplemented
-    at = [guarded(tracer, mask, i.payload.whole, 0) for i in indices]
-    made = applied(tracer, "gather_nd", x, applied(tracer, "stack", at, -1))
-    return tracer.select(guarded(tracer, mask, made), mask)
+    at = [mask_values(tracer, mask, i.payload.whole, 0) for i in indices]
+    made = apply_operator(tracer, "gather_nd", x, apply_operator(tracer, "stack", at, -1))
+    return tracer.select(mask_values(tracer, mask, made), mask)
 
 
-def _scattered(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attributes, mask: Tensor) -> Any:
+def _scatter(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attributes, mask: Tensor) -> Any:
     """Sums at selected indices: elsewhere nothing is added."""
     *into, index, updates = operands
     if is_plain(index) or is_plain(updates) or any(not is_plain(x) for x in into) or _rank(index, mask) != 1:
         return NotImplemented
-    terms = guarded(tracer, mask, updates.payload.whole, 0)
-    return tracer.recorded(op, [*into, guarded(tracer, mask, index.payload.whole, 0), terms], attributes)
+    terms = mask_values(tracer, mask, updates.payload.whole, 0)
+    return tracer.record_operator(op, [*into, mask_values(tracer, mask, index.payload.whole, 0), terms], attributes)
 
 
 def _number(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attributes, mask: Tensor) -> Any:
     whole = operands[0].payload.whole
-    count = applied(tracer, "sum", mask)
+    count = apply_operator(tracer, "sum", mask)
     behind = tuple(whole.shape[mask.ndim :])
-    return applied(tracer, "multiply", count, int(np.prod(behind))) if behind else count
+    return apply_operator(tracer, "multiply", count, int(np.prod(behind))) if behind else count
 
 
 def _norm(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attributes, mask: Tensor) -> Any:
@@ -282,7 +293,7 @@ def _norm(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attribu
     return _reduction(tracer, get_operator("vector_norm"), operands, options, mask)
 
 
-def _squeezed(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attributes, mask: Tensor) -> Any:
+def _squeeze(tracer: Tracer, op: Operator, operands: list[Any], attributes: Attributes, mask: Tensor) -> Any:
     axis = attributes["axis"]
     if not isinstance(axis, int):
         axis = axis[0] if isinstance(axis, (list, tuple)) and len(axis) == 1 else 0
@@ -291,7 +302,7 @@ def _squeezed(tracer: Tracer, op: Operator, operands: list[Any], attributes: Att
 
 _RULES: dict[str, Callable[..., Any]] = {
     "mean": _mean, "var": _variance, "std": _variance, "cross_entropy": _classes, "nll_loss": _classes,
-    "matmul": _rows, "linear": _rows, "softmax": _within_rows, "log_softmax": _within_rows, "flatten": _flattened,
-    "reshape": _flattened, "gather_nd": _gathered, "gather": _gathered, "index_select": _gathered, "getitem": _indexed,
-    "squeeze": _squeezed, "scatter_nd": _scattered, "scatter_nd_add": _scattered, "numel": _number, "norm": _norm,
+    "matmul": _rows, "linear": _rows, "softmax": _within_rows, "log_softmax": _within_rows, "flatten": _flatten,
+    "reshape": _flatten, "gather_nd": _gather, "gather": _gather, "index_select": _gather, "getitem": _index,
+    "squeeze": _squeeze, "scatter_nd": _scatter, "scatter_nd_add": _scatter, "numel": _number, "norm": _norm,
 }  # fmt: skip

@@ -16,10 +16,10 @@ from argosy_tensorcore.tensor import Tensor
 if TYPE_CHECKING:
     from argosy_phi_ops.capture.tracer import Tracer
 
-__all__ = ["Selected", "Traced"]
+__all__ = ["SelectedPayload", "TracedPayload"]
 
 
-class Traced:
+class TracedPayload:
     """The payload of a traced tensor: ``value`` is its current SSA version in the program of ``tracer``.
 
     ``active`` tells that the value depends differentiably on something that wants gradients, which matters where the
@@ -29,7 +29,7 @@ class Traced:
     __slots__ = ("__weakref__", "active", "dtype", "location", "shape", "tracer", "value", "view_of", "views")
     is_traced = True
     selected = False
-    """Whether it is what a mask selects, see :class:`Selected`."""
+    """Whether it is what a mask selects, see :class:`SelectedPayload`."""
 
     def __init__(self, value: Value, tracer: Tracer, location: Location | None = None, active: bool = False) -> None:
         self.value = value
@@ -66,7 +66,7 @@ class Traced:
             tracer.placed[self.value] = tracer.placing(self)
         return tracer.placed[self.value]
 
-    def known(self) -> Any:
+    def known_elements(self) -> Any:
         """The elements as an array of numbers and symbolic sizes, of an integer tensor that is made of sizes and
         constants; else None."""
         return None if self.tracer.finished or self.dtype.kind not in "iu" else known_sizes(self.value)
@@ -74,7 +74,7 @@ class Traced:
     def concretize(self, kind: str) -> Any:
         """Called where Python needs the value (``bool()``, ``numpy()``...). Raises :class:`GraphBreak`, except for
         numbers that sizes tell."""
-        known = self.known()
+        known = self.known_elements()
         if known is not None and all(isinstance(n, int) for n in known.flat):
             return known.astype(self.dtype.numpy)
         where = f"; the tensor was made at {self.location}" if self.location else ""
@@ -93,7 +93,7 @@ class Traced:
         return self.value, self.shape, self.dtype, self.active
 
 
-class Selected(Traced):
+class SelectedPayload(TracedPayload):
     """The payload of what ``mask`` selects of ``whole``, both traced tensors: its size is not known. Where it is needed
     the tracer settles it, see `boolean_masking`; ``settled`` is the payload that it becomes."""
 
@@ -126,12 +126,12 @@ class Selected(Traced):
         """There is none in the program."""
         raise CaptureError(f"what a mask selects has no size in a program; it was made at {self.location}")
 
-    def known(self) -> Any:
+    def known_elements(self) -> Any:
         """Nothing is."""
         return None
 
     def concretize(self, kind: str) -> Any:
-        """See :meth:`Traced.concretize`."""
+        """See :meth:`TracedPayload.concretize`."""
         return self._settle(f"{kind} needs the value of").to_host()
 
     def _settle(self, why: str) -> Any:

@@ -23,18 +23,12 @@ from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "Recorded",
-    "check_nothing_caught",
-    "current_value",
-    "emitting",
-    "put_value",
-    "record",
-    "settle_draws",
+    "RecordedRegion", "check_nothing_caught", "current_value", "insertion_at", "put_value", "record", "settle_draws",
     "unbroken",
-]
+]  # fmt: skip
 
 
-class Recorded:
+class RecordedRegion:
     """A region while it has no terminator yet: its ``block``, what the body returned, and what it changed.
 
     ``written`` maps the identity of each written place to the place and the value it had at the end; ``slots`` that of
@@ -63,7 +57,7 @@ class Recorded:
 
 
 @contextmanager
-def emitting(tracer: Tracer, block: Block) -> Iterator[None]:
+def insertion_at(tracer: Tracer, block: Block) -> Iterator[None]:
     """Let the tracer record at the end of ``block``."""
     outer, tracer.builder = tracer.builder, Builder.at_end(block)
     tracer.closed.discard(block)
@@ -95,14 +89,14 @@ def unbroken(tracer: Tracer) -> Iterator[None]:
             tracer.journals[-1].setdefault(key, entry)
 
 
-def record(tracer: Tracer, types: Sequence[Type], body: Callable[[Sequence[Value]], Any]) -> Recorded:
+def record(tracer: Tracer, types: Sequence[Type], body: Callable[[Sequence[Value]], Any]) -> RecordedRegion:
     """Run ``body`` on the arguments of a new block."""
-    recorded = Recorded(Block(types))
+    recorded = RecordedRegion(Block(types))
     slots = _slots(tracer)
     draws = tracer._draws
     tracer.journals.append({})
     try:
-        with emitting(tracer, recorded.block):
+        with insertion_at(tracer, recorded.block):
             recorded.result = body(recorded.block.arguments)
         check_nothing_caught(tracer)
     except BaseException:
@@ -191,13 +185,13 @@ def _restore(place: Any, before: tuple[Any, ...]) -> None:
         place.value, place.shape, place.dtype, place.active = before
 
 
-def settle_draws(tracer: Tracer, sides: Sequence[Recorded]) -> None:
+def settle_draws(tracer: Tracer, sides: Sequence[RecordedRegion]) -> None:
     """Where one of two branches draws, let the random state move on by the draws of each at its end."""
     if all(side.drawn == tracer._draws for side in sides):
         return
     place = tracer.random_state
     for side in sides:
         before = side.written[id(place)][1] if id(place) in side.written else current_value(place)
-        with emitting(tracer, side.block):
+        with insertion_at(tracer, side.block):
             side.written[id(place)] = place, tracer.moved_on(before, side.drawn), False
     tracer._draws = 0

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy_phi_ops.capture.boolean_masking import is_plain, overlaid, positions, same_mask, selection
-from argosy_phi_ops.capture.boolean_masking_rules import combined
+from argosy_phi_ops.capture.boolean_masking_rules import apply_to_selections
 from argosy_phi_ops.capture.live_tensors import live_tensors
-from argosy_phi_ops.capture.payloads import Selected, Traced
+from argosy_phi_ops.capture.payloads import SelectedPayload, TracedPayload
 from argosy_phi_ops.capture.views import link, refresh, write_through
 from argosy_phi_ops.context import AMBIENT, Context, building, context
 from argosy_phi_ops.declare.operator import Operator
@@ -35,7 +35,7 @@ from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Captured", "Traced", "Tracer", "active_tracer", "block_of"]
+__all__ = ["Captured", "TracedPayload", "Tracer", "active_tracer", "block_of"]
 
 
 class _StateEntry:
@@ -102,7 +102,7 @@ class Tracer(Interpreter):
     """An exception on its way out of a region: whoever catches it within the capture has not seen its other side."""
     given: Sequence[Tensor] = ()
     """The tensors that the first inputs stand for, where the caller tells."""
-    placing: Callable[[Traced], Any] | None = None
+    placing: Callable[[TracedPayload], Any] | None = None
     """What finds out how a traced tensor will lie on a mesh, where somebody can."""
     stage: int | None = None
     """The stage of a pipeline that operations belong to from here on, where the model is cut: their attribute."""
@@ -142,7 +142,7 @@ class Tracer(Interpreter):
         self._slots.clear()  # a capture that breaks ends before its block does
         self.finished = True
 
-    def need(self, payload: Traced, why: str) -> Any:
+    def need(self, payload: TracedPayload, why: str) -> Any:
         """The array behind a traced payload, for Python that cannot go on without. Here: raises GraphBreak."""
         raise GraphBreak(why)
 
@@ -161,7 +161,7 @@ class Tracer(Interpreter):
         """What ``mask`` selects of ``whole``, which has its axes first."""
         self._selects = True
         now = self.wrap(self.value(mask))  # it may be overwritten
-        return Tensor._wrap(Selected(whole, now, self, user_location()), whole.stop_gradient)
+        return Tensor._wrap(SelectedPayload(whole, now, self, user_location()), whole.stop_gradient)
 
     def selection(self, x: Tensor, mask: Tensor) -> Tensor | None:
         """``x[mask]`` for a traced mask; None where it takes the mask's values."""
@@ -185,7 +185,7 @@ class Tracer(Interpreter):
 
     def wrap(self, value: Value, stop_gradient: bool = True) -> Tensor:
         """The tensor of an IR value of this program."""
-        return Tensor._wrap(Traced(value, self, user_location(), not stop_gradient), stop_gradient)
+        return Tensor._wrap(TracedPayload(value, self, user_location(), not stop_gradient), stop_gradient)
 
     def value(self, x: Any) -> Value:
         """The current IR value of a tensor: traced, or concrete (which makes it a state)."""
@@ -254,14 +254,14 @@ class Tracer(Interpreter):
     ) -> Any:
         """Record ``phi.<op>``; its result types come from its expansion."""
         if self._selects and not all(map(is_plain, operands)):
-            made = combined(self, op, operands, attributes)
+            made = apply_to_selections(self, op, operands, attributes)
             if made is not NotImplemented:
                 return made
             self.settle(f"{op.name} needs the size of what a mask selects, which depends on values")
             return below(op, operands, attributes)
-        return self.recorded(op, operands, attributes)
+        return self.record_operator(op, operands, attributes)
 
-    def recorded(self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    def record_operator(self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
         """The results of ``phi.<op>``, put into the program."""
         ambient = context()
         location = user_location()
@@ -283,7 +283,7 @@ class Tracer(Interpreter):
         return results[0] if expansion.bare else results
 
     def _result(self, value: Value, location: Location, active: bool, wants: bool) -> Tensor:
-        payload = Traced(value, self, location)
+        payload = TracedPayload(value, self, location)
         differentiable = payload.dtype.kind in "fc"
         payload.active = active and differentiable
         return Tensor._wrap(payload, not (wants and differentiable))

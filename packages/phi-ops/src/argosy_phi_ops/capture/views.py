@@ -43,7 +43,7 @@ class View:
         self.certain = (under is None or under.certain) and (plain or op.name not in _RESHAPING)
         self.contiguous = plain and op.name in _RESHAPING | _ALWAYS
 
-    def shown(self) -> Tensor:
+    def base_tensor(self) -> Tensor:
         """The base as a tensor."""
         if isinstance(self.base, Tensor):
             return self.base
@@ -71,11 +71,11 @@ def write_through(tracer: Tracer, target: Tensor, value: Tensor) -> Tensor:
             f"writing while capturing to what {view.op.name} of a tensor with gaps in its memory gave, which may be a "
             "copy, is not implemented; write to the base tensor"
         )
-    base = view.shown()
+    base = view.base_tensor()
     op = get_operator("overwritten_view")
     options = tuple(view.attributes.items())
     operands, attributes = op.signature.bind((base, value, view.op.name, options, view.result), {})
-    tracer.overwrite(base, tracer.recorded(op, operands, attributes))
+    tracer.overwrite(base, tracer.record_operator(op, operands, attributes))
     target.stop_gradient = target.stop_gradient and value.stop_gradient
     return base
 

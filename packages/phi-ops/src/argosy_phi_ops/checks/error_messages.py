@@ -55,7 +55,7 @@ def explain_error(
             return unfit(op.name, name, wanted, value)
     if type(error) is NotImplementedError:
         return None
-    return _kind(error)(f"{op.name}: {_in_words(error)} [{_described(op, operands, attributes)}]")
+    return _kind(error)(f"{op.name}: {_in_words(error)} [{_describe_operands(op, operands, attributes)}]")
 
 
 def _with_arguments(
@@ -65,7 +65,7 @@ def _with_arguments(
     message = str(error)
     if type(error) not in (ValueError, TypeError, IndexError) or f"[{_GIVEN}" in message or "argument '" in message:
         return None
-    return _kind(error)(f"{message} [{_described(op, operands, attributes)}]")
+    return _kind(error)(f"{message} [{_describe_operands(op, operands, attributes)}]")
 
 
 _INNER_WORDS = {
@@ -104,7 +104,7 @@ def complete_message(
     message = str(error)
     if f"[{_GIVEN}" in message or f"{op.name}(): " in message or type(error).__init__ is not OperatorError.__init__:
         return None
-    return type(error)(f"{op.name}: {_plain(op.name, message)} [{_described(op, operands, attributes)}]")
+    return type(error)(f"{op.name}: {_plain(op.name, message)} [{_describe_operands(op, operands, attributes)}]")
 
 
 def _plain(name: str, message: str) -> str:
@@ -139,14 +139,14 @@ def _dtype_wanted(name: str, value: Any) -> str:
     return ""
 
 
-def _described(op: _Function, operands: Sequence[Any], attributes: Mapping[str, Any]) -> str:
-    by_name = _named(op, operands, attributes)
-    shown = [f"{name}={_shown(x)}" for name, x in by_name.items()] if by_name else list(map(_shown, operands))
+def _describe_operands(op: _Function, operands: Sequence[Any], attributes: Mapping[str, Any]) -> str:
+    by_name = _operands_by_name(op, operands, attributes)
+    shown = [f"{name}={_value_text(x)}" for name, x in by_name.items()] if by_name else list(map(_value_text, operands))
     plain = [f"{name}={str(value)[:60]}" for name, value in attributes.items() if name not in _HIDDEN]
     return _GIVEN + ", ".join([*shown, *plain])
 
 
-def _named(op: _Function, operands: Sequence[Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
+def _operands_by_name(op: _Function, operands: Sequence[Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Operands by the names of their parameters; empty where that is not told."""
     signature = getattr(op, "signature", None)
     if signature is None:
@@ -161,9 +161,9 @@ def _named(op: _Function, operands: Sequence[Any], attributes: Mapping[str, Any]
     return {name: x for name, x in found.items() if x is not None and name not in _HIDDEN}
 
 
-def _shown(x: Any) -> str:
+def _value_text(x: Any) -> str:
     if isinstance(x, (list, tuple)):
-        return f"[{', '.join(map(_shown, x[:4]))}{', ...' if len(x) > 4 else ''}]"
+        return f"[{', '.join(map(_value_text, x[:4]))}{', ...' if len(x) > 4 else ''}]"
     if hasattr(x, "shape") and hasattr(x.dtype, "name"):
         return f"{x.dtype.name} {list(x.shape)}"
     if isinstance(x, TensorType):

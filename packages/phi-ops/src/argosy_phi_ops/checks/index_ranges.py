@@ -79,7 +79,7 @@ _EXACT: dict[str, Range] = {
 }
 
 
-def _same(op: Operation, value: Value, depth: int) -> Range:
+def _same_range(op: Operation, value: Value, depth: int) -> Range:
     return _range(op.operand(0), depth + 1)
 
 
@@ -115,7 +115,7 @@ _MOVES = frozenset(
 """What gives elements of its first operand, all of them in range where that is; casts among integers do."""
 
 _RULES: dict[str, Callable[[Operation, Value, int], Range]] = {
-    **dict.fromkeys(_MOVES, _same),
+    **dict.fromkeys(_MOVES, _same_range),
     **dict.fromkeys(("prim.iota", "prim.argmax", "prim.argmin"), _positions),
     "prim.sort": _sort,
     "prim.concat": _join(0),

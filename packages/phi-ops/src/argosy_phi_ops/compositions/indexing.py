@@ -16,7 +16,7 @@ from argosy_tensorcore.shape import broadcast_shapes
 from argosy_tensorcore.tensor import Tensor
 
 
-def _with(x: Tensor, index: Any, value: Any) -> Tensor:
+def _replace_at(x: Tensor, index: Any, value: Any) -> Tensor:
     """A copy of ``x`` in which ``index`` holds ``value``."""
     copy: Tensor = get_operator("assign")(x)
     copy[index] = value
@@ -31,7 +31,7 @@ def slice_scatter(
     index = [slice(None)] * x.ndim
     for axis, start, end, stride in zip(axes, starts, ends, strides, strict=True):
         index[axis_of("slice_scatter", axis, x.ndim)] = slice(int(start), int(end), int(stride))
-    return _with(x, tuple(index), value)
+    return _replace_at(x, tuple(index), value)
 
 
 @compose()
@@ -41,7 +41,7 @@ def select_scatter(x: Tensor, values: Tensor, axis: int, index: int) -> Tensor:
     shape = [n for i, n in enumerate(x.shape) if i != at]
     if list(values.shape) != shape:
         raise ShapeError(f"select_scatter: values of shape {list(values.shape)} should have the slice's, {shape}")
-    return _with(x, (*[slice(None)] * at, index), values)
+    return _replace_at(x, (*[slice(None)] * at, index), values)
 
 
 def _diagonal_places(name: str, x: Tensor, offset: int, axis1: int, axis2: int) -> tuple[int, int, Tensor, Tensor]:
@@ -102,7 +102,7 @@ def index_put(x: Tensor, indices: Sequence[Tensor], value: Tensor, accumulate: b
     With ``accumulate`` values are added to what is there, those for one place all of them.
     """
     if not accumulate:
-        return _with(x, tuple(indices), value)
+        return _replace_at(x, tuple(indices), value)
     places = _places(indices)
     shape = broadcast_shapes(*(tuple(i.shape) for i in places))
     spread = get_operator("broadcast_to")

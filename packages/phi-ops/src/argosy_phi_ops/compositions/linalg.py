@@ -292,12 +292,12 @@ def matrix_exp(x: Tensor) -> Tensor:
     x, norms = op("where")(finite, x, 0.0), op("where")(finite, norms, 0.0)
     steps = op("clip")(op("ceil")(op("log2")(op("maximum")(norms, 1e-30) / _RADIUS)), 0.0, float(_SQUARINGS))
     result = _pade(x * op("pow")(2.0 * op("ones_like")(steps), -steps).astype(x.dtype), size)
-    for k in range(_needed(steps)):
+    for k in range(_squaring_count(steps)):
         result = op("where")(steps > float(k), op("matmul")(result, result), result)
     return op("where")(finite, result, float("nan"))
 
 
-def _needed(steps: Tensor) -> int:
+def _squaring_count(steps: Tensor) -> int:
     """How many squarings any matrix needs; while capturing, where no value is known, all that are allowed."""
     return _SQUARINGS if steps.payload.is_traced else ceil(float(op("max")(steps)))
 

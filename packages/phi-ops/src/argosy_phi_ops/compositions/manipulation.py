@@ -44,24 +44,24 @@ def _each(inputs: tuple[Any, ...], widen: Any) -> Any:
     return results[0] if len(results) == 1 else results
 
 
-def _shaped(x: Tensor, shape: Sequence[int]) -> Tensor:
+def _reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
     return get_operator("reshape")(x, list(shape))
 
 
 def _two(x: Tensor) -> Tensor:
-    return _shaped(x, [1] * (2 - x.ndim) + list(x.shape)) if x.ndim < 2 else x
+    return _reshape(x, [1] * (2 - x.ndim) + list(x.shape)) if x.ndim < 2 else x
 
 
 def _three(x: Tensor) -> Tensor:
     if x.ndim >= 3:
         return x
-    return _shaped(_two(x), [*_two(x).shape, 1])
+    return _reshape(_two(x), [*_two(x).shape, 1])
 
 
 @compose()
 def atleast_1d(*inputs: Tensor, name: str | None = None) -> Tensor | list[Tensor]:
     """Tensors with at least one axis; a list for several."""
-    return _each(inputs, lambda x: x if x.ndim else _shaped(x, [1]))
+    return _each(inputs, lambda x: x if x.ndim else _reshape(x, [1]))
 
 
 @compose()
@@ -79,7 +79,7 @@ def atleast_3d(*inputs: Tensor, name: str | None = None) -> Tensor | list[Tensor
 @compose(out=True, rows=True)
 def hstack(x: Sequence[Tensor]) -> Tensor:
     """Tensors side by side: along the second axis, vectors one after another."""
-    parts = [p if p.ndim else _shaped(p, [1]) for p in x]
+    parts = [p if p.ndim else _reshape(p, [1]) for p in x]
     return get_operator("concat")(parts, 0 if parts[0].ndim == 1 else 1)
 
 
@@ -104,7 +104,7 @@ def dstack(x: Sequence[Tensor]) -> Tensor:
 @compose(out=True, rows=True)
 def column_stack(x: Sequence[Tensor]) -> Tensor:
     """Tensors along the second axis, vectors as columns."""
-    parts = [_shaped(p, [p.size, 1]) if p.ndim < 2 else p for p in x]
+    parts = [_reshape(p, [p.size, 1]) if p.ndim < 2 else p for p in x]
     return get_operator("concat")(parts, 1)
 
 
@@ -182,7 +182,7 @@ def cartesian_prod(x: Sequence[Tensor]) -> Tensor:
     if len(x) == 1:
         return x[0]
     grid = get_operator("meshgrid")(list(x))
-    return get_operator("stack")([_shaped(g, [-1]) for g in grid], -1)
+    return get_operator("stack")([_reshape(g, [-1]) for g in grid], -1)
 
 
 @compose()
@@ -197,7 +197,7 @@ def combinations(x: Tensor, r: int = 2, with_replacement: bool = False) -> Tenso
     if not places or not r:
         return get_operator("zeros")([0, r] if r else [0], x.dtype)
     found = get_operator("index_select")(x, Tensor([i for row in places for i in row], "int64"))
-    return _shaped(found, [len(places), r])
+    return _reshape(found, [len(places), r])
 
 
 @compose()
@@ -223,7 +223,7 @@ def multiplex(inputs: Sequence[Tensor], index: Tensor) -> Tensor:
     if len(inputs) < 2 or index.ndim > 2:
         found = f"{len(inputs)}, {list(index.shape)}"
         raise ShapeError(f"multiplex takes two tensors or more and an index [n, 1], got {found}")
-    rows = _shaped(index, [-1])
+    rows = _reshape(index, [-1])
     together = get_operator("stack")(list(inputs), 0)
     places = get_operator("stack")([rows, get_operator("arange")(rows.shape[0], dtype=rows.dtype)], 1)
     return get_operator("gather_nd")(together, places)

@@ -20,7 +20,7 @@ def _fill(x: Tensor, values: Tensor) -> Tensor:
     return x
 
 
-def _floating(x: Tensor) -> str:
+def _draw_dtype(x: Tensor) -> str:
     """The dtype in which random numbers for ``x`` are drawn."""
     return x.dtype.name if x.dtype.kind == "f" else "float32"
 
@@ -28,14 +28,14 @@ def _floating(x: Tensor) -> str:
 @compose(aliases={"to": "max", "from": "min"})
 def uniform_(x: Tensor, min: float = 0, max: float = 1.0, seed: int = 0) -> Tensor:
     """``x`` overwritten with numbers uniform in [min, max)."""
-    return _fill(x, op("uniform")(list(x.shape), _floating(x), min, max, seed))
+    return _fill(x, op("uniform")(list(x.shape), _draw_dtype(x), min, max, seed))
 
 
 @compose()
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """``x`` overwritten with normal numbers; complex ones have that variance in total."""
     if x.dtype.kind != "c":
-        return _fill(x, op("gaussian")(list(x.shape), mean, std, dtype=_floating(x)))
+        return _fill(x, op("gaussian")(list(x.shape), mean, std, dtype=_draw_dtype(x)))
     width = "float64" if x.dtype.name == "complex128" else "float32"
     parts = [op("gaussian")(list(x.shape), 0.0, std / 2**0.5, dtype=width) for _ in range(2)]
     return _fill(x, op("complex")(parts[0], parts[1]) + mean)
@@ -58,13 +58,13 @@ def log_normal(mean: Any = 1.0, std: Any = 2.0, shape: Sequence[int] | None = No
 @compose()
 def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0) -> Tensor:
     """``x`` overwritten with numbers whose logarithms are normal."""
-    return _fill(x, op("exp")(op("gaussian")(list(x.shape), mean, std, dtype=_floating(x))))
+    return _fill(x, op("exp")(op("gaussian")(list(x.shape), mean, std, dtype=_draw_dtype(x))))
 
 
 @compose()
 def bernoulli_(x: Tensor, p: float | Tensor = 0.5) -> Tensor:
     """``x`` overwritten with ones, of probability ``p``, and zeros."""
-    draw = op("rand")(list(x.shape), _floating(x))
+    draw = op("rand")(list(x.shape), _draw_dtype(x))
     return _fill(x, (draw < p).astype(x.dtype))
 
 
@@ -79,15 +79,15 @@ def exponential_(x: Tensor, lam: float = 1.0) -> Tensor:
 @compose()
 def cauchy_(x: Tensor, loc: float = 0, scale: float = 1) -> Tensor:
     """``x`` overwritten with Cauchy distributed numbers."""
-    draw = op("uniform")(list(x.shape), _floating(x), 0.0, 1.0)
+    draw = op("uniform")(list(x.shape), _draw_dtype(x), 0.0, 1.0)
     return _fill(x, op("tan")((draw - 0.5) * pi) * scale + loc)
 
 
 @compose()
 def geometric_(x: Tensor, probs: float | Tensor) -> Tensor:
     """``x`` overwritten with ``log(u) / log(1 - probs)``, u uniform: as in Paddle, not rounded to integers."""
-    draw = 1.0 - op("rand")(list(x.shape), _floating(x))
-    odds = probs if isinstance(probs, Tensor) else op("full")([], float(probs), _floating(x))
+    draw = 1.0 - op("rand")(list(x.shape), _draw_dtype(x))
+    odds = probs if isinstance(probs, Tensor) else op("full")([], float(probs), _draw_dtype(x))
     return _fill(x, op("log")(draw) / op("log1p")(-odds))
 
 

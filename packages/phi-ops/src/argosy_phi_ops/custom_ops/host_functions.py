@@ -88,9 +88,11 @@ class HostFunction:
             raise OperatorError(
                 f"{self.name}: its body returned {len(results)} results where its type rule says {len(expected)}"
             )
-        return _apart([self._checked(i, r, t) for i, (r, t) in enumerate(zip(results, expected, strict=True))])
+        return _copy_overlaps(
+            [self._check_result(i, r, t) for i, (r, t) in enumerate(zip(results, expected, strict=True))]
+        )
 
-    def _checked(self, number: int, result: Any, expected: TensorType) -> Array:
+    def _check_result(self, number: int, result: Any, expected: TensorType) -> Array:
         if result is None:
             raise OperatorError(f"{self.name}: its body returned None for result {number}, expected {expected}")
         array = np.asarray(result)
@@ -102,7 +104,7 @@ class HostFunction:
         return array
 
 
-def _apart(results: list[Array]) -> list[Array]:
+def _copy_overlaps(results: list[Array]) -> list[Array]:
     """``results``, copied where one shares memory with one before it."""
     for i in range(1, len(results)):
         if any(np.may_share_memory(results[i], other) for other in results[:i]):

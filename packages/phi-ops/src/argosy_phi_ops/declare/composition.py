@@ -57,7 +57,7 @@ class _ShownSignature:
             raise AttributeError("__signature__")
         if function.variadic:
             return import_module("inspect").signature(function.body)
-        return function.signature.shown(function.body.__annotations__, function.out)
+        return function.signature.inspect_signature(function.body.__annotations__, function.out)
 
 
 class Composition:
@@ -109,7 +109,7 @@ class Composition:
             given = self.signature.match(args, kwargs)
             for p in self.signature.operands:
                 given[p.name] = self._operand(p, given[p.name])
-            result = self._applied(given)
+            result = self._apply_body(given)
         return result if out is None else evaluator().deliver(self, result, out)
 
     def _takes(self, args: tuple[Any, ...]) -> bool:
@@ -136,7 +136,7 @@ class Composition:
                 return False
         return needed <= 0
 
-    def _applied(self, given: dict[str, Any]) -> Any:
+    def _apply_body(self, given: dict[str, Any]) -> Any:
         """The body's result; errors of Python's insides become :class:`OperatorError`, as those of operators do."""
         self.signature.check_given(given)
         try:

@@ -86,7 +86,7 @@ class _ShownSignature:
             raise AttributeError("__signature__")  # the class itself has that of its constructor
         defaults = import_module("argosy_phi_ops.declare.keywords").DEFAULTS if op.keywords else {}
         extra = {name: defaults[name] for name in op.keywords}
-        return op.signature.shown(op.body.__annotations__, not op.view, extra, op.positional_out)
+        return op.signature.inspect_signature(op.body.__annotations__, not op.view, extra, op.positional_out)
 
 
 class Operator:

@@ -85,7 +85,7 @@ def _widest(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
     return _binary(name, operands)
 
 
-def _same(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
+def _same_dtypes(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
     dtypes = {dtype for dtype, _ in operands if dtype not in _PYTHON}
     if len(dtypes) > 1:
         raise DTypeError(f"{name}: dtypes must agree, got {', '.join(d for d, _ in operands)}")
@@ -121,7 +121,7 @@ def _condition_first(name: str, operands: Sequence[Operand]) -> tuple[str, ...]:
 
 POLICIES: dict[str, Callable[[str, Sequence[Operand]], tuple[str, ...]]] = {
     "none": _none,
-    "same": _same,
+    "same": _same_dtypes,
     "binary": _binary,
     "widest": _widest,
     "float": _float,

@@ -84,7 +84,7 @@ class Signature:
         self.lists = any(p.kind == LIST for p in self.parameters)
         self.keyword_only = frozenset(code.co_varnames[code.co_argcount : count])
 
-    def shown(
+    def inspect_signature(
         self, notes: dict[str, str], out: bool, extra: dict[str, Any] | None = None, positional_out: bool = False
     ) -> inspect.Signature:
         """What ``inspect.signature`` shows: the parameters with their annotations, ``name=None``, the keywords
@@ -152,7 +152,7 @@ class Signature:
         """The value of every parameter. Raises ``TypeError`` as Python would for a wrong call."""
         visible = self.visible
         if self.lists:
-            args = self.gathered(args)
+            args = self.gather_list(args)
         if len(args) > len(visible):
             if len(args) != len(visible) + 1 or not (args[-1] is None or isinstance(args[-1], str)):
                 names = ", ".join(p.name for p in visible)
@@ -160,7 +160,7 @@ class Signature:
             args = args[:-1]  # Paddle's trailing name=None
         given = {p.name: value for p, value in zip(visible, args, strict=False)}
         for key, value in kwargs.items():
-            name = key if any(p.name == key for p in self.parameters) else self._meant(key)
+            name = key if any(p.name == key for p in self.parameters) else self._find_alias(key)
             if name in given:
                 raise TypeError(f"{self.name}() got several values for argument {name!r}; expected one")
             given[name] = value
@@ -177,12 +177,12 @@ class Signature:
             raise TypeError(f"{self.name}() has no argument {unknown!r}{meant or '.'} It takes {', '.join(taken)}")
         return given
 
-    def _meant(self, key: str) -> str:
+    def _find_alias(self, key: str) -> str:
         """The parameter meant by another name: one of the operator's own aliases, or one that all operators share."""
         shared = SHARED_ALIASES.get(key, key)
         return self.aliases.get(key) or (shared if any(p.name == shared for p in self.parameters) else key)
 
-    def gathered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def gather_list(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """``args`` where tensors standing in a row at the place of a list are put into one: meshgrid(x, y)."""
         at = next((i for i, p in enumerate(self.parameters) if p.kind == LIST), len(args))
         if at >= len(args) or not is_operand(args[at]):
@@ -279,14 +279,14 @@ def normalise_attribute(value: Any) -> Any:
 def _item(value: Any) -> Any:
     """One number of an attribute: a tensor of one element is that, whatever its rank."""
     if isinstance(value, Tensor) and value.ndim and value.size == 1:
-        value = value.payload.known().item() if _is_made_of_sizes(value) else value.item()
+        value = value.payload.known_elements().item() if _is_made_of_sizes(value) else value.item()
     return normalise_attribute(value)
 
 
 def _is_made_of_sizes(x: Tensor) -> bool:
-    return x.payload.is_traced and x.payload.known() is not None
+    return x.payload.is_traced and x.payload.known_elements() is not None
 
 
 def _elements(x: Tensor) -> Any:
     """The elements as nested lists; sizes of a program being captured may be symbolic."""
-    return x.payload.known().tolist() if _is_made_of_sizes(x) else x.tolist()
+    return x.payload.known_elements().tolist() if _is_made_of_sizes(x) else x.tolist()

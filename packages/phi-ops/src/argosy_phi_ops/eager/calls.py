@@ -76,7 +76,7 @@ def _annotate(op: Operator, operands: Sequence[Any], attributes: dict[str, Any],
 
 def _keyless(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], asked: Any) -> Any:
     """A call that no key tells apart: with tensors in a row where a list of them is taken, or in another form."""
-    in_list = op.signature.gathered(args) if op.signature.lists else args
+    in_list = op.signature.gather_list(args) if op.signature.lists else args
     if in_list is not args:
         return call(op, in_list, kwargs, asked or (args, kwargs))
     if op.form is None:

@@ -147,7 +147,7 @@ def _size(size: Any) -> list[int]:
     return [size] if isinstance(size, int) else list(size)
 
 
-def _made(var: Tensor, made: Callable[[str], Tensor], dtype: Any, device: Any, grad: bool, pin: bool) -> Tensor:
+def _create(var: Tensor, made: Callable[[str], Tensor], dtype: Any, device: Any, grad: bool, pin: bool) -> Tensor:
     if device is not None:
         _check_host("new_full", device)
     if pin:
@@ -168,7 +168,7 @@ def new_full(
     pin_memory: bool = False,
 ) -> Tensor:
     """A tensor of that size full of ``fill_value``, in the dtype of ``var`` unless told."""
-    return _made(var, lambda d: op("full")(_size(size), fill_value, d), dtype, device, requires_grad, pin_memory)
+    return _create(var, lambda d: op("full")(_size(size), fill_value, d), dtype, device, requires_grad, pin_memory)
 
 
 def _new(name: str) -> Callable[..., Tensor]:
@@ -181,7 +181,7 @@ def _new(name: str) -> Callable[..., Tensor]:
         pin_memory: bool = False,
     ) -> Tensor:
         sizes = _size(size[0]) if len(size) == 1 else list(size)
-        return _made(var, lambda d: op(name)(sizes, d), dtype, device, requires_grad, pin_memory)
+        return _create(var, lambda d: op(name)(sizes, d), dtype, device, requires_grad, pin_memory)
 
     method.__name__ = method.__qualname__ = f"new_{name}"
     method.__doc__ = f"A tensor of those sizes (or that list of them) by ``{name}``, by default in ``var``'s dtype."

@@ -39,7 +39,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, 1, 1, rng.standard_normal((3, 1)), rng.standard_normal((3, 2)))
 
 
-def _running(name: str, x: Tensor, axis: int | None, dtype: str, kind: str) -> tuple[Tensor, Tensor]:
+def _cumulative_extreme(name: str, x: Tensor, axis: int | None, dtype: str, kind: str) -> tuple[Tensor, Tensor]:
     """The running extreme along `axis` and the last index at which it was met; NaN, once met, is the extreme."""
     if axis is None:
         x, axis = prim.reshape(x, shape=(x.type.size,)), 0
@@ -67,7 +67,7 @@ def running(rng: np.random.Generator) -> Iterator[Sample]:
 @operator()
 def cummax(x: Tensor, axis: int | None = None, dtype: str = "int64") -> tuple[Tensor, Tensor]:
     """The running maximum along `axis` (or over the flattened tensor) and its index, the last one of equals."""
-    return _running("cummax", x, axis, dtype, "max")
+    return _cumulative_extreme("cummax", x, axis, dtype, "max")
 
 
 cummax.samples(running)
@@ -76,7 +76,7 @@ cummax.samples(running)
 @operator()
 def cummin(x: Tensor, axis: int | None = None, dtype: str = "int64") -> tuple[Tensor, Tensor]:
     """The running minimum along `axis` (or over the flattened tensor) and its index, the last one of equals."""
-    return _running("cummin", x, axis, dtype, "min")
+    return _cumulative_extreme("cummin", x, axis, dtype, "min")
 
 
 cummin.samples(running)

@@ -25,7 +25,7 @@ def halves(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([3, -4], np.int32))
 
 
-def _whole(name: str, x: Tensor) -> Tensor:
+def _integral(name: str, x: Tensor) -> Tensor:
     """`x`, which holds whole numbers. Raises :class:`DTypeError` for complex ones, which have no order."""
     if x.dtype in COMPLEX:
         raise DTypeError(f"{name}(): argument 'x' should be a tensor of real numbers, got {x.type}")
@@ -35,7 +35,7 @@ def _whole(name: str, x: Tensor) -> Tensor:
 @operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
 def floor(x: Tensor) -> Tensor:
     """The largest whole number not above each element."""
-    return prim.floor(x) if x.dtype in FLOATING else _whole("floor", x)
+    return prim.floor(x) if x.dtype in FLOATING else _integral("floor", x)
 
 
 floor.samples(halves)
@@ -44,7 +44,7 @@ floor.samples(halves)
 @operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
 def ceil(x: Tensor) -> Tensor:
     """The smallest whole number not below each element."""
-    return prim.ceil(x) if x.dtype in FLOATING else _whole("ceil", x)
+    return prim.ceil(x) if x.dtype in FLOATING else _integral("ceil", x)
 
 
 ceil.samples(halves)
@@ -53,7 +53,7 @@ ceil.samples(halves)
 @operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
 def trunc(input: Tensor) -> Tensor:
     """Each element without its fraction."""
-    return prim.trunc(input) if input.dtype in FLOATING else _whole("trunc", input)
+    return prim.trunc(input) if input.dtype in FLOATING else _integral("trunc", input)
 
 
 trunc.samples(halves)
@@ -62,7 +62,7 @@ trunc.samples(halves)
 @operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
 def frac(x: Tensor) -> Tensor:
     """The fraction of each element, with its sign: ``x - trunc(x)``."""
-    return prim.sub(x, prim.trunc(x)) if x.dtype in FLOATING else prim.constant(0, _whole("frac", x).dtype, x.shape)
+    return prim.sub(x, prim.trunc(x)) if x.dtype in FLOATING else prim.constant(0, _integral("frac", x).dtype, x.shape)
 
 
 frac.samples(halves)

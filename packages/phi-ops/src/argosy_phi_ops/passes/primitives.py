@@ -18,12 +18,12 @@ def primitive_passes(options: Mapping[str, Any] | None = None) -> tuple[Pass, ..
     from argosy_phi_ops.passes.decompose import Decompose  # a process that finds all its programs never loads it
     from argosy_phi_ops.passes.drop_index_checks import DropIndexChecks
 
-    return (Decompose(),) if CHECK_INDEX.chosen(options or {}) else (Decompose(), DropIndexChecks())
+    return (Decompose(),) if CHECK_INDEX.resolve(options or {}) else (Decompose(), DropIndexChecks())
 
 
 def to_primitives(program: Program, options: Mapping[str, Any] | None = None) -> Program:
     """A copy of the program after :func:`primitive_passes`; itself where they have nothing to do."""
-    checked = CHECK_INDEX.chosen(options or {})
+    checked = CHECK_INDEX.resolve(options or {})
     if all(op.dialect != "phi" and (checked or op.name != CHECK) for op in program.walk()):
         return program
     program = program.clone()

@@ -70,7 +70,7 @@ def _weights(query: Array, key: Array, scale: float, causal: bool) -> Array:
     scores: Array = np.matmul(_by_head(query), _by_head(key).swapaxes(2, 3))
     scores *= scale
     if causal:
-        np.copyto(scores, -np.inf, where=_hidden(*scores.shape[2:]))
+        np.copyto(scores, -np.inf, where=_causal_mask(*scores.shape[2:]))
     scores -= scores.max(axis=3, keepdims=True)
     np.exp(scores, out=scores)
     scores *= 1 / scores.sum(axis=3, keepdims=True)
@@ -78,6 +78,6 @@ def _weights(query: Array, key: Array, scale: float, causal: bool) -> Array:
 
 
 @lru_cache(maxsize=8)
-def _hidden(queries: int, keys: int) -> Array:
+def _causal_mask(queries: int, keys: int) -> Array:
     """Which keys come after their query."""
     return np.arange(keys) > np.arange(queries)[:, None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy_autograd.gradients import is_symbolic_zero
-from argosy_phi_ops.capture.tracer import Traced, Tracer
+from argosy_phi_ops.capture.tracer import TracedPayload, Tracer
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.user_line import user_location
 from argosy_pir.values import Value
@@ -37,4 +37,4 @@ def slot_value(tracer: Tracer, tensor: Tensor, gradient: Any) -> Value:
 def put_gradient(tracer: Tracer, tensor: Tensor, value: Value) -> None:
     """Let the slot of ``tensor`` hold ``value``, which later gradients do not go through."""
     tracer.touch_grad(tensor)
-    tensor._grad = Tensor._wrap(Traced(value, tracer, user_location(), True), True)
+    tensor._grad = Tensor._wrap(TracedPayload(value, tracer, user_location(), True), True)

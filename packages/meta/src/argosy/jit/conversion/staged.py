@@ -7,8 +7,8 @@ from typing import Any
 
 from argosy.jit.conversion.gradient_slots import is_empty, merged_empty, put_gradient, slot_value
 from argosy.jit.conversion.values import MaybeUndefined, Mismatch, Pair, Undefined, agree, as_tensor, is_number, match
-from argosy_phi_ops.capture.regions import Recorded, current_value, emitting, put_value, record, settle_draws
-from argosy_phi_ops.capture.tracer import Traced, Tracer
+from argosy_phi_ops.capture.regions import RecordedRegion, current_value, insertion_at, put_value, record, settle_draws
+from argosy_phi_ops.capture.tracer import TracedPayload, Tracer
 from argosy_phi_ops.context import grad_enabled
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.user_line import user_location
@@ -36,7 +36,7 @@ def _wrap(tracer: Tracer, value: Value, sources: Sequence[Any]) -> Tensor:
     differentiable = value.dtype.startswith(("float", "bfloat", "complex"))
     active = any(x.payload.active if x.payload.is_traced else not x.stop_gradient for x in tensors)
     wants = grad_enabled() and any(not x.stop_gradient for x in tensors)
-    payload = Traced(value, tracer, user_location(), active and differentiable)
+    payload = TracedPayload(value, tracer, user_location(), active and differentiable)
     return Tensor._wrap(payload, not (wants and differentiable))
 
 
@@ -68,7 +68,7 @@ def staged_if(
                 f"variable {name!r} has shape {shapes[0]} where the condition holds and {shapes[1]} where not"
             )
         for side, mine, other, out in ((a, pair.a, pair.b, ends[0]), (b, pair.b, pair.a, ends[1])):
-            with emitting(tracer, side.block):
+            with insertion_at(tracer, side.block):
                 out.append(tracer.value(_leaf(mine, other, dtype)))
     settle_draws(tracer, sides)
     places, slots = _merge_places(a, b), _merge_slots(tracer, a, b)
@@ -86,7 +86,7 @@ def staged_if(
     return [match(tree, lambda _: next(results)) for tree in trees]
 
 
-def _side(tracer: Tracer, branch: Callable[[], list[Any]]) -> Recorded:
+def _side(tracer: Tracer, branch: Callable[[], list[Any]]) -> RecordedRegion:
     return record(tracer, (), lambda _: branch())
 
 
@@ -128,7 +128,7 @@ def _leaf(mine: Any, other: Any, dtype: Any) -> Tensor:
 Merged = list[tuple[Any, list[Value]]]
 
 
-def _merge_places(a: Recorded, b: Recorded) -> Merged:
+def _merge_places(a: RecordedRegion, b: RecordedRegion) -> Merged:
     merged: Merged = []
     for key in {**a.written, **b.written}:
         place = (a.written.get(key) or b.written[key])[0]
@@ -137,7 +137,7 @@ def _merge_places(a: Recorded, b: Recorded) -> Merged:
     return merged
 
 
-def _merge_slots(tracer: Tracer, a: Recorded, b: Recorded) -> Merged:
+def _merge_slots(tracer: Tracer, a: RecordedRegion, b: RecordedRegion) -> Merged:
     """Slots that hold a gradient after a branch; those that are empty either way are set at once."""
     merged: Merged = []
     for key in {**a.slots, **b.slots}:
@@ -148,7 +148,7 @@ def _merge_slots(tracer: Tracer, a: Recorded, b: Recorded) -> Merged:
             continue
         values = []
         for side, gradient in zip((a, b), held, strict=True):
-            with emitting(tracer, side.block):
+            with insertion_at(tracer, side.block):
                 values.append(slot_value(tracer, tensor, gradient))
         merged.append((tensor, values))
     return merged

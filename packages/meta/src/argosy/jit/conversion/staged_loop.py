@@ -9,8 +9,8 @@ from argosy.jit.conversion.gradient_slots import is_empty, merged_empty, put_gra
 from argosy.jit.conversion.nested_loops import Carried, InnerLoops, Settled
 from argosy.jit.conversion.staged import put_place, scalar_condition
 from argosy.jit.conversion.values import NOT_RETURNED, MaybeUndefined, Mismatch, Undefined, agree, as_tensor, is_number
-from argosy_phi_ops.capture.regions import Recorded, current_value, emitting, record
-from argosy_phi_ops.capture.tracer import Traced, Tracer
+from argosy_phi_ops.capture.regions import RecordedRegion, current_value, insertion_at, record
+from argosy_phi_ops.capture.tracer import TracedPayload, Tracer
 from argosy_phi_ops.context import grad_enabled
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import GraphBreak
@@ -133,7 +133,7 @@ class _Loop:
         self.wants[i] = self.wants.get(i, False) or not x.stop_gradient
         return changed
 
-    def settle(self) -> Recorded:
+    def settle(self) -> RecordedRegion:
         """Trace the body until what it carries, and of which types, does not change any more; the last trace is the
         loop's."""
         for _ in range(_ROUNDS):
@@ -157,11 +157,11 @@ class _Loop:
         values += [current_value(place) for place in self.places]
         return values + [slot_value(self.tracer, tensor, tensor._grad) for tensor in self.slots]
 
-    def _record(self, run: Callable[[], Any]) -> Recorded:
+    def _record(self, run: Callable[[], Any]) -> RecordedRegion:
         def within(arguments: Sequence[Value]) -> Any:
             values = list(self.start)
             for i, argument in zip(self.carried, arguments, strict=False):
-                payload = Traced(argument, self.tracer, user_location(), self.active.get(i, False))
+                payload = TracedPayload(argument, self.tracer, user_location(), self.active.get(i, False))
                 values[i] = Tensor._wrap(payload, not self.wants.get(i, False))
             self._put_rest(arguments[len(self.carried) :])
             self.put(values)
@@ -190,7 +190,7 @@ class _Loop:
         values: list[Any] = self.get()
         return values
 
-    def _learn(self, trial: Recorded) -> bool:
+    def _learn(self, trial: RecordedRegion) -> bool:
         changed = False
         for i, after in enumerate(trial.result):
             changed |= self._learn_variable(i, after)
@@ -200,7 +200,7 @@ class _Loop:
                 changed = True
         return self._learn_draws(trial) | self._learn_slots(trial) | changed
 
-    def _learn_draws(self, trial: Recorded) -> bool:
+    def _learn_draws(self, trial: RecordedRegion) -> bool:
         """Whether steps turn out to draw: then the random state moves on before the loop and at the end of each."""
         if trial.drawn == self.tracer._draws:
             return False
@@ -210,7 +210,7 @@ class _Loop:
             self.places.append(self.tracer.random_state)
         return True
 
-    def _learn_slots(self, trial: Recorded) -> bool:
+    def _learn_slots(self, trial: RecordedRegion) -> bool:
         changed = False
         for key, (tensor, after) in trial.slots.items():
             if is_empty(tensor._grad) and is_empty(after):
@@ -270,7 +270,7 @@ class _Loop:
             changed = True
         return changed
 
-    def emit(self, steps: Recorded) -> None:
+    def emit(self, steps: RecordedRegion) -> None:
         """Record the operation for good, with the body ``steps``, and give the variables its results."""
         tracer = self.tracer
         starts = self._starts()
@@ -279,9 +279,9 @@ class _Loop:
             raise GraphBreak("a write in place within the condition of a while on a tensor")
         if tests.drawn != tracer._draws or tests.slots.keys() - {id(tensor) for tensor in self.slots}:
             raise GraphBreak("backward() or random numbers within the condition of a while on a tensor")
-        with emitting(tracer, tests.block):
+        with insertion_at(tracer, tests.block):
             holds = scalar_condition(tracer, as_tensor(tests.result), "while")
-        with emitting(tracer, steps.block):
+        with insertion_at(tracer, steps.block):
             ends = [tracer.value(as_tensor(steps.result[i], self.start[i].dtype)) for i in self.carried]
             ends += [steps.written[id(place)][1] for place in self.places]
             ends += [slot_value(tracer, tensor, steps.slots[id(tensor)][1]) for tensor in self.slots]
@@ -292,7 +292,7 @@ class _Loop:
         made = tracer.builder.create("control.while", starts, regions=regions, location=user_location()).results
         after = list(self.start)
         for i, value in zip(self.carried, made, strict=False):
-            payload = Traced(value, tracer, user_location(), self.active.get(i, False))
+            payload = TracedPayload(value, tracer, user_location(), self.active.get(i, False))
             after[i] = Tensor._wrap(payload, not (self.wants.get(i, False) and grad_enabled()))
         for i in self.temporary:
             after[i] = Undefined(self.names[i])

@@ -223,7 +223,7 @@ def softplus_parts(x: Any) -> tuple[Any, Any]:
     return prim.select(negative, 0, x), tail
 
 
-def between(x: Any, low: float, high: float) -> Any:
+def clamp(x: Any, low: float, high: float) -> Any:
     """`x` moved into [low, high], with derivative 0 on the bounds; NaN stays."""
     return prim.select(prim.le(x, low), low, prim.select(prim.ge(x, high), high, x))
 

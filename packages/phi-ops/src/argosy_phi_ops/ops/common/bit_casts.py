@@ -69,35 +69,35 @@ def _pair(x: Tensor) -> Tensor:
     return prim.complex(part(0), part(1))
 
 
-def _unsigned(dtype: Any) -> str:
+def _unsigned_dtype(dtype: Any) -> str:
     return f"uint{8 * ITEM_SIZES[dtype]}"
 
 
 def _places(shape: tuple[Any, ...], wide: Any, narrow: Any) -> Tensor:
     """By how many bits each narrow element is shifted within its wide one (the first one is the lowest)."""
-    return prim.mul(prim.iota(shape=shape, axis=len(shape) - 1, dtype=_unsigned(wide)), 8 * ITEM_SIZES[narrow])
+    return prim.mul(prim.iota(shape=shape, axis=len(shape) - 1, dtype=_unsigned_dtype(wide)), 8 * ITEM_SIZES[narrow])
 
 
 def _narrow(x: Tensor, dtype: str) -> Tensor:
     count = ITEM_SIZES[str(x.dtype)] // ITEM_SIZES[dtype]
     shape = (*x.shape, count)
-    bits = prim.bitcast(x, dtype=_unsigned(x.dtype)) if x.dtype != _unsigned(x.dtype) else x
+    bits = prim.bitcast(x, dtype=_unsigned_dtype(x.dtype)) if x.dtype != _unsigned_dtype(x.dtype) else x
     spread = prim.broadcast(bits, shape=shape, axes=tuple(range(x.ndim)))
     shifted = prim.shift_right(spread, _places(shape, x.dtype, dtype))
     mask = (1 << 8 * ITEM_SIZES[dtype]) - 1
-    parts = prim.cast(prim.bitwise_and(shifted, mask), dtype=_unsigned(dtype))
+    parts = prim.cast(prim.bitwise_and(shifted, mask), dtype=_unsigned_dtype(dtype))
     parts = prim.reshape(parts, shape=(*x.shape[:-1], x.shape[-1] * count))
-    return parts if dtype == _unsigned(dtype) else prim.bitcast(parts, dtype=dtype)
+    return parts if dtype == _unsigned_dtype(dtype) else prim.bitcast(parts, dtype=dtype)
 
 
 def _widen(x: Tensor, dtype: str) -> Tensor:
     count = ITEM_SIZES[dtype] // ITEM_SIZES[str(x.dtype)]
-    bits = prim.bitcast(x, dtype=_unsigned(x.dtype)) if x.dtype != _unsigned(x.dtype) else x
+    bits = prim.bitcast(x, dtype=_unsigned_dtype(x.dtype)) if x.dtype != _unsigned_dtype(x.dtype) else x
     shape = (*x.shape[:-1], x.shape[-1] // count, count)
-    parts = prim.cast(prim.reshape(bits, shape=shape), dtype=_unsigned(dtype))
+    parts = prim.cast(prim.reshape(bits, shape=shape), dtype=_unsigned_dtype(dtype))
     shifted = prim.shift_left(parts, _places(shape, dtype, x.dtype))
     whole = prim.reduce_sum(shifted, axes=(len(shape) - 1,))
-    return whole if dtype == _unsigned(dtype) else prim.bitcast(whole, dtype=dtype)
+    return whole if dtype == _unsigned_dtype(dtype) else prim.bitcast(whole, dtype=dtype)
 
 
 def reread_array(name: str, x: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:

@@ -32,14 +32,14 @@ def setitem(x: Tensor, indices: Sequence[Tensor], value: Tensor, key: Key) -> Te
     if value.dtype != x.dtype:
         value = prim.cast(value, dtype=x.dtype)
     if not indices:
-        return _place(x, _spread(value, plan, ()), plan)
+        return _place(x, _broadcast_value(value, plan, ()), plan)
     sliced = slice_by(x, plan)
     address, shape = addresses_of(indices, plan, sliced)
-    block = prim.scatter(sliced, address, _spread(value, plan, shape), axes=plan.indexed, kind="set")
+    block = prim.scatter(sliced, address, _broadcast_value(value, plan, shape), axes=plan.indexed, kind="set")
     return _place(x, block, plan)
 
 
-def _spread(value: Tensor, plan: Plan, indexed: tuple[Any, ...]) -> Tensor:
+def _broadcast_value(value: Tensor, plan: Plan, indexed: tuple[Any, ...]) -> Tensor:
     """`value` broadcast to the result's shape, in the order [indexed..., remaining axes]: undoes `_arranged`."""
     shape: list[Any] = []
     order: list[tuple[str, int]] = []

@@ -16,7 +16,7 @@ from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_tensorcore.tensor import Tensor
 
 
-def _kept(s: Tensor, rcond: float) -> Tensor:
+def _significant(s: Tensor, rcond: float) -> Tensor:
     """Which of the singular values count: those above `rcond` times the largest."""
     last = s.ndim - 1
     largest = prim.broadcast(prim.reduce_max(s, axes=(last,)), shape=s.shape, axes=tuple(range(last)))
@@ -47,7 +47,7 @@ def _decompose(x: Array, rcond: float) -> tuple[Array, Array, Array]:
 def pinv(x: Tensor, rcond: float = 1e-15, hermitian: bool = False) -> Tensor:
     """The pseudo-inverse by singular values; those below `rcond` times the largest count as zero."""
     u, s, vh = prim.svd(x)
-    return _inverse(u, s, vh, _kept(s, rcond))
+    return _inverse(u, s, vh, _significant(s, rcond))
 
 
 @pinv.reference
@@ -66,7 +66,7 @@ def least_squares(x: Tensor, y: Tensor, rcond: float) -> tuple[Tensor, Tensor, T
     Singular values of at most `rcond` times the largest count as zero.
     """
     u, s, vh = prim.svd(x)
-    kept = _kept(s, rcond)
+    kept = _significant(s, rcond)
     solution = matmul(_inverse(u, s, vh, kept), y)
     gap = prim.abs(prim.sub(matmul(x, solution), y))
     residuals = prim.reduce_sum(prim.mul(gap, gap), axes=(gap.ndim - 2,))

@@ -251,7 +251,7 @@ def cross(x: Tensor, y: Tensor, axis: int = 9) -> Tensor:
     if x.shape[at] != 3 or y.shape != x.shape:
         raise ShapeError(f"cross takes tensors of one shape with an axis of size 3, got {x.type} and {y.type}")
 
-    def turned(v: Tensor, by: int) -> Tensor:
+    def rotate(v: Tensor, by: int) -> Tensor:
         parts = []
         for i in range(3):
             start, limit = [0] * v.ndim, list(v.shape)
@@ -259,7 +259,7 @@ def cross(x: Tensor, y: Tensor, axis: int = 9) -> Tensor:
             parts.append(prim.slice(v, start=tuple(start), limit=tuple(limit), stride=(1,) * v.ndim))
         return prim.concat(*parts, axis=at)
 
-    return prim.sub(prim.mul(turned(x, 1), turned(y, 2)), prim.mul(turned(x, 2), turned(y, 1)))
+    return prim.sub(prim.mul(rotate(x, 1), rotate(y, 2)), prim.mul(rotate(x, 2), rotate(y, 1)))
 
 
 @cross.samples

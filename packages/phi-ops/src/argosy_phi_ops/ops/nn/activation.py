@@ -13,8 +13,8 @@ from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import OperatorError, ShapeError
 from argosy_phi_ops.ops.common.arguments import (
     axis_of,
-    between,
     broadcast_along,
+    clamp,
     complex_too,
     positive_part,
     real,
@@ -50,7 +50,7 @@ relu.samples(real)
 @operator(axes="... -> ...", inplace=True)
 def relu6(x: Tensor) -> Tensor:
     """``min(max(x, 0), 6)``."""
-    return between(x, 0, 6)
+    return clamp(x, 0, 6)
 
 
 @relu6.samples
@@ -222,7 +222,7 @@ celu.samples(real)
 @operator(axes="... -> ...", inplace=True)
 def hardtanh(x: Tensor, min: float = -1.0, max: float = 1.0) -> Tensor:
     """`x` moved into [min, max]; `max` where the bounds are exchanged."""
-    return between(x, min if min <= max else max, max)
+    return clamp(x, min if min <= max else max, max)
 
 
 hardtanh.samples(real)
@@ -231,7 +231,7 @@ hardtanh.samples(real)
 @operator(axes="... -> ...", upcast=True)
 def hardsigmoid(x: Tensor, slope: float = 0.1666667, offset: float = 0.5) -> Tensor:
     """``slope * x + offset`` moved into [0, 1]."""
-    return between(prim.add(prim.mul(x, slope), offset), 0.0, 1.0)
+    return clamp(prim.add(prim.mul(x, slope), offset), 0.0, 1.0)
 
 
 hardsigmoid.samples(real)

@@ -48,7 +48,7 @@ def _convolve(
     result = prim.conv(
         x, weight, strides=strides, padding=pairs, lhs_dilation=(1,) * rank, rhs_dilation=dilations, groups=groups
     )
-    result = _kept(result, counts)
+    result = _keep_windowless(result, counts)
     if bias is not None:
         result = prim.add(result, broadcast_along(bias, result.shape, 1))
     return channels_last(result) if last else result
@@ -81,7 +81,7 @@ def _fill(x: Tensor, pairs: Pairs) -> tuple[Tensor, Pairs]:
     return padded, tuple((0, 0) if e else pair for e, pair in zip(empty, pairs, strict=True))
 
 
-def _kept(result: Tensor, counts: Sequence[Any]) -> Tensor:
+def _keep_windowless(result: Tensor, counts: Sequence[Any]) -> Tensor:
     """Nothing along the axes that have no window."""
     if 0 not in counts:
         return result
@@ -214,7 +214,7 @@ def _transpose(
         rhs_dilation=dilations,
         groups=groups,
     )
-    result = _kept(result, counts)
+    result = _keep_windowless(result, counts)
     if bias is not None:
         result = prim.add(result, broadcast_along(bias, result.shape, 1))
     return channels_last(result) if last else result

@@ -70,7 +70,7 @@ def grid_sample(
     sizes = x.shape[2:]
     places = [_place(grid, rank - 1 - i, sizes[i], padding_mode, align_corners) for i in range(rank)]
     if mode == "nearest":
-        result = _at(x, [prim.round(p) for p in places])
+        result = _pixels_at(x, [prim.round(p) for p in places])
     else:
         result = _interpolate(x, places)
     return prim.transpose(result, permutation=(0, rank + 1, *range(1, rank + 1)))
@@ -114,13 +114,13 @@ def _interpolate(x: Tensor, places: Sequence[Any]) -> Any:
         for share, up in zip(shares, corner, strict=True):
             factor = share if up else prim.sub(1.0, share)
             weight = factor if weight is None else prim.mul(weight, factor)
-        values = _at(x, at)
+        values = _pixels_at(x, at)
         term = prim.mul(values, prim.broadcast(weight, shape=values.shape, axes=tuple(range(values.ndim - 1))))
         total = term if total is None else prim.add(total, term)
     return total
 
 
-def _at(x: Tensor, places: Sequence[Any]) -> Any:
+def _pixels_at(x: Tensor, places: Sequence[Any]) -> Any:
     """The pixels [N, Ho, Wo, C] at whole-numbered places; 0 outside of the image."""
     inside = None
     for p, size in zip(places, x.shape[2:], strict=True):

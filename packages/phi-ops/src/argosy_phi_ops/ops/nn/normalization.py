@@ -28,7 +28,7 @@ def standardise(x: Tensor, axes: Sequence[int], epsilon: float) -> Tensor:
     return prim.mul(centred, restore(prim.rsqrt(prim.add(variance, epsilon)), x.shape, axes))
 
 
-def _trailing(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
+def _trailing_axes(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
     sizes = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if tuple(x.shape[x.ndim - len(sizes) :]) != sizes:
         raise ShapeError(f"{name}: normalized_shape {list(sizes)} does not end the shape of {x.type}")
@@ -56,7 +56,7 @@ def layer_norm(
     epsilon: float = 1e-05,
 ) -> Tensor:
     """`x` standardised over its last axes `normalized_shape`, then scaled and shifted (Ba et al., 2016)."""
-    axes = _trailing("layer_norm", x, normalized_shape)
+    axes = _trailing_axes("layer_norm", x, normalized_shape)
     return narrow_integers(_affine(standardise(in_float32(x), axes, epsilon), weight, bias, axes), x.dtype)
 
 
@@ -95,7 +95,7 @@ def rms_norm(
     input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float = 1e-05
 ) -> Tensor:
     """`input` divided by its root mean square over the last axes, then scaled (Zhang and Sennrich, 2019)."""
-    axes = _trailing("rms_norm", input, normalized_shape)
+    axes = _trailing_axes("rms_norm", input, normalized_shape)
     x = in_float32(input)
     mean_square = prim.div(prim.reduce_sum(prim.mul(x, x), axes=axes), count_of(x.shape, axes, x.dtype))
     scaled = prim.mul(x, restore(prim.rsqrt(prim.add(mean_square, eps)), x.shape, axes))

@@ -54,26 +54,26 @@ class OpenWay:
         step = prim.broadcast_to(self.step, (self.outputs,)) if not isinstance(self.step, float) else self.step
         return prim.sub(prim.mul(prim.add(i, 0.5), step), 0.5) if half_pixel else prim.mul(i, step)
 
-    def along(self, axis: int, values: Any = None) -> Any:
+    def spread_axis(self, axis: int, values: Any = None) -> Any:
         """``values`` (the indices by default) of an axis of the table, spread over it."""
         shape = (self.outputs, self.n)
         if values is None:
             return prim.iota(shape=shape, axis=axis, dtype="float64")
         return prim.broadcast(values, shape=shape, axes=(axis,))
 
-    def within(self, place: Any) -> Any:
+    def clamp_places(self, place: Any) -> Any:
         """Places moved to the nearest pixel's."""
         return prim.minimum(prim.maximum(place, 0.0), prim.sub(number_of(self.n), 1.0))
 
     def nearest(self) -> Any:
         """The index that each output takes, [outputs]."""
         place = prim.add(self.places(False), 0.5) if self.align_corners else self.places(False)
-        return prim.cast(self.within(prim.floor(place)), dtype="int64")
+        return prim.cast(self.clamp_places(prim.floor(place)), dtype="int64")
 
     def linear(self) -> Any:
         """The two neighbours of the place, in proportion."""
-        places = self.within(self.places(not self.align_corners and self.half_pixel))
-        distance = prim.abs(prim.sub(self.along(0, places), self.along(1)))
+        places = self.clamp_places(self.places(not self.align_corners and self.half_pixel))
+        distance = prim.abs(prim.sub(self.spread_axis(0, places), self.spread_axis(1)))
         return prim.maximum(prim.sub(1.0, distance), 0.0)
 
     def cubic(self) -> Any:
@@ -82,8 +82,8 @@ class OpenWay:
         total: Any = None
         for offset in range(-1, 3):
             at = prim.add(prim.floor(places), float(offset))
-            share = self.along(0, _keys(prim.abs(prim.sub(places, at))))
-            part = prim.select(prim.eq(self.along(0, self.within(at)), self.along(1)), share, 0.0)
+            share = self.spread_axis(0, _keys(prim.abs(prim.sub(places, at))))
+            part = prim.select(prim.eq(self.spread_axis(0, self.clamp_places(at)), self.spread_axis(1)), share, 0.0)
             total = part if total is None else prim.add(total, part)
         return total
 
@@ -94,9 +94,9 @@ class OpenWay:
         low = prim.floor_div(prim.mul(i, n), outputs)
         high = prim.neg(prim.floor_div(prim.neg(prim.mul(prim.add(i, 1), n)), outputs))
         low, high = (prim.cast(v, dtype="float64") for v in (low, high))
-        pixel = self.along(1)
-        inside = prim.logical_and(prim.le(self.along(0, low), pixel), prim.lt(pixel, self.along(0, high)))
-        return prim.div(prim.cast(inside, dtype="float64"), self.along(0, prim.sub(high, low)))
+        pixel = self.spread_axis(1)
+        inside = prim.logical_and(prim.le(self.spread_axis(0, low), pixel), prim.lt(pixel, self.spread_axis(0, high)))
+        return prim.div(prim.cast(inside, dtype="float64"), self.spread_axis(0, prim.sub(high, low)))
 
 
 def _keys(distance: Any, a: float = -0.75) -> Any:

@@ -25,7 +25,7 @@ def uniform_values(rng: Tensor, counter: int, shape: Sequence[Any], dtype: str) 
         high, low = _words(rng, counter, shape)
         wide = [prim.cast(prim.shift_right(w, n), dtype="float64") for w, n in ((high, 5), (low, 6))]
         return prim.mul(prim.add(prim.mul(wide[0], 67108864.0), wide[1]), 2.0**-53)
-    digits = _FRACTION_BITS[_floating(dtype)]
+    digits = _FRACTION_BITS[_draw_dtype(dtype)]
     bits = prim.rng_bits(rng, shape=tuple(shape), counter=counter)
     fraction = prim.mul(prim.cast(prim.shift_right(bits, 32 - digits), dtype="float32"), 2.0**-digits)
     return fraction if dtype == "float32" else prim.cast(fraction, dtype=dtype)
@@ -50,10 +50,10 @@ def normal_values(rng: Tensor, counter: int, shape: Sequence[Any], dtype: str) -
     wide = "float64" if digits == 52 else "float32"
     odd = prim.add(prim.mul(cell, 2), 1 - (1 << digits))
     normal = prim.mul(prim.erfinv(prim.mul(prim.cast(odd, dtype=wide), 2.0**-digits)), float(np.sqrt(2.0)))
-    return normal if wide == _floating(dtype) else prim.cast(normal, dtype=dtype)
+    return normal if wide == _draw_dtype(dtype) else prim.cast(normal, dtype=dtype)
 
 
-def _floating(dtype: str) -> str:
+def _draw_dtype(dtype: str) -> str:
     if dtype not in ("float64", *_FRACTION_BITS):
         raise DTypeError(f"random numbers are float16, bfloat16, float32 or float64, not {dtype}")
     return dtype

@@ -142,10 +142,12 @@ def triangular_solve(
         a, conjugate = a.conj(), False
     form = {"transpose": transpose, "conjugate": conjugate, "unit": unit, "left": left}
     found = lapack.substitute(a, b, lower=lower, **form)
-    return _substituted(a, b, lower=lower, **form) if found is None else found
+    return _solve_triangular(a, b, lower=lower, **form) if found is None else found
 
 
-def _substituted(a: Array, b: Array, *, lower: bool, transpose: bool, conjugate: bool, unit: bool, left: bool) -> Array:
+def _solve_triangular(
+    a: Array, b: Array, *, lower: bool, transpose: bool, conjugate: bool, unit: bool, left: bool
+) -> Array:
     matrix = a.conj() if conjugate else a
     if unit:
         matrix = np.where(np.eye(a.shape[-1], dtype=bool), a.dtype.type(1), matrix)

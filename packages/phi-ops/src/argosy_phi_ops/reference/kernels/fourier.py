@@ -20,7 +20,7 @@ from argosy_hwadapt.cpu.features import physical_cores
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_phi_ops.settings import NUM_THREADS
 
-__all__ = ["Library", "library", "named", "threads_for"]
+__all__ = ["Library", "fft_library", "library", "threads_for"]
 
 _WORTH_THREADS = 1 << 16
 """Elements from which on a second thread pays."""
@@ -105,7 +105,7 @@ def _place(made: Any, dtype: np.dtype[Any], out: Array | None) -> Array:
     return out
 
 
-def named(name: str) -> Library:
+def fft_library(name: str) -> Library:
     """The library of that name: "ducc0", "scipy" or "numpy". Raises ``ModuleNotFoundError`` where it is missing."""
     return _LIBRARIES[name]()
 
@@ -113,7 +113,7 @@ def named(name: str) -> Library:
 @cache
 def library() -> Library:
     """The best one that is installed."""
-    return named(next(name for name in _LIBRARIES if find_spec(name) is not None))
+    return fft_library(next(name for name in _LIBRARIES if find_spec(name) is not None))
 
 
 def _fit(x: Array, axis: int, size: int) -> Array:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from argosy_phi_ops.reference.kernels.fourier import library, named
+from argosy_phi_ops.reference.kernels.fourier import fft_library, library
 from argosy_phi_ops.reference.kernels.registry import Array, kernel, kernel_into
 
 
@@ -23,7 +23,7 @@ def fft_into(out: Array, x: Array, *, axes: Sequence[int], kind: str, inverse: b
 
 
 def _transform(x: Array, axes: Sequence[int], kind: str, inverse: bool, length: int, out: Array | None) -> Array:
-    along, best = tuple(axes), library() if x.size and axes else named("numpy")  # ducc0 wants elements
+    along, best = tuple(axes), library() if x.size and axes else fft_library("numpy")  # ducc0 wants elements
     if kind == "c2c":
         return best.c2c(x, along, inverse, out)
     if kind == "r2c":
