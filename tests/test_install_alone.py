@@ -1,12 +1,13 @@
 """Every package installs alone from its wheel (siblings it declares by path) and its own tests pass there."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 
 import pytest
-from workspace import ALLOWED, MODULES, ROOT, TESTED_ALONE, closure, project
+from workspace import ALLOWED, MODULES, PLUGGED_INTO, ROOT, TESTED_ALONE, closure, project, registered_beside
 
 
 def run(*command, cwd, **environment):
@@ -40,9 +41,12 @@ def test_package_alone_passes_its_tests(package, bare, dist, tmp_path, request, 
     shutil.copy(ROOT / "packages" / package / "README.md", tmp_path)  # its examples are tested
     (tmp_path / "pytest.ini").write_text(_PYTEST)
     shutil.copy(ROOT / "tests" / "alone_conftest.py", tmp_path / "conftest.py")
+    alike = {"tests": PLUGGED_INTO.get(package, ()), "registered": sorted(registered_beside(package))}
+    (tmp_path / "alike.json").write_text(json.dumps(alike))
     run(python, "-m", "pytest", "tests", cwd=tmp_path, **bytecode)
     passed = set((tmp_path / "passed").read_text(encoding="utf-8").splitlines())
     assert request.config.stash[TESTED_ALONE][package] <= passed
+    assert [begin for begin in alike["tests"] if not any(name.startswith(begin) for name in passed)] == []
     record_property("passed alone", len(passed))
 
 
