@@ -13,7 +13,7 @@ from pir_programs import dims, steady
 
 import argosy_pir.dims as dims_module
 from argosy_pir import SymExpr, dim_product, evaluate_dim, is_static, maximum, minimum, parse_dim
-from argosy_pir.dims import dim_bounds
+from argosy_pir.dims import dim_bounds, observe_comparisons
 
 a, b, c = map(SymExpr.symbol, "abc")
 VALUES = st.fixed_dictionaries({name: st.integers(1, 50) for name in ("s0", "s1", "batch")})
@@ -180,3 +180,24 @@ def test_shape_helpers():
     assert dim_product(()) == 1
     assert is_static((2, 3))
     assert not is_static((2, a))
+
+
+def test_comparisons_that_numbers_might_decide_otherwise_are_observed():
+    size, other, told = SymExpr.symbol("s0"), SymExpr.symbol("s1"), []
+    with observe_comparisons(lambda: told.append(1)):
+        assert size == size
+        assert size is not None
+        assert size != "s0"
+        assert not told
+        assert size != 5
+        assert told
+        del told[:]
+        assert size not in {5, 6}
+        assert told
+        del told[:]
+        assert size != other
+        assert told
+        del told[:]
+    assert size != 5
+    assert size != other
+    assert not told

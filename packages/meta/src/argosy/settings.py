@@ -12,13 +12,19 @@ from argosy_phi_ops.settings import CACHE_HOME, NUMBER, SWITCH, TEXT, Setting, o
 
 __all__ = [
     "CHECK_COLLECTIVES", "CHECK_PROGRAMS", "CURRENT_ENDPOINT", "ENDPOINTS", "LAUNCHERS", "LOCAL_RANK", "LOG", "MPIEXEC",
-    "TRACEBACK", "announced", "log", "user_cache",
+    "OPEN_AFTER", "TRACEBACK", "announced", "log", "user_cache",
 ]  # fmt: skip
 
 TRACEBACK = Setting(
     "ARGOSY_TRACEBACK", one_of("folded", "full"), "folded", "full: errors show the frames inside of argosy, too"
 )
 LOG = Setting("ARGOSY_LOG", TEXT, "", "events to print, separated by commas: compile")
+OPEN_AFTER = Setting(
+    "ARGOSY_OPEN_AFTER",
+    NUMBER,
+    32,
+    "kinds of calls of a captured function that differ in sizes alone, after which one program serves all; 0: never",
+)
 CHECK_COLLECTIVES = Setting(
     "ARGOSY_CHECK_COLLECTIVES", SWITCH, True, "0 leaves out that ranks compare their calls before each collective"
 )

@@ -8,14 +8,15 @@ minus infinity. The latest results of arithmetic are remembered; other expressio
 
 from __future__ import annotations
 
-from _thread import allocate_lock
+from _thread import allocate_lock, get_ident
+from contextlib import contextmanager
 from functools import lru_cache
 from operator import index
 from weakref import WeakValueDictionary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
     Dim: TypeAlias = "int | SymExpr"
@@ -131,6 +132,19 @@ class SymExpr:
     def __rmod__(self, other: Dim) -> Dim:
         return NotImplemented if not _is_dim(other) else modulo(other, self)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same expression; see :func:`observe_comparisons`."""
+        if self is other:
+            return True
+        if _observers and _may_equal(self, other):
+            _tell_observer()
+        return False
+
+    def __hash__(self) -> int:
+        if _observers:
+            _tell_observer()
+        return id(self) >> 4
+
     def __str__(self) -> str:
         return self._text
 
@@ -147,6 +161,39 @@ class SymExpr:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (tuple((tuple(map(_pickle_atom, m)), c) for m, c in self.terms),)
+
+
+_observers: dict[int, Callable[[], None]] = {}  # by thread
+
+
+@contextmanager
+def observe_comparisons(observer: Callable[[], None]) -> Iterator[None]:
+    """Call ``observer`` wherever this thread compares an expression, by ``==``, with another one or an integer that may
+    be the same number, or looks for it in a table: there code decides for all sizes what it would decide otherwise
+    for some. Comparisons by ``<`` are TypeErrors always."""
+    thread = get_ident()
+    before = _observers.get(thread)
+    _observers[thread] = observer
+    try:
+        yield
+    finally:
+        if before is None:
+            del _observers[thread]
+        else:
+            _observers[thread] = before
+
+
+def _tell_observer() -> None:
+    observer = _observers.get(get_ident())
+    if observer is not None:
+        observer()
+
+
+def _may_equal(a: SymExpr, other: object) -> bool:
+    if not isinstance(other, (int, SymExpr)):
+        return False
+    low, high = dim_bounds(a - other)
+    return (low is None or low <= 0) and (high is None or high >= 0)
 
 
 _atoms: WeakValueDictionary[tuple[Any, ...], Atom] = WeakValueDictionary()

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from argosy.jit.arguments import Call
+from argosy.jit.automatic_sizes import AutomaticSizes
 from argosy.jit.compiled import CompiledCall, Effects, OutputTree, Position
-from argosy.jit.conversion.split import is_quiet, split_function
-from argosy.jit.guards import FOLLOWED, Guards, watch
+from argosy.jit.conversion.split import split_function
+from argosy.jit.guards import Guards
 from argosy.jit.static_function import StaticFunction, Uncapturable
 from argosy_phi_ops.capture.tracer import Captured
 from argosy_tensorcore.tensor import Tensor
@@ -54,6 +55,7 @@ class Pieces:
 class Part(StaticFunction):
     """A part as a captured function."""
 
+    opens_sizes = False  # there is a limit to the programs of a part
     patience = 3  # the first makes an optimizer's moments
 
     def __init__(self, function: FunctionType, **options: Any) -> None:
@@ -71,15 +73,12 @@ class Part(StaticFunction):
         """The programs of the part, or of its own parts."""
         return [*self.compiled, *self.parts_compiled]
 
-    def _capture(self, args: Any, kwargs: Any, call: Call, key: Any, whole: bool = False) -> Any:
+    def _capture(
+        self, args: Any, kwargs: Any, call: Call, key: Any, whole: bool = False, sizes: AutomaticSizes | None = None
+    ) -> Any:
         if len(self.compiled) >= _MOST or not self._is_quiet(args):
             raise Uncapturable
-        return super()._capture(args, kwargs, call, key, whole)
-
-    def _is_quiet(self, args: tuple[Any, ...]) -> bool:
-        """Whether no function of the user's that may be called changes Python objects."""
-        functions = watch(self._function, args).functions
-        return len(functions) < FOLLOWED and all(map(is_quiet, functions))
+        return super()._capture(args, kwargs, call, key, whole, sizes)
 
     def _run_plain(self, key: Any) -> None:
         if len(self._plain) < _MOST:

@@ -14,12 +14,14 @@ from argosy.amp.casting import current
 from argosy.jit import lowering
 from argosy.jit.arguments import Call, flatten
 from argosy.jit.assignments import Assignments, NeedsCarried
+from argosy.jit.automatic_sizes import AutomaticSizes, SizeHistories, no_comparisons
 from argosy.jit.compiled import CompiledCall, Effects, OutputTree
 from argosy.jit.conversion.source import rewritten_source
+from argosy.jit.conversion.split import is_quiet
 from argosy.jit.counting import note_compile
 from argosy.jit.fast_path import MISS, Route, nothing_around, only_grad_is_off, route
 from argosy.jit.graph_breaks import BreakingTracer
-from argosy.jit.guards import Guards, watch
+from argosy.jit.guards import FOLLOWED, Guards, watch
 from argosy.jit.input_spec import InputSpec
 from argosy.jit.methods import captured_method
 from argosy.jit.open_sizes import OpenSizes, SizeBounds
@@ -37,7 +39,7 @@ from argosy.settings import log
 from argosy_phi_ops.capture.tracer import Captured, active_tracer
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import AMBIENT, context, grad_enabled
-from argosy_phi_ops.errors import FOREIGN, GraphBreak, UnsupportedSizes
+from argosy_phi_ops.errors import FOREIGN, CaptureError, CompileError, GraphBreak, UnsupportedSizes
 from argosy_phi_ops.user_line import warn_user
 from argosy_tensorcore.dtype import default_dtype, float32
 
@@ -101,6 +103,8 @@ class StaticFunction:
     function whose graph broke), ``rollback()`` (the plain function).
     """
 
+    opens_sizes: ClassVar[bool] = True
+    """Whether sizes that vary become open by themselves, see `automatic_sizes`."""
     cut: ClassVar[Callable[[Any, set[int], dict[str, Any]], Cut] | None] = None
     """Makes the parts of a function; the module `parts`, which builds on this one, puts itself here."""
     patience: ClassVar[int] = 2
@@ -135,6 +139,7 @@ class StaticFunction:
         self._routes: list[Route] = []
         self._quiet_routes: list[Route] = []  # under no_grad()
         self._carried: list[Place] = []  # places that calls read and replace
+        self._histories = SizeHistories() if self._spec is None and self.opens_sizes else None
         self._slotted: dict[int, StaticFunction] = {}  # those of instances without attributes of their own
 
     def __get__(self, instance: Any, cls: type | None = None) -> Any:
@@ -223,12 +228,56 @@ class StaticFunction:
                 return self._run(compiled, call, args, kwargs)
         if key in self._plain:
             return self._in_pieces()(*args, **kwargs)
+        if self._histories is not None and (sizes := self._histories.sizes(call, key)) is not None:
+            result = self._call_for_all_sizes(args, kwargs, call, key, sizes)
+            if result is not MISS:
+                return result
         try:
             made = self._capture(args, kwargs, call, key)
         except Uncapturable:
             self._run_plain(key)
             return self._function(*args, **kwargs)
         return made.result if isinstance(made, Finished) else self._run(made, call, args, kwargs)
+
+    def _call_for_all_sizes(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, key: Any, sizes: AutomaticSizes
+    ) -> Any:
+        """The result of the program with symbols for ``sizes``; MISS where it has no meaning at those of the call, or
+        there is none."""
+        assert self._histories is not None
+        made: CompiledCall | Finished | None
+        made = next((compiled for compiled in self._by_key.get(sizes, ()) if compiled.valid(call)), None)
+        self._use(sizes)
+        if made is None:
+            try:
+                made = self._capture_for_all_sizes(args, kwargs, call, sizes)
+            except (*FOREIGN, CaptureError, CompileError, Uncapturable):
+                self._histories.refuse(key)
+                return MISS
+        if isinstance(made, Finished):
+            self._histories.refuse(key)
+            return made.result
+        if made.sizes is not None and not made.sizes.hold(call):
+            return MISS
+        try:
+            return made(call)
+        except UnsupportedSizes:
+            return MISS
+
+    def _capture_for_all_sizes(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, sizes: AutomaticSizes
+    ) -> CompiledCall | Finished:
+        """Capture with symbols for ``sizes``. Where that fails, the function runs a second time, which nobody may
+        notice."""
+        if not self._is_quiet((*args, *kwargs.values())):
+            raise Uncapturable
+        with no_comparisons():
+            return self._capture(args, kwargs, call, sizes, sizes=sizes)
+
+    def _is_quiet(self, args: tuple[Any, ...]) -> bool:
+        """Whether no function of the user's that may be called changes Python objects."""
+        functions = watch(self._function, args).functions
+        return len(functions) < FOLLOWED and all(map(is_quiet, functions))
 
     def _run(self, compiled: CompiledCall, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Execute a program; where it has no meaning at the sizes of the call, another one with these as numbers."""
@@ -342,24 +391,32 @@ class StaticFunction:
         self._plain.add(key)
 
     def _capture(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, key: Any, whole: bool = False
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        call: Call,
+        key: Any,
+        whole: bool = False,
+        sizes: AutomaticSizes | None = None,
     ) -> CompiledCall | Finished:
         self._know(key)
         runtime = self._changing(key, call.floats)
         whole, numbers = whole or bool(self._full_graph), key in self._by_number
         try:
-            compiled = self._compile(args, kwargs, call, runtime, self._reason(key), whole, numbers)
+            compiled = self._compile(
+                args, kwargs, call, runtime, self._reason(key), whole, numbers, sizes or self._sizes
+            )
         except GraphBreak as error:
             if not runtime:
                 raise explain_break(self.__name__, error) from error
             self._by_value.add(key)  # Python needs these floats as numbers
-            return self._capture(args, kwargs, call, key, whole)
+            return self._capture(args, kwargs, call, key, whole, sizes)
         except NeedsCarried as needed:
             self._carried += needed.places
-            return self._capture(args, kwargs, call, key, whole)
+            return self._capture(args, kwargs, call, key, whole, sizes)
         except _NeedsCounts as needed:
             self._by_number.add(key)
-            made = self._capture(args, kwargs, call, key, whole)
+            made = self._capture(args, kwargs, call, key, whole, sizes)
             warn_user(
                 f"{self.__name__} is captured and compiled for each number that values give as a size, since one "
                 f"program cannot serve all of them: {needed}"
@@ -439,6 +496,7 @@ class StaticFunction:
         reason: str,
         whole: bool,
         numbers: bool,
+        sizes: OpenSizes | AutomaticSizes | None,
     ) -> CompiledCall | Finished:
         guards = watch(self._function, (*args, *kwargs.values()))
         assignments = Assignments(guards, self._carried)
@@ -456,7 +514,7 @@ class StaticFunction:
             tracer = BreakingTracer(self.__name__, extended, executable)
             tracer.runtime = sorted(runtime)
         try:
-            made = trace(self._function, self.__name__, args, kwargs, call, self._sizes, runtime, assignments, tracer)
+            made = trace(self._function, self.__name__, args, kwargs, call, sizes, runtime, assignments, tracer)
             if isinstance(made, Finished):
                 return made
             captured, tree, effects = made
@@ -466,15 +524,15 @@ class StaticFunction:
             guards.keep_unchanged()
             traced = perf_counter()
             operations = sum(1 for _ in captured.program.block)
-            bounds = None if self._sizes is None else SizeBounds(captured.program, len(extended.tensors))
+            bounds = None if sizes is None else SizeBounds(captured.program, len(extended.tensors))
             compiled = executable(captured, tree, effects)
         except FOREIGN as error:
             if isinstance(tracer, MeasuringTracer) and tracer.has_symbols:
                 raise _NeedsCounts(str(error)) from error
             has_executed = isinstance(tracer, BreakingTracer) and tracer.broken
-            if self._sizes is None or has_executed or not self._sizes.refused(call, error):
+            if not isinstance(sizes, OpenSizes) or has_executed or not sizes.refused(call, error):
                 raise
-            raise _NeedsNumbers(self._sizes, error) from error
+            raise _NeedsNumbers(sizes, error) from error
         compiled.carried = assignments.carried
         compiled.sizes = bounds
         if isinstance(tracer, MeasuringTracer):

@@ -8,6 +8,7 @@ from typing import Any
 from argosy.amp.casting import cast_operands, current
 from argosy.jit.arguments import Call, rebuild
 from argosy.jit.assignments import Assignments, NeedsCarried
+from argosy.jit.automatic_sizes import AutomaticSizes
 from argosy.jit.compiled import Effects, OutputTree
 from argosy.jit.conversion.source import converted, converted_callee
 from argosy.jit.graph_breaks import BreakingTracer
@@ -34,7 +35,7 @@ def trace(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     call: Call,
-    sizes: OpenSizes | None,
+    sizes: OpenSizes | AutomaticSizes | None,
     runtime: frozenset[int],
     assignments: Assignments,
     tracer: Tracer,
