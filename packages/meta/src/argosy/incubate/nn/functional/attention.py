@@ -142,7 +142,7 @@ def variable_length_memory_efficient_attention(
     pre_cache_length: int = 0,
 ) -> Any:
     """Attention of [batch, heads, length, width] of which a row has its own lengths, ``seq_lens`` and ``kv_seq_lens``
-    [batch, 1]; queries past theirs give zeros. ``mask`` is added to the scores.
+    [batch, 1] of integers; queries past theirs give zeros. ``mask`` is added to the scores.
 
     causal: a query sees keys up to its own place, and ``pre_cache_length`` more.
     """
@@ -151,9 +151,9 @@ def variable_length_memory_efficient_attention(
     if mask is not None:
         scores = scores + mask
     rows, columns = (op("arange")(n).reshape(s) for n, s in zip(scores.shape[-2:], ([-1, 1], [1, -1]), strict=True))
-    seen = columns < kv_seq_lens.reshape([-1, 1, 1, 1])
+    queries, keys = (lengths.astype("int64").reshape([-1, 1, 1, 1]) for lengths in (seq_lens, kv_seq_lens))
+    seen = columns < keys
     if causal:
         seen = op("logical_and")(seen, columns <= rows + pre_cache_length)
     weights = op("softmax")(op("where")(seen, scores, float("-inf")), -1)
-    valid = rows < seq_lens.reshape([-1, 1, 1, 1])
-    return op("where")(valid, op("matmul")(weights, value), 0.0)
+    return op("where")(rows < queries, op("matmul")(weights, value), 0.0)
