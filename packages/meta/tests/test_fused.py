@@ -89,7 +89,7 @@ def test_dot_product_attention_and_unequal_lengths():
     mask = drawn(2, 1, 5, 5)
     close(fused.fused_dot_product_attention(q, k, v, mask), F.scaled_dot_product_attention(q, k, v, mask))
     swapped = [x.transpose([0, 2, 1, 3]) for x in (q, k, v)]
-    lengths = paddle.to_tensor([[5], [2]])
+    lengths = paddle.to_tensor([[5], [2]], dtype="int32")
     found = fused.variable_length_memory_efficient_attention(*swapped, lengths, lengths, causal=True)
     close(found[0].transpose([1, 0, 2]), causal[0])
     short = F.scaled_dot_product_attention(q[1:, :2], k[1:, :2], v[1:, :2], is_causal=True)

@@ -33,9 +33,11 @@ def register_evaluator(source: str) -> None:
 
 def evaluator() -> Any:
     """What :func:`register_evaluator` named, loaded now if it was not."""
-    if type(_evaluator[0]) is str:
-        _evaluator[:] = [load(_evaluator[0])]
-    return _evaluator[0]
+    found = _evaluator[0]  # read once: another thread may put it there meanwhile
+    if type(found) is str:
+        found = load(found)
+        _evaluator[:] = [found]
+    return found
 
 
 def register_recorder(source: str) -> None:

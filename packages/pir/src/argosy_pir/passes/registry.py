@@ -71,11 +71,10 @@ def register_pass(name: str) -> Callable[[type[P]], type[P]]:
 def get_pass(name: str) -> type[Pass]:
     """The class of pass ``name``, loaded on first use; raises ``PassError`` that lists the names there
     are."""
-    if name not in _passes:
-        if name in _SHIPPED:
-            import_module(_SHIPPED[name])
-        else:
-            _load_plugin(name)
+    if name in _SHIPPED:  # imported whoever has begun to: a class is registered before its module is complete
+        import_module(_SHIPPED[name])
+    elif name not in _passes:
+        _load_plugin(name)
     found = _passes.get(name)
     if found is None:
         raise PassError(f"there is no pass '{name}'; known are {', '.join(available_passes())}")
