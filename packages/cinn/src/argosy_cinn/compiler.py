@@ -12,9 +12,10 @@ Options: ``threads`` (for the whole process), ``cache`` (an `ObjectCache`), ``pa
 ``fuel`` (how many optimisations may happen), ``without`` (kinds of them to leave out; see `argosy_cinn.fuel`),
 ``memory_budget`` (bytes that intermediate values may need: what does not fit is computed again), ``tune`` (measure
 how products are cut best; see `argosy_cinn.tuning.tuner`), ``guard`` (end the process where code leaves its memory;
-see `argosy_cinn.guard`), ``winograd`` (whether convolutions may be made by minimal filtering; see
-`argosy_cinn.contraction.winograd.transforms`) and ``check_index`` (whether calls refuse indices that are out of range;
-see `argosy_cinn.checks`).
+see `argosy_cinn.guard`), ``batch_invariant`` (a row of a product has the same bits whatever rows are beside it, so that
+what is served together is what is served alone: products of many rows go by the code of few), ``winograd`` (whether
+convolutions may be made by minimal filtering; see `argosy_cinn.contraction.winograd.transforms`) and ``check_index``
+(whether calls refuse indices that are out of range; see `argosy_cinn.checks`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from argosy_cinn.executable import Executable
 from argosy_cinn.executables import executable_of, executables_for_sizes, reloaded_executable
 from argosy_cinn.fallback import InterpretedExecutable, interpret_instead
 from argosy_cinn.fault_localization import name_operations
-from argosy_cinn.options import chosen_options, object_cache
+from argosy_cinn.options import OPTIONS, chosen_options, object_cache
 from argosy_cinn.shapes import NotSymbolic
 from argosy_cinn.specialise import CodeForSizes, SpecialisingExecutable
 from argosy_cinn.store.preparation import Outcomes, Preparation, PreparedProgram
@@ -52,6 +53,7 @@ class CinnCompiler:
     """Compiles programs of operators, primitives and control flow for the host."""
 
     name = "cinn"
+    options = OPTIONS
 
     def passes(self) -> str:
         """The passes that a program goes through, as the text of a pipeline."""

@@ -14,10 +14,12 @@ KEPT = "cinn.kept"
 ORDER = "cinn.order"
 #: A step of a Fourier transform, see `argosy_cinn.fourier`.
 FOURIER = "cinn.fourier"
+#: A product whose terms have a scale for each group and output, see `argosy_cinn.rewrites.scaled_products`.
+SCALED = "cinn.scaled_product"
 #: Where the first index that is out of range is, and what it is, for the call to raise; see `argosy_cinn.checks`.
 NOTE = "cinn.note_index"
 
-_OPERATIONS = {PATCHES: ["x"], KEPT: ["x"], ORDER: ["*keys"], FOURIER: ["x"]}
+_OPERATIONS = {PATCHES: ["x"], KEPT: ["x"], ORDER: ["*keys"], FOURIER: ["x"], SCALED: ["x", "weight", "scales"]}
 
 _DEFINITIONS = [OpDef(name, operands, traits=[PURE]) for name, operands in _OPERATIONS.items()]
 _DEFINITIONS.append(OpDef(NOTE, ["first", "value"], traits=[EFFECT]))

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from argosy_cinn.settings import GUARD, MEMORY_BUDGET, WINOGRAD
+from argosy_cinn.settings import BATCH_INVARIANT, GUARD, MEMORY_BUDGET, WINOGRAD
 from argosy_phi_ops.process_fuel import process_fuel, settle
 from argosy_pir.rewrite.fuel import Session, observe
 
@@ -36,7 +36,8 @@ class Budget:
     """What one compilation may do. It simplifies first, then fuses; either can be done again and does the same.
 
     ``memory``: the bytes that its intermediate values may need (`argosy_cinn.plan.rematerialisation`); ``guard``: how
-    they are guarded (`argosy_cinn.guard`)."""
+    they are guarded (`argosy_cinn.guard`); ``invariant``: whether rows of products are independent of each other to the
+    bit (`argosy_cinn.contraction.skinny`)."""
 
     def __init__(
         self,
@@ -45,8 +46,9 @@ class Budget:
         process: bool = False,
         memory: int | None = None,
         guard: str = "",
+        invariant: bool = False,
     ) -> None:
-        self.memory, self.guard = memory, guard
+        self.memory, self.guard, self.invariant = memory, guard, invariant
         self.limited = fuel is not None or bool(without)
         self.process = process
         self._fuel = fuel
@@ -62,12 +64,15 @@ class Budget:
         unknown = sorted({kind.partition(".")[0] for kind in without} - set(KINDS))
         if unknown:
             raise ValueError(f"option without: there is no kind {unknown}; there are: {', '.join(KINDS)}")
-        memory, guard = MEMORY_BUDGET.resolve(options), GUARD.resolve(options)
+        how: dict[str, Any] = {
+            "memory": MEMORY_BUDGET.resolve(options), "guard": GUARD.resolve(options),
+            "invariant": BATCH_INVARIANT.resolve(options),
+        }  # fmt: skip
         left_out = without if WINOGRAD.resolve(options) else (*without, "winograd")
         if without or "fuel" in options:
-            return Budget(options.get("fuel"), left_out, memory=memory, guard=guard)
+            return Budget(options.get("fuel"), left_out, **how)
         left = process_fuel()
-        return Budget(left, left_out, process=left is not None, memory=memory, guard=guard)
+        return Budget(left, left_out, process=left is not None, **how)
 
     @contextmanager
     def simplifying(self) -> Iterator[None]:

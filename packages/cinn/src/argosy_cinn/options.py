@@ -10,17 +10,18 @@ from argosy_cinn.runtime import ObjectCache, default_cache, set_threads
 from argosy_cinn.tools.dump import dumping
 from argosy_phi_ops.settings import code_key
 
-_OPTIONS = frozenset({
+OPTIONS = frozenset({
     "threads", "cache", "passes", "fuel", "without", "memory_budget", "tune", "guard", "winograd", "check_index",
+    "batch_invariant",
 })  # fmt: skip
 
 
 def chosen_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
     """The options. Raises ValueError for unknown ones."""
     chosen = dict(options or {})
-    if not chosen.keys() <= _OPTIONS:
-        unknown = sorted(chosen.keys() - _OPTIONS)
-        raise ValueError(f"unknown options {unknown}; there are: {', '.join(sorted(_OPTIONS))}")
+    if not chosen.keys() <= OPTIONS:
+        unknown = sorted(chosen.keys() - OPTIONS)
+        raise ValueError(f"unknown options {unknown}; there are: {', '.join(sorted(OPTIONS))}")
     if "threads" in chosen:
         set_threads(chosen["threads"])
     Budget.of(chosen)  # refuses what it does not know
@@ -34,4 +35,4 @@ def object_cache(options: Mapping[str, Any]) -> ObjectCache:
     return options.get("cache") or (ObjectCache(None) if fresh else default_cache())
 
 
-__all__ = ["chosen_options", "object_cache"]
+__all__ = ["OPTIONS", "chosen_options", "object_cache"]

@@ -39,8 +39,9 @@ def compiler_passes(target: Target, options: Mapping[str, Any] | None = None) ->
     return *primitive_passes(options), *lowering_passes(target)
 
 
-def lowering_passes(target: Target) -> tuple[Pass, ...]:
-    """The passes for a machine, of which they know what their options say."""
+def lowering_passes(target: Target, scaled: bool = True) -> tuple[Pass, ...]:
+    """The passes for a machine, of which they know what their options say; ``scaled``: whether it has products with
+    scales of groups."""
     return (
         NumberIndexChecks(),
         Inline(),
@@ -48,7 +49,7 @@ def lowering_passes(target: Target) -> tuple[Pass, ...]:
         ExpandTransforms(target.vector_bits),
         SplitComplex(),
         WidenNarrow(),
-        AlignContractions(),
+        AlignContractions(scaled),
         SortToOrder(),
         LowerConvolutions(target.vector_bits),
         DeadCode(),
@@ -64,9 +65,9 @@ def lowering_passes(target: Target) -> tuple[Pass, ...]:
     )
 
 
-def lowered(program: Program, target: Target) -> Program:
+def lowered(program: Program, target: Target, scaled: bool = True) -> Program:
     """A copy of a program of primitives after the passes that lower it."""
-    return _run(lowering_passes(target), program)
+    return _run(lowering_passes(target, scaled), program)
 
 
 def dump_passes(program: Program, target: Target, options: Mapping[str, Any], folder: Path) -> None:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from argosy_phi_ops.settings import MEMORY, SWITCH, TEXT, Setting, one_of
 
-__all__ = ["APP_DATA", "CACHE_DIR", "GUARD", "MEMORY_BUDGET", "TUNE", "WINOGRAD"]
+__all__ = ["APP_DATA", "BATCH_INVARIANT", "CACHE_DIR", "GUARD", "MEMORY_BUDGET", "TUNE", "WINOGRAD"]
 
 APP_DATA = Setting("LOCALAPPDATA", TEXT, "", "the user's folder of caches on Windows")
+BATCH_INVARIANT = Setting(
+    "ARGOSY_BATCH_INVARIANT",
+    SWITCH,
+    False,
+    "1 gives a row of a product the same bits whatever rows are beside it",
+    changes_code=True,
+)
 CACHE_DIR: Setting[str | None] = Setting(
     "ARGOSY_CACHE_DIR", TEXT, None, "the folder of compiled code, instead of the user's; empty: none", blank=True
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 from argosy_cinn.assembly.assemble import Assembly, assemble
 from argosy_cinn.assembly.manifests import manifest_from
+from argosy_cinn.contraction.skinny import batch_invariant
 from argosy_cinn.fuel import Budget
 from argosy_cinn.pipeline import lowered
 from argosy_cinn.plan.planning import plan_program
@@ -49,9 +50,13 @@ def generated_code(program: Program) -> str:
 
 def assembled(program: Program, target: Target, budget: Budget, traced: bool = False) -> tuple[Plan, Assembly]:
     """The plan of a simplified program, and its LLVM module."""
-    with deep_recursion(), budget.fusing():
-        plan = plan_program(program, target, budget.memory, budget.guard)
-        return plan, assemble(plan, target, traced)
+    token = batch_invariant.set(budget.invariant)
+    try:
+        with deep_recursion(), budget.fusing():
+            plan = plan_program(program, target, budget.memory, budget.guard)
+            return plan, assemble(plan, target, traced)
+    finally:
+        batch_invariant.reset(token)
 
 
 __all__ = ["assembled", "build", "generated_code"]

@@ -11,7 +11,7 @@ from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid
 from argosy_cinn.contraction.blocking import Blocking, choose
 from argosy_cinn.contraction.packing import convert_element
 from argosy_cinn.contraction.problem import Prologue
-from argosy_cinn.contraction.skinny import plan_skinny
+from argosy_cinn.contraction.skinny import MOST, plan_skinny, takes_all_rows
 from argosy_cinn.contraction.winograd.plan import plan_winograd
 from argosy_cinn.contraction.winograd.weights import plan_winograd_weights
 from argosy_cinn.emitter import Emitter
@@ -28,6 +28,9 @@ from argosy_cinn.target import Target
 
 #: Rows for which copying the right operand does not pay.
 _FEW_ROWS = 64
+#: Code of products that read the right operand where it lies: rows that it takes together, and up to how many there
+#: may be. The narrower ones compute no row twice.
+_TOGETHER = {"one": (1, 1), "two": (2, 2), "four": (4, 4), "eight": (8, 32)}
 #: Bytes that a cache has lost before an epilogue reads them.
 _LEAST_TOUCHED = 1 << 20
 
@@ -36,7 +39,7 @@ def emit_product(module: Module, name: str, form: ProductForm, slots: Mapping[An
     """Define the kernel function ``name``; where the number of rows is known at run time, one for each variant."""
     product = form.product
 
-    def emit_variant(name: str, what: str) -> list[str]:
+    def emit_variant(name: str, what: str) -> None:
         with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
             table, chunk, chunks = b.arguments
             b.sizes_from(table, len(slots))
@@ -45,14 +48,10 @@ def emit_product(module: Module, name: str, form: ProductForm, slots: Mapping[An
             whole.siblings = tuple(problem_of(b, s.product, s.epilogue, pointers) for s in form.siblings)
             problem, blocking = variant(b, whole, what)
             emit(b, problem, chunk, chunks, blocking)
-            return variants_of(b, whole)
 
     if isinstance(product.rows, int) or product.batch:
         emit_variant(name, "any")
         return
-    variants = emit_variant(f"{name}.any", "any")
-    for what in variants[:-1]:
-        emit_variant(f"{name}.{what}", what)
     with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
         b.sizes_from(b.arguments[0], len(slots))
         problem = problem_of(b, product, form.epilogue, None)
@@ -61,7 +60,10 @@ def emit_product(module: Module, name: str, form: ProductForm, slots: Mapping[An
             b.call(f"{name}.{what}", VOID, *b.arguments)
             return []
 
+        variants = variants_of(b, problem)
         choose_variant(b, problem, variants, call)
+    for what in variants:
+        emit_variant(f"{name}.{what}", what)
 
 
 def product_grid(form: ProductForm, b: Function) -> Index:
@@ -98,19 +100,24 @@ def problem_of(b: Instructions, product: Product, epilogue: Epilogue | None, poi
         dtype = side.dtype
         element, unsigned = LLVM_TYPES[dtype], dtype in UNSIGNED
         start = Value(PTR, "null") if pointers is None else b.at(pointers(side.buffer), side.offset, element)
-        prologue = _prologue(side, elementwise.REGISTER[compute], source) if side.function is not None else None
+        numbers, prologue = None, None
+        if side.function is not None:
+            numbers = numbers_of_bytes(side.function, side.element)
+            prologue = _prologue(side, elementwise.REGISTER[compute], source, numbers)
         jump = b.number(product.jump(side, column if side is product.left else row))
-        numbers = numbers_of_bytes(side.function, side.element) if prologue is not None else None
         return Matrix(start, row, column, element, steps, prologue, unsigned, jump, side.window, numbers)
 
     left = matrix(product.left, product.left_row, product.left_depth, product.left_batch)
     right = matrix(product.right, product.right_depth, product.right_column, product.right_batch)
+    scales = None
+    if product.scales is not None:
+        scales = matrix(product.scales, product.scales.depth, product.scales.free[0], ())
     return Contraction(
         b.number(product.rows), b.number(product.columns), b.number(product.depth), left, right,
         lambda b, cells: _epilogue(b, cells, product, epilogue, pointers),
         tuple(map(b.number, product.batch)), elementwise.REGISTER[compute], narrow=source == "bfloat16",
         touched=() if epilogue is None or pointers is None else _touched(b, epilogue, pointers),
-        run=product.run, minimal=product.minimal, location=str(product.op.location),
+        run=product.run, scales=scales, group=product.group, minimal=product.minimal, location=str(product.op.location),
     )  # fmt: skip
 
 
@@ -139,11 +146,16 @@ def _cells(variables: Sequence[Any], steps: Mapping[Any, int]) -> int | None:
     return prod(extents) if all(isinstance(n, int) for n in extents) else None
 
 
-def _prologue(side: OperandMatrix, compute: str, dtype: str) -> Prologue:
-    """What is computed from each element of an operand as it is read."""
+def _prologue(side: OperandMatrix, compute: str, dtype: str, numbers: tuple[float, ...] | None) -> Prologue:
+    """What is computed from each element of an operand as it is read; ``numbers``: of each byte, where it is one. A
+    conversion that changes none of them rounds nothing, and is left out."""
     assert side.function is not None
     assert side.element is not None
     function, element = side.function, side.element
+    if numbers is not None and function.kind == "cast" and function.dtype in NARROW:
+        (argument,) = function.arguments
+        if numbers_of_bytes(argument, element) == numbers:
+            function, dtype = argument, argument.dtype
     lane = (element.variables & -element.variables).bit_length() - 1
 
     def code(b: Function, cells: Cells) -> Value:
@@ -164,15 +176,24 @@ def variants_of(b: Function, problem: Contraction) -> list[str]:
     few rows, which read the right operand where it lies. Each is a function: together they would be worse code."""
     if isinstance(problem.m, int) or problem.batch:
         return ["any"]
+    if takes_all_rows(problem, b.module.target):
+        return list(_TOGETHER)
     skinny = plan_skinny(replace(problem, m=1), b.module.target) is not None
-    few = not choose(replace(problem, m=_FEW_ROWS), b.module.target).packs_b
-    return [*(["one"] if skinny else []), *(["few"] if few else []), "any"]
+    if not choose(replace(problem, m=_FEW_ROWS), b.module.target).packs_b:
+        return ["one", "few", "any"] if skinny else ["few", "any"]
+    return [*_TOGETHER, "any"] if skinny else ["any"]
 
 
 def variant(b: Function, problem: Contraction, kind: str) -> tuple[Contraction, Blocking | None]:
     """The product and the blocking of a variant (None: the one that its sizes choose)."""
+    many = not isinstance(problem.m, int) or problem.m > MOST
+    if kind == "any" and many and takes_all_rows(problem, b.module.target):
+        kind = "eight"
     if kind == "one":
-        return replace(problem, m=1), None
+        return _with(problem, m=1), None
+    if kind in _TOGETHER:
+        fits = b.module.target.registers // 4 // (1 + len(problem.siblings))  # three wide rows share them
+        return _with(problem, together=min(_TOGETHER[kind][0], fits)), None
     return problem, choose(replace(problem, m=_FEW_ROWS), b.module.target) if kind == "few" else None
 
 
@@ -183,8 +204,14 @@ def choose_variant(
     kind, *rest = kinds
     if not rest:
         return build(kind)
-    suits = b.icmp("sle", problem.m, 1 if kind == "one" else _FEW_ROWS)
+    most = _TOGETHER[kind][1] if kind in _TOGETHER else _FEW_ROWS
+    suits = b.icmp("sle", problem.m, most)
     return b.either(suits, lambda: build(kind), lambda: choose_variant(b, problem, rest, build))
+
+
+def _with(problem: Contraction, **changes: Any) -> Contraction:
+    """The product and its siblings with other fields."""
+    return replace(problem, **changes, siblings=tuple(replace(one, **changes) for one in problem.siblings))
 
 
 def _epilogue(b: Function, cells: Cells, product: Product, epilogue: Epilogue | None, pointers: Any) -> None:

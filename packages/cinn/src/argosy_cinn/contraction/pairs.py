@@ -27,8 +27,8 @@ _HALVES = 32
 #: 2**119 as bfloat16.
 _LARGE = (119 + 127) << 7
 _LARGEST_PART = 256
-#: Sums that hide the latency of a multiplication.
-_ENOUGH = 4
+#: Terms of a step, of whatever the wide operand is made.
+PAIRED_TERMS = 2 * _HALVES
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,6 @@ class PairTerms:
         self.is_bytes = operands.wide.element == I8
         self.width = 2 * _HALVES if self.is_bytes else _HALVES
         self.lookups = [lookups_of(operands.wide_of(p)) or () for p in operands.products]
-        # Terms of even and of odd bytes go to sums of their own where there are too few others.
-        self.chains = 2 if self.is_bytes and operands.count * len(self.lookups) < _ENOUGH else 1
         self.safe: Value | None = None
         skinny, stride = operands.skinny, operands.skinny_stride
         plain = skinny.element == BFLOAT and skinny.prologue is None and isinstance(stride, int) and stride == 1
@@ -146,24 +144,23 @@ class PairTerms:
         return self.operands.b.shuffle(value, None, [*range(0, self.width, 2), *range(1, self.width, 2)])
 
     def _place(self, t: int, k: Index) -> Value:
-        b = self.operands.b
-        return b.at(self._vectors, b.add(b.mul(t, self._between), k), BFLOAT)
+        x, b = self.operands, self.operands.b
+        number = x.numbers[t] if self._in_place else t
+        return b.at(self._vectors, b.add(b.mul(number, self._between), k), BFLOAT)
 
     def step(self, rows: list[Index], k: Index, mask: Value | None, sums: list[Value]) -> list[Value]:
         """See `Terms`."""
         x, b = self.operands, self.operands.b
         skinny = [self._thin(t, k, mask) for t in range(x.count)]
         found = list(sums)
-        pairs = len(rows) * len(self.lookups) * x.count
         for r, row in enumerate(rows):
             line = x.wide_vector(row, k, True, self.width, mask).values[0]
             for p, parts in enumerate(self._factors(line)):
                 for t in range(x.count):
                     place = (r * len(self.lookups) + p) * x.count + t
                     for half, factors in enumerate(parts):
-                        chain = place + pairs * (half % self.chains)
                         for factor in factors:
-                            found[chain] = multiply_add(b, 2, factor, skinny[t][half], found[chain])
+                            found[place] = multiply_add(b, 2, factor, skinny[t][half], found[place])
         return found
 
     def _thin(self, t: int, k: Index, mask: Value | None) -> list[Value]:

@@ -109,6 +109,12 @@ class Contraction:
     ``run``: terms of k that lie one stride apart in both operands; the next ones begin a `Matrix.jump` later (0: all
     are one run). It cuts the steps along k. B may be seen through a `Window`.
 
+    ``together``: where the number of rows is known when it runs, how many of them (at most `skinny.MOST`) a product
+    takes at a time that reads B as one of few rows does; 0: it is blocked.
+
+    ``scales`` [groups, n] are factors of the sums over ``group`` terms of k. Such a product reads B as one of few rows
+    does, however many there are.
+
     ``minimal``: windows of 3 x 3 may be summed by minimal filtering (`winograd`), with its rounding.
 
     Where both operands are bfloat16, or ``narrow`` is set (operands are then rounded to bfloat16 first; what a
@@ -130,6 +136,9 @@ class Contraction:
     touched: tuple[Matrix, ...] = ()
     siblings: tuple[Contraction, ...] = ()
     run: int = 0
+    together: int = 0
+    scales: Matrix | None = None
+    group: int = 0
     minimal: bool = False
     location: str = field(default="")
 

@@ -5,18 +5,22 @@ columns) and the *skinny* one ``count`` vectors of length k. Two forms, by the d
 operand is contiguous:
 
 - along k: `_dots` keeps one vector of partial sums for each (wide row, skinny vector), several wide rows at a
-  time, and adds its lanes at the end; the order of a sum depends on k and the vector width alone;
+  time, and adds its lanes at the end; the order of a sum depends on k and the vector width alone, so that rows beside
+  it change no bit;
 - along r: `_sweeps` adds a few terms of k at a time to a block of results in the second-level cache, reading
   whole stretches of memory; each result is one chain over k in ascending order, as in `gemm`.
 
-Results of a block lie in scratch memory as ``[count][block]`` and go to the epilogue row by row.
+Results of a block lie in scratch memory as ``[count][block]`` and go to the epilogue row by row. Where the number of
+rows is known at run time, a chunk takes ``count`` of them at a time: what the next ones read of the wide operand is in
+the second-level cache. The last ones repeat the last row, of which one result is stored.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 
-from argosy_cinn.contraction.pairs import PairTerms, multiplies_pairs
+from argosy_cinn.contraction.pairs import PAIRED_TERMS, PairTerms, multiplies_pairs
 from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, exact_in_bfloat
 from argosy_cinn.contraction.terms import FloatTerms, Operands, Terms
 from argosy_cinn.printers.llvm import Function
@@ -27,7 +31,9 @@ from argosy_hwadapt.cpu.features import physical_cores
 
 #: Most vectors on the skinny side.
 MOST = 8
-_DOT_BLOCK = 64
+#: Whether rows of a product are independent of each other to the bit, for as long as a program is emitted.
+batch_invariant: ContextVar[bool] = ContextVar("batch_invariant", default=False)
+_DOT_BLOCK = 128
 #: Bytes of results that rows of the wide operand are added to, which stay in the second-level cache.
 _SWEEP_BYTES = 64 << 10
 #: Least results of a chunk, which reads stretches of memory as long.
@@ -35,9 +41,7 @@ _SWEEP_LEAST = 1024
 _LINE = 64
 #: The second-level cache, as `Function.prefetch` counts: it has more lines on their way than the first one.
 _SECOND_LEVEL = 2
-_THIN_BYTES = 32 << 10
-#: Bytes of skinny vectors that stay in the first-level cache (32 KiB) while the wide operand streams through it.
-_RESIDENT_BYTES = 12 << 10
+_THIN_BYTES = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +62,13 @@ def plan_skinny(problem: Contraction, target: Target) -> SkinnyPlan | None:
     """The plan of a product that is skinny, or None."""
     if problem.run or problem.b.window is not None:
         return None
-    few_rows = isinstance(problem.m, int) and problem.m <= MOST
-    few_columns = isinstance(problem.n, int) and problem.n <= MOST
+    few_rows = problem.together > 0 or (isinstance(problem.m, int) and problem.m <= MOST)
+    few_columns = isinstance(problem.n, int) and problem.n <= MOST and problem.scales is None
     if few_rows and few_columns:
-        few_rows = problem.m <= problem.n  # type: ignore[operator]
+        few_rows = problem.together > 0 or problem.m <= problem.n  # type: ignore[operator]
     if not few_rows and not few_columns:
         return None
-    count = problem.m if few_rows else problem.n
+    count = problem.together or problem.m if few_rows else problem.n
     assert isinstance(count, int)
     wide = problem.b if few_rows else problem.a
     along_r, along_k = (problem.b.column, problem.b.row) if few_rows else (problem.a.row, problem.a.column)
@@ -73,6 +77,8 @@ def plan_skinny(problem: Contraction, target: Target) -> SkinnyPlan | None:
     pairs = dots and multiplies_pairs(problem, few_rows, target)
     rounds = problem.narrow and not (exact_in_bfloat(problem.a.element) and exact_in_bfloat(problem.b.element))
     rounds = rounds and not (pairs and exact_in_bfloat(wide.element))
+    if problem.scales is not None:
+        return SkinnyPlan(True, True, count, _DOT_BLOCK, lanes, pairs and problem.group % PAIRED_TERMS == 0)
     if rounds or problem.column_sums is not None or count == 0 or (isinstance(problem.k, int) and problem.k < lanes):
         return None
     if dots:
@@ -80,6 +86,15 @@ def plan_skinny(problem: Contraction, target: Target) -> SkinnyPlan | None:
     if isinstance(along_r, int) and along_r == 1:
         return SkinnyPlan(few_rows, False, count, _sweep_block(problem, few_rows, count), lanes)
     return None
+
+
+def takes_all_rows(problem: Contraction, target: Target) -> bool:
+    """Whether a product reads B as one of few rows does, however many there are: with scales of groups, and where bits
+    are not to depend on that number (what is swept has the order that blocks have, unless those take pairs)."""
+    if problem.scales is not None or not batch_invariant.get():
+        return problem.scales is not None
+    plan = plan_skinny(replace(problem, m=1, together=0), target)
+    return plan is not None and (plan.dots or problem.narrow)
 
 
 def _sweep_block(problem: Contraction, few_rows: bool, count: int) -> int:
@@ -127,7 +142,17 @@ class _Skinny:
         self.row0 = b.mul(b.rem(chunk, blocks), plan.block)
         self.rows = b.minimum(plan.block, b.sub(self.wide_rows, self.row0))
         self.batch = coordinates(b, problem, b.div(chunk, blocks))
-        self.operands = Operands(b, problem, plan.few_rows, plan.count, self.batch)
+        if not problem.together:
+            self._results_of(list(range(plan.count)))
+            return
+        with b.loop(0, problem.m, plan.count) as tile:
+            last = b.sub(problem.m, 1)
+            self._results_of([b.minimum(b.add(tile.index, t), last) for t in range(plan.count)])
+
+    def _results_of(self, numbers: list[Index]) -> None:
+        """The results of the skinny vectors of these ``numbers``."""
+        plan = self.plan
+        self.operands = Operands(self.b, self.problem, plan.few_rows, numbers, self.batch)
         floats = FloatTerms(self.operands, plan.lanes)
         if plan.pairs:
             self._pairs(PairTerms(self.operands), floats)
@@ -135,7 +160,7 @@ class _Skinny:
             self._allocate(floats.bytes())
             floats.prepare(self.vectors)
             if plan.dots:
-                self._dots(floats, *self._dot_shape(floats))
+                self._dots(floats, self._rows_together())
             else:
                 self._sweeps(floats)
         self._finish()
@@ -147,13 +172,13 @@ class _Skinny:
         self._allocate(pairs.bytes() if safe else b.add(pairs.bytes(), floats.bytes()))
         pairs.prepare(self.vectors)
         if pairs.safe is None:
-            self._dots(pairs, *self._dot_shape(pairs))
+            self._dots(pairs, self._rows_together())
             return
         with b.when(pairs.safe):
-            self._dots(pairs, *self._dot_shape(pairs))
+            self._dots(pairs, self._rows_together())
         with b.when(b.binary("xor", pairs.safe, True)):
             floats.prepare(b.at(self.vectors, pairs.bytes(), "i8"))
-            self._dots(floats, 1, 1)
+            self._dots(floats, 1)
 
     def _allocate(self, copies: Index) -> None:
         """Results, sums that wait, and room for copies of the skinny vectors."""
@@ -166,22 +191,23 @@ class _Skinny:
 
     # -- contiguous along k
 
-    def _dots(self, terms: Terms, together: int, unroll: int) -> None:
+    def _dots(self, terms: Terms, together: int) -> None:
         """Blocks of k for which the skinny vectors stay in the first-level cache; sums wait in scratch
-        memory between them. ``together`` wide rows at a time, ``unroll`` steps of k.
+        memory between them. ``together`` wide rows at a time.
         """
         b, k = self.b, self.problem.k
-        depth = _THIN_BYTES // (self.plan.count * terms.bytes_of_term) // terms.width * terms.width
+        unit = self.problem.group or terms.width
+        depth = max(_THIN_BYTES // (self.plan.count * terms.bytes_of_term) // unit, 1) * unit
         if self.plan.count <= 2 or (isinstance(k, int) and k <= depth):
-            self._dot_block(terms, together, unroll, 0, k, None, None)
+            self._dot_block(terms, together, 0, k, None, None)
             return
         with b.loop(0, b.maximum(k, 1), depth) as block:
             left = b.sub(k, block.index)
             first, last = b.icmp("eq", block.index, 0), b.icmp("sle", left, depth)
-            self._dot_block(terms, together, unroll, block.index, b.minimum(left, depth), first, last)
+            self._dot_block(terms, together, block.index, b.minimum(left, depth), first, last)
 
     def _dot_block(
-        self, terms: Terms, together: int, unroll: int, k0: Index, depth: Index, first: Value | None, last: Value | None
+        self, terms: Terms, together: int, k0: Index, depth: Index, first: Value | None, last: Value | None
     ) -> None:
         """All wide rows of the chunk, over one block of k. ``first`` and ``last`` are None for the
         only block.
@@ -194,10 +220,11 @@ class _Skinny:
         # to the same places; where sums wait, at the same time, lest it be added twice.
         part, end = b.ceil_div(self.rows, together), b.sub(self.rows, 1)
         between, step = (part, 1) if first is None else (1, together)
+        self.ahead = 1 if first is None else together
         with b.loop(0, part) as i:
             local = [b.minimum(b.add(b.mul(i.index, step), b.mul(between, q)), end) for q in range(together)]
             start, places = self._start(local, first)
-            sums = self._dot_products(terms, [b.add(self.row0, x) for x in local], k0, depth, unroll, start)
+            sums = self._dot_products(terms, [b.add(self.row0, x) for x in local], k0, depth, start)
             if last is None:
                 self._reduce(local, sums)
             else:
@@ -206,18 +233,11 @@ class _Skinny:
                 with b.when(last):
                     self._reduce(local, sums)
 
-    def _dot_shape(self, terms: Terms) -> tuple[int, int]:
-        """(wide rows at a time, steps of k at a time): enough independent sums to hide the latency of an addition.
-
-        Several rows share what is read of the skinny vectors, which pays all the more where those do not stay in the
-        first-level cache beside what streams through it.
-        """
-        count, k = self.plan.count, self.problem.k
-        fits = isinstance(k, int) and k * count * terms.bytes_of_term <= _RESIDENT_BYTES
-        if count == 1 and terms.chains > 1:
-            return (2, 2) if fits else (4, 1)
-        together, unroll = {1: (4, 2), 2: (4, 2), 3: (4, 2), 4: (4, 1)}.get(count, (3, 1))
-        return max(together // len(self.products), 1), unroll
+    def _rows_together(self) -> int:
+        """Wide rows at a time: enough independent sums to hide the latency of an addition, in as many registers as
+        there are. What is read of the skinny vectors serves all of them."""
+        most = self.b.module.target.registers * 3 // 4
+        return max(min(8 // len(self.products), most // self.sums), 1)
 
     def _start(self, local: list[Index], first: Value | None) -> tuple[list[Value], list[Value]]:
         """What the sums of some wide rows start from, and where they wait between blocks of k."""
@@ -239,36 +259,48 @@ class _Skinny:
                 b.store(b.reduce(kind, sums[q * count + t]), place)
 
     def _dot_products(
-        self, terms: Terms, rows: list[Index], k0: Index, depth: Index, unroll: int, start: list[Value]
+        self, terms: Terms, rows: list[Index], k0: Index, depth: Index, start: list[Value]
     ) -> list[Value]:
         """The lanewise sums of all (wide row, skinny vector) pairs over a block of k, added to ``start``."""
+        b, group = self.b, self.problem.group
+        if not group:
+            return self._terms(terms, rows, k0, b.add(k0, depth), start)
+        with b.loop(b.div(k0, group), b.div(b.add(k0, depth), group), 1, start) as loop:
+            k, zeros = b.mul(loop.index, group), [b.zero(self.type)] * len(start)
+            sums = self._terms(terms, rows, k, b.add(k, group), zeros)
+            scales = [self._scale(p, loop.index, row) for row in rows for p in self.products]
+            factors = [scale for scale in scales for _ in range(self.plan.count)]
+            loop.next(*(b.fma(x, y, z) for x, y, z in zip(sums, factors, loop.carry, strict=True)))
+        return list(loop.results)
+
+    def _scale(self, problem: Contraction, group: Index, row: Index) -> Value:
+        """The factor of a group's sum, for one wide row, in every lane."""
+        b, scales = self.b, problem.scales
+        assert scales is not None
+        place = b.at(scales.pointer, b.add(b.mul(group, scales.row), b.mul(row, scales.column)), scales.element)
+        cells = Cells((), group, row, [b.load(scales.element, place)], [None])
+        return b.splat(self.operands.made(scales, cells), self.lanes)
+
+    def _terms(self, terms: Terms, rows: list[Index], k0: Index, end: Index, start: list[Value]) -> list[Value]:
+        """``start`` plus the terms from ``k0`` to ``end``, a cache line of each wide row at a time."""
         b, width = self.b, terms.width
-        step, end = width * unroll, b.add(k0, depth)
-        whole = b.sub(end, b.rem(depth, step))
-        pairs = len(start)
-        count = pairs * terms.chains
-        zeros = [b.zero(self.type)] * (count * unroll - pairs)
-        with b.loop(k0, whole, step, [*start, *zeros]) as loop:
+        line = max(_LINE // bytes_of(self.wide.element), width)
+        line = min(line, self.problem.group or line)
+        whole = b.sub(end, b.rem(b.sub(end, k0), line))
+        with b.loop(k0, whole, line, start) as loop:
             sums = list(loop.carry)
-            for u in range(unroll):
-                part = slice(u * count, (u + 1) * count)
-                k = b.add(loop.index, u * width)
-                if self.prefetches and u * width * bytes_of(self.wide.element) % 64 == 0:
-                    for row in rows:
-                        b.prefetch(self.operands.wide_place(b.add(row, 1), k))
-                sums[part] = terms.step(rows, k, None, sums[part])
+            if self.prefetches:
+                for row in rows:
+                    b.prefetch(self.operands.wide_place(b.add(row, self.ahead), loop.index), level=_SECOND_LEVEL)
+            for first in range(0, line, width):
+                sums = terms.step(rows, b.add(loop.index, first), None, sums)
             loop.next(*sums)
-        with b.loop(whole, end, width, loop.results[:count]) as rest:
+        if self.problem.group:  # groups are whole lines
+            return list(loop.results)
+        with b.loop(whole, end, width, loop.results) as rest:
             mask = b.tail_mask(b.sub(end, rest.index), width)
             rest.next(*terms.step(rows, rest.index, mask, rest.carry))
-        found = [*rest.results, *loop.results[count:]]
-        totals = found[:pairs]
-        for i in range(pairs, len(found), pairs):
-            totals = [self._sum(x, y) for x, y in zip(totals, found[i : i + pairs], strict=True)]
-        return totals
-
-    def _sum(self, x: Value, y: Value) -> Value:
-        return self.b.binary("fadd" if is_float(self.compute) else "add", x, y)
+        return list(rest.results)
 
     # -- contiguous along the wide rows
 
@@ -337,13 +369,16 @@ class _Skinny:
     def _finish_rows(self, problem: Contraction, first: int) -> None:
         """Few rows: the results of a skinny vector are consecutive columns. A product's begin with number ``first``."""
         b, lanes = self.b, self.lanes
-        with b.loop(0, self.plan.count) as t, b.loop(0, self.rows, lanes) as j:
+        numbers = self.operands.numbers
+        stored = b.add(b.sub(numbers[-1], numbers[0]), 1)  # a row that is repeated is stored once
+        with b.loop(0, stored) as t, b.loop(0, self.rows, lanes) as j:
             place = b.at(self.results, b.add(b.mul(b.add(t.index, first), self.plan.block), j.index), self.compute)
             mask = None
             if not isinstance(problem.n, int) or problem.n % lanes:
                 mask = b.tail_mask(b.sub(self.rows, j.index), lanes)
             value = b.load(self.type, place, lanes * self.size)
-            cells = Cells(self.batch, t.index, b.add(self.row0, j.index), [value], [mask], flushed=self.plan.pairs)
+            row, column = b.add(numbers[0], t.index), b.add(self.row0, j.index)
+            cells = Cells(self.batch, row, column, [value], [mask], flushed=self.plan.pairs)
             problem.epilogue(b, cells)
 
     def _finish_columns(self) -> None:

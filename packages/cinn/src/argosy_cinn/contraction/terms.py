@@ -14,13 +14,16 @@ from argosy_cinn.printers.types import Index, Value, bytes_of, is_float, vector
 
 
 class Operands:
-    """The wide operand and the ``count`` skinny vectors of a chunk: where they are, and their elements.
+    """The wide operand and the skinny vectors of these ``numbers``: where they are, and their elements.
 
     ``few_rows``: the wide one is B. ``products`` are those that read it.
     """
 
-    def __init__(self, b: Function, problem: Contraction, few_rows: bool, count: int, batch: tuple[Index, ...]) -> None:
-        self.b, self.few_rows, self.count, self.batch = b, few_rows, count, batch
+    def __init__(
+        self, b: Function, problem: Contraction, few_rows: bool, numbers: list[Index], batch: tuple[Index, ...]
+    ) -> None:
+        self.b, self.few_rows, self.numbers, self.batch = b, few_rows, numbers, batch
+        self.count = len(numbers)
         self.products = (problem, *problem.siblings)
         self.compute, self.k = problem.compute, problem.k
         self.wide, self.skinny = (problem.b, problem.a) if few_rows else (problem.a, problem.b)
@@ -33,8 +36,8 @@ class Operands:
         return product.b if self.few_rows else product.a
 
     def skinny_vector(self, t: int, k: Index, lanes: int, mask: Value | None) -> Value:
-        """Terms of a skinny vector from k on, converted and given to their prologue."""
-        row, column = (t, k) if self.few_rows else (k, t)
+        """Terms of skinny vector ``t`` of these from k on, converted and given to their prologue."""
+        row, column = (self.numbers[t], k) if self.few_rows else (k, self.numbers[t])
         cells = self._load(self.skinny, self.skinny_origin, row, column, int(self.few_rows), lanes, mask)
         return self.made(self.skinny, cells)
 
@@ -67,11 +70,10 @@ class Operands:
 
 
 class Terms(Protocol):
-    """How ``width`` terms of k are multiplied at a time, into ``chains`` vectors of sums for each pair of a wide row
-    (as a product sees it) and a skinny vector."""
+    """How ``width`` terms of k are multiplied at a time, into a vector of sums for each pair of a wide row (as a
+    product sees it) and a skinny vector."""
 
     width: int
-    chains: int
 
     @property
     def bytes_of_term(self) -> int:
@@ -87,14 +89,12 @@ class Terms(Protocol):
         ...
 
     def step(self, rows: list[Index], k: Index, mask: Value | None, sums: list[Value]) -> list[Value]:
-        """``sums`` plus the terms from k on: those of the first chain of all pairs, then those of the next one."""
+        """``sums`` plus the terms from k on."""
         ...
 
 
 class FloatTerms:
     """One vector of the type of the sums at a time (floats, or integers); `place` tells where skinny vectors are."""
-
-    chains = 1
 
     def __init__(self, operands: Operands, lanes: int) -> None:
         self.operands, self.width = operands, lanes
@@ -111,7 +111,7 @@ class FloatTerms:
 
     def _padded(self) -> Index:
         b = self.operands.b
-        return b.mul(b.ceil_div(self.operands.k, self.width), self.width)
+        return b.add(b.mul(b.ceil_div(self.operands.k, self.width), self.width), 16)
 
     def bytes(self) -> Index:
         """See `Terms`."""
@@ -130,15 +130,20 @@ class FloatTerms:
 
     def place(self, t: int, k: Index) -> Value:
         """The address of a term of a skinny vector."""
-        b = self.operands.b
-        return b.at(self._vectors, b.add(b.mul(t, self._between), k), self.operands.compute)
+        x, b = self.operands, self.operands.b
+        number = x.numbers[t] if self._in_place else t
+        return b.at(self._vectors, b.add(b.mul(number, self._between), k), x.compute)
 
     def step(self, rows: list[Index], k: Index, mask: Value | None, sums: list[Value]) -> list[Value]:
         """See `Terms`."""
         b = self.operands.b
-        skinny = [b.masked_load(self.type, self.place(t, k), mask) for t in range(self.operands.count)]
-        terms = [(wide, x) for row in rows for wide in self._wide(row, k, mask) for x in skinny]
-        return [self.multiply_add(wide, x, total) for (wide, x), total in zip(terms, sums, strict=True)]
+        found, count = list(sums), self.operands.count
+        wide = [vector for row in rows for vector in self._wide(row, k, mask)]
+        for t in range(count):  # of the skinny vectors one is in a register at a time
+            x = b.masked_load(self.type, self.place(t, k), mask)
+            for place in range(t, len(found), count):
+                found[place] = self.multiply_add(wide[place // count], x, found[place])
+        return found
 
     def _wide(self, row: Index, k: Index, mask: Value | None) -> list[Value]:
         """What each of the products makes of a vector of the wide operand, which is loaded once."""

@@ -142,7 +142,8 @@ def mergeable_suffix(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
 @dataclass(slots=True)
 class Product:
     """A dot_general laid out for the matrix product emitters: batch axes (given ones, then free axes of either side
-    that do not merge), rows, columns, and the position of every result element. ``minimal`` as in `Contraction`."""
+    that do not merge), rows, columns, and the position of every result element. ``minimal`` as in `Contraction`.
+    ``scales`` [groups, columns], of groups of ``group`` terms, as an operand."""
 
     op: Operation
     left: OperandMatrix
@@ -158,6 +159,14 @@ class Product:
     left_depth: int
     right_depth: int
     minimal: bool = False
+    scales: OperandMatrix | None = None
+    group: int = 0
+
+    @property
+    def buffers(self) -> set[Value]:
+        """What its operands are read from."""
+        found = {self.left.buffer, self.right.buffer}
+        return found if self.scales is None else found | {self.scales.buffer}
 
     def result_index(self, variables: list[Variable]) -> Index:
         """The row-major position of result element (batch..., row, column)."""
@@ -199,10 +208,12 @@ class Product:
 
     def key(self, slots: Mapping[Any, int]) -> str:
         """What its code depends on, as text: products of equal text are one kernel."""
-        sides = []
-        for m in (self.left, self.right):
+        sides: list[Any] = []
+        for m in (self.left, self.right, *((self.scales,) if self.scales is not None else ())):
             function = describe([m.function], {}) if m.function is not None else ""
             sides.append((slots[m.buffer], m.offset, m.dtype, function, m.run, m.jump, m.window))
+        if self.scales is not None:
+            sides.append((self.group, self.scales.free, self.scales.depth))
         numbers = (self.batch, self.left_batch, self.right_batch, self.rows, self.columns, self.depth, self.left_row,
                    self.right_column, self.left_depth, self.right_depth, self.minimal)  # fmt: skip
         return f"product {sides} {numbers} {self.op.operand(0).dtype} {self.op.result.dtype}"
@@ -249,7 +260,7 @@ class ProductForm(Form):
     def key(self, slots: dict[Any, int]) -> str:
         """The operands, the epilogue, and those of its siblings."""
         p = self.product
-        for operand in (p.left, p.right):
+        for operand in (p.left, p.right, *((p.scales,) if p.scales is not None else ())):
             slots.setdefault(operand.buffer, len(slots))
         parts = [p.key(slots), self.epilogue.key(slots), *(s.key(slots) for s in self.siblings)]
         return "\n".join(parts)
@@ -268,7 +279,7 @@ class ProductForm(Form):
 
     def reads(self) -> set[Any]:
         """Its operands, and what the epilogue loads."""
-        return {self.product.left.buffer, self.product.right.buffer} | loaded_buffers(self.epilogue.graph)
+        return self.product.buffers | loaded_buffers(self.epilogue.graph)
 
     def cost(self) -> Cost:
         """Two operations for every term; siblings read their operands once."""
@@ -281,7 +292,7 @@ class ProductForm(Form):
         return first
 
     def _operand_bytes(self) -> dict[Value, int]:
-        return {m.buffer: nbytes(m.buffer) for m in (self.product.left, self.product.right)}
+        return {buffer: nbytes(buffer) for buffer in self.product.buffers}
 
     def _own_cost(self) -> Cost:
         product, epilogue, operands = self.product, self.epilogue, self._operand_bytes()

@@ -138,7 +138,7 @@ class GridLowering:
         """What was loaded from memory so far."""
         loads = {node.payload[0] for node in self.graph.order if node.kind == "load"}
         if self.group.product is not None:
-            loads |= {self.group.product.left.buffer, self.group.product.right.buffer}
+            loads |= self.group.product.buffers
         return loads
 
     def _value(self, value: Value, flat: Index) -> Expression:

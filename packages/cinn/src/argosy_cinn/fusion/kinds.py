@@ -117,7 +117,7 @@ class MatrixProduct(KernelKind):
         rows = prod(product.batch) * product.rows
         return Group(
             number, self, order, {op.result: "product"}, rows, product.columns, op,
-            {product.left.buffer, product.right.buffer}, product=product,
+            product.buffers, product=product,
         )  # fmt: skip
 
     def lower(self, group: Group, memory: Memory, stored: Container[Value]) -> list[Form]:
@@ -129,7 +129,7 @@ class MatrixProduct(KernelKind):
         assert group.product is not None
         (form,) = forms
         epilogue = form.epilogue  # type: ignore[attr-defined]
-        if argument in (group.product.left.buffer, group.product.right.buffer):
+        if argument in group.product.buffers:
             return False
         return set(_loads(epilogue.graph, argument)) <= {s.index for s in epilogue.stores if s.buffer is value}
 

@@ -10,7 +10,7 @@ from collections.abc import Container, Sequence
 from math import prod
 
 from argosy_cinn.contraction.skinny import MOST
-from argosy_cinn.dialect import PATCHES
+from argosy_cinn.dialect import PATCHES, SCALED
 from argosy_cinn.forms.cost import COSTS
 from argosy_cinn.forms.dtypes import FLOATS
 from argosy_cinn.forms.elementwise import OPERATIONS
@@ -41,8 +41,11 @@ _EXACT = {
 
 
 def operand_matrix(op: Operation, index: int, in_memory: Container[Value]) -> OperandMatrix | None:
-    """Operand 0 or 1 as a matrix over a buffer; None where it has to be copied first."""
+    """An operand as a matrix over a buffer (operand 2 of a scaled product are scales); None where it has to be copied
+    first."""
     plain = _strided_matrix(op, index, in_memory)
+    if op.name == SCALED and index > 0:
+        return plain if plain is not None and (index == 2 or plain.depth == 1) else None
     if plain is not None:
         return plain
     found = _windowed_matrix(op, index, in_memory)
@@ -55,13 +58,15 @@ def operand_matrix(op: Operation, index: int, in_memory: Container[Value]) -> Op
 def _strided_matrix(op: Operation, index: int, in_memory: Container[Value]) -> OperandMatrix | None:
     side = "lhs" if index == 0 else "rhs"
     batch, contracted = op.attributes[f"{side}_batch"], op.attributes[f"{side}_contract"]
+    if index == 2:
+        batch, contracted = (), (0,)
     operand = op.operand(index)
     variables = [Variable(i, n) for i, n in enumerate(sizes(operand))]
     lowering = Lowering(Graph(), in_memory, lambda value, position: None, split=False)
     lowering.immediates = False
     node = lowering.value(operand, Position(sizes(operand), None, tuple(of(v) for v in variables)))
     function = None if node.kind == "load" else node
-    element = _element_of(node)
+    element = _element_of(node, narrow=index != 2)
     if element is None:
         return None
     if node.kind == "cast" and node.arguments[0] is element and element.dtype in _EXACT.get(node.dtype, ()):
@@ -129,9 +134,9 @@ def _is_worth_reading(window: Window) -> bool:
     return window.runs_along_rows or (free and window.period <= _LONGEST_PERIOD)
 
 
-def _element_of(node: Expression) -> Expression | None:
+def _element_of(node: Expression, narrow: bool = True) -> Expression | None:
     """The one element in memory that an expression reads; None where it reads several, or is not worth computing
-    whenever a product reads it: that is left to narrow elements (quantised weights), and to little work."""
+    whenever a product reads it: that is left to ``narrow`` elements (quantised weights), and to little work."""
     if node.kind == "load":
         return None if node.arguments else node
     found: Expression | None = None
@@ -150,7 +155,7 @@ def _element_of(node: Expression) -> Expression | None:
         stack += fresh
     if found is None or not found.variables or found.dtype == "bool" or work > _MOST_WORK:
         return None
-    return found if 2 * ITEM_SIZES[found.dtype] <= ITEM_SIZES[node.dtype] else None
+    return found if not narrow or 2 * ITEM_SIZES[found.dtype] <= ITEM_SIZES[node.dtype] else None
 
 
 def _strides(flat: Index, variables: list[Variable]) -> list[int] | None:
@@ -165,6 +170,7 @@ def lay_out(op: Operation, in_memory: Container[Value]) -> Product:
     left, right = operand_matrix(op, 0, in_memory), operand_matrix(op, 1, in_memory)
     assert left is not None
     assert right is not None
+    scales = operand_matrix(op, 2, in_memory) if op.name == SCALED else None
     axes = product_axes(op)
     lm, rm = left.merged_axes(axes.left), right.merged_axes(axes.right)
     left_extra, right_extra = axes.left[: len(axes.left) - lm], axes.right[: len(axes.right) - rm]
@@ -182,6 +188,8 @@ def lay_out(op: Operation, in_memory: Container[Value]) -> Product:
         right_column=right.step(axes.right),
         left_depth=left.depth,
         right_depth=right.depth,
+        scales=scales,
+        group=sizes(op.operand(1))[1] // sizes(op.operand(2))[0] if scales is not None else 0,
     )  # fmt: skip
 
 
@@ -189,8 +197,8 @@ def are_siblings(x: Product, y: Product) -> bool:
     """Whether two products of few rows read the same matrices, of whose right one they use different parts of each
     element: one read then serves both (the halves of bytes of four-bit weights)."""
     same = ("batch", "left_batch", "right_batch", "rows", "columns", "depth", "left_row", "right_column", "left_depth",
-            "right_depth")  # fmt: skip
-    skinny = isinstance(x.rows, int) and 0 < x.rows <= MOST and x.right_depth == 1
+            "right_depth", "group")  # fmt: skip
+    skinny = (not isinstance(x.rows, int) or 0 < x.rows <= MOST) and x.right_depth == 1
     parts = x.right.function is not None and y.right.function is not None
     alike = all(getattr(x, name) == getattr(y, name) for name in same) and not (x.run or y.run)
     types = [(p.op.operand(0).dtype, p.op.operand(1).dtype, p.op.result.dtype) for p in (x, y)]

@@ -56,7 +56,7 @@ def _needs_memory(group: Group, value: Value) -> bool:
     if not group.kind.takes_readers:
         return True
     product = group.product
-    return product is not None and value in (product.left.buffer, product.right.buffer)
+    return product is not None and value in product.buffers
 
 
 def _pull(value: Value, memory: Memory) -> tuple[int, set[Value]]:

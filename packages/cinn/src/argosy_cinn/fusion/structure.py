@@ -27,7 +27,8 @@ class Structures:
         outer: Any = (group.kind, group.rows, group.columns)
         product = group.product
         if product is not None:
-            ends = [self._visit(v, {}, numbers, lines) for v in (product.left.buffer, product.right.buffer)]
+            sides = (product.left, product.right, *((product.scales,) if product.scales is not None else ()))
+            ends = [self._visit(side.buffer, {}, numbers, lines) for side in sides]
             variables = product.variables()
             place = product.result_index(variables).key
             outer = (*outer, *ends, tuple(v.extent for v in variables), place)

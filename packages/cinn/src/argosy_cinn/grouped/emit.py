@@ -35,7 +35,7 @@ def emit_grouped(module: Module, name: str, form: GroupedForm, slots: Mapping[An
             return variants_of(b, whole)
 
     variants = define(f"{name}.any", "any")
-    for what in variants[:-1]:
+    for what in (kind for kind in variants if kind != "any"):
         define(f"{name}.{what}", what)
     with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
         b.sizes_from(b.arguments[0], len(slots))

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from argosy_cinn.forms.dtypes import FLOATS
 from argosy_cinn.forms.expressions import Expression
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.reference.kernels.registry import kernel_for, numpy_dtype
@@ -15,9 +14,9 @@ Array = np.ndarray[Any, Any]
 
 
 def numbers_of_bytes(function: Expression, element: Expression) -> tuple[float, ...] | None:
-    """The value of a float expression for each byte of ``element``, by the reference kernels; None where that is no
+    """The value of an expression for each byte of ``element``, by the reference kernels; None where that is no
     integer of eight bits, or the expression has other parts than elementwise primitives."""
-    if element.dtype not in ("int8", "uint8") or function.dtype not in FLOATS:
+    if element.dtype not in ("int8", "uint8"):
         return None
     known = {element.number: np.arange(256, dtype=np.uint8).view(element.dtype)}
     with np.errstate(all="ignore"):

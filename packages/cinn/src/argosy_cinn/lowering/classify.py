@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from argosy_cinn.dialect import SCALED
 from argosy_cinn.forms.dtypes import DTYPES, FLOATS, INTEGERS, NARROW, PARTS, SMALL_INTEGERS
 from argosy_cinn.forms.nest import REDUCTIONS
 from argosy_cinn.kinds import KIND_OF_OPERATION
@@ -35,7 +36,7 @@ def classify(op: Operation) -> str:
         return REDUCE if op.result.dtype in DTYPES and reduction_layout(op) is not None else HOST
     if op.name in KIND_OF_OPERATION:
         return OWN
-    if op.name == "prim.dot_general":
+    if op.name in ("prim.dot_general", SCALED):
         return PRODUCT if has_product(op.operand(0).dtype, op.attributes["accumulate"] or op.result.dtype) else HOST
     if op.name == "prim.scatter":
         return UPDATE if _has_scatter(op) else HOST

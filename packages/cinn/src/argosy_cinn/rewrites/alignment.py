@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from argosy_cinn.rewrites.builders import replacements
+from argosy_cinn.rewrites.scaled_products import scaled_product
 from argosy_cinn.shapes import count, estimate, sizes
 from argosy_phi_ops import prim
 from argosy_pir.core import Operation
@@ -91,13 +92,20 @@ def _align(op: Operation) -> Value | None:
 
 
 _PATTERNS = replacements("align-contractions", {"prim.dot_general": _align})
+_SCALED = replacements("align-contractions", {"prim.reduce_sum": scaled_product})
 
 
 @register_pass("align-contractions")
 @dataclass(frozen=True)
 class AlignContractions(Pass):
-    """Rewrites products over several axes so that these follow each other, in one order on both sides."""
+    """Rewrites products over several axes so that these follow each other, in one order on both sides; where a machine
+    has ``scaled`` products, sums over groups of scaled ones become such (`scaled_products`)."""
+
+    scaled: bool = True
 
     def run(self, program: Program) -> bool:
         """Rewrite the program's own block; True where anything changed."""
-        return apply_patterns(program.block, _PATTERNS, max_iterations=1, fold=False).changed
+        changed = False
+        for patterns in (_SCALED, _PATTERNS) if self.scaled else (_PATTERNS,):
+            changed |= apply_patterns(program.block, patterns, max_iterations=1, fold=False).changed
+        return changed

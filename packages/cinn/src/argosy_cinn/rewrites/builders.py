@@ -74,6 +74,11 @@ def constant(number: Any, type: TensorType) -> Value:
     return builder.create("builtin.constant", (), {"value": Dense(type, data)}, (type,)).result
 
 
+def create(name: str, operands: Sequence[Value], attributes: Any, type: TensorType, location: Any) -> Value:
+    """The result of an operation of the compiler's own, before the one that is rewritten."""
+    return _ambient().create(name, tuple(operands), attributes, (type,), location=location).result
+
+
 def _ambient() -> Builder:
     builder = context().builder
     assert builder is not None

@@ -59,7 +59,7 @@ class SimtProgram:
         self.primitives = to_primitives(program, options)
         budget = Budget.of(options)
         with own_context(), deep_recursion(), budget.simplifying():
-            simplified = lowered(self.primitives, Target.host())
+            simplified = lowered(self.primitives, Target.host(), scaled=False)
         with deep_recursion(), budget.fusing():
             plan = plan_program(simplified, SimtTarget())
         self.launches: list[Launch] = []

@@ -20,7 +20,7 @@ from argosy_tensorcore.tensor import Tensor
 
 _LARGEST = {"weight_only_int8": 127.0, "llm.int8": 127.0, "weight_only_int4": 7.0}
 
-_GROUPS = (-1, 64, 128)
+_GROUPS = (-1, 32, 64, 128)
 
 
 @operator(promote="none")
@@ -135,7 +135,7 @@ def _largest(algo: str) -> float:
 
 def _group_count(name: str, size: int, group_size: int) -> int:
     if group_size not in _GROUPS:
-        raise OperatorError(f"{name}: group_size must be -1, 64 or 128, got {group_size}")
+        raise OperatorError(f"{name}: group_size must be -1, 32, 64 or 128, got {group_size}")
     if group_size > 0 and size % group_size:
         raise ShapeError(f"{name}: {size} inputs are not a multiple of the group size {group_size}")
     return size // group_size if group_size > 0 else 1

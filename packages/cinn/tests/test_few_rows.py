@@ -1,0 +1,117 @@
+"""Products of few rows whose number is known when they run: weights are read where they lie, and once."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from argosy_cinn import CinnCompiler
+from argosy_cinn.pipeline import lowered
+from argosy_cinn.runtime import set_threads
+from argosy_cinn.target import Target
+from argosy_hwadapt import device
+from argosy_phi_ops.context import building
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.passes.decompose import Decompose
+from argosy_pir import Builder, Program, TensorType
+from argosy_pir.dims import SymExpr
+from argosy_tensorcore.storage import Strided
+
+RNG = np.random.default_rng(0)
+OUT, SIZE = 134, 640
+CASES = [("float32", "float32"), ("bfloat16", "bfloat16")]
+CASES += [(kind, dtype) for kind in ("int8", "int4", "int8 in 64", "int4 in 128") for dtype in ("float32", "bfloat16")]
+ROWS = (1, 2, 3, 4, 5, 8, 9, 17, 33, 40)
+
+
+def weight_of(kind):
+    """Arrays of a weight [out, in], and it as float64."""
+    if kind in ("float32", "bfloat16"):
+        w = RNG.standard_normal((OUT, SIZE)).astype(kind if kind == "float32" else ml_dtypes.bfloat16)
+        return [w], w.astype(np.float64)
+    bits, group = (8 if "int8" in kind else 4), int(kind.partition(" in ")[2] or SIZE)
+    whole = RNG.integers(-7 if bits == 4 else -127, 8 if bits == 4 else 128, (OUT, SIZE)).astype(np.int8)
+    scales = RNG.uniform(0.01, 0.02, (SIZE // group, OUT)).astype(np.float32).astype(ml_dtypes.bfloat16)
+    packed = whole if bits == 8 else (whole[: OUT // 2] & 15) | (whole[OUT // 2 :] << 4)
+    exact = whole * np.repeat(scales.astype(np.float64), group, axis=0).T
+    return [packed, scales if group < SIZE else scales[0]], exact
+
+
+def program_of(kind, arrays, rows, dtype):
+    """``x [rows, in] @ weight`` as the operator that such weights have."""
+    program = Program("few")
+    given = [program.add_input(TensorType((rows, SIZE), dtype), "x")]
+    given += [program.add_input(TensorType(a.shape, a.dtype.name)) for a in arrays]
+    if len(arrays) == 1:
+        name, arguments, keywords = "matmul", given, {"transpose_y": True}
+    else:
+        group = int(kind.partition(" in ")[2] or -1)
+        name, arguments = "weight_only_linear", [given[0], given[1], None, given[2]]
+        keywords = {"weight_dtype": kind[:4], "group_size": group}
+    operands, attributes = get_operator(name).signature.bind(arguments, keywords)
+    builder = Builder.at_end(program.block)
+    with building(builder):
+        program.set_outputs([builder.create(f"phi.{name}", operands, attributes).result])
+    return program
+
+
+def run(executable, x, arrays):
+    (result,) = executable.run([Strided.from_array(a) for a in (x, *arrays)])
+    return result.array()
+
+
+@pytest.mark.parametrize(("kind", "dtype"), CASES)
+def test_rows_are_exact_and_their_number_changes_no_bit(kind, dtype):
+    """Sums are in float32 and rounded once. Up to the most rows that are taken so, a row has the same bits beside any
+    others, on any number of threads; nothing but small epilogues is a kernel beside the product."""
+    arrays, exact = weight_of(kind)
+    x = RNG.standard_normal((max(ROWS), SIZE)).astype(np.float32)
+    x = x if dtype == "float32" else x.astype(ml_dtypes.bfloat16)
+    executable = CinnCompiler().compile(program_of(kind, arrays, SymExpr.symbol("n"), dtype), device("cpu"))
+    want = x.astype(np.float64) @ exact.T
+    step = 2.0**-8 if dtype == "bfloat16" else 0
+    room = np.abs(x.astype(np.float64)) @ np.abs(exact).T * 2.0**-20 + np.abs(want) * step
+    alone = {}
+    for rows in ROWS:
+        got = run(executable, x[:rows].copy(), arrays)
+        assert (np.abs(got.astype(np.float64) - want[:rows]) <= room[:rows]).all()
+        if rows <= 32 or "in" in kind[4:]:
+            for row in range(rows):
+                assert alone.setdefault(row, got[row].tobytes()) == got[row].tobytes()
+    set_threads(3)
+    try:
+        assert run(executable, x[:9].copy(), arrays).tobytes() == b"".join(alone[row] for row in range(9))
+    finally:
+        set_threads(1)
+    assert executable.report()["compilations"] == 1
+    assert executable.report()["kernel_calls"] <= 2
+
+
+@pytest.mark.parametrize("rows", [1, 8, 12])
+@pytest.mark.parametrize("kind", ["int8 in 64", "int4 in 128"])
+def test_scales_of_groups_are_in_the_product(kind, rows):
+    """No value of a group has memory, and what is computed is what the scaled weight gives."""
+    arrays, exact = weight_of(kind)
+    x = RNG.standard_normal((rows, SIZE)).astype(np.float32)
+    program = program_of(kind, arrays, rows, "float32")
+    Decompose().run(program)
+    names = [op.name for op in lowered(program, Target.host()).block]
+    assert names.count("cinn.scaled_product") == (1 if "int8" in kind else 2)
+    assert "prim.dot_general" not in names
+    got = run(CinnCompiler().compile(program, device("cpu")), x, arrays)
+    np.testing.assert_allclose(got, x.astype(np.float64) @ exact.T, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "int4"])
+@pytest.mark.parametrize("known", [False, True])
+def test_bits_of_a_row_depend_on_itself_where_that_is_asked_for(kind, known):
+    """With ``batch_invariant`` as many rows as there are, their number known at compilation or not."""
+    arrays, exact = weight_of(kind)
+    dtype = "float32" if kind == "float32" else "bfloat16"
+    x = RNG.standard_normal((70, SIZE)).astype(np.float32 if kind == "float32" else ml_dtypes.bfloat16)
+    options, bits = {"batch_invariant": True}, set()
+    for rows in (1, 3, 40, 70):
+        program = program_of(kind, arrays, rows if known else SymExpr.symbol("n"), dtype)
+        got = run(CinnCompiler().compile(program, device("cpu"), options=options), x[:rows].copy(), arrays)
+        bits.add(got[0].tobytes())
+    assert len(bits) == 1
+    np.testing.assert_allclose(got.astype(np.float64), x.astype(np.float64) @ exact.T, rtol=2e-2, atol=2e-2)
