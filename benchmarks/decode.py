@@ -1,29 +1,38 @@
-"""One token (or a prompt of 128) of a Llama-like model: width 2048, 16 layers, 16 heads that share 8 of keys and
-values, SwiGLU of 5632, 32,000 words: 0.89 billion weights with the table of words, which is not read here.
+"""Steps of an exported Llama through its incremental program: width 2048, 16 heads that share 8 of keys and values,
+SwiGLU of 5632, 32,000 words; 16 layers are 0.89 billion weights with the table of words, of which a step reads a row.
 
-Cases: ``bfloat16``, ``int8`` (a scale for each output) and ``int4`` (one for each output) decode a token after 128
-others; ``prefill`` is the prompt in bfloat16. Before the record comes a line with the bytes of weights that a step
-reads and the least time that takes at the bandwidth of a sum over memory, measured on the same cores in the same
-process.
+    python benchmarks/decode.py --threads 1                               # the whole table
+    python benchmarks/decode.py --layers 2 --cases int8 --rows 1 8 --cached 128
+
+Cases: ``bfloat16``, ``int8`` (a scale for each output), ``int4`` (a scale for each 128 inputs). A step decodes a token
+of each of ``rows`` sequences after ``cached`` others; ``prefill`` in place of rows is a prompt of 128. Beside each
+measurement memory is read by a sum over half a gigabyte, on the same cores in the same process, in turns: ``share`` is
+the time that reading the step's weights and caches takes at the best bandwidth seen, over the best time of a step. The
+clock is CPU time where other processes took more than 3% of one core. ``--framework torch``: the same steps in eager
+bfloat16. One JSON line for each row of the table, which ``--record`` keeps in results/.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from timing import arguments, run
 
-WIDTH, HEADS, SHARED, SIZE, HIDDEN, LAYERS, WORDS, PAST, PLACES = 2048, 16, 8, 128, 5632, 16, 32000, 128, 160
+WIDTH, HEADS, SHARED, SIZE, HIDDEN, WORDS, BLOCK = 2048, 16, 8, 128, 5632, 32000, 16
 SHAPES = {
     "q": (WIDTH, WIDTH), "k": (SHARED * SIZE, WIDTH), "v": (SHARED * SIZE, WIDTH), "o": (WIDTH, WIDTH),
     "gate": (HIDDEN, WIDTH), "up": (HIDDEN, WIDTH), "down": (WIDTH, HIDDEN),
 }  # fmt: skip
-BYTES = {"bfloat16": 2.0, "prefill": 2.0, "int8": 1.0, "int4": 0.5}
-WEIGHTS = LAYERS * sum(a * b for a, b in SHAPES.values()) + WORDS * WIDTH
+CASES, PROMPT = ("bfloat16", "int8", "int4"), 128
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARGOSY_NUM_THREADS")
+Step = Callable[[], Any]
 
 
 def weight(out: int, size: int) -> Any:
@@ -32,122 +41,86 @@ def weight(out: int, size: int) -> Any:
     return np.tile(block, (out // 256 + 1, 1))[:out]
 
 
-def angles(tokens: int) -> tuple[Any, Any]:
-    """Cosines and sines of the rotary positions [tokens, 1, head size]."""
-    start = PAST if tokens == 1 else 0
-    turns = np.outer(np.arange(start, start + tokens), 10000.0 ** (-np.arange(0, SIZE, 2) / SIZE))
-    both = np.concatenate([turns, turns], -1)[:, None]
-    return np.cos(both).astype(np.float32), np.sin(both).astype(np.float32)
+def exported(layers: int) -> Any:
+    """The program of the model in bfloat16, with its weights."""
+    import ml_dtypes
 
+    from argosy.jit.export import export_program
+    from argosy.models.configuration import ConfigFile
+    from argosy.models.loading import build
+    from argosy.nn.lazy import LazyGuard
+    from argosy.static import InputSpec
+    from argosy_tensorcore.storage import Strided
 
-def argosy_step(case: str) -> Callable[[], Any]:  # noqa: C901
-    """A compiled step; weights and caches are the layers' parameters and buffers."""
-    import argosy as paddle
-    from argosy.nn.quant import weight_only_linear, weight_quantize
-
-    F, tokens = paddle.nn.functional, 128 if case == "prefill" else 1
-
-    class Linear(paddle.nn.Layer):  # type: ignore[misc, name-defined]
-        def __init__(self, out: int, size: int) -> None:
-            super().__init__()
-            made = paddle.to_tensor(weight(out, size)).astype("bfloat16")
-            if case.startswith("int"):
-                made, scale = weight_quantize(made.transpose([1, 0]), f"weight_only_{case}")
-                self.register_buffer("scale", scale)
-            self.register_buffer("weight", made)
-
-        def forward(self, x: Any) -> Any:
-            if case.startswith("int"):
-                return weight_only_linear(x, self.weight, None, self.scale, case)
-            return paddle.matmul(x, self.weight, transpose_y=True)
-
-    cos, sin = (paddle.to_tensor(a) for a in angles(tokens))
-
-    def norm(x: Any) -> Any:
-        wide = x.astype("float32")
-        return (wide * paddle.rsqrt((wide * wide).mean(-1, keepdim=True) + 1e-5)).astype("bfloat16")
-
-    def turned(x: Any) -> Any:
-        wide = x.astype("float32")
-        low, high = wide[..., : SIZE // 2], wide[..., SIZE // 2 :]
-        return (wide * cos + paddle.concat([-high, low], -1) * sin).astype("bfloat16")
-
-    class Block(paddle.nn.Layer):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            for name, shape in SHAPES.items():
-                setattr(self, name, Linear(*shape))
-            for name in ("keys", "values"):
-                self.register_buffer(name, paddle.zeros([1, PLACES, SHARED, SIZE], "bfloat16"))
-
-        def forward(self, x: Any) -> Any:
-            z = norm(x)
-            q, k, v = (getattr(self, n)(z).reshape([1, tokens, -1, SIZE]) for n in "qkv")
-            start = PAST if tokens == 1 else 0
-            self.keys[:, start : start + tokens] = turned(k)
-            self.values[:, start : start + tokens] = v
-            past = (self.keys[:, : start + tokens], self.values[:, : start + tokens])
-            z = F.scaled_dot_product_attention(turned(q), *past, is_causal=tokens > 1)
-            x = x + self.o(z.reshape([1, tokens, WIDTH]))
-            z = norm(x)
-            return x + self.down(F.silu(self.gate(z)) * self.up(z))
-
-    class Model(paddle.nn.Layer):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.blocks = paddle.nn.LayerList([Block() for _ in range(LAYERS)])
-            self.head = Linear(WORDS, WIDTH)
-
-        def forward(self, x: Any) -> Any:
-            for block in self.blocks:
-                x = block(x)
-            return self.head(norm(x[:, -1:]))
-
-    model = Model()
+    config = {
+        "model_type": "llama", "vocab_size": WORDS, "hidden_size": WIDTH, "intermediate_size": HIDDEN,
+        "num_hidden_layers": layers, "num_attention_heads": HEADS, "num_key_value_heads": SHARED,
+        "max_position_embeddings": 8192, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": False,
+    }  # fmt: skip
+    with LazyGuard():
+        model = build(ConfigFile(config))
+    for parameter in model.parameters():
+        *outer, last = parameter.shape
+        made = weight(last, outer[0]).T if outer else np.ones(last, np.float32)
+        parameter.payload = Strided.from_array(made.astype(ml_dtypes.bfloat16))
+        parameter.__dict__.pop("_init_func", None)
     model.eval()
-    whole = paddle.jit.to_static(model, full_graph=True)
-    x = paddle.to_tensor(np.random.default_rng(0).standard_normal((1, tokens, WIDTH)).astype(np.float32))
-    x = x.astype("bfloat16")
-
-    def step() -> Any:
-        with paddle.no_grad():
-            return whole(x).astype("float32")
-
-    return step
+    return export_program(model, [InputSpec([None, None], "int64", "ids")])
 
 
-def least_time(case: str) -> dict[str, Any]:
-    """What a step has to read, and how long that takes at the bandwidth of our own sum over half a gigabyte."""
-    import argosy as paddle
+def compiled(loaded: Any, case: str, most: int) -> tuple[Any, dict[str, int], float]:
+    """The incremental program with caches for ``most`` tokens, bytes that a step reads (weights; caches by token), and
+    the seconds that compilation took."""
+    from argosy_infer import LoadedProgram, Predictor, make_incremental
+    from argosy_infer.caches import caches_of
+    from argosy_infer.compress import round_to_nearest
+    from argosy_infer.weights import lay_out_weights
 
-    memory = paddle.ones([1 << 27], "float32")
-    total = paddle.jit.to_static(lambda x: x.reshape([1024, -1]).sum(-1), full_graph=True)
-    found = []
-    for _ in range(12):
-        begin = time.perf_counter(), time.process_time()
-        total(memory)
-        wall, cpu = time.perf_counter() - begin[0], time.process_time() - begin[1]
-        found.append(min(wall, cpu) if options.threads == 1 else wall)
-    bandwidth, weights = (1 << 29) / np.median(found[2:]), WEIGHTS * BYTES[case]
-    names = ("weights_gb", "read_limit_gb_per_s", "least_ms")
-    numbers = (weights / 1e9, bandwidth / 1e9, weights / bandwidth * 1e3)
-    return {name: round(float(x), 2) for name, x in zip(names, numbers, strict=True)}
+    if case == "bfloat16":
+        loaded = lay_out_weights(loaded)
+    else:
+        loaded, _ = round_to_nearest(loaded, int(case.removeprefix("int")), 128 if case == "int4" else -1)
+    program = make_incremental(loaded.program, BLOCK)
+    found = caches_of(program)
+    caches = {cache.name: cache.allocate(most // BLOCK) for cache in found}
+    read = {name: array.nbytes for name, array in loaded.states.items() if "embed_tokens" not in name}
+    begin = time.perf_counter()
+    predictor = Predictor(LoadedProgram(program, {**loaded.states, **caches}), batch_invariant=True)
+    sizes = {"weights": sum(read.values()), "token": sum(cache.block_bytes for cache in found) // BLOCK}
+    return predictor, sizes, time.perf_counter() - begin
 
 
-def torch_step(case: str) -> Callable[[], Any]:
+def argosy_step(predictor: Any, rows: int, cached: int) -> Step:
+    """A step of so many rows; with 0 rows the prompt of one."""
+    from argosy_tensorcore.storage import Strided
+
+    tokens, count = (rows, rows) if rows else (PROMPT, 1)
+    blocks = -(-(cached + tokens) // BLOCK) if rows == 0 else -(-(cached + 1) // BLOCK)
+    inputs = (
+        np.arange(tokens) % WORDS,
+        np.full(tokens, cached) if rows else np.arange(tokens),
+        np.arange(count + 1) if rows else np.array([0, tokens]),
+        np.arange(count * blocks).reshape(count, blocks),
+        np.arange(count) if rows else np.array([tokens - 1]),
+    )
+    given = [Strided.from_array(np.ascontiguousarray(x, np.int64)) for x in inputs]
+    return lambda: predictor.call(given)
+
+
+def torch_step(layers: int, rows: int, cached: int) -> Step:
     """The same in torch, eager bfloat16: its products are oneDNN's."""
     import torch
 
-    if case.startswith("int"):
-        raise SystemExit("torch has no weight-only products on the CPU in eager mode")
-    F, tokens = torch.nn.functional, 128 if case == "prefill" else 1
-    half = torch.bfloat16
-    blocks = [{n: torch.from_numpy(weight(*s)).to(half) for n, s in SHAPES.items()} for _ in range(LAYERS)]
-    caches = [[torch.zeros(1, SHARED, PLACES, SIZE, dtype=half) for _ in "kv"] for _ in range(LAYERS)]
+    F, half = torch.nn.functional, torch.bfloat16
+    tokens, batch = (1, rows) if rows else (PROMPT, 1)
+    start = cached if rows else 0
+    blocks = [{n: torch.from_numpy(weight(*s)).to(half) for n, s in SHAPES.items()} for _ in range(layers)]
+    caches = [[torch.zeros(batch, SHARED, start + tokens, SIZE, dtype=half) for _ in "kv"] for _ in range(layers)]
     head = torch.from_numpy(weight(WORDS, WIDTH)).to(half)
-    cos, sin = (torch.from_numpy(a[:, 0]).to(half) for a in angles(tokens))
-    start = PAST if tokens == 1 else 0
-    x0 = torch.from_numpy(np.random.default_rng(0).standard_normal((1, tokens, WIDTH)).astype(np.float32)).to(half)
+    turns = np.outer(np.arange(start, start + tokens), 10000.0 ** (-np.arange(0, SIZE, 2) / SIZE))
+    both = np.concatenate([turns, turns], -1).astype(np.float32)
+    cos, sin = torch.from_numpy(np.cos(both)).to(half), torch.from_numpy(np.sin(both)).to(half)
+    x0 = torch.randn(batch, tokens, WIDTH, generator=torch.Generator().manual_seed(0)).to(half)
 
     def turned(x: Any) -> Any:
         low, high = x.chunk(2, -1)
@@ -160,11 +133,10 @@ def torch_step(case: str) -> Callable[[], Any]:
         x = x0
         for w, (keys, values) in zip(blocks, caches, strict=True):
             z = norm(x)
-            q, k, v = (F.linear(z, w[n]).view(1, tokens, -1, SIZE).transpose(1, 2) for n in "qkv")
-            keys[:, :, start : start + tokens], values[:, :, start : start + tokens] = turned(k), v
-            past = (keys[:, :, : start + tokens], values[:, :, : start + tokens])
-            z = F.scaled_dot_product_attention(turned(q), *past, is_causal=tokens > 1, enable_gqa=True)
-            x = x + F.linear(z.transpose(1, 2).reshape(1, tokens, WIDTH), w["o"])
+            q, k, v = (F.linear(z, w[n]).view(batch, tokens, -1, SIZE).transpose(1, 2) for n in "qkv")
+            keys[:, :, start:], values[:, :, start:] = turned(k), v
+            z = F.scaled_dot_product_attention(turned(q), keys, values, is_causal=tokens > 1, enable_gqa=True)
+            x = x + F.linear(z.transpose(1, 2).reshape(batch, tokens, WIDTH), w["o"])
             z = norm(x)
             x = x + F.linear(F.silu(F.linear(z, w["gate"])) * F.linear(z, w["up"]), w["down"])
         return F.linear(norm(x[:, -1:]), head).float()
@@ -176,9 +148,97 @@ def torch_step(case: str) -> Callable[[], Any]:
     return without_gradients
 
 
-if __name__ == "__main__":
-    options = arguments(__doc__ or "", ("argosy", "torch"), ("bfloat16", "int8", "int4", "prefill"))
+def read_probe(threads: int) -> Step:
+    """A sum over half a gigabyte, by the peer's code or ours: what reads fastest here."""
+    import argosy as paddle
+
+    memory = paddle.ones([1 << 27], "float32")
+    total = paddle.jit.to_static(lambda x: x.reshape([1024, -1]).sum(-1), full_graph=True)
+    return lambda: total(memory)
+
+
+def best_times(step: Step, probe: Step, options: argparse.Namespace) -> tuple[float, float, str]:
+    """The least seconds of both, which run in turns, and the clock."""
+    step(), probe()
+    walls: list[tuple[float, float]] = []
+    cpus: list[tuple[float, float]] = []
+    begin = time.perf_counter()
+    while len(walls) < 5 or (time.perf_counter() - begin < options.seconds and len(walls) < 200):
+        pair = [_timed(work) for work in (step, probe)]
+        walls.append((pair[0][0], pair[1][0]))
+        cpus.append((pair[0][1], pair[1][1]))
+    shared = options.threads == 1 and sum(map(sum, walls)) > sum(map(sum, cpus)) * 1.03
+    times = cpus if shared else walls
+    return min(t for t, _ in times), min(t for _, t in times), "cpu" if shared else "wall"
+
+
+def _timed(work: Step) -> tuple[float, float]:
+    begin = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - begin[0], time.process_time() - begin[1]
+
+
+def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """The rows of the table."""
+    probe, loaded = read_probe(options.threads), None
+    rows = [0 if each == "prefill" else int(each) for each in options.rows]
+    most = max([*rows, 1]) * (-(-(max(options.cached) + 1) // BLOCK) * BLOCK) + PROMPT
     if options.framework == "argosy":
-        print(json.dumps(least_time(options.case)), flush=True)
-    maker = argosy_step if options.framework == "argosy" else torch_step
-    run(options, "decode", maker(options.case))
+        loaded = exported(options.layers)
+    for case in options.cases if options.framework == "argosy" else ("bfloat16",):
+        predictor, sizes, seconds = (None, {"weights": 0, "token": 0}, 0.0)
+        if loaded is not None:
+            predictor, sizes, seconds = compiled(loaded, case, most)
+        else:
+            sizes["weights"] = 2 * (options.layers * sum(a * b for a, b in SHAPES.values()) + WORDS * WIDTH)
+            sizes["token"] = options.layers * 2 * SHARED * SIZE * 2
+        for cached in options.cached:
+            for count in rows:
+                if count == 0 and cached != options.cached[0]:
+                    continue
+                step = (
+                    argosy_step(predictor, count, cached)
+                    if predictor is not None
+                    else torch_step(options.layers, count, cached)
+                )
+                took, read, clock = best_times(step, probe, options)
+                bandwidth, moved = (1 << 29) / read, sizes["weights"] + sizes["token"] * cached * count
+                yield {
+                    "workload": "decode", "framework": options.framework, "case": case, "threads": options.threads,
+                    "layers": options.layers, "rows": count or "prefill", "cached": cached if count else 0,
+                    "ms": round(took * 1e3, 3), "tokens_per_s": round((count or PROMPT) / took, 2),
+                    "read_gb": round(moved / 1e9, 4), "bandwidth_gb_per_s": round(bandwidth / 1e9, 2),
+                    "share": round(moved / bandwidth / took, 3), "clock": clock, "compile_s": round(seconds, 2),
+                }  # fmt: skip
+
+
+def parsed() -> argparse.Namespace:
+    """The options; pins the process to its cores before any framework is imported."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--framework", choices=("argosy", "torch"), default="argosy")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--core", type=int, default=0, help="first core to pin to")
+    parser.add_argument("--layers", type=int, default=16)
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--cached", nargs="+", type=int, default=[128, 4096])
+    parser.add_argument("--rows", nargs="+", default=["1", "2", "4", "8", "16", "prefill"])
+    parser.add_argument("--seconds", type=float, default=4.0, help="time spent on each row of the table")
+    parser.add_argument("--record", action="store_true", help="write results/decode-THREADS.json")
+    options = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, set(range(options.core, options.core + options.threads)))
+    wanted = dict.fromkeys(_THREADS, str(options.threads))
+    if any(os.environ.get(name) != count for name, count in wanted.items()):
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, **wanted})
+    return options
+
+
+if __name__ == "__main__":
+    chosen, table = parsed(), []
+    for line in measure(chosen):
+        print(json.dumps(line), flush=True)
+        table.append(line)
+    if chosen.record:
+        mark = "" if chosen.framework == "argosy" else f"-{chosen.framework}"
+        path = Path(__file__).parent / "results" / f"decode{mark}-{chosen.threads}.json"
+        path.write_text("\n".join(map(json.dumps, table)) + "\n")

@@ -25,6 +25,7 @@ SIZES = "argosy.sizes"
 """The attribute of a program that says which open sizes its operators fix, and where."""
 
 Array = np.ndarray[Any, Any]
+_INVARIANT = "batch_invariant"
 
 
 class Predictor:
@@ -32,7 +33,8 @@ class Predictor:
 
     ``source`` is a path as given to ``save_program`` or a :class:`LoadedProgram`; ``compiler`` a name (``"cinn"``,
     ``"reference"``), by default the best one installed. States that the program updates (caches) live on here between
-    calls, in ``states`` by name.
+    calls, in ``states`` by name. ``batch_invariant``: rows of products have the same bits whatever rows are
+    beside them, where the compiler knows how.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class Predictor:
         source: str | os.PathLike[str] | LoadedProgram,
         compiler: str | None = None,
         device: str | Place | Device | None = None,
+        batch_invariant: bool = False,
     ) -> None:
         self.device = device if isinstance(device, Device) else as_place(device).device()
         loaded = source if isinstance(source, LoadedProgram) else load_program(source)
@@ -47,15 +50,17 @@ class Predictor:
         self.input_names = [x.name_hint or f"input_{i}" for i, x in enumerate(self.program.inputs)]
         self.output_names = [v.name_hint or f"output_{i}" for i, v in enumerate(self.program.outputs)]
         self.states = {s.name: Strided.from_array(loaded.states[s.name], self.device) for s in self.program.states}
-        self.compiler = compiler
-        self.executable: Executable = get_compiler(compiler).compile(self.program, self.device)
+        self._compiler = get_compiler(compiler)
+        known = batch_invariant and _INVARIANT in getattr(self._compiler, "options", ())
+        self._options: dict[str, Any] = {"options": {_INVARIANT: True}} if known else {}
+        self.executable: Executable = self._compiler.compile(self.program, self.device, **self._options)
         #: Runs the program on payloads of its inputs' types, unchecked: for callers that make them.
         self.call: Callable[[Sequence[Strided]], list[Strided]] = self.executable.bind(list(self.states.values()))
 
     def move(self, device: Device, states: Mapping[str, Strided]) -> None:
         """Run on ``device`` from now on, with these ``states`` by name, which are there, in place of those before."""
         if device is not self.device:
-            self.executable = get_compiler(self.compiler).compile(self.program, device)
+            self.executable = self._compiler.compile(self.program, device, **self._options)
         bound = {name: states[name] for name in self.states}
         self.call = self.executable.bind(list(bound.values()))
         self.device, self.states = device, bound

@@ -19,6 +19,7 @@ from argosy_infer.limits import check_range, input_limit, integers
 from argosy_infer.llm.kv_cache import BlockAllocator
 from argosy_infer.llm.sampling import SamplingOptions, sample
 from argosy_infer.predictor import Predictor
+from argosy_infer.weights import lay_out_weights
 from argosy_pir.program import Program
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Strided
@@ -33,7 +34,8 @@ class Generator:
     """A causal language model ready to generate.
 
     ``source`` is an exported program over tokens [batch, sequence] giving logits [batch, sequence, vocabulary]; it is
-    made incremental here. The cache holds ``capacity`` tokens in all.
+    made incremental here, its weights laid out for reading. The cache holds ``capacity`` tokens in all. What a sequence
+    gives does not depend on others beside it, nor on the pieces of its prompt, unless ``batch_invariant`` is False.
     """
 
     def __init__(
@@ -42,14 +44,16 @@ class Generator:
         capacity: int = 4096,
         block_size: int = 16,
         compiler: str | None = None,
+        batch_invariant: bool = True,
     ) -> None:
-        loaded = source if isinstance(source, LoadedProgram) else load_program(source)
+        loaded = lay_out_weights(source if isinstance(source, LoadedProgram) else load_program(source))
         program = make_incremental(loaded.program, block_size)
         if len(loaded.program.inputs) > 1:
             raise InputError(f"a generator gives tokens alone; the program takes {len(loaded.program.inputs)} inputs")
         self.allocator = BlockAllocator(-(-capacity // block_size), block_size)
         caches = {cache.name: cache.allocate(self.allocator.blocks) for cache in caches_of(program)}
-        self.predictor = Predictor(LoadedProgram(program, {**loaded.states, **caches}), compiler)
+        states = {**loaded.states, **caches}
+        self.predictor = Predictor(LoadedProgram(program, states), compiler, batch_invariant=batch_invariant)
         self._dtype = as_dtype(program.inputs[0].dtype).numpy
         self._positions = input_limit(program, "positions")
         self._vocabulary = input_limit(program, "tokens") or _width(program)

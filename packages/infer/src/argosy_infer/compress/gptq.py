@@ -1,0 +1,89 @@
+"""GPTQ (Frantar et al., 2023): weights rounded one input after the other; what rounding one changes in the outputs, the
+inputs that are left make up for, as far as calibration data tells.
+
+With H the sum of ``x x^T`` over the data and U the upper Cholesky factor of its inverse, rounding row i with the error
+e moves each later row j by ``-e U[i, j] / U[i, i]``. ``act_order`` takes inputs with large activations first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from argosy_infer.compress.calibration import Inputs, observe_inputs
+from argosy_infer.compress.packing import (
+    LARGEST,
+    QuantizationReport,
+    Quantized,
+    check_format,
+    choose_products,
+    packed_layer,
+    scales_of,
+)
+from argosy_infer.export import LoadedProgram
+from argosy_infer.weights import replace_products
+
+__all__ = ["gptq"]
+
+Array = np.ndarray[Any, Any]
+_BLOCK = 128
+"""Rows between which later ones are moved at once, by a matrix product."""
+
+
+def gptq(
+    loaded: LoadedProgram,
+    data: Iterable[Sequence[Any] | Mapping[str, Any]],
+    bits: int = 4,
+    group_size: int = 128,
+    act_order: bool = False,
+    damping: float = 0.01,
+) -> tuple[LoadedProgram, QuantizationReport]:
+    """The program with its linear layers' weights in ``bits`` (8 or 4), a scale for each output and ``group_size``
+    inputs (-1, 32, 64, 128), rounded so that their outputs on ``data`` stay. ``loaded`` stays as it is.
+
+    data: entries of the program's inputs, in order or by name. damping: what is added to the diagonal of H, as a share
+    of its mean. Raises ValueError for other bits and groups, InputError for no data.
+    """
+    check_format("gptq", bits, group_size)
+    found, skipped = choose_products(loaded, bits, group_size)
+    observed = observe_inputs(loaded, list(found.values()), data)
+    made, layers = {}, []
+    for name, product in found.items():
+        matrix = product.matrix(loaded.states)
+        chosen = _rounded(matrix, observed[name], bits, group_size, act_order, damping)
+        made[product], report = packed_layer(product, matrix, chosen)
+        layers.append(report)
+    return replace_products(loaded, made), QuantizationReport(tuple(layers), skipped)
+
+
+def _rounded(matrix: Array, inputs: Inputs, bits: int, group_size: int, act_order: bool, damping: float) -> Quantized:
+    hessian = inputs.products / max(inputs.rows, 1)
+    order = np.argsort(-np.diag(hessian), kind="stable") if act_order else np.arange(len(matrix))
+    hessian, left = hessian[np.ix_(order, order)], matrix[order].astype(np.float64)
+    dead = np.diag(hessian) == 0
+    hessian[dead, dead] = 1
+    left[dead] = 0
+    hessian[np.diag_indices_from(hessian)] += damping * np.diag(hessian).mean()
+    factor = np.linalg.cholesky(np.linalg.inv(hessian)).T
+    each = group_size if group_size > 0 else len(matrix)
+    whole, scales = np.empty(matrix.shape, np.int8), np.empty((len(matrix) // each, matrix.shape[1]), np.float32)
+    for start in range(0, len(matrix), _BLOCK):
+        stop = min(start + _BLOCK, len(matrix))
+        errors = np.empty((stop - start, matrix.shape[1]))
+        for i in range(start, stop):
+            if i % each == 0:
+                if i + each > stop:  # the group's end has to know the errors so far
+                    ahead = left[stop : i + each] - factor[start:i, stop : i + each].T @ errors[: i - start]
+                    group = np.concatenate([left[i:stop], ahead])
+                else:
+                    group = left[i : i + each]
+                scales[i // each] = scales_of(group.astype(np.float32), bits, -1)[0].astype(matrix.dtype)
+            step = scales[i // each]
+            numbers = np.clip(np.rint(left[i] / step), -LARGEST[bits], LARGEST[bits])
+            whole[i] = numbers
+            errors[i - start] = (left[i] - numbers * step) / factor[i, i]
+            left[i + 1 : stop] -= np.outer(factor[i, i + 1 : stop], errors[i - start])
+        left[stop:] -= factor[start:stop, stop:].T @ errors
+    return Quantized(whole, scales.astype(matrix.dtype), bits, group_size, order if act_order else None)

@@ -1,0 +1,133 @@
+"""Integer weights with scales: how they are found, packed and put into a program, and what is reported of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argosy_infer.export import LoadedProgram
+from argosy_infer.weights import Replacement, WeightProduct, apply_operator, find_weight_products
+from argosy_pir.values import Value
+
+__all__ = [
+    "LARGEST", "LayerReport", "QuantizationReport", "Quantized", "check_format", "choose_products", "packed_layer",
+    "round_with", "scales_of",
+]  # fmt: skip
+
+Array = np.ndarray[Any, Any]
+LARGEST = {8: 127.0, 4: 7.0}
+GROUPS = (-1, 32, 64, 128)
+
+
+@dataclass(frozen=True)
+class LayerReport:
+    """A weight that was rounded: bytes before and after, and its error, in the Frobenius norm and relative to it."""
+
+    name: str
+    bytes_before: int
+    bytes_after: int
+    error: float
+
+
+@dataclass(frozen=True)
+class QuantizationReport:
+    """What a pass has done: ``layers``, and weights that were ``skipped`` with the reason."""
+
+    layers: tuple[LayerReport, ...]
+    skipped: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """Whole numbers ``whole`` [in, out] that stand for ``whole * scales``, [groups, out] of ``group_size`` inputs (-1:
+    all are one group). ``order``: which input each row belongs to, where they are not in order; ``factors`` [in]: what
+    inputs are multiplied with first."""
+
+    whole: Array
+    scales: Array
+    bits: int
+    group_size: int
+    order: Array | None = None
+    factors: Array | None = None
+
+    def dequantized(self) -> Array:
+        """The matrix [in, out] in float32 that is multiplied with the inputs as they were."""
+        made = self.whole * np.repeat(self.scales.astype(np.float32), self.whole.shape[0] // len(self.scales), axis=0)
+        if self.order is not None:
+            made = made[np.argsort(self.order)]
+        return made if self.factors is None else made * self.factors.astype(np.float32)[:, None]
+
+
+def check_format(name: str, bits: int, group_size: int) -> None:
+    """Raises ValueError for bits and groups that have no code."""
+    if bits not in LARGEST or group_size not in GROUPS:
+        raise ValueError(f"{name}: bits 8 or 4, groups of -1, 32, 64 or 128; got {bits} and {group_size}")
+
+
+def _reason_against(shape: tuple[int, ...], bits: int, group_size: int) -> str:
+    """Why a weight [in, out] has no such form; empty where it has."""
+    size, out = shape
+    if bits == 4 and out % 2:
+        return f"{out} outputs do not fill bytes of two"
+    if group_size > 0 and size % group_size:
+        return f"{size} inputs are no multiple of {group_size}"
+    return ""
+
+
+def choose_products(
+    loaded: LoadedProgram, bits: int, group_size: int
+) -> tuple[dict[str, WeightProduct], dict[str, str]]:
+    """The weight products that have such a form by the weight's name, and why others have none."""
+    found, skipped = find_weight_products(loaded.program)
+    for name, product in list(found.items()):
+        reason = _reason_against(product.matrix(loaded.states).shape, bits, group_size)
+        if reason:
+            skipped[name] = reason
+            del found[name]
+    return found, skipped
+
+
+def scales_of(matrix: Array, bits: int, group_size: int) -> Array:
+    """The largest magnitude of each output [groups, out] over the largest whole number; 1 where all are zero."""
+    groups = matrix.shape[0] // group_size if group_size > 0 else 1
+    scales = np.abs(matrix.reshape(groups, -1, matrix.shape[1])).max(axis=1) / np.float32(LARGEST[bits])
+    return np.where(scales == 0, np.float32(1), scales)
+
+
+def round_with(matrix: Array, scales: Array, bits: int) -> Array:
+    """The nearest whole numbers (int8) of a matrix [in, out] with scales [groups, out]."""
+    wide = matrix.reshape(len(scales), -1, matrix.shape[1])
+    whole = np.clip(np.rint(wide / scales[:, None]), -LARGEST[bits], LARGEST[bits])
+    return whole.reshape(matrix.shape).astype(np.int8)
+
+
+def packed_layer(product: WeightProduct, before: Array, made: Quantized) -> tuple[Replacement, LayerReport]:
+    """What takes the place of a product whose weight [in, out] was ``before``, and the report of it."""
+    name = product.name
+    numbers = np.ascontiguousarray(made.whole.T)
+    if made.bits == 4:  # two outputs in a byte: see `weight_quantize`
+        low, high = numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]
+        numbers = (low & 15) | (high << 4)
+    states = {f"{name}.bytes": numbers, f"{name}.scales": made.scales if made.group_size > 0 else made.scales[0]}
+    if made.order is not None:
+        states[f"{name}.order"] = made.order.astype(np.int64)
+    if made.factors is not None:
+        states[f"{name}.factors"] = made.factors
+
+    def build(x: Value, bias: Value | None, parts: Mapping[str, Value]) -> Value:
+        where = product.op.location
+        if f"{name}.factors" in parts:
+            x = apply_operator("multiply", x, parts[f"{name}.factors"], location=where)
+        if f"{name}.order" in parts:
+            x = apply_operator("index_select", x, parts[f"{name}.order"], axis=-1, location=where)
+        weight, scales = parts[f"{name}.bytes"], parts[f"{name}.scales"]
+        form = {"weight_dtype": f"int{made.bits}", "group_size": made.group_size}
+        return apply_operator("weight_only_linear", x, weight, bias, scales, location=where, **form)
+
+    norm = float(np.linalg.norm(before.astype(np.float32))) or 1.0
+    error = float(np.linalg.norm(made.dequantized() - before.astype(np.float32))) / norm
+    size = sum(array.nbytes for array in states.values())
+    return Replacement(states, build), LayerReport(name, before.nbytes, size, error)

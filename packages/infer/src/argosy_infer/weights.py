@@ -1,0 +1,153 @@
+"""Products with weights: where a program has them, and what is put in their place.
+
+A *weight product* is a linear layer or a product whose second operand is a state [in, out] or [out, in] that nothing
+else uses and the program does not change. Passes of `argosy_infer.compress` put products of fewer bits in its place;
+:func:`lay_out_weights` turns weights round, so that all terms of a result lie side by side: they are read faster so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argosy_infer.export import LoadedProgram
+from argosy_phi_ops.context import building, context
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_pir.builder import Builder
+from argosy_pir.core import Operation
+from argosy_pir.program import Program
+from argosy_pir.types import TensorType
+from argosy_pir.values import Value
+from argosy_tensorcore.dtype import as_dtype
+
+__all__ = [
+    "Replacement",
+    "WeightProduct",
+    "apply_operator",
+    "find_weight_products",
+    "lay_out_weights",
+    "replace_products",
+]
+
+Array = np.ndarray[Any, Any]
+_PRODUCTS = {"phi.linear": "weight", "phi.matmul": "y"}
+"""Operators that multiply with a weight, and the operand that it is."""
+_FLOATS = ("float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True)
+class WeightProduct:
+    """The product ``op`` of ``x`` [..., in] with the weight that is the state ``name``, [out, in] where ``is_turned``,
+    else [in, out]; ``bias`` [out] or None is added."""
+
+    op: Operation
+    name: str
+    x: Value
+    bias: Value | None
+    is_turned: bool
+
+    def matrix(self, states: Mapping[str, Array]) -> Array:
+        """The weight as [in, out]."""
+        weight = states[self.name]
+        return weight.T if self.is_turned else weight
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """New ``states`` instead of a weight, and what ``build(x, bias, states by name)`` makes of them: the product."""
+
+    states: Mapping[str, Array]
+    build: Callable[[Value, Value | None, Mapping[str, Value]], Value]
+
+
+def find_weight_products(program: Program) -> tuple[dict[str, WeightProduct], dict[str, str]]:
+    """The weight products of a program by the weight's name, and why other weights have none."""
+    names: dict[Value, str] = {state.argument: state.name for state in program.states}
+    kept = {s.argument for s, made in zip(program.states, program.state_updates, strict=True) if made is s.argument}
+    found: dict[str, WeightProduct] = {}
+    skipped: dict[str, str] = {}
+    for op in [op for op in program.block if op.name in _PRODUCTS]:
+        given = get_operator(op.kind).signature.regroup(op.operands, op.attributes)
+        weight: Value = given[_PRODUCTS[op.name]]
+        name = names.get(weight)
+        if name is None:
+            continue
+        reason = _reason(given, weight) if weight in kept else "the program changes it"
+        if reason:
+            skipped[name] = reason
+        else:
+            found[name] = WeightProduct(op, name, given["x"], given.get("bias"), bool(given.get("transpose_y")))
+    return found, skipped
+
+
+def _reason(given: Mapping[str, Any], weight: Value) -> str:
+    """Why a product is no weight product; empty where it is."""
+    users = [user for user in weight.users if user.name != "builtin.return"]
+    if weight.ndim != 2 or weight.dtype not in _FLOATS or not all(isinstance(n, int) for n in weight.shape):
+        return f"it is {weight.type}, no matrix of floats"
+    if len(users) != 1 or given["x"] is weight:
+        return f"{len(users)} operations use it"
+    if given.get("transpose_x"):
+        return "its product transposes the other operand"
+    return ""
+
+
+def apply_operator(name: str, *arguments: Any, location: Any = None, **keywords: Any) -> Value:
+    """The result of the operator ``name`` on IR values, where the ambient builder stands."""
+    operands, attributes = get_operator(name).signature.bind(arguments, keywords)
+    builder = context().builder
+    assert builder is not None
+    return builder.create(f"phi.{name}", operands, attributes, location=location).result
+
+
+def replace_products(loaded: LoadedProgram, made: Mapping[WeightProduct, Replacement]) -> LoadedProgram:
+    """The program with replacements of weight products; ``loaded`` stays as it is."""
+    source, by_name = loaded.program, {product.name: given for product, given in made.items()}
+    by_op = {product.op: product for product in made}
+    target, values, parts = Program(source.name), dict[Value, Value](), dict[str, dict[str, Value]]()
+    target.attributes.update(source.attributes)
+    for function in source.functions.values():
+        target.add_function(function.clone())
+    for given in source.inputs:
+        values[given] = target.add_input(given.type, given.name_hint)
+    states: dict[str, Array] = {}
+    for state in source.states:
+        if state.name in by_name:
+            new = by_name[state.name].states
+            types = {name: TensorType(array.shape, as_dtype(array.dtype).name) for name, array in new.items()}
+            parts[state.name] = {name: target.add_state(name, type).argument for name, type in types.items()}
+            states.update(new)
+        else:
+            values[state.argument] = target.add_state(state.name, state.type, state.attributes).argument
+            states[state.name] = loaded.states[state.name]
+    builder, terminator = Builder.at_end(target.block), source.block.last
+    for op in source.block:
+        product = by_op.get(op)
+        if product is not None:
+            bias = None if product.bias is None else values[product.bias]
+            with building(builder):
+                values[op.result] = by_name[product.name].build(values[product.x], bias, parts[product.name])
+        elif op is not terminator:
+            target.block.append(op.clone(values))
+    kept = {s.name: values.get(made) for s, made in zip(source.states, source.state_updates, strict=True)}
+    updates = [kept.get(state.name) or state.argument for state in target.states]
+    target.set_outputs([values[value] for value in source.outputs], updates)
+    return LoadedProgram(target, states)
+
+
+def lay_out_weights(loaded: LoadedProgram) -> LoadedProgram:
+    """The program with weights [out, in] in all weight products, copied where they lie otherwise."""
+    found, _ = find_weight_products(loaded.program)
+    return replace_products(loaded, {p: _turned(p, loaded.states[p.name]) for p in found.values() if not p.is_turned})
+
+
+def _turned(product: WeightProduct, weight: Array) -> Replacement:
+    def build(x: Value, bias: Value | None, states: Mapping[str, Value]) -> Value:
+        where = product.op.location
+        made = apply_operator("matmul", x, states[product.name], transpose_y=True, location=where)
+        return made if bias is None else apply_operator("add", made, bias, location=where)
+
+    return Replacement({product.name: np.ascontiguousarray(weight.T)}, build)

@@ -1,0 +1,177 @@
+"""Weights in few bits by calibration: what a trained model loses, what its export weighs, and that it serves."""
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+from argosy.jit.export import export_program
+from argosy.models import GPT, GPTConfig
+from argosy.static import InputSpec
+from argosy_infer import Generator, LoadedProgram, Predictor, load_program, save_program
+from argosy_infer.compress import awq, gptq, round_to_nearest
+from argosy_infer.compress.calibration import observe_inputs
+from argosy_infer.errors import InputError
+from argosy_infer.weights import find_weight_products, lay_out_weights
+
+LENGTH, STEPS = 48, 160
+
+
+def text(seed, size):
+    """Sentences of a small grammar: letters that a model of this size learns to foresee."""
+    rng = np.random.default_rng(seed)
+    names = ["ada", "grace", "emmy", "sofia", "lise", "marie", "rosalind", "hedy", "mary", "barbara"]
+    verbs = ["found", "proved", "built", "wrote", "measured", "computed", "sailed with", "drew"]
+    things = [
+        "a ring",
+        "the engine",
+        "seven stars",
+        "an old map",
+        "the argosy",
+        "a fast ship",
+        "two theorems",
+        "a lens",
+    ]
+    made = ""
+    while len(made) < size:
+        count = int(rng.integers(2, 40))
+        made += f"{rng.choice(names)} {rng.choice(verbs)} {rng.choice(things)} {count} times, {count + 1} more. "
+    return np.frombuffer(made[:size].encode(), np.uint8).astype(np.int64)
+
+
+def windows(tokens):
+    return tokens[: len(tokens) // LENGTH * LENGTH].reshape(-1, LENGTH)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """The export of a small GPT after some hundred steps."""
+    paddle.seed(0)
+    model = GPT(GPTConfig(vocabulary=128, positions=LENGTH, width=128, layers=2, heads=4))
+    optimizer = paddle.optimizer.AdamW(2e-3, parameters=model.parameters())
+
+    @paddle.jit.to_static(full_graph=True)
+    def step(ids):
+        logits = model(ids[:, :-1])
+        loss = paddle.nn.functional.cross_entropy(logits.reshape([-1, 128]), ids[:, 1:].reshape([-1]))
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    data, rng = windows(text(0, 60_000)), np.random.default_rng(1)
+    for _ in range(STEPS):
+        loss = step(paddle.to_tensor(data[rng.integers(0, len(data), 16)]))
+    assert float(loss) < 1.2
+    model.eval()
+    return export_program(model, [InputSpec([None, None], "int64", "ids")])
+
+
+def perplexity(loaded):
+    ids = windows(text(2, 12_000))
+    (logits,) = Predictor(loaded).run(ids[:, :-1])
+    logits = logits.astype(np.float64)
+    peak = logits.max(-1, keepdims=True)
+    total = np.log(np.exp(logits - peak).sum(-1)) + peak[..., 0]
+    chosen = np.take_along_axis(logits, ids[:, 1:, None], -1)[..., 0]
+    return float(np.exp((total - chosen).mean()))
+
+
+def calibration():
+    return [[windows(text(3, 9_600))]]
+
+
+def test_calibrated_rounding_loses_less_than_rounding_to_the_nearest(trained, tmp_path):
+    """In four bits with groups of 32, on text that neither training nor calibration has seen; in eight bits next to
+    nothing is lost. Files are as small as their bits say."""
+    whole = perplexity(trained)
+    (nearest, _), (eight, _) = round_to_nearest(trained, 4, 32), round_to_nearest(trained, 8)
+    made = {
+        "gptq": gptq(trained, calibration(), 4, 32),
+        "gptq with order": gptq(trained, calibration(), 4, 32, act_order=True),
+        "awq": awq(trained, calibration(), 4, 32),
+    }
+    lost = {name: perplexity(loaded) / whole - 1 for name, (loaded, _) in made.items()}
+    assert perplexity(eight) / whole - 1 < 0.005
+    assert max(lost.values()) < perplexity(nearest) / whole - 1
+    assert lost["gptq"] < 0.02
+    sizes = {}
+    for name, loaded in {"whole": trained, "eight": eight, "four": made["gptq"][0]}.items():
+        sizes[name] = save_program(loaded.program, loaded.states, tmp_path / name)[1].stat().st_size
+    assert sizes["eight"] < 0.32 * sizes["whole"]
+    assert sizes["four"] < 0.22 * sizes["whole"]
+    again = load_program(tmp_path / "four")
+    assert perplexity(again) == perplexity(made["gptq"][0])
+
+
+@pytest.mark.parametrize("compress", [gptq, awq])
+def test_reports_say_what_was_done(trained, compress):
+    """Every weight product of the model; errors are those of the numbers that are stored."""
+    loaded, report = compress(trained, calibration(), 4, 64)
+    products, _ = find_weight_products(trained.program)
+    assert {layer.name for layer in report.layers} == set(products)
+    for layer in report.layers:
+        assert layer.bytes_after < 0.17 * layer.bytes_before
+        assert 0 < layer.error < 0.4
+        assert f"{layer.name}.bytes" in loaded.states
+    with pytest.raises(InputError, match="there is no entry"):
+        compress(trained, [])
+    with pytest.raises(ValueError, match="groups of -1, 32, 64 or 128"):
+        compress(trained, calibration(), 4, 48)
+
+
+def test_sums_over_calibration_data_are_those_of_the_inputs(trained):
+    """Two entries count as one longer one; the order of entries does not matter."""
+    ids = windows(text(4, LENGTH * 6))
+    products = list(find_weight_products(trained.program)[0].values())
+    apart = observe_inputs(trained, products, [[ids[:2]], {"ids": ids[2:]}])
+    together = observe_inputs(trained, products, [[ids]])
+    for name, inputs in together.items():
+        assert inputs.rows == apart[name].rows == ids.size
+        np.testing.assert_allclose(apart[name].products, inputs.products, rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(np.diag(inputs.products) <= inputs.rows * inputs.largest**2 * 1.001, True)
+
+
+def test_compressed_models_generate_what_they_compute(trained):
+    """Greedy tokens over the cache are those of the whole compressed program, run again and again."""
+    loaded, _ = gptq(trained, calibration(), 4, 32, act_order=True)
+    prompt, predictor = list(b"ada found "), Predictor(loaded)
+    ids = list(prompt)
+    for _ in range(12):
+        (logits,) = predictor.run(np.array([ids]))
+        ids.append(int(logits[0, -1].argmax()))
+    assert Generator(loaded).generate(prompt, 12) == ids[len(prompt) :]
+
+
+@pytest.mark.parametrize("bits", [None, 8, 4])
+def test_a_sequence_has_the_same_bits_beside_others_and_in_any_pieces(trained, bits):
+    """Logits of a sequence alone, of it among others, and of its prompt in pieces of any length."""
+    loaded = trained if bits is None else round_to_nearest(trained, bits, 64)[0]
+    others = [list(text(seed, 30)) for seed in range(5, 12)]
+    prompt = list(text(4, 40))
+
+    def logits(pieces, beside):
+        generator, made, start = Generator(loaded, capacity=512), [], 0
+        for piece in pieces:
+            tokens = prompt[start : start + piece]
+            positions, owners = list(range(start, start + piece)), [0] * piece
+            for number, other in enumerate(others[:beside] if start == 0 else ()):
+                tokens, positions = tokens + other, positions + list(range(len(other)))
+                owners += [number + 1] * len(other)
+            made.append(generator.step(tokens, positions, owners, range(piece)))
+            start += piece
+        return np.concatenate(made)
+
+    alone = logits([40], 0)
+    for pieces, beside in (([40], 7), ([40], 1), ([7, 33], 3), ([1] * 40, 0), ([16, 8, 16], 0)):
+        assert logits(pieces, beside).tobytes() == alone.tobytes(), (pieces, beside)
+
+
+def test_weights_are_laid_out_without_changing_results(trained):
+    """All terms of a result side by side, bias included."""
+    laid = lay_out_weights(trained)
+    products, _ = find_weight_products(laid.program)
+    assert products
+    assert all(product.is_turned for product in products.values())
+    ids = windows(text(4, LENGTH * 2))
+    (got,), (want,) = Predictor(laid).run(ids), Predictor(LoadedProgram(trained.program, trained.states)).run(ids)
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 * np.abs(want).max())
