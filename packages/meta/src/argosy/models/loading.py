@@ -12,6 +12,7 @@ from argosy.models.decoder import CausalLM, SequenceClassifier
 from argosy.models.families import FAMILIES
 from argosy.models.files import ModelFiles, write_folder
 from argosy.models.gguf import GgufFile, write_gguf
+from argosy.models.quantized import QuantizedLinear, quantize_layers
 from argosy.models.weights import collect_weights, fill_weights
 from argosy.nn.layer import Layer
 from argosy.nn.lazy import LazyGuard
@@ -60,7 +61,8 @@ def load_model(folder: str | os.PathLike[str], dtype: str | None = None) -> Laye
         config, files = ConfigFile.read(folder), ModelFiles(folder)
     with LazyGuard():
         model = build(config)
-    fill_weights(model, family_of(config), files, os.fspath(folder), dtype)
+        rest = quantize_layers(model, family_of(config), config, files, os.fspath(folder))
+    fill_weights(model, family_of(config), rest, os.fspath(folder), dtype)
     model.eval()
     return model
 
@@ -74,6 +76,8 @@ def save(model: Layer, folder: str | os.PathLike[str], format: str = "F32") -> N
         raise TypeError(
             f"save() takes models that load() or build() made, whose config.json is known; got {type(model).__name__}"
         )
+    if any(isinstance(layer, QuantizedLinear) for layer in model.sublayers()):
+        raise NotImplementedError("save(): writing models of integer weights is not implemented; export them instead")
     tensors = collect_weights(model, family_of(config))
     if os.fspath(folder).endswith(".gguf"):
         write_gguf(folder, config, tensors, format)

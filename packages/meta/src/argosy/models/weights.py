@@ -24,7 +24,7 @@ from argosy_tensorcore.safetensors import CheckpointError
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Part", "collect_weights", "fill_weights", "parts_of"]
+__all__ = ["Part", "TensorNames", "collect_weights", "file_name", "fill_weights", "parts_of"]
 
 Array = np.ndarray[Any, Any]
 _PREFIXES = ("", "model.", "transformer.", "bert.", "ernie.")
@@ -66,8 +66,8 @@ def _of_plain(name: str, parameter: Tensor, is_matrix: bool, model: Layer, famil
         if match:
             start = sum(_columns(model, name, match, each) for each in members[: members.index(match[1])])
             rows = slice(start, start + parameter.shape[-1])
-            return Part(_file_name(re.sub(pattern, replacement, name), family), transposed, cut=(rows,))
-    return Part(_file_name(name, family), transposed)
+            return Part(file_name(re.sub(pattern, replacement, name), family), transposed, cut=(rows,))
+    return Part(file_name(name, family), transposed)
 
 
 def _columns(model: Layer, name: str, match: re.Match[str], member: str) -> int:
@@ -79,7 +79,7 @@ def _columns(model: Layer, name: str, match: re.Match[str], member: str) -> int:
 def _of_experts(prefix: str, own: str, layer: Experts, family: ModuleType, has: Any) -> Iterator[Part]:
     """Experts lie one by one, or all in one tensor ([E, D, 2 F] of gates beside ups, or alternating)."""
     config = layer.config
-    whole, bias = _file_name(prefix + own, family), own.endswith("_bias")
+    whole, bias = file_name(prefix + own, family), own.endswith("_bias")
     halves = [slice(0, config.width), slice(config.width, None)]
     if getattr(family, "INTERLEAVED_EXPERTS", False):
         if own.startswith("gate_up"):
@@ -97,11 +97,12 @@ def _of_experts(prefix: str, own: str, layer: Experts, family: ModuleType, has: 
     )
     for expert in range(config.experts):
         for member, columns in names:
-            file_name = _file_name(f"{prefix}{expert}.{member}.{'bias' if bias else 'weight'}", family)
-            yield Part(file_name, not bias, (expert, columns) if bias else (expert, _WHOLE, columns))
+            written = file_name(f"{prefix}{expert}.{member}.{'bias' if bias else 'weight'}", family)
+            yield Part(written, not bias, (expert, columns) if bias else (expert, _WHOLE, columns))
 
 
-def _file_name(name: str, family: ModuleType) -> str:
+def file_name(name: str, family: ModuleType) -> str:
+    """The name that a parameter has in files of a family."""
     for pattern, replacement in getattr(family, "NAMES", ()):
         name = re.sub(pattern, replacement, name)
     return name
@@ -116,7 +117,7 @@ def fill_weights(
     """Give each parameter of ``model`` its values: views of the file's memory where one tensor makes it, converted to
     ``dtype`` if that is given. Raises CheckpointError for missing, surplus and mis-shaped tensors, naming them, before
     any parameter is changed."""
-    known = _Names(files)
+    known = TensorNames(files)
     parts = parts_of(model, family, known.has)
     parameters = dict(model.named_parameters())
     missing = [part.name for each in parts.values() for part in each if not known.has(part.name)]
@@ -138,7 +139,7 @@ def fill_weights(
         parameter.__dict__.pop("_init_func", None)  # nothing is left to fill
 
 
-class _Names:
+class TensorNames:
     """Tensors of files, with or without the prefix of the model within a model with a head."""
 
     def __init__(self, files: Mapping[str, Any]) -> None:
@@ -165,7 +166,7 @@ class _Names:
         return array.swapaxes(-1, -2) if part.transposed else array
 
 
-def _whole(parameter: Tensor, parts: list[Part], files: _Names) -> Array:
+def _whole(parameter: Tensor, parts: list[Part], files: TensorNames) -> Array:
     if len(parts) == 1 and not parts[0].place:
         array = files.read(parts[0])
         return array.reshape(parameter.shape) if array.shape != tuple(parameter.shape) else array
@@ -192,7 +193,7 @@ def _check_shape(name: str, parameter: Tensor, part: Part, shape: tuple[int, ...
         raise CheckpointError(f"{where}: {part.name} has shape {list(shape)}; {name} expects {expected}")
 
 
-def _refuse_surplus(model: Layer, family: ModuleType, known: _Names, used: set[str], where: str) -> None:
+def _refuse_surplus(model: Layer, family: ModuleType, known: TensorNames, used: set[str], where: str) -> None:
     taken = {known.find(name) for name in used}
     patterns = [*_IGNORED, *getattr(family, "IGNORED", ())]
     if getattr(model.config, "tied", False):

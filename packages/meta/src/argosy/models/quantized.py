@@ -1,0 +1,262 @@
+"""Folders whose linear layers are integers with scales: GPTQ (both versions, act-order), AWQ and compressed-tensors.
+
+Their bits are laid out again as `weight_only_linear` reads them, integers to integers; no float weight is ever made. A
+weight is ``(number - zero) * scale`` with a zero and a scale for each output and group of inputs. Numbers are kept less
+their middle (8 or 128), which is the zero of symmetric files; other zeros are a product of their own, of the sums of
+each group's inputs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+import argosy as paddle
+from argosy import nn
+from argosy.models.configuration import ConfigFile
+from argosy.models.weights import TensorNames, file_name
+from argosy.nn.layer import Layer
+from argosy.nn.quant import weight_only_linear
+from argosy_tensorcore.safetensors import CheckpointError
+
+__all__ = ["QuantizedLinear", "quantize_layers"]
+
+Array = np.ndarray[Any, Any]
+_AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
+"""The output that the four bits at each place of an int32 belong to (Lin et al.'s GEMM layout)."""
+_GROUPS = (32, 64, 128)
+
+
+class QuantizedLinear(Layer):
+    """A linear layer ``x @ ((numbers - zeros) * scales) + bias`` of integer ``numbers`` [in, out], less their middle.
+
+    ``scales`` and ``zeros`` (None: the middle) are [groups, out] of inputs in ``order`` [in] (None: as they are);
+    ``bias``: whether there is one.
+    """
+
+    def __init__(self, made: Numbers, bias: bool) -> None:
+        super().__init__()
+        size, out = made.numbers.shape
+        self.bits, self.groups = made.bits, len(made.scales)
+        self.group_size = size // self.groups if self.groups > 1 else -1
+        whole = np.ascontiguousarray(made.numbers.T)
+        if made.bits == 4:  # two outputs in a byte: see `weight_quantize`
+            whole = (whole[: out // 2] & 15) | (whole[out // 2 :] << 4)
+        scales = made.scales if self.groups > 1 else made.scales[0]
+        self.register_buffer("numbers", paddle.to_tensor(whole))
+        self.register_buffer("scales", paddle.to_tensor(np.ascontiguousarray(scales)))
+        self.register_buffer("order", None if made.order is None else paddle.to_tensor(made.order.astype(np.int64)))
+        offsets = None if made.zeros is None else made.zeros.astype(np.float32) * made.scales.astype(np.float32)
+        self.register_buffer("offsets", None if offsets is None else paddle.to_tensor(offsets))
+        self.bias = self.create_parameter([out], is_bias=True) if bias else None
+
+    def forward(self, x: Any) -> Any:
+        """The outputs [..., out] of ``x`` [..., in]."""
+        if self.order is not None:
+            x = paddle.index_select(x, self.order, axis=-1)
+        dtype = f"int{self.bits}"
+        y = weight_only_linear(x, self.numbers, self.bias, self.scales, dtype, group_size=self.group_size)
+        if self.offsets is None:
+            return y
+        shape = [*[0] * (x.ndim - 1), self.groups, x.shape[-1] // self.groups]
+        sums = x.astype("float32").reshape(shape).sum(-1)
+        return y - paddle.matmul(sums, self.offsets).astype(y.dtype)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Integers ``numbers`` [in, out] (int8, less the middle) of ``bits``, ``scales`` [groups, out], ``zeros`` [groups,
+    out] less the middle (None: all are that), and the input that each row belongs to (``order``, None: its own)."""
+
+    numbers: Array
+    bits: int
+    scales: Array
+    zeros: Array | None = None
+    order: Array | None = None
+
+
+def quantize_layers(
+    model: Layer, family: ModuleType, config: ConfigFile, files: Mapping[str, Any], where: str
+) -> Mapping[str, Any]:
+    """Put quantised layers in the place of linear ones whose integers ``files`` hold; returns the other tensors.
+
+    Raises ConfigurationError for a method that is not known, NotImplementedError for one without code and for matrices
+    that are no linear layer of their own, CheckpointError naming the tensor that is missing or has another shape.
+    """
+    if "quantization_config" not in config:
+        return files
+    settings = config.table("quantization_config")
+    method = settings.text("quant_method")
+    if method not in _READERS:
+        raise settings.error("quant_method", f"one of {', '.join(_READERS)}", method)
+    reader, known, used = _READERS[method](settings), TensorNames(files), set[str]()
+    stacked = [pattern for pattern, *_ in getattr(family, "STACKED", ())]
+    for parent, attribute, name, layer in _linear_layers(model):
+        base = file_name(f"{name}.weight", family).removesuffix(".weight")
+        if known.find(f"{base}.{reader.mark}") is None:
+            continue
+        if any(re.search(pattern, f"{name}.weight") for pattern in stacked):
+            raise NotImplementedError(f"{where}: {base}.{reader.mark} holds several layers, which is not implemented")
+        part = _Part(known, base, layer, where)
+        made = reader.read(part)
+        setattr(parent, attribute, QuantizedLinear(made, layer.bias is not None))
+        used |= part.used
+    left = [name for name in files if name not in used and name.endswith(f".{reader.mark}")]
+    if left:
+        raise NotImplementedError(f"{where}: {left[0]} is of no linear layer (experts in few bits are not implemented)")
+    return {name: files[name] for name in files if name not in used}
+
+
+def _linear_layers(model: Layer) -> Iterator[tuple[Layer, str, str, nn.Linear]]:
+    """The linear layers with their parents, attributes and full names."""
+    owners = dict(model.named_sublayers(include_self=True))
+    for name, layer in list(owners.items()):
+        if isinstance(layer, nn.Linear):
+            prefix, _, attribute = name.rpartition(".")
+            yield owners[prefix], attribute, name, layer
+
+
+class _Part:
+    """The tensors of one layer in a file."""
+
+    def __init__(self, known: TensorNames, base: str, layer: nn.Linear, where: str) -> None:
+        self.known, self.base, self.where = known, base, where
+        self.size, self.out = (int(n) for n in layer.weight.shape)
+        self.used: set[str] = set()
+
+    def has(self, name: str) -> bool:
+        return self.known.find(f"{self.base}.{name}") is not None
+
+    def tensor(self, name: str, *shape: int) -> Array:
+        """A tensor of the layer. Raises CheckpointError where it is missing or has another shape."""
+        found = self.known.find(f"{self.base}.{name}")
+        if found is None:
+            raise CheckpointError(f"{self.where}: {self.base}.{name} is missing, beside its integers")
+        self.used.add(found)
+        array: Array = self.known.files[found]
+        if array.shape != shape:
+            raise CheckpointError(f"{self.where}: {found} has shape {list(array.shape)}; expected {list(shape)}")
+        return array
+
+    def groups(self, group_size: int) -> int:
+        """How many groups there are."""
+        size = self.size if group_size == -1 else group_size
+        if self.size % size or (size != self.size and size not in _GROUPS) or self.out % 8:
+            raise CheckpointError(
+                f"{self.where}: {self.base} [{self.size}, {self.out}] in groups of {group_size}: expected groups of "
+                f"{', '.join(map(str, _GROUPS))} or -1 that divide the inputs, and a multiple of 8 outputs"
+            )
+        return self.size // size
+
+
+def _unpacked(words: Array, bits: int, axis: int) -> Array:
+    """The unsigned numbers in int32, the lowest bits first, along an axis."""
+    shifts = np.arange(0, 32, bits, dtype=np.uint32)
+    spread = np.ascontiguousarray(np.moveaxis(words, axis, -1)).view(np.uint32)
+    made = ((spread[..., None] >> shifts) & ((1 << bits) - 1)).astype(np.uint8)
+    return np.moveaxis(made.reshape(*spread.shape[:-1], -1), -1, axis)
+
+
+def _centred(numbers: Array, bits: int) -> Array:
+    """Unsigned numbers less their middle, as int8."""
+    return (numbers.astype(np.int16) - (1 << (bits - 1))).astype(np.int8)
+
+
+def _zeros(numbers: Array, bits: int) -> Array | None:
+    """Zeros less the middle; None where all are that."""
+    made = numbers.astype(np.int32) - (1 << (bits - 1))
+    return made if made.any() else None
+
+
+def _ordered(numbers: Array, groups_of: Array, groups: int, part: _Part) -> tuple[Array, Array | None]:
+    """Rows by the group that each belongs to, and the input of each row; None where they are in order."""
+    order = np.argsort(groups_of, kind="stable")
+    expected = np.repeat(np.arange(groups), len(numbers) // groups)
+    if not np.array_equal(groups_of[order], expected):
+        raise CheckpointError(
+            f"{part.where}: {part.base}.g_idx should have {len(numbers) // groups} inputs of each group"
+        )
+    return (numbers, None) if np.array_equal(order, np.arange(len(order))) else (numbers[order], order)
+
+
+class _Gptq:
+    """qweight [in * bits / 32, out], qzeros [groups, out * bits / 32], scales [groups, out], g_idx [in]. The first
+    version stores zeros less one."""
+
+    mark = "qweight"
+
+    def __init__(self, settings: ConfigFile) -> None:
+        self.bits, self.group_size = settings.integer("bits"), settings.integer("group_size", default=-1, least=-1)
+        self.shift = 0 if settings.text("checkpoint_format", default="gptq") == "gptq_v2" else 1
+        if self.bits not in (4, 8):
+            raise settings.error("bits", "4 or 8", self.bits)
+
+    def read(self, part: _Part) -> Numbers:
+        groups, bits, each = part.groups(self.group_size), self.bits, 32 // self.bits
+        numbers = _centred(_unpacked(part.tensor("qweight", part.size // each, part.out), bits, 0), bits)
+        zeros = _unpacked(part.tensor("qzeros", groups, part.out // each), bits, 1)
+        scales, order = part.tensor("scales", groups, part.out), None
+        if part.has("g_idx"):
+            numbers, order = _ordered(numbers, part.tensor("g_idx", part.size), groups, part)
+        return Numbers(numbers, bits, scales, _zeros(zeros.astype(np.int32) + self.shift, bits), order)
+
+
+class _Awq:
+    """qweight [in, out / 8], qzeros [groups, out / 8], scales [groups, out]; outputs interleaved."""
+
+    mark = "qweight"
+
+    def __init__(self, settings: ConfigFile) -> None:
+        self.group_size = settings.integer("group_size", "q_group_size", default=128, least=-1)
+        if settings.integer("bits", "w_bit") != 4 or settings.text("version", default="gemm").lower() != "gemm":
+            raise NotImplementedError(f"{settings.path}: AWQ is implemented in four bits, version gemm")
+
+    def read(self, part: _Part) -> Numbers:
+        groups = part.groups(self.group_size)
+        numbers = self._outputs(part.tensor("qweight", part.size, part.out // 8))
+        zeros = self._outputs(part.tensor("qzeros", groups, part.out // 8))
+        return Numbers(_centred(numbers, 4), 4, part.tensor("scales", groups, part.out), _zeros(zeros, 4))
+
+    def _outputs(self, words: Array) -> Array:
+        made = _unpacked(words, 4, 1).reshape(len(words), -1, 8)
+        return made[..., np.argsort(_AWQ_ORDER)].reshape(len(words), -1)
+
+
+class _CompressedTensors:
+    """weight_packed [out, in * bits / 32], weight_scale [out, groups], weight_zero_point [out * bits / 32, groups] if
+    the file is not symmetric, weight_g_idx [in]; the middle is added to numbers."""
+
+    mark = "weight_packed"
+
+    def __init__(self, settings: ConfigFile) -> None:
+        form, groups = settings.text("format"), settings.table("config_groups")
+        if form != "pack-quantized":
+            raise NotImplementedError(f"{settings.path}: format {form!r} is not implemented; there is pack-quantized")
+        if len(groups.values) != 1:
+            raise NotImplementedError(f"{settings.path}: {len(groups.values)} groups of layers; one is implemented")
+        weights = groups.table(next(iter(groups.values))).table("weights")
+        self.bits, self.group_size = weights.integer("num_bits"), weights.integer("group_size", default=-1, least=-1)
+        self.symmetric = weights.flag("symmetric", default=True)
+        if self.bits not in (4, 8):
+            raise weights.error("num_bits", "4 or 8", self.bits)
+
+    def read(self, part: _Part) -> Numbers:
+        groups, bits, each = part.groups(self.group_size), self.bits, 32 // self.bits
+        numbers = _centred(_unpacked(part.tensor("weight_packed", part.out, part.size // each), bits, 1), bits).T
+        scales, zeros, order = part.tensor("weight_scale", part.out, groups).T, None, None
+        if not self.symmetric:
+            packed = part.tensor("weight_zero_point", part.out // each, groups)
+            zeros = _zeros(_unpacked(packed, bits, 0).T, bits)
+        if part.has("weight_shape"):
+            part.tensor("weight_shape", 2)
+        if part.has("weight_g_idx"):
+            numbers, order = _ordered(numbers, part.tensor("weight_g_idx", part.size), groups, part)
+        return Numbers(numbers, bits, scales, zeros, order)
+
+
+_READERS: dict[str, Any] = {"gptq": _Gptq, "awq": _Awq, "compressed-tensors": _CompressedTensors}

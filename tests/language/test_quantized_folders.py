@@ -1,0 +1,160 @@
+"""Folders of integer weights: GPTQ, AWQ and compressed-tensors, packed here as their specifications say, give what the
+dequantised weights give; nothing is a float in between."""
+
+import json
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+from argosy import models
+from argosy.models.configuration import ConfigurationError
+from argosy.static import InputSpec
+from argosy_infer import Generator, load_program
+from argosy_tensorcore.safetensors import CheckpointError, save_file
+
+WIDTH, HIDDEN, GROUP = 128, 256, 64
+CONFIG = {
+    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 64, "hidden_size": WIDTH,
+    "intermediate_size": HIDDEN, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "max_position_embeddings": 64, "rms_norm_eps": 1e-6, "tie_word_embeddings": False,
+}  # fmt: skip
+LINEAR = {
+    "self_attn.q_proj": (WIDTH, WIDTH), "self_attn.k_proj": (WIDTH, 64), "self_attn.v_proj": (WIDTH, 64),
+    "self_attn.o_proj": (WIDTH, WIDTH), "mlp.gate_proj": (WIDTH, HIDDEN), "mlp.up_proj": (WIDTH, HIDDEN),
+    "mlp.down_proj": (HIDDEN, WIDTH),
+}  # fmt: skip
+FORMS = ["gptq", "gptq ordered", "gptq asymmetric", "gptq_v2 asymmetric ordered", "gptq eight bits", "gptq one group",
+         "awq", "compressed", "compressed asymmetric ordered"]  # fmt: skip
+
+
+def packed(numbers, bits, axis):
+    """Unsigned numbers in int32, the first in the lowest bits, written a number at a time."""
+    moved = np.moveaxis(numbers.astype(np.uint64), axis, -1)
+    each = 32 // bits
+    words = np.zeros((*moved.shape[:-1], moved.shape[-1] // each), np.uint64)
+    for place in range(each):
+        words |= moved[..., place::each] << np.uint64(bits * place)
+    return np.ascontiguousarray(np.moveaxis(words.astype(np.uint32), -1, axis)).view(np.int32)
+
+
+def layer(rng, size, out, form):
+    """Tensors of a layer by suffix, and the weight [in, out] that they stand for."""
+    bits = 8 if "eight" in form else 4
+    group = size if "one group" in form else GROUP
+    middle = 1 << (bits - 1)
+    numbers = rng.integers(0, 2 * middle, (size, out))
+    asymmetric = "asymmetric" in form or form == "awq"
+    zeros = (
+        rng.integers(1, 2 * middle - 1, (size // group, out)) if asymmetric else np.full((size // group, out), middle)
+    )
+    scales = (rng.uniform(0.5, 1.5, (size // group, out)) / (middle * size**0.5)).astype(np.float16)
+    groups = np.arange(size) // group
+    if "ordered" in form:
+        groups = rng.permutation(groups)
+    weight = (numbers - zeros[groups]) * scales[groups].astype(np.float32)
+    if form.startswith("gptq"):
+        stored = zeros - (0 if "v2" in form else 1)
+        tensors = {"qweight": packed(numbers, bits, 0), "qzeros": packed(stored, bits, 1), "scales": scales,
+                   "g_idx": groups.astype(np.int32)}  # fmt: skip
+    elif form == "awq":
+        order = [0, 2, 4, 6, 1, 3, 5, 7]
+        spread = [x.reshape(len(x), -1, 8)[..., order].reshape(len(x), -1) for x in (numbers, zeros)]
+        tensors = {"qweight": packed(spread[0], 4, 1), "qzeros": packed(spread[1], 4, 1), "scales": scales}
+    else:
+        tensors = {"weight_packed": packed(numbers.T, bits, 1), "weight_scale": np.ascontiguousarray(scales.T),
+                   "weight_shape": np.array([out, size])}  # fmt: skip
+        if asymmetric:
+            tensors["weight_zero_point"] = packed(zeros.T, bits, 0)
+        if "ordered" in form:
+            tensors["weight_g_idx"] = groups.astype(np.int32)
+    return tensors, weight.astype(np.float32)
+
+
+def settings(form):
+    bits, group = (8 if "eight" in form else 4), (-1 if "one group" in form else GROUP)
+    if form.startswith("gptq"):
+        return {"quant_method": "gptq", "bits": bits, "group_size": group, "checkpoint_format": form.split()[0]}
+    if form == "awq":
+        return {"quant_method": "awq", "bits": 4, "group_size": GROUP, "version": "gemm", "zero_point": True}
+    weights = {"num_bits": 4, "type": "int", "group_size": GROUP, "symmetric": "asymmetric" not in form}
+    return {"quant_method": "compressed-tensors", "format": "pack-quantized",
+            "config_groups": {"group_0": {"targets": ["Linear"], "weights": weights}}}  # fmt: skip
+
+
+def folders(tmp_path, form):
+    """The folder of integers, and that of the floats that they stand for."""
+    rng = np.random.default_rng(len(form))
+    floats = {"model.embed_tokens.weight": rng.standard_normal((64, WIDTH)), "model.norm.weight": np.ones(WIDTH),
+              "lm_head.weight": rng.standard_normal((64, WIDTH)) * 0.1}  # fmt: skip
+    for i in range(2):
+        for name in ("input_layernorm", "post_attention_layernorm"):
+            floats[f"model.layers.{i}.{name}.weight"] = np.ones(WIDTH)
+    floats = {name: array.astype(np.float32) for name, array in floats.items()}
+    integers = dict(floats)
+    for i in range(2):
+        for name, shape in LINEAR.items():
+            tensors, weight = layer(rng, *shape, form)
+            base = f"model.layers.{i}.{name}"
+            floats[f"{base}.weight"] = np.ascontiguousarray(weight.T)
+            integers.update({f"{base}.{suffix}": array for suffix, array in tensors.items()})
+    for folder, tensors, extra in (
+        ("floats", floats, {}),
+        ("integers", integers, {"quantization_config": settings(form)}),
+    ):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "config.json").write_text(json.dumps(CONFIG | extra))
+        save_file(tensors, tmp_path / folder / "model.safetensors")
+    return tmp_path / "integers", tmp_path / "floats"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_integers_give_what_the_weights_that_they_stand_for_give(form, tmp_path):
+    """Logits, and greedy tokens of the export over its cache; no float weight is in the model or in its export."""
+    integers, floats = (models.load_model(folder) for folder in folders(tmp_path, form))
+    ids = np.random.default_rng(0).integers(0, 64, (2, 20))
+    got, want = (model(paddle.to_tensor(ids)).numpy() for model in (integers, floats))
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 * np.abs(want).max())
+    paddle.jit.save(integers, tmp_path / "export", input_spec=[InputSpec([None, None], "int64", "ids")])
+    states = load_program(tmp_path / "export").states
+    large = [a for a in states.values() if a.ndim == 2 and a.size >= WIDTH * 64]
+    assert sum(a.dtype.kind == "f" for a in large) == 2  # embeddings and head
+    spoken = list(ids[0, :6])
+    for _ in range(8):
+        spoken.append(int(floats(paddle.to_tensor([spoken])).numpy()[0, -1].argmax()))
+    assert Generator(tmp_path / "export").generate(list(ids[0, :6]), 8) == spoken[6:]
+
+
+def rewritten(folder, change_config=None, change_tensors=None):
+    from argosy_tensorcore.safetensors import load_file
+
+    config, tensors = json.loads((folder / "config.json").read_text()), dict(load_file(folder / "model.safetensors"))
+    tensors = {name: np.array(array) for name, array in tensors.items()}
+    (change_config or (lambda _: None))(config["quantization_config"])
+    (change_tensors or (lambda _: None))(tensors)
+    (folder / "config.json").write_text(json.dumps(config))
+    save_file(tensors, folder / "model.safetensors")
+
+
+def test_what_is_wrong_is_named(tmp_path):
+    """Method, tensor and expectation, before any layer is used."""
+    name = "model.layers.0.self_attn.q_proj"
+    odd = np.zeros((2, 3), np.int32)
+    cases = [
+        (lambda c: c.update(quant_method="hqq"), None, ConfigurationError, "'quant_method' should be one of gptq, awq"),
+        (lambda c: c.update(bits=3), None, ConfigurationError, "'bits' should be 4 or 8"),
+        (None, lambda t: t.pop(f"{name}.scales"), CheckpointError, f"{name}.scales is missing"),
+        (None, lambda t: t.update({f"{name}.qzeros": odd}), CheckpointError, r"expected \[2, 16\]"),
+        (None, lambda t: t.update({f"{name}.g_idx": np.zeros(WIDTH, np.int32)}), CheckpointError, "64 inputs of each"),
+        (None, lambda t: t.update({"model.layers.0.odd.qweight": odd}), NotImplementedError, "odd"),
+    ]
+    for i, (config, tensors, error, message) in enumerate(cases):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        integers, _ = folders(folder, "gptq")
+        rewritten(integers, config, tensors)
+        with pytest.raises(error, match=message):
+            models.load_model(integers)
+    integers, _ = folders(tmp_path, "awq")
+    with pytest.raises(NotImplementedError, match="integer weights"):
+        models.save(models.load_model(integers), tmp_path / "again")
