@@ -359,8 +359,8 @@ def library(b: Instructions, name: str, *operands: Value) -> Value:
     """A function of the C library, called for each lane."""
     type = operands[0].type
     element, lanes = element_of(type), lanes_of(type)
-    if lanes == 1:
-        return b.call(name, element, *operands)
+    if lanes == 1 or b.has_vector_library:
+        return b.call(name, type, *operands)
     result = Value(type, "poison")
     for lane in range(lanes):
         scalar = b.call(name, element, *(b.extract(x, lane) for x in operands))

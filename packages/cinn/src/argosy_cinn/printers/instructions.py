@@ -61,6 +61,8 @@ class Instructions:
     _next: int
     _widened: dict[str, Value]
     _sources: dict[str, Value]
+    #: Whether functions of the C library take vectors.
+    has_vector_library = False
 
     # -- control flow, which every printer has in its own way
 

@@ -8,39 +8,59 @@
     text = kernel.text()
 
 Values are constants of C under LLVM's types, so that what prints LLVM's instructions (elementwise primitives,
-mathematical functions, indices) prints these, too. There are no vectors: lanes are work-items.
+mathematical functions, indices) prints these, too. Vectors are those of OpenCL C; a vector of truth values has the
+32-bit integers 0 and -1.
 """
 
 from __future__ import annotations
 
-import re
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from argosy_cinn.printers.c_constants import C_TYPES, c_constant, c_type
 from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.llvm import Loop
 from argosy_cinn.printers.types import (
-    DOUBLE,
     FLOAT,
     I1,
-    I32,
     I64,
     PTR,
     VOID,
     Index,
+    Operand,
     Value,
-    bits_of,
     bytes_of,
-    is_float,
+    element_of,
+    lanes_of,
+    vector,
 )
 from argosy_cinn.target import Target
 from argosy_pir.dims import SymExpr
 
-__all__ = ["Kernel", "SimtTarget", "UnprintableError"]
+__all__ = ["HEAD", "Kernel", "SimtTarget", "UnprintableError"]
 
-_C = {I1: "int", "i8": "char", "i16": "short", I32: "int", I64: "long", FLOAT: "float", DOUBLE: "double"}
+#: What a source begins with. Kernels with vectors ask Intel's compiler to leave work-items apart: it would take the
+#: vectors to pieces, and make others of them.
+HEAD = """#pragma OPENCL FP_CONTRACT OFF
+#if defined(__has_attribute)
+#if __has_attribute(intel_vec_len_hint)
+#define ITEMS_APART __attribute__((intel_vec_len_hint(1)))
+#endif
+#endif
+#ifndef ITEMS_APART
+#define ITEMS_APART
+#endif
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_nontemporal_store)
+#define STREAM(value, type, place) __builtin_nontemporal_store(value, (__global type *)(place))
+#endif
+#endif
+#ifndef STREAM
+#define STREAM(value, type, place) *(__global type *)(place) = value
+#endif
+"""
+
 _BINARY = {
     "fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/", "add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|",
     "xor": "^", "shl": "<<", "ashr": ">>", "sdiv": "/", "srem": "%",
@@ -60,18 +80,23 @@ _LIBRARY = frozenset(
 )
 
 
+#: Integers as wide as what they choose, by bytes.
+_MASKS = {1: "char", 2: "short", 8: "long"}
+
+
 class UnprintableError(NotImplementedError):
     """An instruction that has no OpenCL C here."""
 
 
 class SimtTarget(Target):
-    """Machines of work-groups, as kernel builders ask about them."""
+    """Machines of work-groups, as kernel builders ask about them; a work-item has vectors of ``lanes`` numbers."""
 
     __slots__ = ()
     schedules = "simt"
 
-    def __init__(self) -> None:
+    def __init__(self, lanes: int = 4) -> None:
         super().__init__("spir64-unknown-unknown", "generic", "+fma")
+        self.vector_bits = 32 * lanes
 
 
 class _Shared:
@@ -88,6 +113,8 @@ class _Shared:
 class Kernel(Instructions):
     """A kernel being built; ``buffers`` are its parameters: addresses of device memory."""
 
+    has_vector_library = True
+
     def __init__(self, name: str, target: Target, buffers: int) -> None:
         self.kernel_name = name
         self.module: Any = _Shared(target)
@@ -98,13 +125,15 @@ class Kernel(Instructions):
         self._sources: dict[str, Value] = {}
         self._spaces: dict[str, str] = {}
         self._depth = 1
+        self._has_vectors = False
         self.buffers = [self._pointer(f"b{i} + o{i}", "__global") for i in range(buffers)]
         self._count = buffers
 
     def text(self) -> str:
-        """The kernel's definition."""
+        """The kernel's definition, for a source that begins with `HEAD`."""
         parameters = ", ".join(f"__global char *restrict b{i}, long o{i}" for i in range(self._count))
-        head = f"#pragma OPENCL FP_CONTRACT OFF\n__kernel void {self.kernel_name}({parameters})\n{{"
+        apart = "ITEMS_APART " if self._has_vectors else ""
+        head = f"{apart}__kernel void {self.kernel_name}({parameters})\n{{"
         return "\n".join([head, *self._entry_allocas, *self._lines, "}"]) + "\n"
 
     # -- plumbing
@@ -119,10 +148,9 @@ class Kernel(Instructions):
 
     def op(self, type: str, expression: str) -> Value:
         """A constant of C that is ``expression``."""
-        if type not in _C:
-            raise UnprintableError(f"no OpenCL C for values of type {type}")
         name = self.name()
-        self.emit(f"const {_C[type]} {name} = {expression};")
+        self._has_vectors |= lanes_of(type) > 1
+        self.emit(f"const {_type(type)} {name} = {expression};")
         return Value(type, name)
 
     def _pointer(self, expression: str, space: str) -> Value:
@@ -133,19 +161,20 @@ class Kernel(Instructions):
 
     def c(self, value: Value) -> str:
         """An operand: the name of a constant of C, or a literal."""
-        if value.name[:1].isalpha() and value.name not in ("true", "false"):
+        if value.name[:1].isalpha() and value.name not in ("true", "false") and not value.name.startswith("splat "):
             return value.name
-        return _literal(value)
+        return c_constant(value)
 
     def size(self, formula: SymExpr) -> Value:
         """Raises UnprintableError: kernels are for known sizes."""
         raise UnprintableError(f"the size {formula} is not known")
 
     def splat(self, x: Value, lanes: int) -> Value:
-        """The scalar itself."""
-        if lanes != 1:
-            raise UnprintableError("no vectors in OpenCL C here")
-        return x
+        """See :class:`Instructions`."""
+        if lanes == 1:
+            return x
+        type = vector(x.type, lanes)
+        return self.op(type, f"({_type(type)})({'-' if x.type == I1 else ''}{self.c(x)})")
 
     # -- work-items
 
@@ -169,8 +198,14 @@ class Kernel(Instructions):
     def local(self, element: str, count: int) -> Value:
         """Memory of a work-group."""
         name = self.name("local")
-        self._entry_allocas.append(f"    __local {'char' if element == I1 else _C[element]} {name}[{count}];")
+        self._entry_allocas.append(f"    __local {'char' if element == I1 else C_TYPES[element]} {name}[{count}];")
         return self._pointer(f"(__local char *){name}", "__local")
+
+    def alloca(self, element: str, count: int, align: int = 64) -> Value:
+        """Memory of a work-item."""
+        name = self.name("own")
+        self._entry_allocas.append(f"    {_type(element)} {name}[{count}];")
+        return self._pointer(f"(__private char *){name}", "__private")
 
     # -- arithmetic
 
@@ -178,15 +213,13 @@ class Kernel(Instructions):
         """See :class:`Instructions`."""
         x, y = self._pair(x, y)
         a, b, type = self.c(x), self.c(y), x.type
-        if type == I1:
-            return self.op(I1, f"({a} {_BINARY[opcode]} {b}) & 1")
         if opcode in _UNSIGNED or opcode in _WRAPPING:
-            unsigned = "u" + _C[type]
             symbol = _UNSIGNED.get(opcode) or _BINARY[opcode]
-            return self.op(type, f"({_C[type]})(({unsigned}){a} {symbol} ({unsigned}){b})")
+            return self.op(type, _signed(type, f"{_unsigned(type, a)} {symbol} {_unsigned(type, b)}"))
         if opcode not in _BINARY:
             raise UnprintableError(f"no OpenCL C for {opcode}")
-        return self.op(type, f"{a} {_BINARY[opcode]} {b}")
+        expression = f"{a} {_BINARY[opcode]} {b}"
+        return self.op(type, f"({expression}) & 1" if type == I1 else expression)
 
     def fneg(self, x: Value) -> Value:
         """See :class:`Instructions`."""
@@ -195,26 +228,43 @@ class Kernel(Instructions):
     def icmp(self, predicate: str, x: Any, y: Any) -> Value:
         """See :class:`Instructions`."""
         x, y = self._pair(x, y)
-        cast = f"(u{_C[x.type]})" if predicate[0] == "u" and x.type != I1 else ""
+        a, b = self.c(x), self.c(y)
+        if predicate[0] == "u" and element_of(x.type) != I1:
+            a, b = _unsigned(x.type, a), _unsigned(x.type, b)
         symbol = _COMPARE[predicate if predicate in ("eq", "ne") else predicate[1:]]
-        return self.op(I1, f"{cast}{self.c(x)} {symbol} {cast}{self.c(y)}")
+        return self._compared(f"{a} {symbol} {b}", x.type)
 
     def fcmp(self, predicate: str, x: Any, y: Any) -> Value:
         """See :class:`Instructions`."""
         x, y = self._pair(x, y)
         a, b = self.c(x), self.c(y)
-        unordered = f"isnan({a}) || isnan({b})"
+        wide = lanes_of(x.type) > 1
+        either, both, negation = ("|", "&", "~") if wide else ("||", "&&", "!")
+        unordered = f"({a} != {a} {either} {b} != {b})"
         if predicate in ("ord", "uno"):
-            return self.op(I1, f"({unordered})" if predicate == "uno" else f"!({unordered})")
-        compared = f"{a} {_COMPARE[predicate[1:]]} {b}"
+            return self._compared(unordered if predicate == "uno" else negation + unordered, x.type)
+        compared = f"({a} {_COMPARE[predicate[1:]]} {b})"
         if predicate == "one":
-            return self.op(I1, f"{compared} && !({unordered})")
-        return self.op(I1, compared if predicate[0] == "o" or predicate == "une" else f"{compared} || {unordered}")
+            compared = f"{compared} {both} {negation}{unordered}"
+        elif predicate[0] == "u" and predicate != "une":
+            compared = f"{compared} {either} {unordered}"
+        return self._compared(compared, x.type)
+
+    def _compared(self, expression: str, type: str) -> Value:
+        """A truth value; comparisons of vectors give integers as wide as what is compared."""
+        lanes = lanes_of(type)
+        narrow = lanes > 1 and bytes_of(type) not in (0, 4) and element_of(type) != I1
+        return self.op(vector(I1, lanes), f"convert_int{lanes}({expression})" if narrow else expression)
 
     def select(self, condition: Value, x: Any, y: Any) -> Value:
         """See :class:`Instructions`."""
         x, y = self._pair(x, y)
-        return self.op(x.type, f"{self.c(condition)} ? {self.c(x)} : {self.c(y)}")
+        chosen, a, b = self.c(condition), self.c(x), self.c(y)
+        if lanes_of(condition.type) == 1:
+            return self.op(x.type, f"{chosen} ? {a} : {b}")
+        if element_of(x.type) != I1 and bytes_of(x.type) != 4:
+            chosen = f"convert_{_MASKS[bytes_of(x.type)]}{lanes_of(x.type)}({chosen})"
+        return self.op(x.type, f"select({b}, {a}, {chosen})")
 
     def fma(self, x: Any, y: Any, z: Any) -> Value:
         """See :class:`Instructions`; always with one rounding."""
@@ -224,22 +274,44 @@ class Kernel(Instructions):
 
     def convert(self, opcode: str, x: Value, element: str) -> Value:
         """See :class:`Instructions`."""
-        if x.type == element:
+        lanes, source = lanes_of(x.type), element_of(x.type)
+        if source == element:
             return x
-        a, to = self.c(x), _C.get(element, "")
-        if opcode == "zext" and x.type != I1:
-            return self.op(element, f"({to})(u{_C[x.type]}){a}")
-        if opcode == "sext" and x.type == I1:
-            return self.op(element, f"({to})-({a})")
-        if opcode == "uitofp" and x.type != I1:
-            return self.op(element, f"({to})(u{_C[x.type]}){a}")
-        if opcode == "trunc" and element == I1:
-            return self.op(I1, f"(int)({a} & 1)")
-        return self.op(element, f"({to}){a}")
+        type, a = vector(element, lanes), self.c(x)
+        if source == I1:  # 0 and 1, or of vectors 0 and -1
+            a = f"-({a})" if (opcode == "sext") == (lanes == 1) else a
+        elif opcode in ("zext", "uitofp"):
+            a = _unsigned(x.type, a)
+        if element == I1:
+            return self.op(
+                type, f"(int)({a} & 1)" if lanes == 1 else f"-convert_int{lanes}({a} & ({_type(x.type)})(1))"
+            )
+        return self.op(type, f"({_type(type)}){a}" if lanes == 1 else f"convert_{_type(type)}({a})")
 
     def bitcast(self, x: Value, type: str) -> Value:
         """See :class:`Instructions`."""
-        return x if x.type == type else self.op(type, f"as_{_C[type]}({self.c(x)})")
+        return x if x.type == type else self.op(type, f"as_{_type(type)}({self.c(x)})")
+
+    # -- vectors
+
+    def extract(self, x: Value, lane: Index) -> Value:
+        """See :class:`Instructions`; of a lane that is known."""
+        if lanes_of(x.type) == 1:
+            return x
+        sign = "-" if element_of(x.type) == I1 else ""
+        return self.op(element_of(x.type), f"{sign}{self._lane(x, int(lane))}")  # type: ignore[arg-type]
+
+    def shuffle(self, x: Value, y: Value | None, picks: Sequence[int]) -> Value:
+        """See :class:`Instructions`."""
+        type, lanes = vector(element_of(x.type), len(picks)), lanes_of(x.type)
+        parts = [self._lane(x if p < lanes or y is None else y, max(p, 0) % lanes) for p in picks]
+        return self.op(type, parts[0] if len(parts) == 1 else f"({_type(type)})({', '.join(parts)})")
+
+    def _lane(self, x: Value, lane: int) -> str:
+        return self.c(x) if lanes_of(x.type) == 1 else f"{self.c(x)}.s{lane:x}"
+
+    def _collected(self, type: str, lanes: Sequence[str]) -> Value:
+        return self.op(type, lanes[0] if len(lanes) == 1 else f"({_type(type)})({', '.join(lanes)})")
 
     # -- memory
 
@@ -251,19 +323,63 @@ class Kernel(Instructions):
             f"{pointer.name} + {self.c(self.index(index))} * {bytes_of(element)}", self._spaces[pointer.name]
         )
 
-    def _element(self, pointer: Value, type: str) -> str:
-        memory = "char" if type == I1 else _C.get(type)
-        if memory is None:
-            raise UnprintableError(f"no OpenCL C for memory of type {type}")
-        return f"*({self._spaces[pointer.name]} {memory} *){pointer.name}"
+    def _elements(self, pointer: Value, type: str) -> str:
+        """The address as one of elements."""
+        memory = "char" if element_of(type) == I1 else _type(element_of(type))
+        return f"({self._spaces[pointer.name]} {memory} *){pointer.name}"
 
     def load(self, type: str, pointer: Value, align: int = 0, nontemporal: bool = False) -> Value:
         """See :class:`Instructions`."""
-        return self.op(type, self._element(pointer, type))
+        place, lanes = self._elements(pointer, type), lanes_of(type)
+        return self.op(type, f"*{place}" if lanes == 1 else f"vload{lanes}(0, {place})")
 
     def store(self, value: Value, pointer: Value, align: int = 0, nontemporal: bool = False) -> None:
         """See :class:`Instructions`."""
-        self.emit(f"{self._element(pointer, value.type)} = {self.c(value)};")
+        place, lanes = self._elements(pointer, value.type), lanes_of(value.type)
+        text = self.c(value)
+        if nontemporal and self._spaces[pointer.name] == "__global":
+            self.emit(f"STREAM({text}, {_type(value.type)}, {pointer.name});")
+            return
+        self.emit(f"*{place} = {text};" if lanes == 1 else f"vstore{lanes}({text}, 0, {place});")
+
+    def masked_load(self, type: str, pointer: Value, mask: Value | None, other: Operand = 0) -> Value:
+        """See :class:`Instructions`."""
+        if mask is None:
+            return self.load(type, pointer)
+        return self._read(type, pointer, [str(i) for i in range(lanes_of(type))], mask, other)
+
+    def gather(self, type: str, base: Value, indices: Value, mask: Value | None = None, other: Operand = 0) -> Value:
+        """See :class:`Instructions`."""
+        return self._read(type, base, [self._lane(indices, i) for i in range(lanes_of(type))], mask, other)
+
+    def _read(self, type: str, base: Value, places: Sequence[str], mask: Value | None, other: Operand) -> Value:
+        """Elements at places, lane by lane; ``other`` where the mask does not hold."""
+        memory = f"({self._elements(base, type)})"
+        parts = [f"{memory}[{place}]" for place in places]
+        if mask is not None:
+            rest = other if isinstance(other, Value) else self.like(type, other)
+            parts = [f"{self._lane(mask, i)} ? {p} : {self._lane(rest, i)}" for i, p in enumerate(parts)]
+        return self._collected(type, parts)
+
+    def masked_store(self, value: Value, pointer: Value, mask: Value | None) -> None:
+        """See :class:`Instructions`."""
+        if mask is None:
+            self.store(value, pointer)
+        else:
+            self._write(value, pointer, [str(i) for i in range(lanes_of(value.type))], mask)
+
+    def scatter(self, value: Value, base: Value, indices: Value, mask: Value | None = None) -> None:
+        """See :class:`Instructions`."""
+        self._write(value, base, [self._lane(indices, i) for i in range(lanes_of(value.type))], mask)
+
+    def _write(self, value: Value, base: Value, places: Sequence[str], mask: Value | None) -> None:
+        memory = f"({self._elements(base, value.type)})"
+        for i, place in enumerate(places):
+            condition = "" if mask is None else f"if ({self._lane(mask, i)}) "
+            self.emit(f"{condition}{memory}[{place}] = {self._lane(value, i)};")
+
+    def prefetch(self, pointer: Value, write: bool = False, level: int = 3) -> None:
+        """Nothing: devices have caches of many kinds."""
 
     # -- calls
 
@@ -273,17 +389,21 @@ class Kernel(Instructions):
         """See :class:`Instructions`: those that are functions of OpenCL C."""
         short = name.removeprefix("llvm.")
         if short == "fptosi.sat":
-            return self.op(result, f"convert_{_C[result]}_sat({self.c(operands[0])})")
+            return self.op(result, f"convert_{_type(result)}_sat({self.c(operands[0])})")
         if short == "vector.reduce.or":
-            return operands[0]
+            (x,) = operands
+            return x if lanes_of(x.type) == 1 else self.op(result, f"any({self.c(x)})")
         if short not in _FUNCTIONS:
             raise UnprintableError(f"no OpenCL C for {name}")
-        cast = f"(u{_C[result]})" if short in ("umin", "umax") else ""
-        return self.op(result, f"{_FUNCTIONS[short]}({', '.join(cast + self.c(x) for x in operands)})")
+        given = [self.c(x) for x in operands]
+        if short in ("umin", "umax"):
+            unsigned = ", ".join(_unsigned(result, text) for text in given)
+            return self.op(result, _signed(result, f"{_FUNCTIONS[short]}({unsigned})"))
+        return self.op(result, f"{_FUNCTIONS[short]}({', '.join(given)})")
 
     def call(self, name: str, result: str, *operands: Value, flags: str = "") -> Value:
         """A function of the C library, as OpenCL C has it."""
-        short = name.removesuffix("f") if result == FLOAT and name != "erf" else name
+        short = name.removesuffix("f") if element_of(result) == FLOAT and name != "erf" else name
         if short not in _LIBRARY or result == VOID:
             raise UnprintableError(f"no OpenCL C for calls of {name}")
         return self.op(result, f"{short}({', '.join(map(self.c, operands))})")
@@ -300,7 +420,7 @@ class Kernel(Instructions):
 
     def _variable(self, value: Value) -> Value:
         name = self.name("c")
-        self.emit(f"{_C[value.type]} {name} = {self.c(value)};")
+        self.emit(f"{_type(value.type)} {name} = {self.c(value)};")
         return Value(value.type, name)
 
     @contextmanager
@@ -335,30 +455,21 @@ class Kernel(Instructions):
         with self._block("else"):
             for name, value in zip(names, otherwise(), strict=True):
                 self.emit(f"{name} = {self.c(value)};")
-        self._lines[at:at] = ["    " * self._depth + f"{_C[v.type]} {n};" for n, v in zip(names, made, strict=True)]
+        self._lines[at:at] = ["    " * self._depth + f"{_type(v.type)} {n};" for n, v in zip(names, made, strict=True)]
         return [self.op(v.type, n) for n, v in zip(names, made, strict=True)]
 
 
-_SPLAT = re.compile(r"splat \(\w+ (.*)\)")
+def _type(type: str) -> str:
+    if element_of(type) not in C_TYPES:
+        raise UnprintableError(f"no OpenCL C for values of type {type}")
+    return c_type(type)
 
 
-def _literal(value: Value) -> str:
-    """A constant of LLVM in C."""
-    text = _SPLAT.sub(r"\1", value.name)
-    if value.type == I1:
-        return "1" if text == "true" else "0"
-    if not is_float(value.type):
-        return _integer(int(text), bits_of(value.type), _C[value.type])
-    (number,) = struct.unpack("<d", int(text, 16).to_bytes(8, "little"))
-    if value.type == DOUBLE:
-        return f"as_double({text}UL)"
-    (bits,) = struct.unpack("<I", struct.pack("<f", number))
-    return f"as_float(0x{bits:08X}u)"
+def _signed(type: str, expression: str) -> str:
+    """An expression of unsigned integers as the signed type of the same bits."""
+    return f"({_type(type)})({expression})" if lanes_of(type) == 1 else f"as_{_type(type)}({expression})"
 
 
-def _integer(number: int, bits: int, type: str) -> str:
-    if number == -(1 << 63):
-        return "(-0x7FFFFFFFFFFFFFFFL - 1)"
-    if number == -(1 << 31) and bits == 32:
-        return "(-2147483647 - 1)"
-    return f"{number}L" if bits == 64 else f"({type}){number}" if bits < 32 else str(number)
+def _unsigned(type: str, operand: str) -> str:
+    """An operand of a signed type as unsigned integers of the same bits."""
+    return f"(u{_type(type)}){operand}" if lanes_of(type) == 1 else f"as_u{_type(type)}({operand})"

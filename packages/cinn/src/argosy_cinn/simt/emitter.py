@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from argosy_cinn.printers.opencl import Kernel
+from argosy_cinn.target import Target
 
 
 def _nothing_to_choose(form: Any, target: Any) -> None:
@@ -16,9 +17,9 @@ def _nothing_to_choose(form: Any, target: Any) -> None:
 @dataclass(frozen=True, slots=True)
 class SimtEmitter:
     """``emit(kernel, form, slots)`` fills a kernel, where ``slots`` gives the place of every buffer among its own;
-    ``extents(form)`` are the groups that it is launched in, and the work-items of each. Both depend on shapes alone, so
-    that a program gives the same bits on every device."""
+    ``extents(form, target)`` are the groups that it is launched in, and the work-items of each. Trees of sums depend
+    on shapes alone, so that a program gives the same bits on every device."""
 
     emit: Callable[[Kernel, Any, Mapping[Any, int]], None]
-    extents: Callable[[Any], tuple[int, int]]
+    extents: Callable[[Any, Target], tuple[int, int]]
     schedule: Callable[[Any, Any], None] = _nothing_to_choose

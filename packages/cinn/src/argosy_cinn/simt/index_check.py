@@ -20,5 +20,5 @@ def emit_check(b: Kernel, kernel: IndexCheckForm, slots: Mapping[Any, int]) -> N
         b.store(b.load(I64, b.buffers[slots[kernel.value]]), b.at(record, 1, I64))
 
 
-EMITTER = SimtEmitter(emit_check, lambda form: (1, 1))
+EMITTER = SimtEmitter(emit_check, lambda form, target: (1, 1))
 """For `argosy_cinn.kinds`."""

@@ -1,32 +1,44 @@
 """Loop nests on work-groups.
 
-Without reductions each work-item computes one element. Otherwise a group takes the rows that are a chunk's on a CPU
-(see `forms.nest`), one after the other: its work-items share a row's elements, combine what they have reduced by a tree
-in local memory, and accumulate sums over columns in the chunk's partial results, each item its own columns.
+A *block* is 16 elements along the last variable: a vector of one work-item, or some of them of several, as the target
+has lanes; where the last variable is shorter, a block is one element. Without reductions a block is computed by its
+items alone. Otherwise a group takes the rows that are a chunk's on a CPU (see `forms.nest`), one after the other: its
+items share a row's blocks in turns, combine what they have reduced by a tree of halves (the items' first, in local
+memory, then the lanes'), and accumulate sums over columns in the chunk's partial results, each item its own columns.
+Trees depend on shapes alone. What is dear and needed by several phases is kept in local memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
 from typing import Any
 
+from argosy_cinn.forms.cost import body_cost
 from argosy_cinn.forms.expressions import Expression, lookups
 from argosy_cinn.forms.indices import Variable
 from argosy_cinn.forms.nest import Chunks, LoopNest, Reduction, choose_chunks, phase_roots, phases, several
 from argosy_cinn.loops import elementwise, reductions
 from argosy_cinn.loops.elementwise import REGISTER
+from argosy_cinn.loops.schedule import row_buffers
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.opencl import Kernel
-from argosy_cinn.printers.types import LLVM_TYPES, Value
+from argosy_cinn.printers.types import FLOAT, LLVM_TYPES, Value, bytes_of, vector
 from argosy_cinn.printers.types import Index as MachineIndex
 from argosy_cinn.simt.emitter import SimtEmitter
+from argosy_cinn.target import Target
 
-#: Work-items of a group that computes elements one by one.
-_ITEMS = 128
-#: Fewest and most work-items that share a row, and elements that each has at least, where there are so many.
-_FEWEST, _MOST, _EACH = 16, 256, 4
+#: Elements of a block, and blocks that a group computes of a nest without reductions.
+_BLOCK, _BLOCKS = 16, 128
+#: Most items that share a row of an update.
+_SHARERS = 256
+#: Blocks of a row that its items have at least, and the most rows for which several items share one.
+_EACH, _FEW_ROWS, _MOST_ITEMS = 16, 64, 16
+#: Sums of a row that are made in turns where a block costs less than so much.
+_TURNS, _CHEAP = 4, 8
+#: Bytes of local memory for what is kept between phases.
+_KEPT_BYTES = 1 << 14
 
 
 def emit_nest(b: Kernel, kernel: LoopNest, slots: Mapping[Any, int]) -> None:
@@ -35,39 +47,78 @@ def emit_nest(b: Kernel, kernel: LoopNest, slots: Mapping[Any, int]) -> None:
     def pointers(buffer: Any) -> Value:
         return b.buffers[slots[buffer]]
 
-    if _is_map(kernel):
-        _emit_map(b, kernel, pointers)
-    elif kernel.sequential:
-        _emit_sequential(b, kernel, pointers)
-    else:
-        _Rows(b, kernel, pointers).emit()
-
-
-def extents(kernel: LoopNest) -> tuple[int, int]:
-    """Groups, and work-items of each."""
+    shape = _Blocks(kernel, b.module.target)
     if _is_map(kernel) or kernel.sequential:
-        return max(1, -(-kernel.rows * kernel.columns_count // _ITEMS)), _ITEMS
-    return choose_chunks(kernel).count, _items(kernel)
+        _emit_blocks(b, kernel, shape, pointers)
+    else:
+        _Rows(b, kernel, shape, pointers).emit()
+
+
+def extents(kernel: LoopNest, target: Target) -> tuple[int, int]:
+    """Groups, and work-items of each."""
+    shape = _Blocks(kernel, target)
+    if _is_map(kernel) or kernel.sequential:
+        return max(1, -(-kernel.rows * shape.count // _BLOCKS)), _BLOCKS * shape.parts
+    return choose_chunks(kernel).count, shape.sharers * shape.parts
 
 
 def _is_map(kernel: LoopNest) -> bool:
     return not (kernel.reductions or kernel.columns or kernel.sequential or kernel.update)
 
 
-def _items(kernel: LoopNest) -> int:
-    """Work-items that share a row: a power of two, of the row's length alone; one where its elements may meet."""
-    inner = sum(v.variables for v in kernel.inner)
-    if kernel.update and any(atom.variables & inner for s in kernel.stores for atom in lookups(s.index)):
-        return 1
-    wanted = -(-kernel.columns_count // _EACH)
-    return max(_FEWEST, min(_MOST, 1 << max(0, wanted - 1).bit_length()))
+class _Blocks:
+    """How the elements of a row are cut: ``count`` blocks of ``size`` elements, each of ``parts`` items with ``lanes``,
+    and ``sharers`` that take them in turns."""
+
+    def __init__(self, kernel: LoopNest, target: Target) -> None:
+        self.last, self.others = kernel.inner[-1], kernel.inner[:-1]
+        self.size = 1 if kernel.update or self.last.extent < _BLOCK else _BLOCK
+        self.lanes = target.lanes(FLOAT) if self.size > 1 else 1
+        self.parts = self.size // self.lanes
+        self.along = -(-self.last.extent // self.size)
+        self.count = self.along * prod(v.extent for v in self.others)
+        self.sharers = self._sharers(kernel)
+
+    def _sharers(self, kernel: LoopNest) -> int:
+        """A power of two, of the shape alone; one where elements of a row may meet, or rows are many."""
+        if kernel.update:
+            inner = sum(v.variables for v in kernel.inner)
+            meet = any(atom.variables & inner for s in kernel.stores for atom in lookups(s.index))
+            return 1 if meet else min(_SHARERS, _power_of_two(kernel.columns_count))
+        if kernel.rows > _FEW_ROWS:
+            return 1
+        return max(1, min(_MOST_ITEMS, _power_of_two(self.count // _EACH)))
+
+    def visit(
+        self,
+        b: Kernel,
+        scope: Evaluator,
+        block: MachineIndex,
+        part: MachineIndex,
+        body: Callable[[Evaluator], list[Value]],
+    ) -> list[Value]:
+        """``body`` with the evaluator of a block's part; lanes beyond the row do not exist."""
+        first = b.add(b.mul(b.rem(block, self.along), self.size), b.mul(part, self.lanes))
+        variables = {**scope.variables, **coordinates(b, b.div(block, self.along), self.others)}
+        variables[self.last.number] = first
+        lane = self.last.number if self.lanes > 1 else -1
+
+        def at(mask: Value | None) -> Evaluator:
+            return Evaluator(b, scope.pointers, variables, lane, self.lanes, mask, parent=scope)
+
+        if self.last.extent % self.size == 0:
+            return body(at(None))
+        left = b.sub(self.last.extent, first)
+        return b.either(
+            b.icmp("sge", b.index(left), self.lanes),
+            lambda: body(at(None)),
+            lambda: body(at(b.tail_mask(left, self.lanes))),
+        )
 
 
-def _emit_map(b: Kernel, kernel: LoopNest, pointers: Any) -> None:
-    variables = [*kernel.outer, *kernel.inner]
-    cell = b.global_id()
-    with b.when(b.icmp("slt", cell, prod(v.extent for v in variables))):
-        Evaluator(b, pointers, coordinates(b, cell, variables)).store_all(kernel.stores)
+def _power_of_two(number: int) -> int:
+    """The largest that is not above, or 1."""
+    return 1 << max(0, number.bit_length() - 1)
 
 
 def coordinates(b: Kernel, cell: MachineIndex, variables: Sequence[Variable]) -> dict[int, MachineIndex]:
@@ -80,28 +131,42 @@ def coordinates(b: Kernel, cell: MachineIndex, variables: Sequence[Variable]) ->
     return found
 
 
-def _emit_sequential(b: Kernel, kernel: LoopNest, pointers: Any) -> None:
-    """One reduction over the sequential variables for each kept element, by one work-item."""
-    cell, (r,), kept = b.global_id(), kernel.reductions, [*kernel.outer, *kernel.inner]
-    with b.when(b.icmp("slt", cell, prod(v.extent for v in kept))):
-        scope = Evaluator(b, pointers, coordinates(b, cell, kept))
-        total = _reduced(b, kernel, scope, 0, reductions.identity(r.kind, r.dtype, 1))
-        if not kernel.running:
-            scope.known[r.result.number] = total
-            scope.store_all(kernel.stores)
+def _emit_blocks(b: Kernel, kernel: LoopNest, shape: _Blocks, pointers: Callable[[Any], Value]) -> None:
+    """Each block by itself: a map, or one reduction over the sequential variables for each kept element."""
+    item = b.global_id()
+    part, cell = b.rem(item, shape.parts), b.div(item, shape.parts)
+    with b.when(b.icmp("slt", b.index(cell), kernel.rows * shape.count)):
+        row = Evaluator(b, pointers, coordinates(b, b.div(cell, shape.count), kernel.outer))
+
+        def body(inside: Evaluator) -> list[Value]:
+            if kernel.sequential:
+                _emit_sequential(b, kernel, inside)
+            else:
+                inside.store_all(kernel.stores)
+            return []
+
+        shape.visit(b, row, b.rem(cell, shape.count), part, body)
+
+
+def _emit_sequential(b: Kernel, kernel: LoopNest, scope: Evaluator) -> None:
+    (r,) = kernel.reductions
+    total = _reduced(b, kernel, scope, 0, reductions.identity(r.kind, r.dtype, scope.lanes))
+    if not kernel.running:
+        scope.known[r.result.number] = total
+        scope.store_all(kernel.stores)
 
 
 def _reduced(b: Kernel, kernel: LoopNest, scope: Evaluator, depth: int, total: Value) -> Value:
     (r,) = kernel.reductions
     if depth == len(kernel.sequential):
-        total = reductions.combine(b, r.kind, r.dtype, total, scope.value(r.body))
+        total = reductions.combine(b, r.kind, r.dtype, total, scope.full(r.body))
         if kernel.running:
             scope.store_value(kernel.stores[0].buffer, kernel.stores[0].index, total, r.dtype)
         return total
     variable = kernel.sequential[depth]
     with b.loop(0, variable.extent, 1, [total]) as loop:
         variables = {**scope.variables, variable.number: loop.index}
-        inside = Evaluator(b, scope.pointers, variables, parent=scope)
+        inside = Evaluator(b, scope.pointers, variables, scope.lane, scope.lanes, scope.mask, parent=scope)
         loop.next(_reduced(b, kernel, inside, depth + 1, loop.carry[0]))
     return loop.results[0]
 
@@ -114,15 +179,28 @@ def _fixed(base: Value, buffer: Any) -> Value:
 class _Rows:
     """Rows of a chunk, shared by the work-items of a group."""
 
-    def __init__(self, b: Kernel, kernel: LoopNest, pointers: Any) -> None:
-        self.b, self.kernel, self.pointers = b, kernel, pointers
-        self.items = _items(kernel)
+    def __init__(self, b: Kernel, kernel: LoopNest, shape: _Blocks, pointers: Callable[[Any], Value]) -> None:
+        self.b, self.kernel, self.shape, self.pointers = b, kernel, shape, pointers
         self.item, self.group = b.local_id(), b.group_id()
+        self.items = shape.sharers * shape.parts
+        self.part, self.sharer = b.rem(self.item, shape.parts), b.div(self.item, shape.parts)
         self.chunks: Chunks = choose_chunks(kernel)
         self.inner = sum(v.variables for v in kernel.inner)
         self.shared = {
-            r.result.number: b.local(REGISTER[r.dtype], self.items) for r in kernel.reductions if self.items > 1
+            r.result.number: b.local(REGISTER[r.dtype], self.items * shape.lanes)
+            for r in kernel.reductions
+            if self.items > 1
         }
+        self.kept = self._kept()
+        self.saved: set[int] = set()
+
+    def _kept(self) -> dict[int, Value]:
+        """Local memory of what several phases need, a block's elements side by side."""
+        nodes = [] if self.kernel.update else [n for n in row_buffers(self.kernel) if n.dtype != "bool"]
+        self.types = {n.number: REGISTER[n.dtype] for n in nodes}
+        elements = self.shape.count * self.shape.size
+        fits = elements * sum(map(bytes_of, self.types.values())) <= _KEPT_BYTES
+        return {number: self.b.local(type, elements) for number, type in self.types.items()} if fits else {}
 
     def emit(self) -> None:
         """The rows of the group's chunk."""
@@ -139,57 +217,123 @@ class _Rows:
 
     def _row(self, row: Evaluator) -> None:
         b, kernel = self.b, self.kernel
+        self.saved.clear()
         for phase in range(max(phases(kernel), 1)):
             self._phase(row, phase)
         stores = [store for store in kernel.stores if store.per_row]
-        if stores:
-            b.barrier("GLOBAL")  # what is stored may lie over what others still read
-            with b.when(b.icmp("eq", self.item, 0)):
-                Evaluator(b, self.pointers, row.variables, parent=row).store_all(stores)
+        if not stores:
+            return
+        if self.items == 1:
+            row.store_all(stores)
+            return
+        b.barrier("GLOBAL")  # what is stored may lie over what others still read
+        with b.when(b.icmp("eq", self.item, 0)):
+            Evaluator(b, self.pointers, row.variables, parent=row).store_all(stores)
 
     def _phase(self, row: Evaluator, phase: int) -> None:
-        b, kernel = self.b, self.kernel
+        kernel, shape = self.kernel, self.shape
         roots = phase_roots(kernel, phase)
         if not roots and not kernel.update:
             return
         row.prepare(roots, self.inner, phase)
         own = [r for r in kernel.reductions if r.body.level == phase]
-        sums = [reductions.identity(r.kind, r.dtype, 1) for r in own]
-        with b.loop(self.item, kernel.columns_count, self.items, sums) as loop:
-            variables = {**row.variables, **coordinates(b, loop.index, kernel.inner)}
-            loop.next(*self._element(Evaluator(b, self.pointers, variables, parent=row), phase, own, loop.carry))
-        for r, total in zip(own, loop.results, strict=True):
+        sums = [reductions.identity(r.kind, r.dtype, shape.lanes) for r in own]
+        made: set[int] = set()
+        turns = self._turns(roots, own)
+        whole = shape.count // (turns * shape.sharers) * turns * shape.sharers if turns > 1 else 0
+        if whole:
+            sums = self._loop(row, phase, own, sums * turns, made, 0, whole)
+        sums = self._loop(row, phase, own, sums, made, whole, shape.count)
+        self.saved |= made
+        for r, total in zip(own, sums, strict=True):
             row.known[r.result.number] = self._combined(r, total)
 
-    def _element(self, inner: Evaluator, phase: int, own: Sequence[Reduction], sums: Sequence[Value]) -> list[Value]:
-        kernel = self.kernel
+    def _turns(self, roots: Sequence[Expression], own: Sequence[Reduction]) -> int:
+        """How many sums are made in turns: where little else is computed, each would wait for the one before it."""
+        return _TURNS if own and body_cost(roots, self.inner) < _CHEAP else 1
+
+    def _loop(
+        self, row: Evaluator, phase: int, own: Sequence[Reduction], sums: Sequence[Value], made: set[int],
+        first: int, last: int,
+    ) -> list[Value]:  # fmt: skip
+        """A phase over blocks ``first`` to ``last``, with as many sums in turns as are given, which it combines."""
+        b, shape, width = self.b, self.shape, len(own)
+        turns = max(1, len(sums) // max(1, width))
+        with b.loop(b.add(self.sharer, first), last, turns * shape.sharers, sums) as loop:
+            done: list[Value] = []
+            for i in range(turns):
+                block = b.add(loop.index, i * shape.sharers)
+                body = partial(self._elements, phase, own, loop.carry[i * width : (i + 1) * width], block, made)
+                done += shape.visit(b, row, block, self.part, body)
+            loop.next(*done)
+        parts = [loop.results[i * width : (i + 1) * width] for i in range(turns)]
+        while len(parts) > 1:
+            half = len(parts) // 2
+            parts = [
+                [reductions.combine(b, r.kind, r.dtype, x, y) for r, x, y in zip(own, low, high, strict=True)]
+                for low, high in zip(parts[:half], parts[half:], strict=True)
+            ]
+        return parts[0]
+
+    def _elements(
+        self,
+        phase: int,
+        own: Sequence[Reduction],
+        sums: Sequence[Value],
+        block: MachineIndex,
+        made: set[int],
+        inner: Evaluator,
+    ) -> list[Value]:
+        """What a phase does with the elements of a block; the reductions' following values."""
+        b, kernel = self.b, self.kernel
         if kernel.update:
             inner.update(kernel.stores[0])
             return []
-        pairs = zip(own, sums, strict=True)
-        made = [reductions.combine(self.b, r.kind, r.dtype, s, inner.value(r.body)) for r, s in pairs]
+        self._restore(inner, block)
+        combined = []
+        for r, before in zip(own, sums, strict=True):
+            after = reductions.combine(b, r.kind, r.dtype, before, inner.full(r.body))
+            combined.append(after if inner.mask is None else b.select(inner.mask, after, before))
         self._accumulate(inner, phase)
         inner.store_all([s for s in kernel.stores if not s.per_row and s.node.level == phase])
-        return made
+        for number in self.kept.keys() - self.saved:
+            if number in inner.known:
+                b.store(self._whole(inner, inner.known[number]), self._place(number, inner, block))
+                made.add(number)
+        return combined
+
+    def _whole(self, inner: Evaluator, value: Value) -> Value:
+        return value if value.type[0] == "<" else self.b.splat(value, inner.lanes)
+
+    def _place(self, number: int, inner: Evaluator, block: MachineIndex) -> Value:
+        b, shape = self.b, self.shape
+        first = b.add(b.mul(block, shape.size), b.mul(self.part, shape.lanes))
+        return b.at(self.kept[number], first, self.types[number])
+
+    def _restore(self, inner: Evaluator, block: MachineIndex) -> None:
+        for number in self.kept.keys() & self.saved:
+            inner.known[number] = self.b.load(
+                vector(self.types[number], inner.lanes), self._place(number, inner, block)
+            )
 
     def _combined(self, r: Reduction, total: Value) -> Value:
-        """What all work-items have reduced, as a tree of halves in local memory."""
-        b, width = self.b, self.items
+        """What all work-items have reduced: a tree of halves of the items in local memory, and of the lanes."""
+        b, lanes, width = self.b, self.shape.lanes, self.items
         if width == 1:
-            return total
+            return reductions.fold(b, r.kind, r.dtype, total)
         memory, element = self.shared[r.result.number], REGISTER[r.dtype]
-        place = b.at(memory, self.item, element)
-        b.store(total, place)
+        own = b.at(memory, b.mul(self.item, lanes), element)
+        b.store(total, own)
         b.barrier()
         while width > 1:
             width //= 2
             with b.when(b.icmp("slt", self.item, width)):
-                other = b.load(element, b.at(memory, b.add(self.item, width), element))
-                b.store(reductions.combine(b, r.kind, r.dtype, b.load(element, place), other), place)
+                other = b.load(total.type, b.at(memory, b.mul(b.add(self.item, width), lanes), element))
+                b.store(reductions.combine(b, r.kind, r.dtype, b.load(total.type, own), other), own)
             b.barrier()
-        value = b.load(element, memory)
+        value = b.load(total.type, memory)
         b.barrier()
-        return value
+        return reductions.fold(b, r.kind, r.dtype, value)
 
     # -- columns
 
@@ -210,16 +354,17 @@ class _Rows:
             start = elementwise.store_element(b, reductions.identity(column.kind, column.dtype, 1), dtype)
             with b.loop(self.item, kernel.columns_count, self.items) as loop:
                 b.store(start, b.at(base, loop.index, LLVM_TYPES[dtype]))
-        if kernel.columns:
+        if kernel.columns and self.items > 1:
             b.barrier("GLOBAL")
 
     def _accumulate(self, inner: Evaluator, phase: int) -> None:
         b = self.b
         for column in [c for c in self.kernel.columns if c.body.level == phase]:
             base, buffer, dtype = self.partials[id(column)]
-            place = Evaluator(b, partial(_fixed, base), inner.variables, parent=inner)
-            old = place.value(Expression(-1, "load", dtype, (), (buffer, column.index), 0, 0))
-            new = reductions.combine(b, column.kind, column.dtype, old, inner.value(column.body))
+            fixed = partial(_fixed, base)
+            place = Evaluator(b, fixed, inner.variables, inner.lane, inner.lanes, inner.mask, parent=inner)
+            old = place.value(Expression(-1, "load", dtype, (), (buffer, column.index), self.inner, 0))
+            new = reductions.combine(b, column.kind, column.dtype, old, inner.full(column.body))
             place.store_value(buffer, column.index, new, dtype)
 
 

@@ -17,7 +17,7 @@ from argosy_cinn.pipeline import lowered
 from argosy_cinn.plan.memory import Place
 from argosy_cinn.plan.planning import plan_program
 from argosy_cinn.plan.steps import Plan, Step
-from argosy_cinn.printers.opencl import Kernel, SimtTarget, UnprintableError
+from argosy_cinn.printers.opencl import HEAD, Kernel, SimtTarget, UnprintableError
 from argosy_cinn.recursion import deep_recursion
 from argosy_cinn.runtime.cache import cache_key, default_cache
 from argosy_cinn.shapes import nbytes
@@ -56,18 +56,19 @@ class SimtProgram:
         self.states = [state.name for state in program.states]
         self.signature: list[tuple[tuple[int, ...], str]] = [(v.shape, v.dtype) for v in program.block.arguments]  # type: ignore[misc]
         self.outputs: list[tuple[tuple[int, ...], str]] = [(v.shape, v.dtype) for v in program.outputs]  # type: ignore[misc]
+        self.target = SimtTarget(lanes=4 if device.info.simt_width > 1 else 16)
         self.primitives = to_primitives(program, options)
         budget = Budget.of(options)
         with own_context(), deep_recursion(), budget.simplifying():
             simplified = lowered(self.primitives, Target.host(), scaled=False)
         with deep_recursion(), budget.fusing():
-            plan = plan_program(simplified, SimtTarget())
+            plan = plan_program(simplified, self.target)
         self.launches: list[Launch] = []
         self.kernels: dict[str, str] = {}
         self._texts: list[str] = []
         for step in plan.steps:
             self._add(plan, step)
-        self.source = "\n".join(self._texts).encode()
+        self.source = "\n".join([HEAD, *self._texts]).encode()
         self.arena_bytes = plan.arena_bytes
         self.record = plan.places.get(RECORD)
         self.copies = [(plan.places[v], plan.places[to], nbytes(v)) for v, to in plan.copies]
@@ -91,13 +92,13 @@ class SimtProgram:
             name = f"k{len(self._texts)}_{form.name()}"
             if key:
                 self.kernels[key] = name
-            kernel = Kernel(name, SimtTarget(), len(slots))
+            kernel = Kernel(name, self.target, len(slots))
             try:
                 emitter.emit(kernel, form, slots)
             except UnprintableError as error:
                 raise CompileError(str(error)) from error
             self._texts.append(kernel.text())
-        groups, items = emitter.extents(form)
+        groups, items = emitter.extents(form, self.target)
         self.launches.append(Launch(name, groups, items, [_place(plan, step.key(buffer)) for buffer in slots]))
         for following in form.following():
             self._add_form(plan, step, following)
