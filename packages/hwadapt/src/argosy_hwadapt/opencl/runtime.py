@@ -38,6 +38,7 @@ class OpenClContext:
         self.lock = threading.RLock()  # arguments belong to kernels until they are launched
         self.held: list[Any] = []
         self.blobs: dict[bytes, bytes] = {}
+        self.programs: dict[bytes, Any] = {}
 
     def built(self, program: Any) -> Any:
         """The program, built for the device. Raises KernelBuildError with the log."""
@@ -52,10 +53,7 @@ class OpenClKernel:
     """A kernel of a built program, by name."""
 
     def __init__(self, handle: Any, program: Any, entry: str) -> None:
-        cl = library()
-        self.handle = ffi.gc(handle, cl.clReleaseKernel)
-        self._program = ffi.gc(program, cl.clReleaseProgram)
-        self.entry = entry
+        self.handle, self._program, self.entry = ffi.gc(handle, library().clReleaseKernel), program, entry
 
     def __repr__(self) -> str:
         return self.entry
@@ -184,17 +182,25 @@ class OpenClRuntime:
 
     def load(self, ctx: OpenClContext, blob: bytes, entry: str) -> OpenClKernel:
         """Make a kernel of a built program. Raises KernelBuildError for bytes or a name that are none."""
+        if blob not in ctx.programs:
+            while len(ctx.programs) >= _MOST_BLOBS:
+                ctx.programs.pop(next(iter(ctx.programs)))
+            ctx.programs[blob] = self._program(ctx, blob)
+        program, status = ctx.programs[blob], ffi.new("status *")
+        handle = ctx.cl.clCreateKernel(program, entry.encode(), status)
+        if status[0]:
+            raise KernelBuildError(f"opencl: the program has no kernel {entry!r} (status {status[0]})")
+        return OpenClKernel(handle, program, entry)
+
+    def _program(self, ctx: OpenClContext, blob: bytes) -> Any:
+        """The program of built bytes, for all of its kernels."""
         cl, memory = ctx.cl, ffi.from_buffer("uint8_t[]", blob)
         one, status = ffi.new("handle[1]", [ctx.device]), ffi.new("status *")
         lengths, binaries = ffi.new("size_t[1]", [len(blob)]), ffi.new("uint8_t *[1]", [memory])
         program = cl.clCreateProgramWithBinary(ctx.context, 1, one, lengths, binaries, ffi.NULL, status)
         if status[0]:
             raise KernelBuildError(f"opencl: {len(blob)} bytes are no built program (status {status[0]})")
-        ctx.built(program)
-        handle = cl.clCreateKernel(program, entry.encode(), status)
-        if status[0]:
-            raise KernelBuildError(f"opencl: the program has no kernel {entry!r} (status {status[0]})")
-        return OpenClKernel(handle, program, entry)
+        return ctx.built(ffi.gc(program, cl.clReleaseProgram))
 
     def launch(
         self,
