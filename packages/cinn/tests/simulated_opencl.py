@@ -53,6 +53,7 @@ if __name__ == "__main__":
         check("var", random(7, 65), axis=[1])
         check("sum", random(40, 7), axis=[0])
         check("gelu", random(33, 5))
+        check("argsort", random(3, 21), axis=1)
         check("cumsum", random(5, 7), axis=0)
         check("softmax", random(2, 4200), axis=-1)
         check("matmul", random(5, 7), random(7, 9))

@@ -68,8 +68,10 @@ def test_schedules_depend_on_shapes_alone():
 
 
 def test_kinds_without_a_schedule_are_named():
-    with pytest.raises(CompileError, match="kernels of kind 'order' have no schedule of family 'simt'"):
-        SimtProgram(program_of("sort", np.zeros((3, 4), np.float32)), device("virtual"), {})
+    with pytest.raises(CompileError, match="kernels of kind 'control' have no schedule of family 'simt'"):
+        SimtProgram(program_of("gcd", np.ones((3, 4), np.int64), np.ones((3, 4), np.int64)), device("virtual"), {})
+    with pytest.raises(CompileError, match="rows of 40000 elements are too long to be sorted by counting"):
+        SimtProgram(program_of("sort", np.zeros((3, 40000), np.float32)), device("virtual"), {})
 
 
 CASES = [
@@ -86,6 +88,16 @@ def test_nests_agree_with_the_interpreter(case):
     name, shape, attributes = (*case, {})[:3]
     x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
     check(program_of(name, x, **attributes), x)
+
+
+@on_device
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_orders_agree_with_the_interpreter(axis, descending):
+    """Of rows with equal elements, zeros of both signs, infinities and NaN."""
+    x = np.random.default_rng(5).integers(-4, 5, (37, 18)).astype(np.float32)
+    x[3, 4], x[5], x[:, 7], x[8, 2] = np.nan, np.inf, -0.0, -np.inf
+    check(program_of("argsort", x, axis=axis, descending=descending, stable=True), x)
 
 
 @on_device

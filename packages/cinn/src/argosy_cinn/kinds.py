@@ -47,7 +47,11 @@ KINDS = {
         lowering=".grouped.lowering:lower_grouped",
     ),
     "sum of parts": Kind({"chunks": ".attention.emit:SUM_EMITTER"}),
-    "order": Kind({"chunks": ".ordering.emit:EMITTER"}, operations=(ORDER,), lowering=".ordering.lowering:lower_order"),
+    "order": Kind(
+        {"chunks": ".ordering.emit:EMITTER", "simt": ".simt.order:EMITTER"},
+        operations=(ORDER,),
+        lowering=".ordering.lowering:lower_order",
+    ),
     "fourier": Kind(
         {"chunks": ".fourier.emit:EMITTER"}, operations=(FOURIER,), lowering=".fourier.lowering:lower_fourier"
     ),

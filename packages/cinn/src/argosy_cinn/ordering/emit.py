@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from argosy_cinn.emitter import Emitter
-from argosy_cinn.forms.dtypes import FLOATS, NARROW, SIGNED
 from argosy_cinn.forms.order import OrderForm
 from argosy_cinn.loops.elementwise import load_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
+from argosy_cinn.loops.sort_keys import key_bits, ordered_bits
 from argosy_cinn.ordering.radix import COUNTS_BYTES, Row, keep_first, order_row
 from argosy_cinn.printers.llvm import Function, Module
-from argosy_cinn.printers.types import FLOAT, I8, I32, I64, LLVM_TYPES, Index, Value, bits_of, constant
+from argosy_cinn.printers.types import I8, I32, I64, LLVM_TYPES, Index, Value
 from argosy_cinn.runtime.workers import scratch
 
 _LINE = 64
@@ -33,7 +33,7 @@ class Source(NamedTuple):
 
 def emit_order(module: Module, name: str, kernel: OrderForm, slots: Mapping[Any, int]) -> None:
     """Define the kernel function ``name``."""
-    sorts = {bits: _sort_function(module, bits) for bits in {_bits(key.dtype) for key in kernel.keys}}
+    sorts = {bits: _sort_function(module, bits) for bits in {key_bits(key.dtype) for key in kernel.keys}}
     with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
         table, chunk, _ = b.arguments
         b.sizes_from(table, len(slots))
@@ -51,8 +51,8 @@ def emit_order(module: Module, name: str, kernel: OrderForm, slots: Mapping[Any,
                 source = Source(pointers(key), base, inner, key.dtype, kernel.descending)
                 _load_keys(b, row, length, source, ordered=number > 0)
                 some = kernel.first != kernel.length
-                n = keep_first(b, row, b.index(length), kernel.first, _bits(key.dtype)) if some else b.index(length)
-                b.call(sorts[_bits(key.dtype)], "void", row.keys, row.order, row.other_keys, row.other_order,
+                n = keep_first(b, row, b.index(length), kernel.first, key_bits(key.dtype)) if some else b.index(length)
+                b.call(sorts[key_bits(key.dtype)], "void", row.keys, row.order, row.other_keys, row.other_order,
                        row.counts, n)  # fmt: skip
             out = pointers(kernel.order)
             base = b.add(b.mul(outer, b.mul(b.number(kernel.first), inner)), column)
@@ -84,29 +84,12 @@ def _row_memory(b: Function, length: Index) -> Row:
     return Row(parts[0], parts[2], parts[1], parts[3], parts[4])
 
 
-def _bits(dtype: str) -> int:
-    return 64 if dtype in ("float64", "int64", "uint64") else 32
-
-
 def _load_keys(b: Function, row: Row, length: Index, source: Source, ordered: bool) -> None:
     """The keys of a row, ``ordered`` as later ones left it."""
-    memory, element = LLVM_TYPES[source.dtype], f"i{_bits(source.dtype)}"
+    memory, element = LLVM_TYPES[source.dtype], f"i{key_bits(source.dtype)}"
     with b.loop(0, length) as i:
         place = b.convert("sext", b.load(I32, b.at(row.order, i.index, I32)), I64) if ordered else i.index
         found = b.load(memory, b.at(source.pointer, b.add(source.base, b.mul(place, source.step)), memory))
         key = ordered_bits(b, load_element(b, found, source.dtype), source.dtype)
         key = b.binary("xor", key, -1) if source.descending else key
         b.store(key, b.at(row.keys, i.index, element))
-
-
-def ordered_bits(b: Function, x: Value, dtype: str) -> Value:
-    """An unsigned integer that compares as ``x`` does: zeros of both signs are equal, and every NaN is the largest."""
-    integer = f"i{_bits(dtype)}"
-    if dtype not in FLOATS:
-        wide = x if x.type == integer else b.convert("sext" if dtype in SIGNED else "zext", x, integer)
-        return b.binary("xor", wide, 1 << (bits_of(integer) - 1)) if dtype in SIGNED else wide
-    assert x.type == FLOAT or dtype not in NARROW
-    bits = b.bitcast(b.fadd(x, 0.0), integer)  # -0.0 + 0.0 is 0.0
-    top = constant(integer, 1 << (bits_of(integer) - 1))
-    negative = b.binary("ashr", bits, bits_of(integer) - 1)
-    return b.select(b.fcmp("uno", x, x), constant(integer, -1), b.binary("xor", bits, b.binary("or", negative, top)))
