@@ -8,10 +8,13 @@ import pytest
 from stages import functions, given, lists_of, values
 
 from argosy_autoparallel.pipeline.schedules import (
+    Durations,
+    dual_pipe_v,
     eager_one_f_one_b,
     f_then_b,
     interleaved,
     one_f_one_b,
+    search_zero_bubble,
     zb_h1,
     zb_v,
 )
@@ -24,7 +27,10 @@ SIZES = [(1, 1), (2, 4), (3, 3), (4, 8), (4, 2), (8, 24)]
 def _schedules(p, m):
     """Every schedule that takes p ranks and m microbatches, with its number of stages."""
     found = {"FThenB": (f_then_b(p, m), p), "1F1B": (one_f_one_b(p, m), p), "Eager1F1B": (eager_one_f_one_b(p, m), p),
-             "ZB-H1": (zb_h1(p, m), p), "ZB-V": (zb_v(p, m), 2 * p)}  # fmt: skip
+             "ZB-H1": (zb_h1(p, m), p), "ZB-V": (zb_v(p, m), 2 * p), "search": (search_zero_bubble(p, m, 2), p),
+             "search V": (search_zero_bubble(p, m, 1, 2), 2 * p)}  # fmt: skip
+    if m >= 2 * p:
+        found["DualPipeV"] = dual_pipe_v(p, m), 2 * p
     if m % p == 0:
         found |= {"VPP2": (interleaved(p, m, 2), 2 * p), "VPP3": (interleaved(p, m, 3), 3 * p)}
     return found
@@ -79,6 +85,45 @@ def test_zero_bubble_idle_times(p, m):
         assert runs[-1].end - runs[0].start == pytest.approx(simulation.busy(rank))
 
 
+@pytest.mark.parametrize(("p", "m"), [(1, 2), (2, 4), (4, 8), (4, 12), (8, 24)])
+def test_dual_pipe_v_idle_times_and_memory(p, m):
+    """(p-1)(F+Bi-W) where passes take equal time; never more than the published (p-1)(F&B + Bf - 3W) with a pair of
+    passes that takes F + Bf. Holds 2p + 1 chunks' activations on every rank."""
+    orders = dual_pipe_v(p, m)
+    assert _idle(orders, 2 * p, m, _costs(1.0, 1.0, 1.0)) == pytest.approx([p - 1] * p)
+    for F, Bi, W in [(2.0, 3.0, 1.0), (1.0, 1.5, 0.5)]:
+        assert max(_idle(orders, 2 * p, m, _costs(F, Bi, W))) <= (p - 1) * (F + 2 * (Bi + W) - 3 * W)
+    assert [_held(order, "backward_weight") for order in orders] == [min(2 * p + 1, 2 * m)] * p
+
+
+@pytest.mark.parametrize(("p", "m"), [*SIZES, (8, 64)])
+@pytest.mark.parametrize(("F", "Bi", "W", "C"), [(1.0, 1.0, 1.0, 0.0), (2.0, 3.0, 1.0, 0.2), (1.0, 1.2, 0.8, 0.1)])
+def test_a_search_keeps_to_its_memory_and_finds_what_a_step_must_take(p, m, F, Bi, W, C):
+    """Within p microbatches no worse than ZB-H1; within 2p, where W is not far below Bi, the last rank never waits once
+    it has begun: (p-1)(F+C) + m(F+Bi+W)."""
+    least = (p - 1) * (F + C) + m * (F + Bi + W)
+    seconds = {}
+    for times in (1, 2):
+        orders = search_zero_bubble(p, m, times, durations=Durations(F, Bi, W, C))
+        assert max(_held(order, "backward_weight") for order in orders) <= times * p
+        seconds[times] = simulate(lists_of(orders, p, m), _costs(F, Bi, W, latency=C)).seconds
+    assert seconds[1] <= simulate(lists_of(zb_h1(p, m), p, m), _costs(F, Bi, W, latency=C)).seconds + 1e-9
+    if m >= 2 * p and W > 0.5 * Bi:
+        assert seconds[2] == pytest.approx(least)
+    assert least - 1e-9 <= seconds[2] <= seconds[1] + 1e-9
+
+
+@pytest.mark.parametrize(("p", "m"), [(2, 4), (3, 3), (4, 8), (8, 24)])
+def test_a_search_over_two_chunks_keeps_to_its_memory(p, m):
+    """Of equal passes: no rank idles more than a pass of a chunk longer than ZB-V's step."""
+    expected = simulate(lists_of(zb_v(p, m), 2 * p, m), _costs(1.0, 1.0, 1.0)).seconds
+    for times in (1, 1.5, 2):
+        orders = search_zero_bubble(p, m, times, 2)
+        assert max(_held(order, "backward_weight") for order in orders) <= int(times * p) * 2
+        found = simulate(lists_of(orders, 2 * p, m), _costs(1.0, 1.0, 1.0)).seconds
+        assert found <= expected + (1 if times == 1 else 0)
+
+
 @pytest.mark.parametrize(("p", "m"), [(2, 2), (4, 4), (4, 16), (8, 24), (16, 32)])
 @pytest.mark.parametrize("C", [0.1, 0.9])
 def test_latency_costs_1f1b_what_its_form_says(p, m, C):
@@ -107,6 +152,10 @@ def test_bubble_rates_are_the_published_ones(p, m, F, Bi, W, C, f1b, h1):
     for orders, expected in ((one_f_one_b(p, m), f1b), (zb_h1(p, m), h1)):
         seconds = simulate(lists_of(orders, p, m), _costs(F, Bi, W, latency=C)).seconds
         assert round(1 - m * (F + Bi + W) / seconds, 4) == pytest.approx(expected, abs=1.01e-4)
+    if p * m < 1000:  # those of ZB-1p are those of ZB-H1
+        orders = search_zero_bubble(p, m, durations=Durations(F, Bi, W, C))
+        seconds = simulate(lists_of(orders, p, m), _costs(F, Bi, W, latency=C)).seconds
+        assert round(1 - m * (F + Bi + W) / seconds, 4) == pytest.approx(h1, abs=1.01e-4)
 
 
 def _held(order, until):
@@ -186,6 +235,10 @@ def test_sizes_that_a_schedule_does_not_take_are_refused():
         interleaved(4, 6, 2)
     with pytest.raises(ScheduleError, match="needs at least one rank and one microbatch, got 0 and 3"):
         one_f_one_b(0, 3)
+    with pytest.raises(ScheduleError, match="DualPipeV: 4 ranks need at least 8 microbatches, got 7"):
+        dual_pipe_v(4, 7)
+    with pytest.raises(ScheduleError, match=r"1 or 2 chunks and a limit of at least 1, got 1 and 0\.5"):
+        search_zero_bubble(4, 8, 0.5)
 
 
 def test_what_no_rank_makes_is_named():

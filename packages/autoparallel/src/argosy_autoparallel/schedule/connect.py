@@ -7,6 +7,7 @@ makes it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from argosy_autoparallel.schedule.instructions import Free, Instruction, Receive, Ref, Run, Send, Update, Wait
@@ -40,19 +41,28 @@ class _Channel:
     def __init__(self, source: int, target: int, tag: int) -> None:
         self.source, self.target, self.tag = source, target, tag
         self.refs: list[Ref] = []
+        self.number: dict[Ref, int] = {}
+
+    def append(self, ref: Ref) -> None:
+        """Add the value that travels next."""
+        self.number[ref] = len(self.refs)
+        self.refs.append(ref)
 
 
 def _channels(ranks: Sequence[_Order], makers: Mapping[Ref, int]) -> list[_Channel]:
-    names = sorted({ref.name for ref in makers})
+    names = {name: number for number, name in enumerate(sorted({ref.name for ref in makers}))}
     found: dict[tuple[int, int, str], _Channel] = {}
     wanted = [one.foreign() for one in ranks]
+    targets: defaultdict[Ref, list[int]] = defaultdict(list)
+    for target, refs in enumerate(wanted):
+        for ref in refs:
+            targets[ref].append(target)
     for source, one in enumerate(ranks):
         for ref in (ref for refs in one.writes for ref in refs):
-            for target, refs in enumerate(wanted):
-                if target != source and ref in refs and makers[ref] == source:
+            for target in targets.get(ref, ()):
+                if target != source and makers[ref] == source:
                     key = source, target, ref.name
-                    channel = found.setdefault(key, _Channel(source, target, names.index(ref.name)))
-                    channel.refs.append(ref)
+                    found.setdefault(key, _Channel(source, target, names[ref.name])).append(ref)
     for target, refs in enumerate(wanted):
         for ref, run in refs.items():
             if ref not in makers:
@@ -94,7 +104,7 @@ class _Order:
 
     def instructions(self, rank: int, channels: Sequence[_Channel], ahead: int) -> list[Instruction]:
         """The list of this rank: receives, waits, runs, sends and frees."""
-        incoming = {ref: c for c in channels if c.target == rank for ref in c.refs}
+        incoming = {ref: channel for channel in channels if channel.target == rank for ref in channel.refs}
         outgoing: dict[Ref, list[_Channel]] = {}
         for channel in channels:
             if channel.source == rank:
@@ -121,7 +131,7 @@ class _Order:
 
     def _receives(self, channel: _Channel, ref: Ref, posted: dict[int, int]) -> list[Instruction]:
         """Receives for the channel's values up to ``ref`` that were not started yet."""
-        begin, end = posted.get(id(channel), 0), channel.refs.index(ref) + 1
+        begin, end = posted.get(id(channel), 0), channel.number[ref] + 1
         posted[id(channel)] = max(begin, end)
         return [Receive(r, self.types[r], channel.source, channel.tag) for r in channel.refs[begin:end]]
 

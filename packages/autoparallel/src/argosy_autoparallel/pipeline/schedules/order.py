@@ -9,7 +9,7 @@ from __future__ import annotations
 from argosy_autoparallel.schedule.instructions import Run
 from argosy_autoparallel.schedule.lists import ScheduleError
 
-__all__ = ["Order", "backward", "backward_input", "backward_weight", "check_sizes", "forward"]
+__all__ = ["Order", "Stage", "backward", "backward_input", "backward_weight", "check_sizes", "forward"]
 
 Order = list[Run]
 """What one rank runs, in order. The order of all ranks is a list of these."""
@@ -45,3 +45,26 @@ def check_sizes(name: str, ranks: int, microbatches: int, at_least: int = 1, mul
         raise ScheduleError(
             f"{name}: the number of microbatches must be divisible by {multiple_of}, got {microbatches}"
         )
+
+
+class Stage:
+    """A stage and how many microbatches it has done of each pass."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.forwards = self.inputs = self.weights = 0
+
+    def forward(self) -> Run:
+        """The forward pass of the next microbatch."""
+        self.forwards += 1
+        return forward(self.number, self.forwards - 1)
+
+    def input(self) -> Run:
+        """The gradient of the stage's input for the next one."""
+        self.inputs += 1
+        return backward_input(self.number, self.inputs - 1)
+
+    def weight(self) -> Run:
+        """The gradient of its weights for the next one."""
+        self.weights += 1
+        return backward_weight(self.number, self.weights - 1)

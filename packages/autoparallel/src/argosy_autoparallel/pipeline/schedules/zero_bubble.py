@@ -5,12 +5,11 @@ from __future__ import annotations
 from argosy_autoparallel.pipeline.schedules.one_f_one_b import one_f_one_b
 from argosy_autoparallel.pipeline.schedules.order import (
     Order,
+    Stage,
     backward_input,
     backward_weight,
     check_sizes,
-    forward,
 )
-from argosy_autoparallel.schedule.instructions import Run
 
 
 def zb_h1(ranks: int, microbatches: int) -> list[Order]:
@@ -44,7 +43,7 @@ def zb_v(ranks: int, microbatches: int) -> list[Order]:
 def _v(rank: int, ranks: int, microbatches: int) -> Order:
     """The order for as many microbatches as it has a steady phase for, without those that are too many."""
     count = max(2 * ranks - 1, microbatches)
-    down, up = _Stage(rank), _Stage(2 * ranks - 1 - rank)
+    down, up = Stage(rank), Stage(2 * ranks - 1 - rank)
     order: Order = []
     order += [down.forward() for _ in range(2 * (ranks - rank) - 1)]
     for _ in range(rank):
@@ -62,23 +61,3 @@ def _v(rank: int, ranks: int, microbatches: int) -> Order:
         order += down.input(), down.weight()
     order += [stage.weight() for stage in (up, down) for _ in range(stage.inputs - stage.weights)]
     return [run for run in order if run.microbatch < microbatches]
-
-
-class _Stage:
-    """A stage and how many microbatches it has done of each pass."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.forwards = self.inputs = self.weights = 0
-
-    def forward(self) -> Run:
-        self.forwards += 1
-        return forward(self.number, self.forwards - 1)
-
-    def input(self) -> Run:
-        self.inputs += 1
-        return backward_input(self.number, self.inputs - 1)
-
-    def weight(self) -> Run:
-        self.weights += 1
-        return backward_weight(self.number, self.weights - 1)
