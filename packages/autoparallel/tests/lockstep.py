@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from argosy_autoparallel import Partial, ReduceType, Shard
-from argosy_hwadapt.communicator import reduce_arrays
+from argosy_hwadapt.communicator import DONE, reduce_arrays
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.reference.interpreter import BlockPlan, Run
 
@@ -56,6 +56,12 @@ class _Asking(Mapping):
 
     def all_to_all(self, send, recv):
         raise _Arrived("all_to_all", self.group, send, "")
+
+    def __getattr__(self, name):
+        """What is started is done at once."""
+        if not name.startswith("start_"):
+            raise AttributeError(name)
+        return lambda *args: getattr(self, name.removeprefix("start_"))(*args) or DONE
 
 
 class _Answering(_Asking):

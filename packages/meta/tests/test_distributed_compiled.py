@@ -102,3 +102,32 @@ def test_tensors_are_unsharded_within_a_captured_step():
         assert found == (False, [[2], [4], [6]], [dist.Shard(0)], [[8], [16], [24]])
     with pytest.raises(ValueError, match="the mesh should have all ranks"):
         run_ranks(lambda: program(dist.ProcessMesh([0], ["x"])), 2)
+
+
+@pytest.mark.parametrize("level", [None, 3], ids=["data parallel", "ZeRO 3"])
+def test_steps_that_overlap_communication_have_the_bits_of_others(level):
+    """``dp_optimization`` and ``sharding.enable_overlap``: collectives are started, and nothing else changes."""
+
+    def program(overlap):
+        paddle.seed(0)
+        model = nn.Sequential(*[layer for _ in range(4) for layer in (nn.Linear(96, 96), nn.GELU())])
+        mesh = dist.ProcessMesh([0, 1], ["dp"])
+        dist.shard_layer(model, mesh)
+        optimizer = paddle.optimizer.AdamW(0.01, parameters=model.parameters())
+        strategy = dist.Strategy({"dp_optimization": {"enable": overlap}})
+        if level:
+            sharding = {"enable": True, "stage": level, "degree": 2, "enable_overlap": overlap}
+            strategy = dist.Strategy({"sharding": sharding})
+        step = dist.to_static(model, None, nn.MSELoss(), optimizer, strategy)
+        rng, losses = np.random.default_rng(0), []
+        for _ in range(3):
+            x = dist.shard_tensor(rng.standard_normal((64, 96)).astype(np.float32), mesh, [dist.Shard(0)])
+            losses.append(float(step(x, x)))
+        names = [op.name for op in step.dist_main_program().walk()]
+        return losses, names.count("prim.start"), names.count("prim.wait")
+
+    (losses, started, _), *_ = run_ranks(lambda: program(False), 2)
+    assert started == 0
+    for mine, started, waited in run_ranks(lambda: program(True), 2):
+        assert mine == losses
+        assert started == waited > 0

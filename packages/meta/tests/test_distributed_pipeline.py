@@ -65,13 +65,13 @@ def expected(count=4, rows=ROWS, tied=False):
     return run_ranks(program, 1)[0]
 
 
-def train(schedule, points, count=4, rows=ROWS, tied=False, mesh=None):
+def train(schedule, points, count=4, rows=ROWS, tied=False, memory=-1):
     """What a rank sees: the losses, and its parameters in the end."""
     model, optimizer = built(tied)
     split_model(model, dict.fromkeys(points, SplitPoint.END))
     chunks = 2 if schedule == "VPP" else 1
     pipeline = {"enable": True, "schedule_mode": schedule, "accumulate_steps": count,
-                "micro_batch_size": -(-rows // count), "vpp_degree": chunks}  # fmt: skip
+                "micro_batch_size": -(-rows // count), "vpp_degree": chunks, "memory_limit_times": memory}  # fmt: skip
     step = dist.to_static(model, None, loss_of, optimizer, Strategy({"pipeline": pipeline}))
     losses = [float(step(x, y)) for x, y in batches(rows)]
     held = {name: p._local_value().numpy() for name, p in model.named_parameters() if p.payload.is_held}
@@ -93,6 +93,8 @@ QUARTERS = ("blocks.0", "blocks.1", "blocks.2")
 CASES = {
     "FThenB": ("FThenB", HALVES, 2), "1F1B": ("1F1B", HALVES, 2), "Eager1F1B": ("Eager1F1B", HALVES, 2),
     "ZBH1": ("ZBH1", HALVES, 2), "VPP, 2 chunks": ("VPP", QUARTERS, 2), "ZBVPP": ("ZBVPP", QUARTERS, 2),
+    "DualPipeV": ("DualPipeV", QUARTERS, 2), "ZBH1, searched": ("ZBH1", HALVES, 2, 2),
+    "ZBVPP, searched": ("ZBVPP", QUARTERS, 2, 1),
     "FThenB of 4": ("FThenB", QUARTERS, 4), "1F1B of 4": ("1F1B", QUARTERS, 4),
     "Eager1F1B of 4": ("Eager1F1B", QUARTERS, 4), "ZBH1 of 4": ("ZBH1", QUARTERS, 4),
     "data parallel": ("1F1B", HALVES, 4), "uneven stages": ("1F1B", ("blocks.2",), 2),
@@ -102,8 +104,8 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_schedules_compute_what_one_process_does(case):
     """Dropout and clipping by the global norm are on."""
-    schedule, points, ranks = CASES[case]
-    check(run_ranks(lambda: train(schedule, points), ranks), expected())
+    schedule, points, ranks, *memory = CASES[case]
+    check(run_ranks(lambda: train(schedule, points, memory=(memory or [-1])[0]), ranks), expected())
 
 
 @pytest.mark.parametrize("schedule", ["1F1B", "ZBH1"])

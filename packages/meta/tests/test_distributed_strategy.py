@@ -37,7 +37,9 @@ def test_fields_are_those_of_paddle():
     assert Strategy().mp_optimization.replace_with_c_embedding is False
     assert Strategy().sp_optimization.enable
     assert Strategy().amp.use_promote
-    with pytest.raises(NotImplementedError, match="memory_limit_times=2: schedules are not searched for"):
+    with pytest.raises(
+        NotImplementedError, match="memory_limit_times=2: 'ZBH1' and 'ZBVPP' are searched for, not '1F1B'"
+    ):
         Strategy({"pipeline": {"enable": True, "memory_limit_times": 2}}).check_implemented()
 
 

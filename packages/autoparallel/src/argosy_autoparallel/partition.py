@@ -17,6 +17,7 @@ from argosy_autoparallel.broadcast_resharding import broadcast_of, source_placem
 from argosy_autoparallel.localize import Local, emit_local
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.passes.combine_all_reduces import CombineAllReduces, note_all_reduces
+from argosy_autoparallel.passes.overlap import Overlap
 from argosy_autoparallel.placement import Partial, ReduceType, Replicate
 from argosy_autoparallel.resharding.convert import convert
 from argosy_autoparallel.resharding.emitter import Emitter, static_shape
@@ -58,12 +59,14 @@ def partition(
     state_layouts: Sequence[Layout | None] = (),
     rank: int = 0,
     output_layouts: Sequence[Layout | None] = (),
+    overlap: bool = False,
 ) -> Partitioned:
     """The program that ``rank`` runs of ``program``, whose inputs and states are laid out as told.
 
     A layout of None says that every rank of the world holds the whole tensor. ``output_layouts`` may ask for layouts of
     outputs (None: as it comes). Operators are decomposed first; gradient requests must be expanded. All ranks must call
     with the same arguments but ``rank``: the choices are then the same on all, and so is the order of communication.
+    With ``overlap`` gradients are summed as they come, and collectives are on their way while others are computed.
 
     Raises ``NotImplementedError`` for symbolic sizes, and ``ValueError`` for operands on different meshes.
     """
@@ -71,7 +74,9 @@ def partition(
         program = program.clone()
         Decompose().run(program)
     made = Partitioner(program, input_layouts, state_layouts, rank).run(output_layouts)
-    CombineAllReduces().run(made.program)
+    CombineAllReduces(early=overlap).run(made.program)
+    if overlap:
+        Overlap().run(made.program)
     return made
 
 
@@ -102,7 +107,7 @@ class Partitioner:
         """Go on with the next operations of the source."""
         ambient = context()
         for op in ops:
-            self.emitter.clock += 1
+            self.emitter.advance()
             ambient.location = op.location  # what it takes to run the operation comes from its line, too
             self._operation(op)
 
@@ -114,7 +119,7 @@ class Partitioner:
         with self.emitter.active():
             last = self.source.block.last
             self.walk(op for op in self.source.block if op is not last)
-            self.emitter.clock += 1
+            self.emitter.advance()
             layouts = [
                 layout if layout is not None else self._natural(value)
                 for value, layout in zip(self.source.outputs, wanted or [None] * len(self.source.outputs), strict=True)
@@ -127,7 +132,7 @@ class Partitioner:
                 )
             ]
         self.target.set_outputs(outputs, updates)
-        note_all_reduces(self.target, self.emitter.sums)
+        note_all_reduces(self.target, self.emitter.places())
         for name, value in self.source.attributes.items():
             self.target.attributes[name] = value
         return Partitioned(self.target, tuple(layouts), self.state_layouts, frozenset(self.emitter.groups))
@@ -362,15 +367,25 @@ class Partitioner:
             self._copy(op, [made])
 
     def _communicate(self, op: Operation) -> None:
-        """What the program itself communicates takes its place in the chain of tokens."""
+        """What the program itself communicates takes its place in the chain of tokens: whole tensors, or of a
+        distributed one each rank its part, with the ranks beside it."""
         if op.name == "prim.create_token":
             return
         if op.name in ("prim.start", "prim.wait"):
             raise NotImplementedError(f"'{op.name}'{_at(op)}: communication is started in programs of one rank only")
-        operands = [self._get(x, None) for x in op.operands if isinstance(x.type, TensorType)]
-        made = self.emitter.communicate(op.kind, operands[0] if operands else None, **dict(op.attributes))
-        if made is not None:
-            self._store(op.results[0], None, made)
+        operands = [x for x in op.operands if isinstance(x.type, TensorType)]
+        layout = self._natural(operands[0]) if operands else None
+        if layout is not None:
+            layout = layout.cotangent()
+            axes = {op.attributes[name] for name in ("axis", "split_axis", "concat_axis") if name in op.attributes}
+            if any(layout.sharding(axis) for axis in axes):
+                raise NotImplementedError(f"'{op.name}'{_at(op)} joins or splits an axis that lies on {layout!r}")
+        local = [self._get(x, layout) for x in operands]
+        made = None
+        if layout is None or layout.mesh.contains(self.rank):
+            made = self.emitter.communicate(op.kind, local[0] if local else None, **dict(op.attributes))
+        if made is not None or (layout is not None and op.results and isinstance(op.results[0].type, TensorType)):
+            self._store(op.results[0], layout, made)
 
     def _run_operation(self, op: Operation) -> None:
         inner = captured(op)

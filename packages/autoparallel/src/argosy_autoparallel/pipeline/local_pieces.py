@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.partition import partition
+from argosy_autoparallel.passes.tokens import COMMUNICATION, thread_tokens
 from argosy_autoparallel.pipeline.cut import Cut, Key, Piece
 from argosy_autoparallel.pipeline.stages import FORWARD, WEIGHT
 from argosy_autoparallel.placement import Placement
@@ -87,6 +88,8 @@ def _localize(made: LocalPieces, key: Key, states: StateLayouts, rank: int) -> N
     if mesh.size == 1 and all(op.name not in _LAYOUTS for op in piece.program.walk()):
         layouts: Sequence[Layout | None] = [Layout.replicated(mesh)] * len(piece.program.outputs)
         program = piece.program.clone() if mesh.contains(rank) else None
+        if program is not None and any(op.name in COMMUNICATION for op in program.block):
+            thread_tokens(program)
     else:
         program, layouts = _partitioned(made, piece, stage, inputs, own, rank)
     made.programs[key] = program

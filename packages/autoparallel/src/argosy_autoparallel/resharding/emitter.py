@@ -23,7 +23,8 @@ class Sum(NamedTuple):
 
     Sums of one ``key`` may; the result is ``wanted`` by an operation of the global program (by number); the terms were
     there since that with the number ``ready``, or come from the sum number ``after``, or (neither) are made just
-    before. ``nbytes`` is the size of a rank's terms if axes divide evenly.
+    before. ``nbytes`` is the size of a rank's terms if axes divide evenly. ``place`` counts
+    this rank's operations that come of the global ones up to ``ready``.
     """
 
     op: Operation
@@ -32,6 +33,7 @@ class Sum(NamedTuple):
     ready: int | None
     after: int | None
     nbytes: float
+    place: int = 0
 
 
 class Emitter:
@@ -45,9 +47,22 @@ class Emitter:
         self.groups: set[tuple[int, ...]] = set()
         self.clock = -1
         """The number of the operation of the global program that is worked on; -1 before the first."""
+        self._ends: list[Operation | None] = []
+        """This rank's last operation before each of those."""
         self.sums: list[Sum] = []
         self.terms: tuple[int | None, int | None] = None, None
         """Where the terms of the next sum come from: ``ready`` and ``after`` of :class:`Sum`."""
+
+    def advance(self) -> None:
+        """The next operation of the global program is worked on."""
+        self.clock += 1
+        self._ends.append(self.program.block.last)
+
+    def places(self) -> list[Sum]:
+        """The sums with their places."""
+        number = {op: at + 1 for at, op in enumerate(self.program.block)}
+        ends = [0 if op is None else number[op] for op in self._ends]
+        return [s if s.ready is None else s._replace(place=ends[s.ready + 1]) for s in self.sums]
 
     def active(self) -> AbstractContextManager[Builder]:
         """Primitives called within the block are emitted here."""

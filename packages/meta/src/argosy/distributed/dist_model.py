@@ -78,6 +78,8 @@ class DistModel:
         self._optimizer = optimizer
         self._strategy = Strategy() if strategy is None else strategy
         self._steps = {mode: StaticFunction(getattr(self, f"_{mode}_step"), None, "CINN", True) for mode in _PROGRAMS}
+        for step in self._steps.values():
+            step.overlap = self._strategy.overlaps
         self._mode = "predict"
         self._merging = merging_of(self._strategy, optimizer)
         self._batches = 0
@@ -127,8 +129,9 @@ class DistModel:
         if stage_count(self.network) == 1 and given.vpp_seg_method and stages > 1:
             cut_at_class(self.network, given.vpp_seg_method, stages)
         settings = PipelineSettings(
-            given.schedule_mode, given.accumulate_steps, given.micro_batch_size, given.vpp_degree
-        )
+            given.schedule_mode, given.accumulate_steps, given.micro_batch_size, given.vpp_degree,
+            given.memory_limit_times,
+        )  # fmt: skip
         return Pipeline(settings, self._loss_of, lambda entries: self._predict_step(*entries), self._update_step)
 
     def _run_pipeline(self, pipeline: Pipeline, entries: Sequence[Any]) -> Any:

@@ -56,8 +56,8 @@ def _converted(what: str, value: Any, default: Any) -> Any:
 
 class Sharding(Config, choices={"stage": (1, 2, 3)}):
     """Optimizer states (stage 1), gradients (2) and parameters (3) split over ``degree`` ranks (ZeRO): those of a mesh
-    dimension of that size. Sizes of buffers, numbers of streams and what is overlapped change no result; gradients are
-    summed in buckets anyway.
+    dimension of that size. With ``enable_overlap`` collectives are on their way while other things are computed; sizes
+    of buffers and numbers of streams change nothing, gradients are summed in buckets anyway.
     """
 
     enable: bool = False
@@ -95,7 +95,7 @@ class GradientMerge(Config):
     avg: bool = True
 
 
-_SCHEDULES = ("1F1B", "Eager1F1B", "FThenB", "VPP", "ZBH1", "ZBVPP", "interleaved")
+_SCHEDULES = ("1F1B", "DualPipeV", "Eager1F1B", "FThenB", "VPP", "ZBH1", "ZBVPP", "interleaved")
 
 
 class Pipeline(Config, choices={"schedule_mode": _SCHEDULES}):
@@ -103,7 +103,9 @@ class Pipeline(Config, choices={"schedule_mode": _SCHEDULES}):
 
     A model that is not laid out on a mesh for each stage, nor cut by ``pp_config``, is cut evenly before layers of the
     class that ``vpp_seg_method`` names, into ``vpp_degree`` stages for each of ``pp_degree`` ranks. Weights that stages
-    share are always kept equal, and messages overlap with what is computed.
+    share are always kept equal, and messages overlap with what is computed. With ``memory_limit_times`` of n the
+    schedule (ZBH1, or with two stages for each rank ZBVPP) is searched for: the least time in which no rank holds the
+    activations of more than n times ``pp_degree`` microbatches, where all passes take equal time.
     """
 
     enable: bool = False
@@ -125,10 +127,10 @@ class Pipeline(Config, choices={"schedule_mode": _SCHEDULES}):
 
     def check_implemented(self) -> None:
         """Raise NotImplementedError for a field that asks for what is not built."""
-        if self.memory_limit_times != -1:
+        if self.memory_limit_times != -1 and self.schedule_mode not in ("ZBH1", "ZBVPP"):
             raise NotImplementedError(
-                f"Strategy.pipeline.memory_limit_times={self.memory_limit_times}: schedules are not searched for; take "
-                "'ZBH1' or 'ZBVPP', which hold what 1F1B does"
+                f"Strategy.pipeline.memory_limit_times={self.memory_limit_times}: 'ZBH1' and 'ZBVPP' are searched for, "
+                f"not {self.schedule_mode!r}"
             )
 
 
@@ -186,7 +188,8 @@ class MPOptimization(Config):
 
 
 class DPOptimization(Config):
-    """How gradients are summed over copies of a model: in buckets, after they were merged, whatever these say."""
+    """How gradients are summed over copies of a model: in buckets, after they were merged, whatever these say; with
+    ``enable`` and ``overlap_comm_cacl`` while the backward pass goes on."""
 
     enable: bool = False
     fuse_all_reduce_ops: bool = True
@@ -237,6 +240,12 @@ class Strategy(Config):
         given = dict(config or {})
         parts = {name: part(**given.pop(name, {})) for name, part in _PARTS.items()}
         super().__init__(**parts, **given)
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether collectives of compiled steps are on their way while other things are computed."""
+        copies, shards = self.dp_optimization, self.sharding
+        return (copies.enable and copies.overlap_comm_cacl) or (shards.enable and shards.enable_overlap)
 
     def check_implemented(self) -> None:
         """Raise NotImplementedError naming the first field that is enabled and does nothing yet."""

@@ -105,6 +105,8 @@ class StaticFunction:
 
     opens_sizes: ClassVar[bool] = True
     """Whether sizes that vary become open by themselves, see `automatic_sizes`."""
+    overlap = False
+    """Whether collectives of a program on a mesh are on their way while other things are computed."""
     cut: ClassVar[Callable[[Any, set[int], dict[str, Any]], Cut] | None] = None
     """Makes the parts of a function; the module `parts`, which builds on this one, puts itself here."""
     patience: ClassVar[int] = 2
@@ -566,7 +568,8 @@ class StaticFunction:
         if distributed and len(captured.program.inputs) > len(call.tensors) + len(runtime):
             raise NotImplementedError(f"{self.__name__}: sizes that values tell, of distributed tensors")
         if distributed:
-            executable = lower_partitioned(captured.program, self._backend, device, *placed, kept_layouts(captured))
+            wanted = kept_layouts(captured)
+            executable = lower_partitioned(captured.program, self._backend, device, *placed, wanted, self.overlap)
         else:
             executable = lowering.lower(captured.program, self._backend, device, at_once=differentiable)
         note_compile(self.__name__)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from argosy.distributed.group import Group
+from argosy_autoparallel.bucketing import all_reduce_together
 from argosy_autoparallel.dist_tensor import Sharded
 from argosy_autoparallel.placement import Partial, Placement
 from argosy_autoparallel.tensor_layout import Layout
@@ -13,6 +15,8 @@ from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Gradients"]
+
+_BUCKET = 25 << 20
 
 
 class Gradients:
@@ -38,6 +42,22 @@ class Gradients:
         if key not in self._sums:
             self._sums[key] = Strided(np.zeros(tuple(shape), tensor.payload.dtype.numpy))
         return self._sums[key]
+
+    def begin(self) -> None:
+        """Take the gradients back, which passes do not see, and begin anew where somebody has cleared them."""
+        if any(tensor._grad is not self._given.get(key) for key, (tensor, _) in self._tensors.items()):
+            self.clear()
+        for tensor, _ in self._tensors.values():
+            tensor._grad = None
+
+    def average(self, groups: Sequence[Group]) -> None:
+        """Replace the sums by their means over ranks that have the same ones."""
+        for group in groups:
+            sums = list(self._sums.values())
+            means = all_reduce_together([each.ndarray for each in sums], group.communicator, "avg", _BUCKET)
+            for each, mean in zip(sums, means, strict=True):
+                each.ndarray[...] = mean
+                each.bump_version()
 
     def hand_out(self) -> None:
         """Give each tensor its gradient, as a backward pass of one process would."""

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from argosy.amp import GradScaler
+from argosy.distributed.collective import all_reduce
+from argosy.distributed.group import Group
 from argosy.distributed.pipeline.capture import CapturedStep, PipelinedFunction
 from argosy.distributed.pipeline.gradients import Gradients
 from argosy.distributed.pipeline.marks import begin_stages
 from argosy.distributed.pipeline.microbatches import split_batch
 from argosy.distributed.pipeline.placing import StageMeshes
 from argosy.distributed.pipeline.step import PipelineStep
+from argosy.distributed.reduction import ReduceOp
 from argosy.distributed.semi_auto import get_mesh
 from argosy.distributed.sharded_scaler import shard_scaler
 from argosy.jit.static_function import StaticFunction
@@ -36,17 +39,21 @@ _SCHEDULES: dict[str, Callable[[int, int, int], Orders]] = {
     "VPP": schedules.interleaved,
     "ZBH1": lambda ranks, count, chunks: schedules.zb_h1(ranks, count),
     "ZBVPP": lambda ranks, count, chunks: schedules.zb_v(ranks, count),
+    "DualPipeV": lambda ranks, count, chunks: schedules.dual_pipe_v(ranks, count),
 }
-_SPLIT = frozenset({"ZBH1", "ZBVPP"})
+_SPLIT = frozenset({"ZBH1", "ZBVPP", "DualPipeV"})
+_TURNED = frozenset({"ZBVPP", "DualPipeV"})
+"""Schedules in which rank r of p has the stages r and 2p - 1 - r."""
 
 
 class PipelineSettings:
-    """``schedule`` by name; ``microbatches`` of a step, each of ``rows``; ``chunks`` of the model on each rank."""
+    """``schedule`` by name; ``microbatches`` of a step, each of ``rows``; ``chunks`` of the model on each rank;
+    ``memory`` of activations, in multiples of what 1F1B holds, for a schedule that is searched for, -1 for none."""
 
-    def __init__(self, schedule: str, microbatches: int, rows: int, chunks: int = 1) -> None:
+    def __init__(self, schedule: str, microbatches: int, rows: int, chunks: int = 1, memory: float = -1) -> None:
         name = "VPP" if schedule == "interleaved" or (schedule == "1F1B" and chunks > 1) else schedule
-        self.schedule, self.microbatches, self.rows = name, microbatches, rows
-        self.chunks = 2 if name == "ZBVPP" else chunks if name == "VPP" else 1
+        self.schedule, self.microbatches, self.rows, self.memory = name, microbatches, rows, memory
+        self.chunks = 2 if name in _TURNED else chunks if name == "VPP" else 1
 
     @property
     def splits(self) -> bool:
@@ -58,6 +65,8 @@ class PipelineSettings:
         ranks, rest = divmod(stages, self.chunks)
         if rest:
             raise ScheduleError(f"{self.schedule}: {stages} stages do not make {self.chunks} for each rank")
+        if self.memory != -1:
+            return schedules.search_zero_bubble(ranks, self.microbatches, self.memory, self.chunks)
         return _SCHEDULES[self.schedule](ranks, self.microbatches, self.chunks)
 
 
@@ -66,14 +75,16 @@ class Pipeline:
 
     ``loss_of(entries)`` is the loss of a microbatch, ``outputs_of(entries)`` what the model gives, ``update()`` changes
     the parameters by their gradients. The gradient is that of the mean of the microbatches' losses. ``meshes`` are
-    those of the pipeline's ranks, where they are known.
+    those of the pipeline's ranks, where they are known; over ``copies``, groups of ranks with the same stage of other
+    pipelines, gradients and losses are averaged.
     """
 
     def __init__(
         self, settings: PipelineSettings, loss_of: Callable[..., Any], outputs_of: Callable[..., Any],
         update: Callable[[], Any], backend: Any = "CINN", meshes: Sequence[ProcessMesh] = (),
+        copies: Sequence[Group] = (),
     ) -> None:  # fmt: skip
-        self.settings, self.backend, self.meshes = settings, backend, list(meshes)
+        self.settings, self.backend, self.meshes, self.copies = settings, backend, list(meshes), list(copies)
         self.gradients = Gradients()
         share = settings.microbatches
 
@@ -107,31 +118,47 @@ class Pipeline:
 
     def train(self, entries: Sequence[Any]) -> Tensor:
         """One step; the mean of the microbatches' losses from before it, on every rank."""
-        results = self._run("train", entries)
-        self.gradients.hand_out()
+        loss = self.accumulate(entries)
         self._update()
         self.gradients.clear()
-        return _mean(results)
+        return loss
 
     def train_scaled(self, entries: Sequence[Any], scaler: GradScaler, optimizer: Any) -> Tensor:
         """As :meth:`train`, with the losses scaled up by ``scaler``, which skips the step on every rank where a
         gradient anywhere overflows."""
         shard_scaler(scaler)
-        results = self._run("train_scaled", [*entries, scaler.scale(Tensor(np.ones((), np.float32)))])
-        self.gradients.hand_out()
+        loss = self.accumulate(entries, scaler)
         scaler.step(optimizer)
         scaler.update()
         self.gradients.clear()
-        return _mean(results)
+        return loss
+
+    def accumulate(self, entries: Sequence[Any], scaler: GradScaler | None = None) -> Tensor:
+        """The forward and backward passes alone, whose gradients are added to those that parameters have; the mean
+        loss, on every rank."""
+        self.gradients.begin()
+        if scaler is None:
+            results = self._run("train", entries)
+        else:
+            results = self._run("train_scaled", [*entries, scaler.scale(Tensor(np.ones((), np.float32)))])
+        self.gradients.average(self.copies)
+        self.gradients.hand_out()
+        return self._mean(results)
 
     def evaluate(self, entries: Sequence[Any]) -> Tensor:
         """The mean of the microbatches' losses, on every rank."""
-        return _mean(self._run("evaluate", entries))
+        return self._mean(self._run("evaluate", entries))
 
     def predict(self, entries: Sequence[Any]) -> list[Tensor]:
         """The model's outputs for the whole batch, on every rank."""
         results = self._run("predict", entries)
         return [Tensor._wrap(Strided(np.concatenate(parts))) for parts in zip(*results, strict=True)]
+
+    def _mean(self, results: Sequence[Sequence[Any]]) -> Tensor:
+        loss = _mean(results)
+        for group in self.copies:
+            all_reduce(loss, ReduceOp.AVG, group)
+        return loss
 
     def _run(self, mode: str, entries: Sequence[Any]) -> list[list[Any]]:
         microbatches = split_batch(entries, self.settings.microbatches, self.settings.rows)

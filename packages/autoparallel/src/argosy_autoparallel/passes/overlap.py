@@ -1,0 +1,152 @@
+"""Collectives of a rank's program that are started early and waited for late: what lies between runs meanwhile.
+
+All ranks start the collectives of a group in the order in which the program had them, starts only move up and waits
+only down: whoever waits for a collective has started every one that came before it, so that nobody waits for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple
+
+from argosy_autoparallel.passes.tokens import COMMUNICATION, builder_at, communicates_within, group_of, thread_tokens
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_phi_ops.primitives import PRIMITIVES
+from argosy_pir import Operation, Program, TensorType, Value
+from argosy_pir.passes import Pass, register_pass
+from argosy_pir.values import OpResult
+from argosy_tensorcore.dtype import as_dtype
+
+__all__ = ["Exposure", "Overlap", "exposures"]
+
+_STARTED = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast_rank")
+_FREE = frozenset({"layout", "communication"})
+"""Categories of primitives that take no time worth hiding anything behind."""
+
+
+@register_pass("overlap")
+@dataclass(frozen=True)
+class Overlap(Pass):
+    """Starts collectives when their operand is there, at most one in a group before the one before it is waited for,
+    and waits for them before their result is read. One with fewer than ``least`` numbers computed meanwhile stays as
+    it is: it would only be copied. Sums of gradients are early where ``combine-all-reduces{early=true}`` made them so.
+    """
+
+    least: int = 4096
+
+    def run(self, program: Program) -> bool:
+        """True where anything is started."""
+        if communicates_within(program):
+            return False
+        block = list(program.block)
+        moves = [m for m in _moves(block) if _computed(block[m.start : m.wait]) >= self.least]
+        for move in moves:
+            _emit(block, move)
+        for move in moves:
+            block[move.number].erase()
+        if moves:
+            thread_tokens(program)
+        return bool(moves)
+
+
+class _Move(NamedTuple):
+    """A collective at ``number`` of a block that is to begin before ``start`` and end before ``wait``."""
+
+    number: int
+    start: int
+    wait: int
+
+
+def _moves(block: Sequence[Operation]) -> list[_Move]:
+    number = {op: at for at, op in enumerate(block)}
+    before: dict[tuple[int, ...] | None, int] = {}
+    found = []
+    for at, op in enumerate(block):
+        if op.name not in COMMUNICATION:
+            continue
+        group = group_of(op)
+        if op.kind in _STARTED and op.attributes["size"] > 1:
+            start = max(before.get(group, -1), _made(op.operand(0), number)) + 1
+            found.append(_Move(at, start, min((number[_outer(u, block[0])] for u in op.results[0].users), default=at)))
+        before[group] = at
+    return found
+
+
+def _made(value: Value, number: dict[Operation, int]) -> int:
+    return number.get(value.op, -1) if isinstance(value, OpResult) else -1
+
+
+def _outer(op: Operation, like: Operation) -> Operation:
+    """The operation of the block of ``like`` that has ``op``, at whatever depth."""
+    while op.parent is not like.parent:
+        parent = op.parent_op
+        assert parent is not None
+        op = parent
+    return op
+
+
+def _computed(between: Sequence[Operation]) -> int:
+    """How many numbers are computed: of a product, as many as it takes operations."""
+    return sum(_work(op) for op in between)
+
+
+def _work(op: Operation) -> int:
+    primitive = PRIMITIVES.get(op.kind) if op.dialect == "prim" else None
+    if primitive is None or primitive.category in _FREE:
+        return 0
+    steps = 1
+    if op.kind == "dot_general":
+        shape = op.operand(0).shape
+        steps = prod(n for i in op.attributes["lhs_contract"] if isinstance(n := shape[i], int))
+    return steps * sum(_size(x) for x in op.results)
+
+
+def _size(x: Value) -> int:
+    return prod(n for n in x.type.shape if isinstance(n, int)) if isinstance(x.type, TensorType) else 0
+
+
+def _emit(block: Sequence[Operation], move: _Move) -> None:
+    op = block[move.number]
+    a = dict(op.attributes)
+    if "split_axis" in a:
+        a["axis"] = a.pop("split_axis")
+    with building(builder_at(block[move.start], op)):
+        begun, handle, token = prim.start(op.operand(0), op.operand(1), collective=op.kind, **a)
+    with building(builder_at(block[move.wait], op)):
+        result, _ = prim.wait(begun, handle, token)
+    op.results[0].replace_all_uses_with(result)
+    op.results[1].replace_all_uses_with(token)
+
+
+class Exposure(NamedTuple):
+    """A collective of a rank's program: its kind, group, the bytes that this rank gives, the line it comes from, and
+    how many numbers are computed while it is on its way; none while it is waited for where it starts."""
+
+    kind: str
+    group: tuple[int, ...] | None
+    nbytes: int
+    line: str
+    computed: int
+
+
+def exposures(program: Program) -> list[Exposure]:
+    """All collectives of a rank's program, in order."""
+    block = list(program.block)
+    number = {op: at for at, op in enumerate(block)}
+    found = []
+    for at, op in enumerate(block):
+        if op.name == "prim.start":
+            (wait,) = op.results[1].users
+            found.append(_exposure(op, op.attributes["collective"], _computed(block[at : number[wait]])))
+        elif op.name in COMMUNICATION and op.kind in (*_STARTED, "permute"):
+            found.append(_exposure(op, op.kind, 0))
+    return found
+
+
+def _exposure(op: Operation, kind: str, computed: int) -> Exposure:
+    given = op.operand(0)
+    nbytes = _size(given) * as_dtype(given.dtype).itemsize
+    return Exposure(kind, group_of(op), nbytes, "" if op.location.is_unknown else str(op.location), computed)

@@ -1,0 +1,129 @@
+"""The pass ``overlap``: the bits of programs whose collectives block, alike on all ranks, and what is hidden."""
+
+from functools import partial
+from importlib import import_module
+
+import numpy as np
+import pytest
+from lockstep import parts_of, run_together
+
+from argosy_autoparallel import Layout, ProcessMesh, Replicate, Shard
+from argosy_autoparallel.partition import partition
+from argosy_autoparallel.passes.combine_all_reduces import CombineAllReduces
+from argosy_autoparallel.passes.overlap import exposures
+from argosy_autoparallel.passes.spmd_partition import SpmdPartition
+from argosy_autoparallel.schedule import verify_programs
+from argosy_autoparallel.tensor_layout import print_layout
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import building
+from argosy_pir import Builder, Program, TensorType, verify_program
+from argosy_pir.passes import PassManager
+
+N, LAYERS = 32, 4
+
+
+def matmul(a, b):
+    return prim.dot_general(a, b, lhs_contract=(1,), rhs_contract=(0,))
+
+
+def step(layers=LAYERS):
+    """Forward and backward through linear layers, then an update of each weight, the first first."""
+    made = Program("step")
+    x = made.add_input(TensorType((2 * N, N), "float32"))
+    states = [made.add_state(f"w{i}", TensorType((N, N), "float32")).argument for i in range(layers)]
+    with building(Builder.at_end(made.block)):
+        activations = [x]
+        for w in states:
+            activations.append(prim.tanh(matmul(activations[-1], w)))
+        g, gradients = activations[-1], []
+        for w, a in zip(reversed(states), reversed(activations[:-1]), strict=True):
+            gradients.append(matmul(prim.transpose(a, permutation=(1, 0)), g))
+            g = prim.mul(matmul(g, prim.transpose(w, permutation=(1, 0))), a)
+        updates = [w - prim.tanh(g) for w, g in zip(states, reversed(gradients), strict=True)]
+        made.set_outputs([g], updates)
+    return made
+
+
+MESHES = {
+    "data parallel": (ProcessMesh([0, 1], ["dp"]), [Shard(0)], [Replicate()]),
+    "split weights": (ProcessMesh([0, 1], ["dp"]), [Shard(0)], [Shard(0)]),
+    "products split": (ProcessMesh([0, 1], ["mp"]), [Replicate()], [Shard(1)]),
+    "both": (ProcessMesh([[0, 1], [2, 3]], ["dp", "mp"]), [Shard(0), Replicate()], [Replicate(), Shard(1)]),
+}
+
+
+def programs(case, overlap):
+    mesh, x, w = MESHES[case]
+    source, layout = step(), Layout(mesh, w)
+    made = [partition(source, [Layout(mesh, x)], [layout] * LAYERS, r, (), overlap) for r in mesh.process_ids]
+    for each in made:
+        verify_program(each.program)
+    return [each.program for each in made]
+
+
+def arrays(case):
+    mesh, x, w = MESHES[case]
+    rng = np.random.default_rng(0)
+    given = [(rng.standard_normal((2 * N, N)).astype(np.float32), x)]
+    given += [(rng.standard_normal((N, N)).astype(np.float32) / N, w) for _ in range(LAYERS)]
+    return list(zip(*[parts_of(a, Layout(mesh, p)) for a, p in given], strict=True))
+
+
+def values(case, made):
+    """Outputs and new states of each rank."""
+    return run_together(made, arrays(case), MESHES[case][0].process_ids)
+
+
+@pytest.fixture(autouse=True)
+def small_buckets(monkeypatch):
+    """Two of the gradients fill a bucket."""
+    made = partial(CombineAllReduces, limit=2 * 4 * N * N)
+    monkeypatch.setattr(import_module("argosy_autoparallel.partition"), "CombineAllReduces", made)
+
+
+@pytest.mark.parametrize("case", MESHES)
+def test_values_have_the_bits_of_blocking_programs(case):
+    """And the check of all ranks' programs passes: collectives of a group come in one order."""
+    blocking, overlapped = programs(case, False), programs(case, True)
+    verify_programs(overlapped)
+    for before, after in zip(values(case, blocking), values(case, overlapped), strict=True):
+        for x, y in zip(before, after, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_gradients_are_summed_while_the_backward_pass_goes_on():
+    """Two buckets of two gradients: the last layers' is on its way during the products of the first layers, the other
+    during the one that is left."""
+    for program in programs("data parallel", True):
+        found = [each for each in exposures(program) if each.kind == "all_reduce"]
+        assert [each.nbytes for each in found] == [2 * 4 * N * N] * 2
+        products = [each.computed // N**3 for each in found]  # of a rank's N rows
+        assert products == [5, 1]  # two for each of two layers and the input's gradient of the third; the first's
+
+
+def test_what_blocks_is_exposed():
+    """Without the pass nothing is computed meanwhile, and what is there to say of each collective is the same."""
+    (first, *_), (second, *_) = programs("split weights", False), programs("split weights", True)
+    assert not any(each.computed for each in exposures(first))
+    key = lambda each: (each.kind, each.group, each.nbytes, each.line)  # noqa: E731
+    assert sorted(map(key, exposures(first))) == sorted(map(key, exposures(second)))
+    assert any(each.computed for each in exposures(second))
+
+
+def test_parameters_are_gathered_ahead():
+    """Parameters split over ranks: a layer's are on their way while the layer before computes."""
+    for program in programs("split weights", True):
+        gathers = [each for each in exposures(program) if each.kind == "all_gather"]
+        assert len(gathers) >= LAYERS
+        assert sum(each.computed > 0 for each in gathers) >= LAYERS - 1
+
+
+def test_a_pipeline_of_passes_says_the_same():
+    """The passes by name do what ``partition(overlap=True)`` does."""
+    mesh, x, w = MESHES["data parallel"]
+    texts = [print_layout(Layout(mesh, p)) for p in (x, w)]
+    made = step()
+    SpmdPartition((texts[0],), (texts[1],) * LAYERS).run(made)
+    PassManager(f"combine-all-reduces{{early=true, limit={2 * 4 * N * N}}},overlap").run(made)
+    found = [(each.kind, each.nbytes, each.computed) for each in exposures(made)]
+    assert found == [(e.kind, e.nbytes, e.computed) for e in exposures(programs("data parallel", True)[0])]
