@@ -1,4 +1,4 @@
-"""The layers and groups of ``fleet`` for one rank, by the names that libraries import."""
+"""The layers and groups of ``fleet`` for one rank, by the names that libraries import; test_fleet_hybrid has more."""
 
 import hashlib
 import random
@@ -67,7 +67,7 @@ def test_recompute_stays_a_function_once_its_module_is_imported():
     np.testing.assert_allclose(x.grad.numpy(), np.cos(x.numpy()), rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["DygraphShardingOptimizer", "TensorParallel", "GroupShardedScaler"])
+@pytest.mark.parametrize("kind", ["DygraphShardingOptimizer", "GroupShardedScaler"])
 def test_what_splits_over_ranks_says_what_to_use(kind):
     with pytest.raises(NotImplementedError, match=rf"fleet\.{kind} .* use distributed\."):
         getattr(import_module("argosy.distributed.fleet.absent"), kind)()
@@ -102,16 +102,16 @@ def test_the_embedding_and_the_cross_entropy_of_one_rank_are_whole():
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("make", "message"),
     [
-        lambda: parts.ColumnParallelLinear(4, 6, mp_group=TWO), lambda: parts.RowParallelLinear(4, 6, mp_group=TWO),
-        lambda: parts.VocabParallelEmbedding(4, 6, mp_group=TWO), lambda: parts.ParallelCrossEntropy(TWO),
-        lambda: mp_ops._c_split(_x(2), TWO), lambda: mp_ops._mp_allreduce(_x(2), group=TWO),
-        lambda: sequence.ColumnSequenceParallelLinear(4, 6),
+        (lambda: parts.ColumnParallelLinear(4, 5, mp_group=TWO), "out_features of 5 does not divide"),
+        (lambda: parts.RowParallelLinear(5, 4, mp_group=TWO), "in_features of 5 does not divide"),
+        (lambda: parts.VocabParallelEmbedding(5, 4, mp_group=TWO), "num_embeddings of 5 does not divide"),
+        (lambda: mp_ops._c_split(_x(3), TWO), "does not divide into the parts of 2 ranks"),
     ],
-)  # fmt: skip
-def test_several_ranks_are_refused(make):
-    with pytest.raises(NotImplementedError, match=r"distributed\.parallelize"):
+)
+def test_unequal_parts_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
         make()
 
 
@@ -181,7 +181,7 @@ def test_a_rank_is_alone_but_along_the_data():
     x = _x(2)
     dist.all_reduce(x.detach(), group=alone)
     assert parts.ColumnParallelLinear(2, 2, mp_group=alone)(x).shape == [2]
-    with pytest.raises(NotImplementedError, match=r"'model': 2"):
+    with pytest.raises(ValueError, match="2 places for 1 ranks"):
         fleet.HybridCommunicateGroup(fleet.CommunicateTopology(["data", "model"], [1, 2]))
 
 

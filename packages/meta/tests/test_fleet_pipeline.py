@@ -87,7 +87,7 @@ CASES = {
     "by class": ({"degree": 2, "seg_method": "layer:Linear"}, 2),
     "by numbers": ({"degree": 2, "seg_method": [0, 2, 8]}, 2),
     "scaled": ({"degree": 2, "scaler": {"init_loss_scaling": 1024.0}}, 2),
-    "ZBH1": ({"degree": 2, "schedule": "ZBH1"}, 2),
+    "ZBH1": ({"degree": 2, "schedule": "ZBH1"}, 2), "DualPipeV": ({"degree": 2, "use_dualpipev": True}, 2),
 }  # fmt: skip
 
 
@@ -98,7 +98,8 @@ def expected():
 
 @pytest.mark.parametrize("case", CASES)
 def test_scripts_of_fleet_train_pipelines(expected, case):
-    """Losses, parameters and the schedule of the rate; the table is on the first stage and on the last."""
+    """Losses, parameters and the schedule of the rate; the table is on the first stage and on the last, which
+    DualPipeV has on one rank."""
     options, ranks = CASES[case]
     results = run_ranks(lambda: train(**options), ranks)
     for losses, held, _ in results:
@@ -107,7 +108,7 @@ def test_scripts_of_fleet_train_pipelines(expected, case):
             np.testing.assert_allclose(value, expected[1][name], rtol=1e-4, atol=1e-6, err_msg=name)
     assert set().union(*(held for _, held, _ in results)) == expected[1].keys()
     table = "shared_layers.table.weight"
-    last = max(stage for _, _, stage in results)
+    last = 0 if options.get("use_dualpipev") else max(stage for _, _, stage in results)
     assert all((table in held) == (stage in (0, last)) for _, held, stage in results)
 
 
@@ -153,7 +154,6 @@ def test_batches_are_evaluated():
         ({"num_stages": 2, "seg_method": "layer:Conv2D"}, ValueError, "0 layers of class Conv2D do not make 2 stages"),
         ({"num_stages": 2, "seg_method": [0, 8]}, ValueError, "is not 3 increasing numbers from 0 to 8"),
         ({"num_stages": 2, "seg_method": "even"}, ValueError, "seg_method is 'uniform'"),
-        ({"num_stages": 2, "use_dualpipev": True}, NotImplementedError, "use_dualpipev"),
         ({"num_stages": 2, "recompute_interval": 1}, NotImplementedError, "recompute_interval in several stages"),
         ({}, ValueError, "give num_stages or topology"),
     ],
@@ -161,3 +161,36 @@ def test_batches_are_evaluated():
 def test_models_that_cannot_be_cut_are_named(options, error, message):
     with pytest.raises(error, match=message):
         parts.PipelineLayer(described(), **options)
+
+
+def test_passes_without_an_update_add_their_gradients(expected):
+    """``forward_backward_pipeline``, then the optimizer's own step: the losses of ``train_batch``. Two of them before
+    a step add up."""
+
+    def program():
+        strategy = fleet.DistributedStrategy()
+        strategy.hybrid_configs = {"dp_degree": 1, "pp_degree": 2}
+        strategy.pipeline_configs = {"accumulate_steps": COUNT, "micro_batch_size": ROWS // COUNT}
+        fleet.init(is_collective=True, strategy=strategy)
+        model, optimizer, rate = prepared(2)
+        model = fleet.distributed_model(model)
+        optimizer = fleet.distributed_optimizer(optimizer)
+        losses, norms = [], []
+        for x, y in batches():
+            losses.append(float(model.forward_backward_pipeline([x, y])))
+            optimizer.step()
+            optimizer.clear_grad()
+            rate.step()
+        for count in (1, 2):
+            for _ in range(count):
+                paddle.seed(3)
+                model.forward_backward_pipeline([x, y])
+            held = [p for p in model._layers.parameters() if p.grad is not None and p.payload.is_held]
+            norms.append(sum(float(np.abs(p.grad._local_value().numpy()).sum()) for p in held))
+            optimizer.clear_grad()
+        return losses, norms
+
+    for losses, norms in run_ranks(program, 2):
+        np.testing.assert_allclose(losses, expected[0], rtol=1e-5)
+        assert norms[0] > 0
+        assert norms[1] == pytest.approx(2 * norms[0])

@@ -183,8 +183,12 @@ def test_what_fleet_lacks_is_named() -> None:
     strategy.amp = False
     with pytest.raises(NotImplementedError, match=r"DistributedStrategy.amp is not implemented; use amp.auto_cast"):
         strategy.amp = True
-    with pytest.raises(NotImplementedError, match="mp_degree of 2 is not implemented"):
-        strategy.hybrid_configs = {"mp_degree": 2}
+    with pytest.raises(NotImplementedError, match="cp_degree of 2 is not implemented"):
+        strategy.hybrid_configs = {"cp_degree": 2}
+    strategy.hybrid_configs = {"order": ["tp"]}
+    with pytest.raises(ValueError, match=r"hybrid_configs\['order'\] names \['tp'\]"):
+        fleet.init(is_collective=True, strategy=strategy)
+    strategy = fleet.DistributedStrategy()
     strategy.hybrid_configs = {"dp_degree": 7}
     with pytest.raises(ValueError, match="dp_degree is 7, but there are 1 ranks"):
         fleet.init(is_collective=True, strategy=strategy)

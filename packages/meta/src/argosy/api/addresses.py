@@ -164,8 +164,8 @@ ADDRESSES = {
     """,
     "argosy.distributed.fleet.model": """
         # Where Paddle has ``distributed_model``.
-        argosy.distributed.fleet.absent: TensorParallel
         argosy.distributed.fleet.meta_parallel.pipeline_parallel: PipelineParallel
+        argosy.distributed.fleet.meta_parallel.wrappers: TensorParallel
         argosy.distributed.fleet.training: distributed_model
     """,
     "argosy.distributed.fleet.utils.hybrid_parallel_util": """

@@ -83,10 +83,15 @@ class ClipGradByGlobalNorm(_Clip):
         clipped: list[Any] = [g for p, g in params_grads if _wanted(p, g)]
         if not clipped:
             return list(params_grads)
-        total = _sum_over_meshes([_square_sum(g) for g in clipped])
+        total = self._total([(p, g) for p, g in params_grads if _wanted(p, g)])
         scale = self.clip_norm / total.sqrt().clip(min=self.clip_norm)
         scales = {mesh: on_mesh(mesh, scale) for mesh in {mesh_of(g): None for g in clipped}}
         return [(p, _scale(g, scales[mesh_of(g)]) if _wanted(p, g) else g) for p, g in params_grads]
+
+    def _total(self, pairs: Pairs, beside: Any = None) -> Any:
+        """The sum of the gradients' squares, on the mesh of ``beside`` where that is given."""
+        total = _sum_over_meshes([_square_sum(g) for _, g in pairs])
+        return total if beside is None else on_mesh(mesh_of(beside), total)
 
     def __repr__(self) -> str:
         return f"ClipGradByGlobalNorm(clip_norm={self.clip_norm})"

@@ -6,7 +6,6 @@ from typing import Any
 
 __all__ = [
     "DygraphShardingOptimizer", "DygraphShardingOptimizerV2", "GroupShardedOptimizerStage2", "GroupShardedScaler",
-    "TensorParallel",
 ]  # fmt: skip
 
 
@@ -35,9 +34,3 @@ class GroupShardedScaler(_Absent):
     """A scaler of gradients split over ranks. Raises NotImplementedError."""
 
     _instead = "distributed.shard_scaler"
-
-
-class TensorParallel(_Absent):
-    """A model of split layers. Raises NotImplementedError."""
-
-    _instead = "distributed.parallelize"

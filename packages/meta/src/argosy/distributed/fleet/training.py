@@ -1,21 +1,23 @@
-"""Data-parallel training as older scripts write it: ``fleet.init``, then ``distributed_model`` and
-``distributed_optimizer``. Other kinds of parallelism go by annotation: ``argosy.distributed.parallelize``,
+"""Training as older scripts write it: ``fleet.init``, then ``distributed_model`` and ``distributed_optimizer``. Ranks
+are a grid of copies, pipelines, split states and split layers; the annotated way is ``argosy.distributed.parallelize``,
 ``shard_layer`` and ``shard_optimizer``."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from math import prod
 from typing import Any, TypeVar
 
-from argosy.distributed.collective import all_reduce, barrier
+from argosy.distributed.collective import barrier
 from argosy.distributed.data_parallel import DataParallel
 from argosy.distributed.environment import get_rank, get_world_size
-from argosy.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup
-from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer
-from argosy.distributed.fleet.meta_parallel.pipeline_parallel import PipelineParallel
-from argosy.distributed.group import init_parallel_env
-from argosy.distributed.reduction import ReduceOp
+from argosy.distributed.fleet.base import current
+from argosy.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup, ParallelMode
+from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer, average_gradients
+from argosy.distributed.fleet.meta_parallel.pipeline_parallel import DualPipeVParallel, PipelineParallel
+from argosy.distributed.fleet.meta_parallel.wrappers import SegmentParallel, ShardingParallel, TensorParallel
+from argosy.distributed.group import init_parallel_env, world_group
 from argosy.nn.layer import Layer
 from argosy_phi_ops.context import RankState
 from argosy_tensorcore.tensor import Tensor
@@ -46,7 +48,6 @@ _INSTEAD = {
     "recompute": "fleet.recompute",
     "gradient_merge": "several backward() before step()",
     "sharding": "distributed.shard_optimizer",
-    "tensor_parallel": "distributed.parallelize",
     "semi_auto": "distributed.shard_tensor",
     "auto": "distributed.shard_tensor",
     "sync_batch_norm": "nn.SyncBatchNorm.convert_sync_batchnorm",
@@ -55,20 +56,26 @@ _INSTEAD = {
 }
 """What scripts may take for a setting that is not implemented."""
 _PIPELINE_CONFIGS = frozenset({"accumulate_steps", "micro_batch_size", "schedule_mode", "p2p_cache_shape"})
-_PARALLEL = ("dp_degree", "pp_degree")
-_DEGREES = ("dp_degree", "mp_degree", "pp_degree", "sharding_degree", "sep_degree", "ep_degree")
+_DEGREES = ("dp_degree", "mp_degree", "pp_degree", "sharding_degree", "sep_degree", "cp_degree", "ep_degree")
+_AXES = {"dp": "data", "pp": "pipe", "sharding": "sharding", "sep": "sep", "cp": "context", "mp": "model"}
+"""From the names of ``hybrid_configs["order"]`` to those of the grid, in the order that they have by default."""
+_NOT_SPLIT = ("cp_degree", "ep_degree")
+_SUB_CONFIGS = ("mp_configs", "pp_configs", "sharding_configs", "dp_comm_configs", "ep_configs", "cp_configs")
 
 
 class DistributedStrategy:
     """How :func:`init` is to train: copies of the model on all ranks, each with data of its own.
 
     Settings that change no result may be set to anything. Raises NotImplementedError, with what to use instead, where
-    another one is switched on, and for ``hybrid_configs`` of a degree above 1 other than ``dp_degree`` and
-    ``pp_degree``. ``pipeline_configs`` are ``accumulate_steps``, ``micro_batch_size`` and ``schedule_mode``.
+    another one is switched on, and for ``hybrid_configs`` of a ``cp_degree`` or ``ep_degree`` above 1.
+    ``pipeline_configs`` are ``accumulate_steps``, ``micro_batch_size`` and ``schedule_mode``; ``tensor_parallel`` with
+    ``tensor_parallel_configs`` is ``mp_degree`` by another name.
     """
 
     def __init__(self) -> None:
         self.__dict__.update(_HARMLESS, hybrid_configs=dict.fromkeys(_DEGREES, 1) | {"dp_degree": -1})
+        self.hybrid_configs |= {"order": [*_AXES], **{name: {} for name in _SUB_CONFIGS}}
+        self.__dict__.update(tensor_parallel=False, tensor_parallel_configs={"tensor_parallel_degree": 1})
         self.__dict__.update(pipeline=False, pipeline_configs={"accumulate_steps": 1, "micro_batch_size": 1})
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -78,7 +85,9 @@ class DistributedStrategy:
             if unknown := value.keys() - _PIPELINE_CONFIGS:
                 raise ValueError(f"DistributedStrategy.pipeline_configs has no {sorted(unknown)}")
             self.__dict__[name] = {**self.pipeline_configs, **value}
-        elif name in _HARMLESS or name == "pipeline":
+        elif name == "tensor_parallel_configs":
+            self.__dict__[name] = {**self.tensor_parallel_configs, **value}
+        elif name in _HARMLESS or name in ("pipeline", "tensor_parallel"):
             self.__dict__[name] = value
         elif value:
             other = _INSTEAD.get(name)
@@ -92,10 +101,10 @@ class DistributedStrategy:
         return {} if name.endswith("_configs") else False
 
     def _set_degrees(self, given: Mapping[str, Any]) -> None:
-        for name, degree in given.items():
-            if name.endswith("_degree") and name not in _PARALLEL and degree not in (1, -1):
+        for name in _NOT_SPLIT:
+            if given.get(name, 1) not in (1, -1):
                 raise NotImplementedError(
-                    f"DistributedStrategy.hybrid_configs: {name} of {degree} is not implemented here; annotate: "
+                    f"DistributedStrategy.hybrid_configs: {name} of {given[name]} is not implemented here; annotate: "
                     "distributed.parallelize, shard_layer, shard_optimizer"
                 )
         self.__dict__["hybrid_configs"] = {**self.hybrid_configs, **given}
@@ -135,16 +144,31 @@ def init(
     logging.getLogger("argosy").setLevel(log_level)
     init_parallel_env()
     chosen = DistributedStrategy() if strategy is None else strategy
-    degree, stages = chosen.hybrid_configs["dp_degree"], max(1, chosen.hybrid_configs["pp_degree"])
-    copies = get_world_size() // stages if degree == -1 else degree
-    if copies * stages != get_world_size():
-        given = f"dp_degree is {degree}" + (f" and pp_degree {stages}" if stages > 1 else "")
-        raise ValueError(f"fleet.init(): {given}, but there are {get_world_size()} ranks")
-    groups = HybridCommunicateGroup(CommunicateTopology(dims=(copies, stages, 1, 1, 1, 1)))
+    groups = HybridCommunicateGroup(_topology(chosen))
     _job.value = Job(chosen, groups)
+    current.groups.value = groups
     from argosy.distributed import fleet
 
     return fleet
+
+
+def _topology(strategy: DistributedStrategy) -> CommunicateTopology:
+    """The grid of ranks. As many copies as fill it where ``dp_degree`` is -1."""
+    configs = strategy.hybrid_configs
+    degrees = {axis: max(1, int(configs.get(f"{axis}_degree", 1))) for axis in _AXES}
+    if strategy.tensor_parallel:
+        degrees["mp"] = int(strategy.tensor_parallel_configs["tensor_parallel_degree"])
+    world, order = get_world_size(), list(configs["order"])
+    if unknown := {*order} - {*_AXES}:
+        raise ValueError(f"fleet.init(): hybrid_configs['order'] names {sorted(unknown)}; there are {[*_AXES]}")
+    order += [axis for axis in _AXES if axis not in order]
+    others = prod(size for axis, size in degrees.items() if axis != "dp")
+    if configs["dp_degree"] == -1:
+        degrees["dp"] = world // others
+    if prod(degrees.values()) != world:
+        given = " and ".join(f"{a}_degree is {n}" for a, n in degrees.items() if n > 1 or a == "dp")
+        raise ValueError(f"fleet.init(): {given}, but there are {world} ranks")
+    return CommunicateTopology([_AXES[axis] for axis in order], [degrees[axis] for axis in order])
 
 
 def get_hybrid_communicate_group() -> HybridCommunicateGroup:
@@ -153,30 +177,41 @@ def get_hybrid_communicate_group() -> HybridCommunicateGroup:
 
 
 def distributed_model(model: Layer) -> Layer:
-    """``model`` as :class:`argosy.distributed.DataParallel`, or, where :func:`init` was told of a pipeline, a
-    ``PipelineLayer`` as ``PipelineParallel``; itself where there is one rank.
+    """``model`` for the grid of :func:`init`: a ``PipelineLayer`` as ``PipelineParallel``, one of split layers as
+    ``TensorParallel``, of split states as ``ShardingParallel``, of split sequences as ``SegmentParallel``, copies as
+    :class:`argosy.distributed.DataParallel`; itself where there is one rank.
 
     Raises RuntimeError before :func:`init`.
     """
     job = _initialised("distributed_model")
     if not isinstance(model, Layer):
         raise TypeError(f"fleet.distributed_model(): argument 'model' must be a Layer, got {type(model).__name__}")
-    if job.groups.get_pipe_parallel_world_size() > 1:
-        return PipelineParallel(model, job.groups, job.strategy)
+    mode = job.groups.get_parallel_mode()
+    if mode == ParallelMode.PIPELINE_PARALLEL:
+        kind = DualPipeVParallel if getattr(model, "_use_dualpipev", False) else PipelineParallel
+        return kind(model, job.groups, job.strategy)
     if get_world_size() == 1:
         return model
-    return DataParallel(model, comm_buffer_size=job.strategy.fuse_grad_size_in_MB)
+    if mode == ParallelMode.DATA_PARALLEL:
+        return DataParallel(model, comm_buffer_size=job.strategy.fuse_grad_size_in_MB)
+    return _WRAPPERS[mode](model, job.groups, job.strategy)
+
+
+_WRAPPERS: dict[int, Callable[..., Layer]] = {
+    ParallelMode.TENSOR_PARALLEL: TensorParallel, ParallelMode.SHARDING_PARALLEL: ShardingParallel,
+    ParallelMode.SEGMENT_PARALLEL: SegmentParallel,
+}  # fmt: skip
 
 
 def distributed_optimizer(optimizer: Any, strategy: DistributedStrategy | None = None) -> Any:
-    """The optimizer itself, as gradients are averaged in the backward pass; of a pipeline a
+    """The optimizer itself where there are copies only, as gradients are averaged in the backward pass; else a
     ``HybridParallelOptimizer``. Raises RuntimeError before :func:`init`."""
     job = _initialised("distributed_optimizer")
     if strategy is not None:
         job.strategy = strategy
-    if job.groups.get_pipe_parallel_world_size() > 1:
-        return HybridParallelOptimizer(optimizer, job.groups, job.strategy)
-    return optimizer
+    if job.groups.get_parallel_mode() == ParallelMode.DATA_PARALLEL:
+        return optimizer
+    return HybridParallelOptimizer(optimizer, job.groups, job.strategy)
 
 
 def distributed_scaler(scaler: T) -> T:
@@ -184,14 +219,10 @@ def distributed_scaler(scaler: T) -> T:
     return scaler
 
 
-def fused_allreduce_gradients(parameter_list: Iterable[Tensor], hcg: object = None) -> None:
-    """Replace the gradients of the parameters by their means over all ranks, for code that went back within
-    ``DataParallel.no_sync()``. ``hcg`` is ignored: the group is all ranks."""
-    if get_world_size() == 1:
-        return
-    for parameter in parameter_list:
-        if not parameter.stop_gradient and parameter.grad is not None:
-            all_reduce(parameter.grad, ReduceOp.AVG)
+def fused_allreduce_gradients(parameter_list: Iterable[Tensor], hcg: HybridCommunicateGroup | None = None) -> None:
+    """Replace the gradients of the parameters by their means over the copies of ``hcg``, all ranks without one, for
+    code that went back within ``DataParallel.no_sync()``."""
+    average_gradients(list(parameter_list), [world_group() if hcg is None else hcg.get_data_parallel_group()])
 
 
 def obtain_optimizer_parameters_list(optimizer: Any) -> list[Tensor]:

@@ -97,48 +97,68 @@ def _place_type(names: list[str]) -> Any:
 
 
 class HybridCommunicateGroup:
-    """The groups of this rank along the axes of ``topology``, of which all but ``data`` and ``pipe`` have size 1:
-    copies of a model, or of its pipeline of stages.
+    """The groups of this rank along the axes of ``topology``: copies of a model ("data"), stages of a pipeline
+    ("pipe"), states split over ranks ("sharding"), parts of sequences ("sep", "context") and of layers ("model").
 
-    Raises NotImplementedError where another axis is longer, which annotation does (``distributed.parallelize``);
-    ValueError where the topology has another number of ranks than the job.
+    Raises ValueError where the topology has another number of ranks than the job.
     """
 
     def __init__(self, topology: CommunicateTopology) -> None:
-        names = topology.get_hybrid_group_names()
-        split = {
-            name: topology.get_dim(name)
-            for name in names
-            if name not in ("data", "pipe") and topology.get_dim(name) > 1
-        }
-        if split:
-            raise NotImplementedError(
-                f"HybridCommunicateGroup: axes {split} are not implemented; annotate: distributed.parallelize, "
-                "shard_layer, shard_optimizer"
-            )
         if topology.world_size() != get_world_size():
             raise ValueError(f"HybridCommunicateGroup: {topology.world_size()} places for {get_world_size()} ranks")
         self._topo = topology
         self.global_rank = get_rank()
         self.nranks = get_world_size()
-        self._mp_degree = self._sharding_degree = self._sep_degree = 1
-        self._pp_degree = topology.get_dim("pipe") if "pipe" in names else 1
-        self._dp_degree = self.nranks // self._pp_degree
         self._alone = _alone()
-        if self._pp_degree == 1:
-            self._dp_comm_group, self._pp_comm_group = world_group(), self._alone
-        else:
-            self._dp_comm_group, self._pp_comm_group = (_line(topology, axis) for axis in ("data", "pipe"))
-        self._sharding_comm_group = self._alone
-        self.stage_id = topology.get_coord(self.global_rank).pipe if self._pp_degree > 1 else 0
+        names = topology.get_hybrid_group_names()
+        self._lines = {name: self._along(name) for name in names}
+        self._dp_degree, self._mp_degree = self._length("data"), self._length("model")
+        self._pp_degree, self._sharding_degree = self._length("pipe"), self._length("sharding")
+        self._sep_degree = self._length("sep")
+        self._dp_sep_group = self._fused(["data", "sep"]) if self._sep_degree > 1 else self._line("data")
+        self._check_groups = {
+            with_sharding: self._fused(["pipe", "model", *(["sharding"] if with_sharding else [])])
+            for with_sharding in (False, True)
+        }
+        self.stage_id = topology.get_coord(self.global_rank).pipe if "pipe" in names else 0
+
+    def _along(self, axis: str) -> Group:
+        size = self._topo.get_dim(axis)
+        if size == 1:
+            return self._alone
+        return world_group() if size == self.nranks else _line(self._topo.get_comm_list(axis))
+
+    def _fused(self, axes: Sequence[str]) -> Group:
+        """The ranks that differ from this one along these axes alone."""
+        longer = [axis for axis in axes if self._length(axis) > 1]
+        if len(longer) <= 1:
+            return self._line(longer[0]) if longer else self._alone
+        lines = self._topo.get_fused_ranks(longer)
+        return world_group() if len(lines) == 1 else _line(lines)
+
+    def _line(self, axis: str) -> Group:
+        return self._lines.get(axis, self._alone)
+
+    def _length(self, axis: str) -> int:
+        return self._line(axis).nranks
+
+    def _place(self, axis: str) -> int:
+        return self._line(axis).ranks.index(self.global_rank)
 
     def topology(self) -> CommunicateTopology:
         """The grid."""
         return self._topo
 
     def get_parallel_mode(self) -> int:
-        """Data parallelism, or that of a pipeline."""
-        return ParallelMode.PIPELINE_PARALLEL if self._pp_degree > 1 else ParallelMode.DATA_PARALLEL
+        """The kind of parallelism that decides what a model becomes: of a pipeline, of parts of layers, sequences or
+        states, else of copies."""
+        if self._pp_degree > 1:
+            return ParallelMode.PIPELINE_PARALLEL
+        if self._mp_degree > 1:
+            return ParallelMode.TENSOR_PARALLEL
+        if self._sep_degree > 1:
+            return ParallelMode.SEGMENT_PARALLEL
+        return ParallelMode.SHARDING_PARALLEL if self._sharding_degree > 1 else ParallelMode.DATA_PARALLEL
 
     def get_global_rank(self) -> int:
         """This rank of the job."""
@@ -146,7 +166,7 @@ class HybridCommunicateGroup:
 
     def get_data_parallel_rank(self) -> int:
         """This rank's place among the copies."""
-        return self._dp_comm_group.ranks.index(self.global_rank)
+        return self._place("data")
 
     def get_data_parallel_world_size(self) -> int:
         """The number of copies."""
@@ -154,33 +174,34 @@ class HybridCommunicateGroup:
 
     def get_data_parallel_group(self) -> Group:
         """The ranks that have copies of what this one has."""
-        return self._dp_comm_group
+        return self._line("data")
 
     def get_data_parallel_group_src_rank(self) -> int:
         """The rank that the others take parameters from."""
-        return int(self._dp_comm_group.ranks[0])
+        return int(self._line("data").ranks[0])
 
     def get_dp_sep_parallel_group(self) -> Group:
-        """The ranks that have copies of what this one has."""
-        return self._dp_comm_group
+        """The ranks that have copies of what this one has, those with other parts of its sequences included."""
+        return self._dp_sep_group
 
     def get_pipe_parallel_group(self) -> Group:
         """The ranks that have the stages of one pipeline."""
-        return self._pp_comm_group
+        return self._line("pipe")
 
     def get_pipe_parallel_world_size(self) -> int:
         """How many ranks a pipeline has."""
         return self._pp_degree
 
     def ranks_of_stages(self) -> list[list[int]]:
-        """The ranks of each place of the pipeline, one for each copy."""
-        if self._pp_degree == 1:
-            return [list(range(self.nranks))]
+        """The ranks of each place of the pipeline, one for each copy; of a pipeline whose layers are split this rank's
+        one alone."""
+        if self._mp_degree > 1 or self._sharding_degree > 1 or self._sep_degree > 1:
+            return [[self.get_rank_from_stage(stage)] for stage in range(self._pp_degree)]
         return [self._topo.get_axis_list("pipe", stage) for stage in range(self._pp_degree)]
 
     def get_check_parallel_group(self, sharding: bool = False) -> Group:
-        """The ranks that hold parts of one model: this one alone."""
-        return self._alone
+        """The ranks that hold parts of one model, of its states, too, where ``sharding``."""
+        return self._check_groups[sharding]
 
     def get_rank_from_stage(self, stage_id: int, **kwargs: int) -> int:
         """The rank of a stage of this rank's pipeline. Raises ValueError for a stage that it does not have."""
@@ -202,33 +223,66 @@ class HybridCommunicateGroup:
         """Whether this rank has the last layers."""
         return bool(self.stage_id == self._pp_degree - 1)
 
-    def _place(self) -> int:
-        """0: the axis has one place."""
-        return 0
+    def get_model_parallel_rank(self) -> int:
+        """This rank's part of the layers."""
+        return self._place("model")
 
-    def _size(self) -> int:
-        """1: the axis has one place."""
-        return 1
+    def get_model_parallel_world_size(self) -> int:
+        """How many parts layers have."""
+        return self._mp_degree
 
-    def _group(self) -> Group:
-        """This rank alone."""
+    def get_model_parallel_group(self) -> Group:
+        """The ranks that have parts of the same layers."""
+        return self._line("model")
+
+    def get_model_parallel_group_src_rank(self) -> int:
+        """The first of them."""
+        return int(self._line("model").ranks[0])
+
+    def get_sharding_parallel_rank(self) -> int:
+        """This rank's part of the states."""
+        return self._place("sharding")
+
+    def get_sharding_parallel_world_size(self) -> int:
+        """How many parts states have."""
+        return self._sharding_degree
+
+    def get_sharding_parallel_group(self) -> Group:
+        """The ranks that have parts of the same states."""
+        return self._line("sharding")
+
+    def get_sharding_parallel_group_src_rank(self) -> int:
+        """The first of them."""
+        return int(self._line("sharding").ranks[0])
+
+    def get_sep_parallel_rank(self) -> int:
+        """This rank's part of the sequences."""
+        return self._place("sep")
+
+    def get_sep_parallel_world_size(self) -> int:
+        """How many parts sequences have."""
+        return self._sep_degree
+
+    def get_sep_parallel_group(self) -> Group:
+        """The ranks that have parts of the same sequences."""
+        return self._line("sep")
+
+    def get_pp_mp_parallel_group(self) -> Group:
+        """The ranks that hold parts of one model."""
+        return self._check_groups[False]
+
+    def get_expert_parallel_group(self) -> Group:
+        """This rank alone: experts are not split."""
         return self._alone
 
-    def _source(self) -> int:
-        """This rank: it is alone on the axis."""
-        return self.global_rank
-
-    get_model_parallel_rank = get_sharding_parallel_rank = get_sep_parallel_rank = _place
-    get_model_parallel_world_size = get_sharding_parallel_world_size = get_sep_parallel_world_size = _size
-    get_expert_parallel_world_size = _size
-    get_model_parallel_group = get_sharding_parallel_group = get_sep_parallel_group = _group
-    get_pp_mp_parallel_group = get_expert_parallel_group = _group
-    get_model_parallel_group_src_rank = get_sharding_parallel_group_src_rank = get_sep_parallel_group_src_rank = _source
+    def get_expert_parallel_world_size(self) -> int:
+        """1: experts are not split."""
+        return 1
 
 
-def _line(topology: CommunicateTopology, axis: str) -> Group:
-    """This rank's group along an axis; all ranks make all of them."""
-    made = [new_group(ranks) for ranks in topology.get_comm_list(axis)]
+def _line(lines: Sequence[Sequence[int]]) -> Group:
+    """This rank's group of these; all ranks make all of them."""
+    made = [new_group(ranks) for ranks in lines]
     return next(group for group in made if group.is_member())
 
 

@@ -1,6 +1,5 @@
-"""Pipelines of layers, and layers that Paddle splits over ranks, here for one, by the names that scripts import."""
+"""Pipelines of layers, layers split over ranks, and models of them, by the names that scripts import."""
 
-from argosy.distributed.fleet.absent import TensorParallel
 from argosy.distributed.fleet.meta_parallel.parallel_layers import (
     ColumnParallelLinear,
     LayerDesc,
@@ -14,10 +13,12 @@ from argosy.distributed.fleet.meta_parallel.parallel_layers import (
     get_rng_state_tracker,
     model_parallel_random_seed,
 )
-from argosy.distributed.fleet.meta_parallel.pipeline_parallel import PipelineParallel
+from argosy.distributed.fleet.meta_parallel.pipeline_parallel import DualPipeVParallel, PipelineParallel
+from argosy.distributed.fleet.meta_parallel.wrappers import SegmentParallel, ShardingParallel, TensorParallel
 
 __all__ = [
-    "ColumnParallelLinear", "LayerDesc", "LocalSharedLayerDesc", "ParallelCrossEntropy", "PipelineLayer",
-    "PipelineParallel", "RNGStatesTracker", "RowParallelLinear", "SharedLayerDesc", "TensorParallel",
-    "VocabParallelEmbedding", "get_rng_state_tracker", "model_parallel_random_seed",
+    "ColumnParallelLinear", "DualPipeVParallel", "LayerDesc", "LocalSharedLayerDesc", "ParallelCrossEntropy",
+    "PipelineLayer", "PipelineParallel", "RNGStatesTracker", "RowParallelLinear", "SegmentParallel", "ShardingParallel",
+    "SharedLayerDesc", "TensorParallel", "VocabParallelEmbedding", "get_rng_state_tracker",
+    "model_parallel_random_seed",
 ]  # fmt: skip

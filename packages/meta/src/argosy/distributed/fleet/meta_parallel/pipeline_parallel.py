@@ -9,6 +9,7 @@ from argosy.amp import GradScaler
 from argosy.distributed.fleet.base.topology import HybridCommunicateGroup
 from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer
 from argosy.distributed.fleet.meta_parallel.parallel_layers.pp_layers import PipelineLayer
+from argosy.distributed.fleet.meta_parallel.wrappers import equalize
 from argosy.distributed.pipeline.trainer import Pipeline, PipelineSettings
 from argosy.nn.layer import Layer
 from argosy_autograd.modes import no_grad
@@ -18,14 +19,18 @@ from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["PipelineParallel"]
+__all__ = ["DualPipeVParallel", "PipelineParallel"]
 
 
 class PipelineParallel(Layer):
     """A model of stages, trained by ``train_batch``: each call is a step of ``accumulate_steps`` microbatches.
 
-    Every rank of a pipeline is given the batch of its pipeline; copies of the pipeline have batches of their own.
+    Every rank of a pipeline is given the batch of its pipeline; copies of the pipeline have batches of their own. Where
+    layers are split, each part of them is a pipeline beside the others', and gradients are averaged after the step.
     """
+
+    _schedule: str | None = None
+    """The schedule, where the class decides."""
 
     def __init__(self, layers: Layer, hcg: HybridCommunicateGroup, strategy: Any) -> None:
         if not isinstance(layers, PipelineLayer):
@@ -45,6 +50,15 @@ class PipelineParallel(Layer):
         self._inputs = self._loss_number = 0
         self._optimizer: Any = None
         self._pipeline: Pipeline | None = None
+        groups = hcg.get_sharding_parallel_group(), hcg.get_dp_sep_parallel_group()
+        self._beside = [group for group in groups if group.nranks > 1] if self._is_line else []
+        for group in self._beside:
+            equalize(layers, group, split_too=True)
+
+    @property
+    def _is_line(self) -> bool:
+        """Whether the pipeline is this rank's alone, one rank for each stage."""
+        return all(len(ranks) == 1 for ranks in self._hcg.ranks_of_stages())
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The model's outputs for a batch of microbatches, on every rank. Raises ValueError for another batch."""
@@ -72,6 +86,22 @@ class PipelineParallel(Layer):
         self.total_loss = loss
         return loss
 
+    def forward_backward_pipeline(
+        self, data: Any, scaler: GradScaler | None = None, static_scheduler: bool = False,
+        return_micro_batch_loss: bool = False,
+    ) -> Tensor:  # fmt: skip
+        """The forward and backward passes of ``data``, whose gradients are added to those that parameters have; the
+        mean loss, on every rank. What updates them is the caller's."""
+        if static_scheduler or return_micro_batch_loss:
+            raise NotImplementedError(
+                "PipelineParallel.forward_backward_pipeline(static_scheduler, return_micro_batch_loss) is not "
+                "implemented"
+            )
+        self._layers.train()
+        scaled = scaler if scaler is not None and scaler.is_enable() else None
+        self.total_loss = self._made().accumulate(self._set(data, 0), scaled)
+        return self.total_loss
+
     def eval_batch(self, data: Any, compute_loss: bool = True, loss_fn_idx: int = 0) -> Any:
         """The mean loss of ``data`` on every rank, or the outputs for its inputs."""
         self._layers.eval()
@@ -87,11 +117,12 @@ class PipelineParallel(Layer):
     def _made(self) -> Pipeline:
         if self._pipeline is None:
             configs = self._strategy.pipeline_configs
-            mode = configs.get("schedule_mode", "1F1B")
+            mode = self._schedule or configs.get("schedule_mode", "1F1B")
             chunks = self._layers.get_num_virtual_stages()
             settings = PipelineSettings(mode, self.accumulate_steps, self.micro_batch_size, chunks)
             meshes = [ProcessMesh(ranks, ["dp"]) for ranks in self._hcg.ranks_of_stages()]
-            self._pipeline = Pipeline(settings, self._loss_of, self._outputs_of, self._update, meshes=meshes)
+            update = self._update
+            self._pipeline = Pipeline(settings, self._loss_of, self._outputs_of, update, "CINN", meshes, self._beside)
         return self._pipeline
 
     def _set(self, data: Any, loss_number: int) -> list[Any]:
@@ -103,8 +134,7 @@ class PipelineParallel(Layer):
 
     def _entries(self, tensors: Sequence[Any]) -> list[Any]:
         """The batch of this pipeline as part of that of all copies."""
-        copies = self._hcg.get_data_parallel_world_size()
-        if copies == 1:
+        if self._is_line:
             return list(tensors)
         mesh = next(ProcessMesh(r, ["dp"]) for r in self._hcg.ranks_of_stages() if context().rank in r)
         return [_part_of_all(x, mesh) if type(x) is Tensor and x.ndim else x for x in tensors]
@@ -122,6 +152,12 @@ class PipelineParallel(Layer):
     def _update(self) -> None:
         self._optimizer.step()
         self._optimizer.clear_grad()
+
+
+class DualPipeVParallel(PipelineParallel):
+    """A ``PipelineLayer`` made with ``use_dualpipev``: two stages on each rank, by the schedule DualPipeV."""
+
+    _schedule = "DualPipeV"
 
 
 def _tuple(given: Any) -> tuple[Any, ...]:

@@ -1,5 +1,4 @@
-"""Layers that Paddle splits over the ranks of a group, here of one rank: annotate with ``distributed.parallelize`` for
-more."""
+"""Layers split over the ranks of a group, what passes between those, and random states by name."""
 
 from argosy.distributed.fleet.layers.mpu.mp_layers import (
     ColumnParallelLinear,

@@ -1,38 +1,138 @@
-"""What passes between the ranks of a tensor-parallel group: for one rank, nothing."""
+"""What passes between the ranks of a tensor-parallel group, forward and backward (Shoeybi et al., 2019).
+
+Each rank has tensors of its own. What all of them have in common has one gradient, the sum of what the ranks' parts
+contribute: ``_c_identity`` and ``_mp_allreduce`` are each other's derivative, and so are ``_c_split`` and
+``_c_concat``. Eagerly and while a function is captured alike; without a group, or with one of one rank, tensors pass as
+they are.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
+from argosy.distributed.captured import capturing
+from argosy.distributed.collective import all_gather, all_reduce, reduce_scatter
 from argosy.distributed.group import Group
+from argosy.distributed.reduction import ReduceOp, reduction_name
+from argosy_autograd.modes import no_grad
+from argosy_autograd.pylayer import PyLayer
+from argosy_autoparallel.captured import communicate
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["_c_concat", "_c_identity", "_c_split", "_mp_allreduce", "check_alone"]
+__all__ = ["_c_concat", "_c_identity", "_c_split", "_mp_allreduce", "gather_along", "scatter_along", "sum_of", "take"]
 
 
-def check_alone(wanted_by: str, group: Group | None) -> None:
-    """Raise NotImplementedError for a group of several ranks."""
-    if group is not None and group.nranks > 1:
-        raise NotImplementedError(
-            f"{wanted_by}: parts over the {group.nranks} ranks of a group are not implemented; use the whole layer "
-            "and annotate it: distributed.parallelize with ColWiseParallel or RowWiseParallel, or shard_layer"
-        )
+def _alone(group: Group | None) -> bool:
+    return group is None or group.nranks == 1
+
+
+def sum_of(x: Tensor, group: Group, op: int = ReduceOp.SUM) -> Tensor:
+    """A new tensor, the sum (or another reduction) of the members' ``x``; a constant for differentiation."""
+    with no_grad():
+        if capturing():
+            kind = reduction_name(op, "sum_of")
+            return communicate("all_reduce", x.detach(), group=group.key, size=group.nranks, kind=kind)
+        made = x.detach().clone()
+        all_reduce(made, op, group)
+        return made
+
+
+def gather_along(x: Tensor, group: Group, axis: int) -> Tensor:
+    """The members' ``x`` joined along ``axis``; a constant for differentiation."""
+    with no_grad():
+        given = x.detach()
+        if capturing():
+            whole = communicate("all_gather", given.unsqueeze(0), group=group.key, size=group.nranks)
+            parts = list(get_operator("unbind")(whole))
+        else:
+            parts = []
+            all_gather(parts, given, group)
+        return get_operator("concat")(parts, axis)  # type: ignore[no-any-return]
+
+
+def take(x: Tensor, group: Group, axis: int) -> Tensor:
+    """This member's part of ``x`` along ``axis``. Raises ValueError where the members' parts are not equal."""
+    return _parts(x, group, axis)[group.rank]
+
+
+def scatter_along(x: Tensor, group: Group, axis: int) -> Tensor:
+    """This member's part along ``axis`` of the members' sum; a constant for differentiation. Raises ValueError where
+    the members' parts are not equal."""
+    parts = _parts(x, group, axis)
+    with no_grad():
+        if capturing():
+            stacked = get_operator("stack")(parts)
+            made = communicate("reduce_scatter", stacked, group=group.key, size=group.nranks, kind="sum")
+            return made.reshape(parts[0].shape)
+        part = parts[0].clone()
+        reduce_scatter(part, [each.clone() for each in parts], ReduceOp.SUM, group)
+        return part
+
+
+def _parts(x: Tensor, group: Group, axis: int) -> list[Tensor]:
+    if x.shape[axis] % group.nranks:
+        raise ValueError(f"axis {axis} of {list(x.shape)} does not divide into the parts of {group.nranks} ranks")
+    with no_grad():
+        return list(get_operator("split")(x.detach(), group.nranks, axis))
+
+
+class _Identity(PyLayer):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, group: Group) -> Tensor:
+        ctx.group = group
+        return x.detach().clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        return sum_of(g, ctx.group)
+
+
+class _Sum(PyLayer):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, group: Group) -> Tensor:
+        return sum_of(x, group)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        return g
+
+
+class _Concat(PyLayer):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, group: Group) -> Tensor:
+        ctx.group = group
+        return gather_along(x, group, x.ndim - 1)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        return take(g, ctx.group, g.ndim - 1)
+
+
+class _Split(PyLayer):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, group: Group) -> Tensor:
+        ctx.group = group
+        return take(x, group, x.ndim - 1)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        return gather_along(g, ctx.group, g.ndim - 1)
 
 
 def _c_identity(tensor: Tensor, group: Group | None = None, skip_c_identity_dynamic: bool = False) -> Tensor:
     """The tensor, whose gradient is the sum over the group."""
-    check_alone("_c_identity", group)
-    return tensor
+    return tensor if group is None or _alone(group) else _Identity.apply(tensor, group)
 
 
 def _c_concat(tensor: Tensor, group: Group | None = None) -> Tensor:
     """The parts of the group, joined along the last axis."""
-    check_alone("_c_concat", group)
-    return tensor
+    return tensor if group is None or _alone(group) else _Concat.apply(tensor, group)
 
 
 def _c_split(tensor: Tensor, group: Group | None = None) -> Tensor:
     """This rank's part along the last axis."""
-    check_alone("_c_split", group)
-    return tensor
+    return tensor if group is None or _alone(group) else _Split.apply(tensor, group)
 
 
 def _mp_allreduce(
@@ -44,5 +144,4 @@ def _mp_allreduce(
     skip_c_identity_dynamic: bool = False,
 ) -> Tensor:
     """The sum over the group, whose gradient is the one of each part."""
-    check_alone("_mp_allreduce", group)
-    return tensor
+    return tensor if group is None or _alone(group) else _Sum.apply(tensor, group)

@@ -66,8 +66,10 @@ class PipelineLayer(Layer):
     ``recompute_interval`` of n, n layers at a time are one recomputed region. As in Paddle, layer number i is made with
     the generator seeded to 1234 + i; every rank makes all of them, and gives up what others have at the first step.
 
+    With ``use_dualpipev`` each rank has two stages, the second of rank r the one before that of rank r - 1.
+
     Raises ValueError without ``num_stages`` or ``topology`` and for fewer layers than stages, NotImplementedError for
-    ``use_dualpipev``, and for recomputation in several stages.
+    recomputation in several stages.
     """
 
     def __init__(
@@ -84,9 +86,14 @@ class PipelineLayer(Layer):
         use_dualpipev: bool = False,
     ) -> None:
         super().__init__()
-        ranks = _checked_stages(num_stages, topology, use_dualpipev)
+        ranks = _checked_stages(num_stages, topology)
+        self._use_dualpipev = use_dualpipev
         self._loss_fn = loss_fn if isinstance(loss_fn, list) else [loss_fn]
-        self._topo, self._num_stages, self._virtual = topology, ranks, num_virtual_pipeline_stages or 1
+        self._topo, self._num_stages, self._virtual = (
+            topology,
+            ranks,
+            2 if use_dualpipev else num_virtual_pipeline_stages or 1,
+        )
         self._stage_id = 0 if topology is None or ranks == 1 else topology.get_coord(get_rank()).pipe
         if recompute_interval and ranks * self._virtual > 1:
             raise NotImplementedError("PipelineLayer: recompute_interval in several stages is not implemented")
@@ -119,7 +126,8 @@ class PipelineLayer(Layer):
         """The rank of the pipeline that has a layer. Raises IndexError for a layer that is not there."""
         if not 0 <= layer_idx < self._num_layers:
             raise IndexError(f"PipelineLayer: there is no layer {layer_idx} among {self._num_layers}")
-        return self._stage_of(layer_idx) % self._num_stages
+        chunk, place = divmod(self._stage_of(layer_idx), self._num_stages)
+        return self._num_stages - 1 - place if self._use_dualpipev and chunk else place
 
     def _stage_of(self, layer: int) -> int:
         return bisect_right(self.segment_parts, layer) - 1
@@ -146,7 +154,8 @@ class PipelineLayer(Layer):
         if chunk_id is not None:
             if not 0 <= chunk_id < self._virtual:
                 raise ValueError(f"PipelineLayer: there is no chunk_id {chunk_id!r} among {self._virtual} chunks")
-            stage = chunk_id * self._num_stages + self._stage_id
+            place = self._num_stages - 1 - self._stage_id if self._use_dualpipev and chunk_id else self._stage_id
+            stage = chunk_id * self._num_stages + place
             return self.forward_function(*self.segment_parts[stage : stage + 2])(input)
         count, step = len(self.run_function), self._recompute_interval
         if step == 0:
@@ -164,12 +173,10 @@ class PipelineLayer(Layer):
         return wanted and any(isinstance(f, Layer) and f.parameters() for f in self.run_function[start:end])
 
 
-def _checked_stages(stages: int | None, topology: CommunicateTopology | None, dual: bool) -> int:
+def _checked_stages(stages: int | None, topology: CommunicateTopology | None) -> int:
     """The number of ranks that the model is cut for."""
     if stages is None and topology is None:
         raise ValueError("PipelineLayer: give num_stages or topology")
-    if dual:
-        raise NotImplementedError("PipelineLayer: use_dualpipev is not implemented; the schedule 'ZBVPP' is")
     count = stages if topology is None else topology.get_dim("pipe")
     if count is None or count < 1:
         raise ValueError(f"PipelineLayer: num_stages is a number from 1, not {stages!r}")

@@ -1,0 +1,223 @@
+"""Scripts of ``fleet`` on grids of ranks: split layers, copies, split states and pipelines of them train as one process
+does."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+from argosy import nn
+from argosy.distributed import debug, fleet
+from argosy.distributed.fleet import meta_parallel as parts
+from argosy.distributed.fleet.utils import sequence_parallel_utils as sequence
+
+run_ranks = partial(debug.run_ranks, timeout=600)
+STEPS, COUNT, ROWS, WIDTH, WORDS = 3, 2, 8, 8, 16
+
+
+class Whole:
+    """The layers of one process by the names of the split ones."""
+
+    VocabParallelEmbedding = staticmethod(lambda words, width: nn.Embedding(words, width))
+    ColumnParallelLinear = staticmethod(lambda i, o, has_bias=True, gather_output=False: nn.Linear(i, o))
+    RowParallelLinear = staticmethod(lambda i, o, input_is_parallel=True: nn.Linear(i, o))
+
+    @staticmethod
+    def ParallelCrossEntropy():
+        return lambda logits, labels: nn.functional.cross_entropy(logits, labels, reduction="none")
+
+
+class MLP(nn.Layer):
+    def __init__(self, source):
+        super().__init__()
+        self.norm = nn.LayerNorm(WIDTH)
+        self.wide = source.ColumnParallelLinear(WIDTH, 4 * WIDTH, has_bias=True, gather_output=False)
+        self.narrow = source.RowParallelLinear(4 * WIDTH, WIDTH, input_is_parallel=True)
+
+    def forward(self, x):
+        return x + self.narrow(nn.functional.gelu(self.wide(self.norm(x))))
+
+
+class Loss(nn.Layer):
+    def __init__(self, source):
+        super().__init__()
+        self.losses = source.ParallelCrossEntropy()
+
+    def forward(self, logits, labels):
+        return self.losses(logits, labels).mean()
+
+
+def described(source):
+    """A table, two blocks and a head whose classes stay split."""
+    return [
+        parts.LayerDesc(source.VocabParallelEmbedding, WORDS, WIDTH) if source is parts else nn.Embedding(WORDS, WIDTH),
+        parts.LayerDesc(MLP, source), parts.LayerDesc(MLP, source),
+        parts.LayerDesc(source.ColumnParallelLinear, WIDTH, WORDS, has_bias=True, gather_output=False)
+        if source is parts else nn.Linear(WIDTH, WORDS),
+    ]  # fmt: skip
+
+
+def fill(model, rank=0, ranks=1):
+    """Give every parameter its part of numbers that are those of one process."""
+    rng = np.random.default_rng(1)
+    for name, p in sorted(model.named_parameters()):
+        axis = getattr(p, "split_axis", 0) if getattr(p, "is_distributed", False) else None
+        shape = [n * ranks if i == axis else n for i, n in enumerate(p.shape)]
+        value = rng.standard_normal(shape).astype(np.float32) / 4
+        p.set_value(value if axis is None else np.split(value, ranks, axis)[rank])
+        assert name
+
+
+def batches():
+    rng = np.random.default_rng(0)
+    return [[paddle.to_tensor(rng.integers(0, WORDS, (ROWS,))) for _ in range(2)] for _ in range(STEPS)]
+
+
+def optimizer_of(model):
+    clip = nn.ClipGradByGlobalNorm(0.3)
+    return paddle.optimizer.AdamW(0.05, parameters=model.parameters(), grad_clip=clip)
+
+
+def one_process():
+    model = parts.PipelineLayer(described(Whole), num_stages=1, loss_fn=Loss(Whole))
+    fill(model)
+    optimizer, losses = optimizer_of(model), []
+    for x, y in batches():
+        loss = model._loss_fn[0](model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        losses.append(float(loss))
+    return losses, {name: p.numpy() for name, p in model.named_parameters()}
+
+
+def train(static=False, schedule="1F1B", **degrees):
+    """A script as Paddle's users write it; its losses, and the parts of parameters that this rank has."""
+    strategy = fleet.DistributedStrategy()
+    strategy.hybrid_configs = {f"{name}_degree": degree for name, degree in degrees.items()}
+    copies = degrees.get("dp", 1) * degrees.get("sharding", 1)
+    strategy.pipeline_configs = {
+        "accumulate_steps": COUNT, "micro_batch_size": ROWS // COUNT // copies, "schedule_mode": schedule
+    }  # fmt: skip
+    fleet.init(is_collective=True, strategy=strategy)
+    hcg = fleet.get_hybrid_communicate_group()
+    pipelined = hcg.get_pipe_parallel_world_size() > 1
+    stages = {"topology": hcg.topology()} if pipelined else {"num_stages": 1}
+    model = parts.PipelineLayer(described(parts), loss_fn=Loss(parts), **stages)
+    fill(model, hcg.get_model_parallel_rank(), hcg.get_model_parallel_world_size())
+    optimizer = optimizer_of(model)
+    loss_fn = model._loss_fn[0]
+    model, optimizer = fleet.distributed_model(model), fleet.distributed_optimizer(optimizer)
+    place = hcg.get_data_parallel_rank() + degrees.get("dp", 1) * hcg.get_sharding_parallel_rank()
+    losses = []
+
+    def step(x, y):
+        loss = loss_fn(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    if static:
+        step = paddle.jit.to_static(step, full_graph=True)
+    for x, y in batches():
+        mine = np.arange(ROWS).reshape(copies, -1)[place]
+        if pipelined:
+            losses.append(float(model.train_batch([x[mine], y[mine]], optimizer)))
+        else:
+            losses.append(float(step(x[mine], y[mine])))
+    held = {}
+    for name, p in model._layers.named_parameters():
+        if getattr(p.payload, "is_held", True):
+            axis = getattr(p, "split_axis", 0) if getattr(p, "is_distributed", False) else None
+            held[name] = axis, p._local_value().numpy() if p.process_mesh is not None else p.numpy()
+    states = sum(x.size for kind in optimizer._inner_opt._accumulators.values() for x in kind.values())
+    return losses, held, hcg.get_model_parallel_rank(), states
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return run_ranks(one_process, 1)[0]
+
+
+def check(results, expected, ranks):
+    losses = np.mean([mine for mine, *_ in results], 0)
+    np.testing.assert_allclose(losses, expected[0], rtol=1e-5)
+    for _, held, place, _ in results:
+        for name, (axis, value) in held.items():
+            whole = expected[1][name]
+            part = whole if axis is None else np.split(whole, ranks, axis)[place]
+            np.testing.assert_allclose(value, part, rtol=1e-4, atol=1e-4, err_msg=name)
+    assert set().union(*(held for _, held, *_ in results)) == expected[1].keys()
+
+
+GRIDS = {
+    "mp2": {"mp": 2}, "mp2 dp2": {"mp": 2, "dp": 2}, "sharding2": {"sharding": 2},
+    "mp2 sharding2": {"mp": 2, "sharding": 2}, "mp2 captured": {"mp": 2, "static": True},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", GRIDS)
+def test_grids_train_as_one_process_does(expected, case):
+    """Clipping by the norm of all ranks is on; parts of the table, of columns, rows and classes."""
+    degrees = GRIDS[case]
+    size = np.prod([n for n in degrees.values() if type(n) is int])
+    results = run_ranks(lambda: train(**degrees), int(size))
+    check(results, expected, degrees.get("mp", 1))
+    if "sharding" in degrees:  # each member has the states of its parameters alone
+        held = [states for *_, states in results]
+        whole = 2 * sum(value.size for _, value in results[0][1].values())
+        assert max(held) < 0.75 * whole
+
+
+PIPELINES = {
+    "mp2 pp2": {"mp": 2, "pp": 2}, "mp2 pp2 dp2": {"mp": 2, "pp": 2, "dp": 2},
+    "mp2 pp2, ZBH1": {"mp": 2, "pp": 2, "schedule": "ZBH1"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PIPELINES)
+def test_pipelines_of_split_layers_train_as_one_process_does(expected, case):
+    """Each part of the layers is a pipeline beside the others'."""
+    degrees = PIPELINES[case]
+    size = np.prod([n for n in degrees.values() if type(n) is int])
+    check(run_ranks(lambda: train(**degrees), int(size)), expected, degrees.get("mp", 1))
+
+
+def test_sequences_are_split_between_split_layers():
+    """Layers of split sequences: results and gradients of one process, those of biases and scales summed by hooks."""
+
+    def program():
+        ranks = paddle.distributed.get_world_size()
+        strategy = fleet.DistributedStrategy()
+        strategy.hybrid_configs = {"mp_degree": ranks}
+        fleet.init(is_collective=True, strategy=strategy)
+        place = fleet.get_hybrid_communicate_group().get_model_parallel_rank()
+        paddle.seed(0)
+        model = nn.LayerList([
+            nn.LayerNorm(WIDTH), sequence.ColumnSequenceParallelLinear(WIDTH, 16, has_bias=True),
+            sequence.RowSequenceParallelLinear(16, WIDTH),
+        ])  # fmt: skip
+        fill(model, place, ranks)
+        for parameter in model[0].parameters():
+            sequence.mark_as_sequence_parallel_parameter(parameter)
+        sequence.register_sequence_parallel_allreduce_hooks(model, 1, False)
+        x = paddle.to_tensor(np.random.default_rng(2).standard_normal((4, 3, WIDTH)).astype(np.float32))
+        x.stop_gradient = False
+        y = model[2](nn.functional.gelu(model[1](model[0](sequence.ScatterOp.apply(x)))))
+        whole = sequence.GatherOp.apply(y)
+        (whole * paddle.arange(WIDTH, dtype="float32")).sum().backward()
+        gradients = {}
+        for name, p in model.named_parameters():
+            axis = p.split_axis if getattr(p, "is_distributed", False) else None
+            gradients[name] = axis, p.grad.numpy()
+        return whole.numpy(), x.grad.numpy(), gradients, place
+
+    ((whole, at_input, expected, _),) = run_ranks(program, 1)
+    for mine, gradient, found, place in run_ranks(program, 2):
+        np.testing.assert_allclose(mine, whole, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(gradient, at_input, rtol=1e-4, atol=1e-4)
+        for name, (axis, value) in found.items():
+            part = expected[name][1] if axis is None else np.split(expected[name][1], 2, axis)[place]
+            np.testing.assert_allclose(value, part, rtol=1e-4, atol=1e-4, err_msg=name)
