@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
@@ -10,6 +11,7 @@ from workspace import ROOT
 sys.path.insert(0, str(ROOT / "docs" / "site"))
 import catalogue
 import examples
+import glossary
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +30,20 @@ def test_every_name_has_an_example(sessions: dict[str, str]) -> None:
     entries = catalogue.entries()
     assert len(entries) > 1800
     assert [entry.path for entry in entries if not sessions[entry.path]] == []
+
+
+def test_three_parameters_in_four_are_explained() -> None:
+    """By the docstring, which names them, or by the glossary, every line of which explains some."""
+    named, used, total = 0, set(), 0
+    for entry in catalogue.entries():
+        doc = catalogue.documentation(entry.value)
+        for name, _, _ in catalogue.parameters(entry.value) if entry.kind not in ("constant", "absent") else ():
+            meant = glossary.meaning(name, entry.path, doc)
+            used.add(meant)
+            named += bool(meant) or re.search(rf"\b{re.escape(name.lstrip('*'))}\b", doc) is not None
+            total += 1
+    assert named > 0.75 * total, f"{named} of {total}"
+    assert {text for _, _, text in glossary.MEANINGS} <= used
 
 
 def test_written_examples_are_of_names_that_exist() -> None:

@@ -168,6 +168,12 @@ def signature(value: Any) -> str:
     return re.sub(r"<[^<>]*(?:<[^<>]*>)?[^<>]*>", "...", text)
 
 
+def documentation(value: Any) -> str:
+    """The docstring, and of a class that of what makes one."""
+    made = vars(value).get("__init__") if isinstance(value, type) else None
+    return f"{inspect.getdoc(value) or ''} {inspect.getdoc(made) or '' if made is not None else ''}"
+
+
 def parameters(value: Any) -> list[tuple[str, str, str]]:
     """Name, annotation and default of each parameter."""
     try:

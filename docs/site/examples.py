@@ -16,6 +16,7 @@ import re
 import sys
 import tempfile
 import warnings
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,22 @@ def _from_samples(entry: Entry) -> str:
         else:
             arguments.append(text)
     return "\n".join([*lines, f"{_called(entry.path)}({', '.join(arguments)})"]) + "\n"
+
+
+def sampled_operands(op: Any) -> Iterator[str]:
+    """Of an operator without axis notation: shapes of the operands of the call that is tested first, and dtypes."""
+    sampler = getattr(op, "sampler", None)
+    samples = list(sampler(np.random.default_rng(0))) if sampler is not None else []
+    first = next((sample for sample in samples if _weight(sample) > 0), None)
+    if first is None:
+        return
+    arrays = [
+        (p.name, x) for p, x in zip(op.signature.parameters, first.args, strict=False) if isinstance(x, np.ndarray)
+    ]
+    if arrays:
+        yield f"Tested first with {', '.join(f'`{name}` of shape {list(x.shape)}' for name, x in arrays)};"
+        dtypes = {s.args[0].dtype.name for s in samples if s.args and isinstance(s.args[0], np.ndarray)}
+        yield f"dtypes of the first operand among the tests: {', '.join(sorted(dtypes))}."
 
 
 def _weight(sample: Any) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from enum import Enum
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,12 @@ from typing import Any
 import catalogue
 import examples
 from catalogue import Entry
+from glossary import meaning
 from ir import _plain
 
 PER_PAGE = 22
+BAR = "\\|"
+PLAIN_HEAD = ("| parameter | type | default |", "|---|---|---|")
 PROMOTIONS = {
     "none": "operands keep their dtypes",
     "binary": "operands of different dtypes are brought to one, as Paddle does",
@@ -195,6 +199,8 @@ def _declared(entry: Entry) -> Iterator[str]:
         return
     if op.axes:
         yield f"Shapes, in axis notation: `{op.axes}`."
+    else:
+        yield from examples.sampled_operands(op)
     if op.promote in PROMOTIONS:
         yield f"Dtypes: {PROMOTIONS[op.promote]}."
     if op.random:
@@ -227,14 +233,21 @@ def _named(entry: Entry) -> Iterator[str]:
 
 
 def _parameters(entry: Entry) -> str:
-    if entry.kind == "constant":
+    if entry.kind == "constant" or (isinstance(entry.value, type) and issubclass(entry.value, Enum)):
         return ""
+    doc = catalogue.documentation(entry.value)
     rows = [
-        f"| `{name}` | {f'`{note}`' if note and note != 'Any' else ''} | {f'`{default}`' if default else ''} |"
+        (f"`{name}`", f"`{note}`" if note and note != "Any" else "", f"`{default}`" if default else "",
+         meaning(name, entry.path, doc))
         for name, note, default in catalogue.parameters(entry.value)
+    ]  # fmt: skip
+    said = any(row[3] for row in rows)
+    lines = [
+        "| parameter | type | default |" + (" meaning |" if said else ""),
+        "|---|---|---|" + ("---|" if said else ""),
     ]
-    rows = [re.sub(r"`([^`]*)`", lambda m: "`" + m[1].replace("|", "\\|") + "`", row) for row in rows]
-    return "| parameter | type | default |\n|---|---|---|\n" + "\n".join(rows) if rows else ""
+    lines += [f"| {' | '.join(cell.replace('|', BAR) for cell in row[: 4 if said else 3])} |" for row in rows]
+    return "\n".join(lines) if rows else ""
 
 
 def _members(value: type) -> str:
