@@ -192,7 +192,7 @@ def variant(b: Function, problem: Contraction, kind: str) -> tuple[Contraction, 
     if kind == "one":
         return _with(problem, m=1), None
     if kind in _TOGETHER:
-        fits = b.module.target.registers // 4 // (1 + len(problem.siblings))  # three wide rows share them
+        fits = b.module.target.registers // 4  # sums of three wide rows, or of one that serves two products
         return _with(problem, together=min(_TOGETHER[kind][0], fits)), None
     return problem, choose(replace(problem, m=_FEW_ROWS), b.module.target) if kind == "few" else None
 
