@@ -418,10 +418,19 @@ def test_batch_norm_as_an_operator() -> None:
     x = paddle.to_tensor(rng.standard_normal((4, 2, 3, 3)).astype("float32"))
     layer, mean, variance = paddle.nn.BatchNorm2D(2), paddle.zeros([2]), paddle.ones([2])
     settings = (False, 0.9, 1e-5, "NCHW", False, False)
-    out, moved, *_ = paddle._C_ops.batch_norm(x, mean, variance, layer.weight, layer.bias, *settings)
+    arguments = (x, mean, variance, layer.weight, layer.bias)
+    out, moved, _, batch_mean, batch_spread, _ = paddle._C_ops.batch_norm(*arguments, *settings)
     np.testing.assert_allclose(out.numpy(), layer(x).numpy(), rtol=1e-6, atol=1e-6)
     assert moved is mean
     np.testing.assert_allclose(mean.numpy(), layer._mean.numpy(), rtol=1e-6, atol=1e-7)
+    values = x.numpy().astype("float64")
+    np.testing.assert_allclose(batch_mean.numpy(), values.mean((0, 2, 3)), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(batch_spread.numpy(), (values.var((0, 2, 3)) + 1e-5) ** -0.5, rtol=1e-5)
+    layer.eval()
+    out, *_, batch_mean, batch_spread, _ = paddle._C_ops.batch_norm(*arguments, True, *settings[1:])
+    np.testing.assert_allclose(out.numpy(), layer(x).numpy(), rtol=1e-6, atol=1e-6)
+    assert batch_mean is None
+    assert batch_spread is None
 
 
 def test_tables_of_operators_that_are_quantised() -> None:
@@ -430,3 +439,32 @@ def test_tables_of_operators_that_are_quantised() -> None:
     assert len(tables.SUPPORT_ACT_QUANTIZATION_OP_DICT) == 89
     assert len(tables.SUPPORT_QUANTIZATION_OP_DICT) == 92
     assert tables.SUPPORT_WEIGHT_QUANTIZATION_OP_DICT["conv2d"] == [["Input", "Filter"], ["Output"]]
+
+
+def test_a_parameter_takes_what_is_assigned_to_it() -> None:
+    """As pruning does; it stays a parameter, and a value with a history is refused as any change of a leaf is."""
+    layer = paddle.nn.Linear(2, 1)
+    weight = layer.weight
+    assert paddle.assign(np.array([[1.0], [2.0]], "float32"), output=weight) is weight
+    assert (weight.tolist(), weight.is_leaf, weight.stop_gradient) == ([[1.0], [2.0]], True, False)
+    layer(paddle.ones([1, 2])).backward()
+    assert weight.grad.tolist() == [[1.0], [1.0]]
+    with pytest.raises(ValueError, match="leaf tensor"):
+        paddle.assign(weight * 2, output=weight)
+
+
+def test_subclasses_quantise_in_steps() -> None:
+    """They call Paddle's two steps with the model and its settings."""
+    quanter = paddle.quantization.quanters.FakeQuanterWithAbsMaxObserver()
+
+    class Weights(paddle.quantization.QAT):
+        def quantize(self, model: Any, inplace: bool = False) -> Any:
+            self._config._specify(model)
+            self._convert_to_quant_layers(model, self._config)
+            before = [type(layer).__name__ for layer in model]
+            self._insert_activation_observers(model, self._config)
+            return before, [type(layer).__name__ for layer in model]
+
+    model = paddle.nn.Sequential(paddle.nn.Linear(2, 2), paddle.nn.ReLU())
+    before, after = Weights(paddle.quantization.QuantConfig(quanter, quanter)).quantize(model)
+    assert (before, after) == (["QuantedLinear", "ReLU"], ["QuantedLinear", "ObserveWrapper"])

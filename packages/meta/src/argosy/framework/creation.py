@@ -12,6 +12,7 @@ from argosy.checked import checked
 from argosy.framework.aliases import parameter_aliases
 from argosy.framework.param_attr import ParamAttr, as_param_attr
 from argosy.static.session import note_parameter
+from argosy_autograd.modes import no_grad
 from argosy_phi_ops.context import AMBIENT
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.creation import creation_device
@@ -68,11 +69,14 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:
     """A copy of ``x``: a tensor, a number, an array or nested lists; given to ``output``, with shape and dtype,
-    if there is one.
+    if there is one. A parameter takes what has no history, and stays a parameter.
     """
     copy = get_operator("assign")(x if type(x) is Tensor else to_tensor(np.asarray(x)))
     if output is None:
         return copy  # type: ignore[no-any-return]
+    if copy.stop_gradient and output.is_leaf:
+        with no_grad():
+            return deliver(get_operator("assign"), copy, output)  # type: ignore[no-any-return]
     return deliver(get_operator("assign"), copy, output)  # type: ignore[no-any-return]
 
 

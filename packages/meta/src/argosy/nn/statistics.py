@@ -51,9 +51,15 @@ def batch_norm_with_statistics(
     data_format: str,
     use_global_stats: bool,
     trainable_statistics: bool,
-) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
-    """:func:`batch_norm` as Paddle's operator has it: the result, and the running statistics, which it moves. What the
-    operator keeps for its gradient besides is None."""
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None, None]:
+    """:func:`batch_norm` as Paddle's operator has it: the result, the running statistics, which it moves, and in
+    training the batch's mean and one over its standard deviation, [channels] without a history; else None."""
     training = not is_test or trainable_statistics
-    settings = (training, momentum, epsilon, data_format, use_global_stats)
-    return batch_norm(x, mean, variance, scale, bias, *settings), mean, variance, None, None, None
+    settings = (training, momentum, epsilon, data_format, use_global_stats or not training)
+    result = batch_norm(x, mean, variance, scale, bias, *settings)
+    if not training or use_global_stats:
+        return result, mean, variance, None, None, None
+    channel = x.ndim - 1 if data_format[-1] == "C" and len(data_format) > 2 else 1
+    axes, given = [axis for axis in range(x.ndim) if axis != channel], x.detach().astype(mean.dtype)
+    spread = (given.var(axes, unbiased=False) + epsilon).rsqrt()
+    return result, mean, variance, given.mean(axes), spread, None

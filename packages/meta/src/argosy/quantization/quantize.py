@@ -38,26 +38,28 @@ class Quantization:
 
     def _prepare(self, model: AnyLayer) -> AnyLayer:
         self._config._specify(model)
-        self._replace(model)
-        self._observe(model)
+        self._convert_to_quant_layers(model, self._config)
+        self._insert_activation_observers(model, self._config)
         return model
 
-    def _replace(self, layer: Layer) -> None:
-        for name, child in list(layer.named_children()):
-            quanted = self._config._quanted(child)
+    def _convert_to_quant_layers(self, model: Layer, config: QuantConfig) -> None:
+        """Put the layers with quanters in; Paddle's name, which subclasses call."""
+        for name, child in list(model.named_children()):
+            quanted = config._quanted(child)
             if quanted is None:
-                self._replace(child)
+                self._convert_to_quant_layers(child, config)
             else:
-                layer._sub_layers[name] = quanted
+                model._sub_layers[name] = quanted
 
-    def _observe(self, layer: Layer) -> None:
-        targets = tuple(self._config.qat_layer_mappings.values())
-        for name, child in list(layer.named_children()):
-            observed = self._config._observed(child)
+    def _insert_activation_observers(self, model: Layer, config: QuantConfig) -> None:
+        """Put observers before what remains; Paddle's name, which subclasses call."""
+        targets = tuple(config.qat_layer_mappings.values())
+        for name, child in list(model.named_children()):
+            observed = config._observed(child)
             if observed is not None:
-                layer._sub_layers[name] = observed
+                model._sub_layers[name] = observed
             elif type(child) not in targets:
-                self._observe(child)
+                self._insert_activation_observers(child, config)
 
     def __repr__(self) -> str:
         return self._config.details()
