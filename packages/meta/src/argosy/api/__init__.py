@@ -184,6 +184,9 @@ class Addresses:
         name = module.__name__
         module.__doc__ = docstring(name)
         module.__getattr__, module.__dir__ = lazy_names(name, vars(module))  # type: ignore[method-assign]
+        if name[:16] == "argosy.nn.layer.":  # libraries look layers up in the module's ``__dict__``
+            for each in targets(name):
+                getattr(module, each)
 
 
 sys.meta_path.insert(0, Addresses)  # a folder without Python's files would be found as a namespace
