@@ -1,6 +1,10 @@
 """Dialects: found when needed, checked when known, opaque when not."""
 
+import os
+import signal
 import sys
+import threading
+import time
 import types
 
 import pytest
@@ -20,6 +24,7 @@ from argosy_pir import (
     has_trait,
     register_dialect,
 )
+from argosy_pir import dialect as dialects
 
 T = TensorType((4,), "int32")
 
@@ -150,3 +155,27 @@ def test_moving_a_definition_after_its_use_is_found():
     program.block.first.move_after(program.block.operations[1])
     with pytest.raises(VerifyError, match="not defined before its use"):
         program.verify()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX processes")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_does_not_wait_for_a_dialect_that_a_thread_was_loading(monkeypatch):
+    """A process forks when the dialect is there, so that the child finds it."""
+    started = threading.Event()
+
+    def load(name):
+        started.set()
+        time.sleep(0.3)
+        return register_dialect(Dialect(name))
+
+    monkeypatch.setattr(dialects, "_load", load)
+    monkeypatch.setattr(dialects, "_dialects", dict(dialects._dialects))
+    loading = threading.Thread(target=get_dialect, args=("slowly_loaded",))
+    loading.start()
+    started.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # a child that waits for ever is killed by it
+        os._exit(0 if get_dialect("slowly_loaded") is not None and get_dialect("builtin") is not None else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    loading.join()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from threading import RLock
@@ -20,6 +21,8 @@ BUILT_IN = {
 }
 
 _lock = RLock()
+if hasattr(os, "register_at_fork"):  # a child finds it free, and nothing half loaded
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 _runtimes: dict[str, DeviceRuntime] = {}
 _devices: dict[tuple[str, int], Device] = {}
 _failures: dict[str, DeviceError] = {}

@@ -7,6 +7,7 @@ parse, print and move, but nothing is verified or assumed about them.
 
 from __future__ import annotations
 
+import os
 from _thread import RLock
 from sys import _getframe
 
@@ -94,6 +95,8 @@ class Dialect:
 _dialects: dict[str, Dialect] = {}
 _absent: set[str] = set()
 _lock = RLock()  # several ranks may live in one process, a thread each
+if hasattr(os, "register_at_fork"):  # a child finds it free, and nothing half loaded
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 def register_dialect(dialect: Dialect) -> Dialect:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import itertools
+import os
 import sys
 from collections.abc import Callable, Mapping
 from threading import RLock
@@ -162,6 +163,19 @@ def keep(value: Any) -> None:
 
 _starting = RLock()
 _state: dict[str, Any] = {}
+_STARTING = "plain: starting"
+
+
+def _start_again() -> None:
+    """In a child process: a thread that it does not have may have been starting the native build."""
+    global _starting
+    _starting = RLock()
+    if _state.get("status") == _STARTING:
+        _state.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_again)
 
 
 def native() -> Native | None:
@@ -170,7 +184,7 @@ def native() -> Native | None:
     if "native" not in _state and extension.native_source() is not None:
         with _starting:
             if "native" not in _state:
-                _state.update(native=None, status="plain: starting")  # what happens meanwhile is plain
+                _state.update(native=None, status=_STARTING)  # what happens meanwhile is plain
                 _state["native"], _state["status"] = _start()
     found: Native | None = _state.get("native")
     return found
