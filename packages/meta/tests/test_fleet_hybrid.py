@@ -221,3 +221,31 @@ def test_sequences_are_split_between_split_layers():
         for name, (axis, value) in found.items():
             part = expected[name][1] if axis is None else np.split(expected[name][1], 2, axis)[place]
             np.testing.assert_allclose(value, part, rtol=1e-4, atol=1e-4, err_msg=name)
+
+
+def test_ranks_meet_by_the_calls_of_gloo():
+    """What the launcher says must be what the caller says."""
+
+    def program():
+        rank, size = paddle.distributed.get_rank(), paddle.distributed.get_world_size()
+        paddle.distributed.gloo_init_parallel_env(rank, size, "127.0.0.1:6070")
+        paddle.distributed.gloo_barrier()
+        paddle.distributed.gloo_release()
+        with pytest.raises(ValueError, match="rank 7 of 9, but this is rank"):
+            paddle.distributed.gloo_init_parallel_env(7, 9, "")
+        return rank
+
+    assert run_ranks(program, 2) == [0, 1]
+
+
+def test_layouts_by_names_of_dimensions():
+    mesh = paddle.distributed.ProcessMesh([[0, 1], [2, 3]], ["x", "y"])
+    found = paddle.distributed.DistAttr(mesh, ["y", None, "x"])
+    assert (found.dims_mapping, found.sharding_specs, found.process_mesh) == ([1, -1, 0], ["y", None, "x"], mesh)
+    assert found.placements == [paddle.distributed.Shard(2), paddle.distributed.Shard(0)]
+    assert repr(found).startswith("DistAttr(mesh=ProcessMesh(")
+    for specs, message in ((["z"], r"names \['z'\]"), (["x", "x"], "splits two axes")):
+        with pytest.raises(ValueError, match=message):
+            paddle.distributed.DistAttr(mesh, specs)
+    with pytest.raises(ValueError, match="mesh is a ProcessMesh"):
+        paddle.distributed.DistAttr([0, 1], [None])

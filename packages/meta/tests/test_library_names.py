@@ -180,6 +180,8 @@ def test_what_fleet_lacks_is_named() -> None:
     strategy = fleet.DistributedStrategy()
     assert strategy.amp is False
     assert strategy.amp_configs == {}
+    strategy.amp_configs = {"init_loss_scaling": 1.0}  # what nothing reads while the switch is off
+    assert strategy.amp_configs == {"init_loss_scaling": 1.0}
     strategy.amp = False
     with pytest.raises(NotImplementedError, match=r"DistributedStrategy.amp is not implemented; use amp.auto_cast"):
         strategy.amp = True

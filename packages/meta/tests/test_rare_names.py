@@ -322,6 +322,7 @@ ABSENT = {
     "compat": ("enable_compat",),
     "static": ("ctr_metric_bundle", "IpuStrategy"),
     "static.nn": ("nce", "sequence_conv", "sparse_embedding"),
+    "distributed": ("InMemoryDataset", "QueueDataset", "CountFilterEntry", "ProbabilityEntry", "ShowClickEntry"),
 }
 
 

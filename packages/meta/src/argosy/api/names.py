@@ -119,8 +119,10 @@ NAMES = {
         .collective: all_gather all_reduce alltoall alltoall_single barrier broadcast gather reduce
             reduce_scatter scatter wait
         .data_parallel: DataParallel
+        .dist_attr: DistAttr
         .dist_model: DistModel to_static
         .environment: get_rank get_world_size is_available is_initialized ParallelEnv ParallelMode
+        .gloo: gloo_barrier gloo_init_parallel_env gloo_release
         .group: destroy_process_group get_backend get_group Group init_parallel_env new_group
         .local_layer: LocalLayer
         .local_parts: dtensor_from_local dtensor_to_local local_map
@@ -138,6 +140,7 @@ NAMES = {
         .sharded_weight: build_sharded_state_dict ShardedWeight
         .spawning: spawn
         .strategy: Strategy
+        absent parameter-servers: CountFilterEntry InMemoryDataset ProbabilityEntry QueueDataset ShowClickEntry
         argosy_autoparallel: Partial Placement ProcessMesh ReduceType Replicate Shard
     """,
     "argosy.distributed.fleet": """

@@ -1,7 +1,11 @@
 """Written by ``python -m argosy.api.stubs``."""
 
+from typing import Any as _Any
+from typing import NoReturn as _NoReturn
+
 from argosy.distributed.plans import ColWiseParallel as ColWiseParallel
 from argosy.distributed.data_parallel import DataParallel as DataParallel
+from argosy.distributed.dist_attr import DistAttr as DistAttr
 from argosy.distributed.dist_model import DistModel as DistModel
 from argosy.distributed.group import Group as Group
 from argosy.distributed.local_layer import LocalLayer as LocalLayer
@@ -54,6 +58,9 @@ from argosy.distributed.group import get_group as get_group
 from argosy.distributed.semi_auto import get_mesh as get_mesh
 from argosy.distributed.environment import get_rank as get_rank
 from argosy.distributed.environment import get_world_size as get_world_size
+from argosy.distributed.gloo import gloo_barrier as gloo_barrier
+from argosy.distributed.gloo import gloo_init_parallel_env as gloo_init_parallel_env
+from argosy.distributed.gloo import gloo_release as gloo_release
 from argosy.distributed.group import init_parallel_env as init_parallel_env
 from argosy.distributed.point_to_point import irecv as irecv
 from argosy.distributed.environment import is_available as is_available
@@ -85,3 +92,8 @@ from argosy.distributed.spawning import spawn as spawn
 from argosy.distributed.dist_model import to_static as to_static
 from argosy_autoparallel.api import unshard_dtensor as unshard_dtensor
 from argosy.distributed.collective import wait as wait
+def CountFilterEntry(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
+def InMemoryDataset(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
+def ProbabilityEntry(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
+def QueueDataset(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
+def ShowClickEntry(*args: _Any, **kwargs: _Any) -> _NoReturn: ...

@@ -66,10 +66,10 @@ _SUB_CONFIGS = ("mp_configs", "pp_configs", "sharding_configs", "dp_comm_configs
 class DistributedStrategy:
     """How :func:`init` is to train: copies of the model on all ranks, each with data of its own.
 
-    Settings that change no result may be set to anything. Raises NotImplementedError, with what to use instead, where
-    another one is switched on, and for ``hybrid_configs`` of a ``cp_degree`` or ``ep_degree`` above 1.
-    ``pipeline_configs`` are ``accumulate_steps``, ``micro_batch_size`` and ``schedule_mode``; ``tensor_parallel`` with
-    ``tensor_parallel_configs`` is ``mp_degree`` by another name.
+    Settings that change no result, and the ``..._configs`` of others, may be set to anything. Raises
+    NotImplementedError, with what to use instead, where another one is switched on, and for ``hybrid_configs`` of a
+    ``cp_degree`` or ``ep_degree`` above 1. ``pipeline_configs`` are ``accumulate_steps``, ``micro_batch_size`` and
+    ``schedule_mode``; ``tensor_parallel`` with ``tensor_parallel_configs`` is ``mp_degree`` by another name.
     """
 
     def __init__(self) -> None:
@@ -85,8 +85,8 @@ class DistributedStrategy:
             if unknown := value.keys() - _PIPELINE_CONFIGS:
                 raise ValueError(f"DistributedStrategy.pipeline_configs has no {sorted(unknown)}")
             self.__dict__[name] = {**self.pipeline_configs, **value}
-        elif name == "tensor_parallel_configs":
-            self.__dict__[name] = {**self.tensor_parallel_configs, **value}
+        elif name.endswith("_configs"):  # what a switch would read
+            self.__dict__[name] = {**getattr(self, name), **value}
         elif name in _HARMLESS or name in ("pipeline", "tensor_parallel"):
             self.__dict__[name] = value
         elif value:
