@@ -14,7 +14,7 @@ import pytest
 from programs import assert_equal, build
 
 from argosy_cinn import CinnCompiler
-from argosy_cinn.call_once import call_once
+from argosy_cinn.call_once import call_once, held_at_fork
 from argosy_cinn.runtime import set_threads
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
@@ -293,3 +293,24 @@ def test_a_child_imports_again_what_began_to_be_imported_just_before_the_fork(tm
         timeout=3600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX processes")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_lock_that_comes_while_a_process_forks_was_not_taken(capfd):
+    """A module that the fork waits for may bring one: nobody releases what nobody holds."""
+    locks = []
+
+    def bring():
+        if not locks:
+            locks.append(held_at_fork(threading.Lock()))
+
+    os.register_at_fork(before=bring)
+    for _ in range(2):  # the second time it is taken
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if locks[0].acquire(blocking=False) else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert locks[0].acquire(blocking=False)
+        locks[0].release()
+    assert "release unlocked lock" not in capfd.readouterr().err

@@ -73,12 +73,19 @@ def call_once_in_llvm(make: Callable[[], T]) -> CallOnce[T]:
 def held_at_fork(lock: Any) -> Any:
     """The lock, which the thread that forks a process takes first, so that the child finds it free. No thread may take
     another such lock, or wait for anything, while it holds this one."""
+    held: list[bool] = []  # empty where a module that a fork waits for brought the lock: it was not taken then
+
+    def hold() -> None:
+        lock.acquire()
+        held.append(True)
+
+    def release() -> None:
+        if held:
+            held.pop()
+            lock.release()
+
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(
-            before=lambda: lock.acquire(),
-            after_in_parent=lambda: lock.release(),
-            after_in_child=lambda: lock.release(),
-        )
+        os.register_at_fork(before=hold, after_in_parent=release, after_in_child=release)
     return lock
 
 
