@@ -5,7 +5,7 @@ import pytest
 
 import argosy as paddle
 from argosy import nn
-from argosy.hapi.progress import _number, _remaining
+from argosy.hapi.progress import _number, _remaining_text
 
 
 def _data(n=10):
@@ -448,4 +448,4 @@ def test_small_figures_long_waits_and_wide_counts_are_written_as_paddles():
     assert [_number(x) for x in (0.25, 5e-4, np.float32(0), 7, np.int64(3))] == [
         "0.2500", "5.0000e-04", "0.0000e+00", "7", "3",
     ]  # fmt: skip
-    assert [_remaining(x) for x in (60, 61, 3600, 3725)] == ["60s", "1:01", "60:00", "1:02:05"]
+    assert [_remaining_text(x) for x in (60, 61, 3600, 3725)] == ["60s", "1:01", "60:00", "1:02:05"]

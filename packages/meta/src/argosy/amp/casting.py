@@ -49,12 +49,12 @@ class AutoCast(Interpreter):
         self, op: Operator, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]
     ) -> Any:
         """``op`` with its half and float32 operands converted to what its list asks for."""
-        wanted = self._wanted(op, operands)
+        wanted = self._target_dtype(op, operands)
         if wanted is not None:
-            operands = [self._converted(x, wanted, below) for x in operands]
+            operands = [self._convert(x, wanted, below) for x in operands]
         return below(op, operands, attributes)
 
-    def _wanted(self, op: Operator, operands: Sequence[Any]) -> DType | None:
+    def _target_dtype(self, op: Operator, operands: Sequence[Any]) -> DType | None:
         name = op.name
         if name in _KEPT or op.random:
             return None
@@ -73,7 +73,7 @@ class AutoCast(Interpreter):
             return self.dtype
         return self._wide if len(kinds) > 1 else None
 
-    def _converted(self, x: Any, wanted: DType, below: Callable[..., Any]) -> Any:
+    def _convert(self, x: Any, wanted: DType, below: Callable[..., Any]) -> Any:
         if not _is_float(x) or x.payload.dtype is wanted:
             return x
         return below(self._cast, (x,), {"dtype": wanted.name})

@@ -42,7 +42,7 @@ def decorate(
     layers, updaters = _list(models, Layer, "models"), _list(optimizers, Optimizer, "optimizers")
     if level == "O2":
         for model in layers:
-            _convert(model, half, _Excluded(excluded_layers))
+            _convert(model, half, _Float32Layers(excluded_layers))
             if master_grad:
                 _widen_gradients(model, half)
         for optimizer in updaters:
@@ -61,7 +61,7 @@ def _list(given: Any, kind: type, argument: str) -> Sequence[Any]:
     return items
 
 
-class _Excluded:
+class _Float32Layers:
     """Which layers keep float32."""
 
     def __init__(self, given: Any) -> None:
@@ -74,7 +74,7 @@ class _Excluded:
         return named or id(layer) in self._layers or isinstance(layer, self._classes)
 
 
-def _convert(model: Layer, half: DType, excluded: _Excluded) -> None:
+def _convert(model: Layer, half: DType, excluded: _Float32Layers) -> None:
     for layer in model.sublayers(include_self=True):
         if layer not in excluded:
             layer.__dict__["_dtype"] = half.name

@@ -112,12 +112,12 @@ def _row(op: str, a: Record | None, b: Record | None, loss_scale: float) -> list
     held = [each for each in (a, b) if each is not None]
     figures = [getattr(each, name) if each is not None else "" for each in (a, b) for name in _FIGURES]
     ratios = list(_ratios(a, b)) if a is not None and b is not None else [""] * 3
-    close = a is None or b is None or any(_alike(a, b, scale) for scale in (1.0, loss_scale))
+    close = a is None or b is None or any(_is_close(a, b, scale) for scale in (1.0, loss_scale))
     normal = close and not any(each.overflows for each in held)
     return [op, held[0].numel, "yes" if normal else "no", *figures, *ratios]
 
 
-def _alike(a: Record, b: Record, scale: float) -> bool:
+def _is_close(a: Record, b: Record, scale: float) -> bool:
     """Whether extrema agree; gradients of a scaled loss may be ``scale`` times those of the other."""
     return np.allclose([b.max, b.min], [a.max * scale, a.min * scale], atol=_CLOSE, rtol=_CLOSE)
 

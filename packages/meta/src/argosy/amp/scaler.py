@@ -63,11 +63,11 @@ class GradScaler:
             raise TypeError(f"GradScaler.scale(): argument 'var' must be a Tensor, got {var!r:.60}")
         if not self._enable:
             return var
-        state = self._captured()
+        state = self._captured_state()
         scale: Any = self._scale if state is None else state.scale.astype(var.dtype)
         return var * scale
 
-    def _captured(self) -> ScaleState | None:
+    def _captured_state(self) -> ScaleState | None:
         """The tensors to compute with while a step is being captured; None where it runs at once, on their numbers."""
         if active_tracer() is None:
             if self._state is not None:
@@ -94,7 +94,7 @@ class GradScaler:
         self._unscaled.add(id(optimizer))
         with no_grad():
             grads = [p.grad for p in optimizer._parameter_list if not p.stop_gradient and p.grad is not None]
-            state = self._captured()
+            state = self._captured_state()
             if state is not None:
                 self._capture_unscale(state, grads)
                 return
@@ -123,14 +123,14 @@ class GradScaler:
             return
         if id(optimizer) not in self._unscaled:
             self.unscale_(optimizer)
-        if self._captured() is not None and self._found_inf is not False:
+        if self._captured_state() is not None and self._found_inf is not False:
             step_unless(self._found_inf, optimizer)
         elif not self._found_inf:
             optimizer.step()
 
     def update(self) -> None:
         """Adapt the scale to whether gradients overflowed since the last call."""
-        state = self._captured()
+        state = self._captured_state()
         if state is not None and self._dynamic and self._found_inf is not False:
             factors = self._incr_ratio, self._decr_ratio
             state.adapt(self._found_inf, *factors, self._incr_every, self._decr_every)
@@ -232,7 +232,7 @@ class GradScaler:
         """Scale (an array [1]), settings and counts; empty when disabled."""
         if not self._enable:
             return {}
-        self._captured()
+        self._captured_state()
         settings = {name: getattr(self, f"get_{name}")() for name in _SETTINGS}
         counts = {"incr_count": self._incr_count, "decr_count": self._decr_count}
         scale = np.array([self._scale], np.float32)

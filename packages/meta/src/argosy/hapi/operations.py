@@ -86,7 +86,7 @@ def _rules() -> dict[type, Rule]:
     from argosy import nn  # which is read when it is first needed
 
     rules: dict[type, Rule] = {nn.Linear: _linear, nn.LeakyReLU: _elements}
-    rules |= dict.fromkeys((nn.ReLU, nn.ReLU6, nn.Dropout), _nothing)
+    rules |= dict.fromkeys((nn.ReLU, nn.ReLU6, nn.Dropout), _count_zero)
     for dims in ("1D", "2D", "3D"):
         rules[getattr(nn, f"Conv{dims}")] = rules[getattr(nn, f"Conv{dims}Transpose")] = _convolution
         rules[getattr(nn, f"AvgPool{dims}")] = _outputs
@@ -108,7 +108,7 @@ def _count_normalization(layer: Any, given: Any, result: Any) -> int:
     return 2 * count(result)
 
 
-def _nothing(layer: Any, given: Any, result: Any) -> int:
+def _count_zero(layer: Any, given: Any, result: Any) -> int:
     return 0
 
 

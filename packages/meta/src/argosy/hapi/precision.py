@@ -29,7 +29,7 @@ class Precision:
     """
 
     def __init__(self, configs: str | Mapping[str, Any] | None) -> None:
-        given: dict[str, Any] = {"level": configs} if isinstance(configs, str) else dict(_mapping(configs))
+        given: dict[str, Any] = {"level": configs} if isinstance(configs, str) else dict(_as_mapping(configs))
         self.level = given.pop("level", "O1") if given else "O0"
         if self.level not in _LEVELS:
             raise ValueError(f"amp_configs: level should be one of {list(_LEVELS)}, got {self.level!r}")
@@ -64,7 +64,7 @@ class Precision:
         self._scaler.update()
 
 
-def _mapping(configs: Any) -> Mapping[str, Any]:
+def _as_mapping(configs: Any) -> Mapping[str, Any]:
     if configs is None:
         return {}
     if not isinstance(configs, Mapping):

@@ -94,7 +94,7 @@ class ProgBarLogger(Callback):
         done = f"{self._last:{len(str(self._steps))}}/{self._steps}" if self._steps else f"{self._last:3}"
         parts = [f"step {done}{self._bar()}", *_figures(logs)]
         if self.verbose == 1 and self._steps and self._last < self._steps:
-            parts.append(f"ETA: {_remaining(int(seconds * (self._steps - self._last)))}")
+            parts.append(f"ETA: {_remaining_text(int(seconds * (self._steps - self._last)))}")
         parts.append(f"{_duration(seconds)}/step")
         self._write(" - ".join(parts).ljust(70) + "\r" if self.verbose == 1 else " - ".join(parts) + "\n")
 
@@ -126,7 +126,7 @@ def _number(x: Any) -> str:
     return f"{value:.4f}" if abs(value) > 1e-3 else f"{value:.4e}"
 
 
-def _remaining(seconds: int) -> str:
+def _remaining_text(seconds: int) -> str:
     """``12s``, ``3:05`` or ``1:02:03``."""
     minutes, hours = seconds // 60, seconds // 3600
     if seconds > 3600:

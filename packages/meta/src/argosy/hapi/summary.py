@@ -35,7 +35,7 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
     list or dict of them. Returns ``total_params`` and ``trainable_params``.
     """
     inputs = inputs_of(input_size, dtypes, input)
-    rows = {_label(row[0]): row for row in record_calls(net, inputs, _shown(net))}
+    rows = {_label(row[0]): row for row in record_calls(net, inputs, _listed_layers(net))}
     total = sum(count(p) for p in net.parameters())
     trainable = sum(count(p) for p in net.parameters() if not p.stop_gradient)
     lines: list[tuple[str, ...]] = []
@@ -51,7 +51,7 @@ def _label(layer: Layer) -> str:
     return f"{type(layer).__name__}-{int(layer.full_name().rpartition('_')[2]) + 1}"
 
 
-def _shown(net: Layer) -> list[Layer]:
+def _listed_layers(net: Layer) -> list[Layer]:
     """The layers that have a line."""
     layers = net.sublayers(include_self=True)
     cells = {id(cell) for layer in layers if isinstance(layer, _RECURRENT) for cell in layer.sublayers()}

@@ -120,7 +120,7 @@ class Predictor:
         """A predictor of the same program and weights with handles of its own, for another thread."""
         states = {name: state.array() for name, state in self._program.states.items()}
         if isinstance(self._program, StepwiseProgram):
-            return Predictor(self._program.bound(states))
+            return Predictor(self._program.with_weights(states))
         return Predictor(Program(LoadedProgram(self._program.program, states)))
 
     def clear_intermediate_tensor(self) -> None:

@@ -72,10 +72,10 @@ def _flatten(x: Any, tensors: list[Tensor], floats: list[float], key: list[Any])
         for item in x.values():
             _flatten(item, tensors, floats, key)
     else:
-        key.append((kind, x) if kind in _PLAIN else _Same(x))
+        key.append((kind, x) if kind in _PLAIN else _IdentityKey(x))
 
 
-class _Same:
+class _IdentityKey:
     """A key that equals itself for the same object only, and keeps it alive."""
 
     __slots__ = ("held",)
@@ -84,7 +84,7 @@ class _Same:
         self.held = held
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is _Same and other.held is self.held
+        return type(other) is _IdentityKey and other.held is self.held
 
     def __hash__(self) -> int:
         return id(self.held)

@@ -74,13 +74,13 @@ class Assignments:
         for place, traced in zip(self.carried, inputs, strict=True):
             place.put(traced)
 
-    def assigned(self) -> list[Tensor]:
+    def new_tensors(self) -> list[Tensor]:
         """The tensors that stand in the places of others now."""
-        return [each.now for each in self._found()]
+        return [each.now for each in self._find()]
 
     def not_carried(self, tracer: Tracer, result: Any) -> list[Place]:
         """Places that had better be inputs: the function, or its ``result``, reads what it replaces."""
-        found, trained = self._found(), tracer.has_trained()
+        found, trained = self._find(), tracer.has_trained()
         outputs = [each for each in found if each.place not in self.carried and not each.is_state(trained)]
         seen = {id(x) for x in (*leaves(result, Tensor), *(each.now for each in found))}
         return [
@@ -92,7 +92,7 @@ class Assignments:
     def take_back(self, tracer: Tracer) -> None:
         """Within a capture, at its end: write states, and put back what stood in the places before it."""
         trained = tracer.has_trained()
-        for each in self._found():
+        for each in self._find():
             each.place.put(each.before)
             if each.place not in self.carried and each.is_state(trained):
                 with no_grad():
@@ -107,14 +107,14 @@ class Assignments:
 
     def restore(self) -> None:
         """Put the concrete tensors back where traced ones stand."""
-        for each in self._found():
+        for each in self._find():
             if each.now.payload.is_traced:
                 each.place.put(each.before)
         for place, value, traced in zip(self.carried, self.values, self._inputs, strict=False):
             if place.get() is traced:
                 place.put(value)
 
-    def _found(self) -> list[_Assignment]:
+    def _find(self) -> list[_Assignment]:
         watched = [(self.guards.place(*item[:2]), item[2]) for item in (*self.guards.held, *self.guards.plain)]
         watched += [(Place(cell), value) for cell, value in self.guards.cells]
         inputs = zip(self.carried, self.values, self._inputs, strict=False)

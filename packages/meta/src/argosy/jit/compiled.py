@@ -50,8 +50,8 @@ class OutputTree:
     def fill(self, made: list[Tensor]) -> Any:
         """The function's result for one call, with these in place of the traced tensors. Assigns what it assigned."""
         for place, value in self.assigned:
-            place.put(_filled(value, made))
-        return _filled(self.tree, made)
+            place.put(_fill(value, made))
+        return _fill(self.tree, made)
 
 
 class Position:
@@ -61,8 +61,8 @@ class Position:
         self.at = at
 
 
-def _filled(x: Any, made: list[Tensor]) -> Any:
-    return made[x.at] if type(x) is Position else map_items(x, lambda item: _filled(item, made))
+def _fill(x: Any, made: list[Tensor]) -> Any:
+    return made[x.at] if type(x) is Position else map_items(x, lambda item: _fill(item, made))
 
 
 class Effects:
@@ -134,9 +134,9 @@ class CompiledCall:
         for i, value in self.fixed:
             if call.floats[i] != value:
                 return False
-        return self.unchanged() and (not self.value_sizes or self._has_sizes(call))
+        return self.is_valid() and (not self.value_sizes or self._has_sizes(call))
 
-    def unchanged(self) -> bool:
+    def is_valid(self) -> bool:
         """Whether states, gradient slots and guarded Python values are those of the capture."""
         for tensor, payload in self.bound:
             if tensor.payload is not payload:

@@ -14,13 +14,13 @@ from zlib import crc32
 
 import numpy as np
 
-__all__ = ["MUTABLE", "unchanged"]
+__all__ = ["MUTABLE", "content_check"]
 
 MUTABLE = (np.ndarray, set, bytearray, deque)
 _COPIED = 1 << 20  # bytes of an array of which a copy is kept; of larger ones it is a checksum
 
 
-def unchanged(x: Any) -> Callable[[], bool]:
+def content_check(x: Any) -> Callable[[], bool]:
     """What tells whether ``x``, an object of one of the types ``MUTABLE`` or a list, contains what it does now."""
     if isinstance(x, np.ndarray):
         return partial(_same_array, x, x.dtype, x.shape, _elements(x))

@@ -11,7 +11,7 @@ from typing import Any
 
 from argosy.checked import checked
 from argosy.jit.assignments import Assignments
-from argosy.jit.conversion.source import converted, converted_callee
+from argosy.jit.conversion.source import convert_function, converted_callee
 from argosy.jit.guards import watch
 from argosy.jit.input_spec import InputSpec
 from argosy.jit.properties import PROPERTIES, property_values
@@ -72,7 +72,7 @@ def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | N
         programs["forward"].program.attributes[PROPERTIES] = properties
     os.makedirs(os.path.dirname(os.fspath(path)) or ".", exist_ok=True)
     names = _structured_names(owner)
-    forward, *others = (_simplified(captured, names) for captured in programs.values())
+    forward, *others = (_simplify(captured, names) for captured in programs.values())
     save_program(forward.program, forward.states, path, dict(zip(methods, others, strict=True)))
 
 
@@ -80,7 +80,7 @@ def export_program(layer: Any, input_spec: Sequence[Any] | None = None) -> Loade
     """The forward function of ``layer`` (or a function) as the program that :func:`save` writes and
     ``argosy_infer.load_program`` reads, sharing the layer's memory. Raises as :func:`save`."""
     owner, forward = _owner(layer)
-    return _simplified(_capture(owner, forward, _specs(forward, input_spec)), _structured_names(owner))
+    return _simplify(_capture(owner, forward, _specs(forward, input_spec)), _structured_names(owner))
 
 
 def _methods(layer: Any) -> list[str]:
@@ -100,7 +100,7 @@ def _owner(layer: Any) -> tuple[Any, Any]:
     return owner if isinstance(owner, Layer) else None, layer
 
 
-def _simplified(captured: Captured, names: dict[int, str]) -> LoadedProgram:
+def _simplify(captured: Captured, names: dict[int, str]) -> LoadedProgram:
     """The program with the values of its states, which have the layer's names."""
     program = captured.program
     for state, tensor in zip(program.states, captured.states, strict=True):
@@ -189,20 +189,24 @@ def _line_of(error: BaseException) -> str:
 def _trace(function: Any, specs: list[Any], symbols: Sequence[int], known: dict[str, int]) -> Captured:
     tracer = Tracer("forward")
     tracer.callee = converted_callee
-    function = converted(function, True)
+    function = convert_function(function, True)
     flat: list[InputSpec] = leaves(specs, InputSpec)
     with tracer:
         types = [with_sizes(type, known) for type in spec_types(flat, symbols)]
         inputs = {
             id(s): tracer.input(type, s.name or f"x{i}") for i, (s, type) in enumerate(zip(flat, types, strict=True))
         }
-        results = function(*(_given(spec, inputs) for spec in specs))
+        results = function(*(_example_argument(spec, inputs) for spec in specs))
         return tracer.finish(leaves(results, Tensor))
 
 
-def _given(spec: Any, inputs: dict[int, Tensor]) -> Any:
+def _example_argument(spec: Any, inputs: dict[int, Tensor]) -> Any:
     """What stands for an argument of that specification."""
-    return inputs[id(spec)] if isinstance(spec, InputSpec) else map_items(spec, lambda item: _given(item, inputs))
+    return (
+        inputs[id(spec)]
+        if isinstance(spec, InputSpec)
+        else map_items(spec, lambda item: _example_argument(item, inputs))
+    )
 
 
 def _structured_names(layer: Layer | None) -> dict[int, str]:

@@ -35,7 +35,7 @@ def route(compiled: CompiledCall, args: tuple[Any, ...]) -> Route | None:
     on_arrays = getattr(compiled.run, "on_arrays", None)
     if on_arrays is None or type(compiled) is not CompiledCall or not compiled.is_plain or compiled.carried:
         return None
-    expected = [_expected(x) for x in args]
+    expected = [_expected_value(x) for x in args]
     return None if None in expected else _route(compiled, tuple(expected), on_arrays)  # type: ignore[arg-type]
 
 
@@ -54,7 +54,7 @@ def only_grad_is_off() -> bool:
     return all([layer.stays for layer in ambient.layers])
 
 
-def _expected(x: Any) -> Expected | None:
+def _expected_value(x: Any) -> Expected | None:
     if type(x) is Tensor and type(x.payload) is Strided:
         return x.payload.array_type, x.stop_gradient
     return (x, None) if type(x) in _PLAIN else None

@@ -167,7 +167,7 @@ class BreakingTracer(Tracer):
         made = {}
         inputs = [*self.call.tensors, *self._float_tensors(len(arguments) - len(self.call.tensors))]
         for value, real in zip(arguments, inputs, strict=True):
-            made[value] = _linked(real)
+            made[value] = _link(real)
         for entry in self._states.values():
             made[entry.state.argument] = entry.tensor
             if self._generator is not None and entry.tensor is self._generator.state:  # it moves on; the tape keeps it
@@ -214,7 +214,7 @@ class BreakingTracer(Tracer):
             self._made[value] = result
             _become(x, result)
         with suspend_layers(), enable_grad():
-            given = [_linked(real) for real in self.call.tensors]
+            given = [_link(real) for real in self.call.tensors]
         for x, real in zip(self.inputs, given, strict=False):
             self._made[x.payload.value] = real
             _become(x, real)
@@ -237,7 +237,7 @@ def _line_of(code: CodeType | None) -> int | None:
     return None if frame is None else frame.f_lineno
 
 
-def _linked(real: Tensor) -> Tensor:
+def _link(real: Tensor) -> Tensor:
     """A tensor that shows the memory of ``real``, and leads gradients to it."""
     if real.stop_gradient or real._node is not None:
         return real

@@ -25,7 +25,7 @@ from weakref import WeakKeyDictionary
 
 from numpy import memmap, ndarray
 
-from argosy.jit.contents import MUTABLE, unchanged
+from argosy.jit.contents import MUTABLE, content_check
 from argosy.jit.places import ABSENT, Attribute, Place, kind_of
 from argosy.nn.hooks import CHANGES, Hooks
 from argosy.nn.layer import Layer
@@ -121,10 +121,12 @@ class Guards:
         for place, name, value in (*self.held, *self.plain, *self.rare):
             now = place.get(name, ABSENT)
             if now is not value and (type(value) not in _PLAIN or type(now) is not type(value) or now != value):
-                return f"{name} was {_shown(value)} and is {_shown(now)}"
+                return f"{name} was {_text_of(value)} and is {_text_of(now)}"
         for cell, value in self.cells:
             if cell.cell_contents is not value and (type(value) not in _PLAIN or cell.cell_contents != value):
-                return f"a variable of the enclosing function was {_shown(value)} and is {_shown(cell.cell_contents)}"
+                return (
+                    f"a variable of the enclosing function was {_text_of(value)} and is {_text_of(cell.cell_contents)}"
+                )
         for entry, kind in self.kinds:
             if kind_of(entry.get()) != kind:
                 return f"{entry} has another shape, dtype or stop_gradient"
@@ -217,7 +219,7 @@ def _are_same(now: Any, items: tuple[Any, ...]) -> bool:
     )
 
 
-def _shown(value: Any) -> str:
+def _text_of(value: Any) -> str:
     return "missing" if value is ABSENT else repr(value) if type(value) in _PLAIN else f"another {type(value).__name__}"
 
 
@@ -313,15 +315,15 @@ class _Watcher:
             self._sequence(x)
         elif isinstance(x, SimpleNamespace) or _is_users_object(x):
             self._class(type(x))
-            self._named(vars(x))
+            self._watch_names(vars(x))
             self.guards.watch_namespace(vars(x))
 
     def _contents(self, x: Any) -> None:
         if not (self.in_arguments and isinstance(x, ndarray)) and not isinstance(x, memmap):
             self.seen.add(id(x))
-            self.guards.contents.append(unchanged(x))
+            self.guards.contents.append(content_check(x))
 
-    def _named(self, place: Any) -> None:
+    def _watch_names(self, place: Any) -> None:
         """Watch what the code names of a namespace."""
         for name, value in [(n, v) for n, v in place.items() if n in self.names]:
             self._entry(place, name, value)
@@ -331,7 +333,7 @@ class _Watcher:
         for c in filter(_is_users_class, cls.__mro__):
             if id(c) not in self.seen:
                 self.seen.add(id(c))
-                self._named(vars(c))
+                self._watch_names(vars(c))
 
     def _layer(self, layer: Layer) -> None:
         own = layer.__dict__
@@ -376,7 +378,7 @@ class _Watcher:
         if len(items) <= _SHORT or all(type(v) is Tensor or isinstance(v, Layer) for v in values):
             self.guards.sequences.append((values, tuple(values)))
         elif not isinstance(items, tuple):
-            self.guards.contents.append(unchanged(values))
+            self.guards.contents.append(content_check(values))
         for x in list(values):
             self.value(x)
 

@@ -30,14 +30,14 @@ def force_dynamic(fn: Any) -> Any:
     """Let a function, or the forward function of a class of layers, break the graph: Python runs it. With
     ``full_graph=True`` its call is an error that names it."""
     if isinstance(fn, type) and issubclass(fn, Layer):
-        fn.forward = _breaking(fn.forward)  # type: ignore[method-assign]
+        fn.forward = _break_at(fn.forward)  # type: ignore[method-assign]
         return fn
     if isinstance(fn, type) or not callable(fn):
         raise TypeError(f"force_dynamic(): argument 'fn' must be a function or a class of layers, got {fn!r:.80}")
-    return _breaking(fn)
+    return _break_at(fn)
 
 
-def _breaking(function: Callable[..., Any]) -> Callable[..., Any]:
+def _break_at(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         tracer = active_tracer()

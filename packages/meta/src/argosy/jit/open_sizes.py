@@ -88,7 +88,7 @@ class OpenSizes:
             return traced_types(call)
         return [with_sizes(type, self._known.get(kind, {})) for type in traced_types(call, self.spec)]
 
-    def refused(self, call: Call, error: Exception | None = None) -> bool:
+    def note_refusal(self, call: Call, error: Exception | None = None) -> bool:
         """Note that the call's program could not be captured, because of ``error``, or has no meaning at its sizes.
         Returns whether it has another program now: one with numbers in place of symbols."""
         key = self.key(call)

@@ -186,18 +186,18 @@ class PartitionedExecutable:
 
     def run(self, inputs: Sequence[Any], states: Sequence[Any]) -> list[Any]:
         """Run once; states are updated in place."""
-        return self._wrapped(self.local.run([_local(x) for x in inputs], [_local(x) for x in states]))
+        return self._wrap_outputs(self.local.run([_local(x) for x in inputs], [_local(x) for x in states]))
 
     def bind(self, states: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
         """The function of inputs, with these states."""
         run = self.local.bind([_local(x) for x in states])
-        return lambda inputs: self._wrapped(run([_local(x) for x in inputs]))
+        return lambda inputs: self._wrap_outputs(run([_local(x) for x in inputs]))
 
     def report(self) -> dict[str, Any]:
         """What the compiler says of this rank's program."""
         return dict(self.local.report())
 
-    def _wrapped(self, outputs: Sequence[Strided]) -> list[Any]:
+    def _wrap_outputs(self, outputs: Sequence[Strided]) -> list[Any]:
         return [wrap(x) for wrap, x in zip(self._wrap, outputs, strict=True)]
 
 

@@ -44,10 +44,10 @@ def property_values(layer: Any) -> dict[str, Any]:
     if not isinstance(layer, Layer):
         return {}
     names = [n for n in dir(type(layer)) if isinstance(getattr_static(layer, n, None), StaticProperty)]
-    return {name: _checked(name, getattr(layer, name)()) for name in names}
+    return {name: _check_value(name, getattr(layer, name)()) for name in names}
 
 
-def _checked(name: str, value: Any) -> Any:
+def _check_value(name: str, value: Any) -> Any:
     items = tuple(value) if isinstance(value, (list, tuple)) else (value,)
     kind = next((kind for kind in _KINDS if all(type(x) is kind for x in items)), None)
     if not items or kind is None:

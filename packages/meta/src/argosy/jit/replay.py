@@ -45,7 +45,7 @@ def check_replayable(program: Program) -> None:
 def replay(program: Program, inputs: Sequence[Any], states: Mapping[str, Tensor]) -> list[Tensor]:
     """The program's outputs. Raises InputError for inputs whose number, dtype or sizes do not fit."""
     values: dict[Value, Tensor] = {state.argument: states[state.name] for state in program.states}
-    sizes = _bound(program, inputs)
+    sizes = _bind_sizes(program, inputs)
     values.update(zip(program.inputs, inputs, strict=True))
     for op in program.block:
         if op.name == "builtin.constant":
@@ -62,7 +62,7 @@ def _run(op: Operation, values: Mapping[Value, Tensor], sizes: dict[str, int]) -
     return results if type(results) is tuple else (results,)
 
 
-def _bound(program: Program, inputs: Sequence[Any]) -> dict[str, int]:
+def _bind_sizes(program: Program, inputs: Sequence[Any]) -> dict[str, int]:
     """The open sizes, as the inputs tell."""
     sizes: dict[str, int] = {}
     if len(inputs) != len(program.inputs):

@@ -27,7 +27,7 @@ from argosy.jit.methods import captured_method
 from argosy.jit.open_sizes import OpenSizes, SizeBounds
 from argosy.jit.partitioned import kept_layouts, layouts_of, lower_partitioned, makes_distributed
 from argosy.jit.places import Place
-from argosy.jit.tracing import Finished, explain_break, trace
+from argosy.jit.tracing import FinishedCall, explain_break, trace
 from argosy.jit.training import (
     DifferentiableCall,
     differentiable_form,
@@ -69,7 +69,7 @@ class _NeedsCounts(Exception):
     """There is no program with symbols for the sizes that values tell."""
 
 
-class Cut(Protocol):
+class SplitFunction(Protocol):
     """A function whose graph broke, cut there: ``run`` is called like it; ``compiled`` are its parts' programs."""
 
     run: Callable[..., Any]
@@ -107,7 +107,7 @@ class StaticFunction:
     """Whether sizes that vary become open by themselves, see `automatic_sizes`."""
     overlap = False
     """Whether collectives of a program on a mesh are on their way while other things are computed."""
-    cut: ClassVar[Callable[[Any, set[int], dict[str, Any]], Cut] | None] = None
+    cut: ClassVar[Callable[[Any, set[int], dict[str, Any]], SplitFunction] | None] = None
     """Makes the parts of a function; the module `parts`, which builds on this one, puts itself here."""
     patience: ClassVar[int] = 2
     """So many captures that change Python's state are no matter of the first call, which fills caches."""
@@ -135,7 +135,7 @@ class StaticFunction:
         self._impure: dict[Any, int] = {}  # by key: captures that changed Python's numbers
         self._changed = False  # whether the last capture did
         self._lines: set[int] = set()  # of the function, where its graph broke
-        self._pieces: Cut | None = None  # what runs since
+        self._pieces: SplitFunction | None = None  # what runs since
         self._by_value: set[Any] = set()  # keys of calls whose floats cannot be inputs
         self._by_number: set[Any] = set()  # keys of calls whose sizes that values tell cannot be symbols
         self._routes: list[Route] = []
@@ -148,9 +148,9 @@ class StaticFunction:
         """As a method: one captured function for each instance."""
         if instance is None:
             return self
-        return captured_method(self, instance, self._slotted, lambda: self._bound(instance, cls))
+        return captured_method(self, instance, self._slotted, lambda: self._bind(instance, cls))
 
-    def _bound(self, instance: Any, cls: type | None) -> StaticFunction:
+    def _bind(self, instance: Any, cls: type | None) -> StaticFunction:
         return StaticFunction(self._function.__get__(instance, cls), self._spec, self._backend, self._full_graph)
 
     def __repr__(self) -> str:
@@ -239,7 +239,7 @@ class StaticFunction:
         except Uncapturable:
             self._run_plain(key)
             return self._function(*args, **kwargs)
-        return made.result if isinstance(made, Finished) else self._run(made, call, args, kwargs)
+        return made.result if isinstance(made, FinishedCall) else self._run(made, call, args, kwargs)
 
     def _call_for_all_sizes(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, key: Any, sizes: AutomaticSizes
@@ -247,7 +247,7 @@ class StaticFunction:
         """The result of the program with symbols for ``sizes``; MISS where it has no meaning at those of the call, or
         there is none."""
         assert self._histories is not None
-        made: CompiledCall | Finished | None
+        made: CompiledCall | FinishedCall | None
         made = next((compiled for compiled in self._by_key.get(sizes, ()) if compiled.valid(call)), None)
         self._use(sizes)
         if made is None:
@@ -256,7 +256,7 @@ class StaticFunction:
             except (*FOREIGN, CaptureError, CompileError, Uncapturable):
                 self._histories.refuse(key)
                 return MISS
-        if isinstance(made, Finished):
+        if isinstance(made, FinishedCall):
             self._histories.refuse(key)
             return made.result
         if made.sizes is not None and not made.sizes.hold(call):
@@ -268,7 +268,7 @@ class StaticFunction:
 
     def _capture_for_all_sizes(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, sizes: AutomaticSizes
-    ) -> CompiledCall | Finished:
+    ) -> CompiledCall | FinishedCall:
         """Capture with symbols for ``sizes``. Where that fails, the function runs a second time, which nobody may
         notice."""
         if not self._is_quiet((*args, *kwargs.values())):
@@ -289,15 +289,15 @@ class StaticFunction:
             try:
                 return compiled(call)
             except UnsupportedSizes:
-                if not self._refused(compiled, call):
+                if not self._note_refusal(compiled, call):
                     raise
         else:
-            self._refused(compiled, call)
+            self._note_refusal(compiled, call)
         return self._call(args, kwargs)
 
-    def _refused(self, compiled: CompiledCall, call: Call) -> bool:
+    def _note_refusal(self, compiled: CompiledCall, call: Call) -> bool:
         """Note that a program has no meaning at the sizes of a call. Whether such calls have another one now."""
-        if self._sizes is not None and self._sizes.refused(call):
+        if self._sizes is not None and self._sizes.note_refusal(call):
             return True
         key = self._key(call)
         if not compiled.value_sizes or key in self._by_number:
@@ -400,9 +400,9 @@ class StaticFunction:
         key: Any,
         whole: bool = False,
         sizes: AutomaticSizes | None = None,
-    ) -> CompiledCall | Finished:
+    ) -> CompiledCall | FinishedCall:
         self._know(key)
-        runtime = self._changing(key, call.floats)
+        runtime = self._changing_positions(key, call.floats)
         whole, numbers = whole or bool(self._full_graph), key in self._by_number
         try:
             compiled = self._compile(
@@ -428,10 +428,10 @@ class StaticFunction:
             made = self._capture(args, kwargs, call, self._key(call), whole)
             needed.sizes.need_numbers(call, needed.error)
             return made
-        if isinstance(compiled, Finished) and compiled.carried:
+        if isinstance(compiled, FinishedCall) and compiled.carried:
             self._carried += compiled.carried
             return compiled
-        if isinstance(compiled, Finished):
+        if isinstance(compiled, FinishedCall):
             (self._by_value if compiled.by_value else self._plain).add(key)
             if compiled.line is not None and compiled.line not in self._lines:
                 self._lines.add(compiled.line)
@@ -480,7 +480,7 @@ class StaticFunction:
             return kept[-1].why_not() or "another value of a float"
         return "other shapes, dtypes or arguments" if self._by_key else "first call"
 
-    def _changing(self, key: Any, floats: list[float]) -> frozenset[int]:
+    def _changing_positions(self, key: Any, floats: list[float]) -> frozenset[int]:
         """Positions of floats that are inputs of the program: those that differ from the first call of this kind."""
         if key in self._by_value:
             return frozenset()
@@ -499,7 +499,7 @@ class StaticFunction:
         whole: bool,
         numbers: bool,
         sizes: OpenSizes | AutomaticSizes | None,
-    ) -> CompiledCall | Finished:
+    ) -> CompiledCall | FinishedCall:
         guards = watch(self._function, (*args, *kwargs.values()))
         assignments = Assignments(guards, self._carried)
         extended = Call([*call.tensors, *assignments.values], call.key, call.floats)
@@ -517,7 +517,7 @@ class StaticFunction:
             tracer.runtime = sorted(runtime)
         try:
             made = trace(self._function, self.__name__, args, kwargs, call, sizes, runtime, assignments, tracer)
-            if isinstance(made, Finished):
+            if isinstance(made, FinishedCall):
                 return made
             captured, tree, effects = made
             guards.note_read(tracer.read)

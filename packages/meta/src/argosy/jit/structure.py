@@ -33,11 +33,11 @@ def map_items(x: Any, convert: Callable[[Any], Any]) -> Any:
     if is_named_tuple(x):
         return kind(*(convert(item) for item in x))
     if isinstance(x, dict) or (is_dataclass(x) and not isinstance(x, type)):
-        return _replaced(x, convert)
+        return _replace(x, convert)
     return x
 
 
-def _replaced(x: Any, convert: Callable[[Any], Any]) -> Any:
+def _replace(x: Any, convert: Callable[[Any], Any]) -> Any:
     held = [(name, getattr(x, name)) for name in _fields(x) if hasattr(x, name)]
     items = list(x.items()) if isinstance(x, dict) else []
     made = {id(item): convert(item) for _, item in (*held, *items)}
@@ -73,10 +73,11 @@ class GivenContainers:
         self._pairs = list(zip(_containers(given), _containers(copies), strict=True))
         self._before = [_entries(copied) for _, copied in self._pairs]
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether a copy holds anything else than at first."""
         return any(
-            not _same(_entries(copied), before) for (_, copied), before in zip(self._pairs, self._before, strict=True)
+            not _is_same(_entries(copied), before)
+            for (_, copied), before in zip(self._pairs, self._before, strict=True)
         )
 
     def write_back(self, stand_ins: Sequence[Tensor], tensors: Sequence[Tensor]) -> None:
@@ -84,7 +85,7 @@ class GivenContainers:
         back: dict[int, Any] = {id(x): real for x, real in zip(stand_ins, tensors, strict=True)}
         back.update((id(copied), real) for real, copied in self._pairs)
         for (real, copied), before in zip(self._pairs, self._before, strict=True):
-            if _same(_entries(copied), before):
+            if _is_same(_entries(copied), before):
                 continue
             if isinstance(real, list):
                 real[:] = [back.get(id(item), item) for item in copied]
@@ -108,5 +109,5 @@ def _entries(x: Any) -> list[tuple[Any, Any]]:
     return list(x.items()) if isinstance(x, dict) else list(enumerate(x))
 
 
-def _same(a: list[tuple[Any, Any]], b: list[tuple[Any, Any]]) -> bool:
+def _is_same(a: list[tuple[Any, Any]], b: list[tuple[Any, Any]]) -> bool:
     return len(a) == len(b) and all(x[0] == y[0] and x[1] is y[1] for x, y in zip(a, b, strict=True))

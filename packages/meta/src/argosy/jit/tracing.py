@@ -10,7 +10,7 @@ from argosy.jit.arguments import Call, rebuild
 from argosy.jit.assignments import Assignments, NeedsCarried
 from argosy.jit.automatic_sizes import AutomaticSizes
 from argosy.jit.compiled import Effects, OutputTree
-from argosy.jit.conversion.source import converted, converted_callee
+from argosy.jit.conversion.source import convert_function, converted_callee
 from argosy.jit.graph_breaks import BreakingTracer
 from argosy.jit.open_sizes import OpenSizes
 from argosy.jit.partitioned import CaptureLayouts
@@ -26,7 +26,7 @@ from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Finished", "explain_break", "trace"]
+__all__ = ["FinishedCall", "explain_break", "trace"]
 
 
 def trace(
@@ -39,7 +39,7 @@ def trace(
     runtime: frozenset[int],
     assignments: Assignments,
     tracer: Tracer,
-) -> tuple[Captured, OutputTree, Effects] | Finished:
+) -> tuple[Captured, OutputTree, Effects] | FinishedCall:
     """Run ``function`` under ``tracer``; its tensors, and the floats at positions ``runtime``, are the program's
     inputs. Where the graph broke the call is done, and its result comes back.
     """
@@ -47,7 +47,7 @@ def trace(
     spec = None if sizes is None else sizes.spec
     types += [TensorType(x.payload.shape, x.payload.dtype.name) for x in assignments.values]
     all_tensors = tracer.given = [*call.tensors, *assignments.values]
-    function = converted(function, not tracer.breaks)
+    function = convert_function(function, not tracer.breaks)
     if isinstance(tracer, BreakingTracer):
         tracer.code = getattr(getattr(function, "__func__", function), "__code__", None)
     tracer.callee = converted_callee
@@ -67,7 +67,7 @@ def trace(
         assignments.begin(tensors[len(call.tensors) :])
         try:
             result = function(*new_args, **new_kwargs)
-            finished = _settled(tracer, assignments, result, containers, tensors, call)
+            finished = _finish_capture(tracer, assignments, result, containers, tensors, call)
         except BaseException:
             assignments.restore()
             raise
@@ -83,52 +83,52 @@ def trace(
     return captured, tree, effects
 
 
-def _settled(
+def _finish_capture(
     tracer: Tracer,
     assignments: Assignments,
     result: Any,
     containers: GivenContainers,
     tensors: Sequence[Tensor],
     call: Call,
-) -> Finished | None:
+) -> FinishedCall | None:
     """What a function did besides computing its ``result``, as a program will do it; where that breaks the graph the
     call is done. Raises NeedsCarried where the capture has to begin anew."""
     check_nothing_caught(tracer)
     if isinstance(tracer, BreakingTracer):
-        finished = _broken(tracer, assignments, result, containers, tensors, call)
+        finished = _finish_broken(tracer, assignments, result, containers, tensors, call)
         if finished is not None:
             assignments.restore()
             return finished
     elif wanted := assignments.not_carried(tracer, result):
         raise NeedsCarried(wanted)
     else:
-        _settle_masks(tracer, [result, assignments.assigned()])
+        _settle_masks(tracer, [result, assignments.new_tensors()])
     assignments.take_back(tracer)
     return None
 
 
-def _broken(
+def _finish_broken(
     tracer: BreakingTracer,
     assignments: Assignments,
     result: Any,
     containers: GivenContainers,
     tensors: Sequence[Tensor],
     call: Call,
-) -> Finished | None:
+) -> FinishedCall | None:
     """The finished call where the graph broke, or breaks now: the function did what no program can repeat."""
-    if containers.changed():
+    if containers.has_changed():
         _give_up(tracer, "the function changes a list or a dictionary among its arguments")
         containers.write_back(tensors, call.tensors)
-    _settle_masks(tracer, [result, assignments.assigned()])
-    if not tracer.broken and tracer.kept_elsewhere([result, assignments.assigned()]):
+    _settle_masks(tracer, [result, assignments.new_tensors()])
+    if not tracer.broken and tracer.kept_elsewhere([result, assignments.new_tensors()]):
         _give_up(tracer, "the function keeps a tensor that it computes in a list or another object")
     if tracer.broken:
-        return Finished(result, tracer.float_needed, tracer.line, tracer.noted)
+        return FinishedCall(result, tracer.float_needed, tracer.line, tracer.noted)
     wanted = assignments.not_carried(tracer, result)
     if not wanted:
         return None
     _give_up(tracer, f"the first call finds that {', '.join(map(str, wanted))} is read and replaced")
-    return Finished(result, False, None, None, wanted)
+    return FinishedCall(result, False, None, None, wanted)
 
 
 def _settle_masks(tracer: Tracer, outputs: Any) -> None:
@@ -141,7 +141,7 @@ def _give_up(tracer: BreakingTracer, why: str) -> None:
         tracer.give_up(why)
 
 
-class Finished:
+class FinishedCall:
     """A call that is done, since the graph broke: its ``result``, whether capturing floats by value would help, the
     ``line`` of the function where that was, None where it is not known, the report's entry, and places that had better
     be inputs of the next capture."""

@@ -108,7 +108,7 @@ class DifferentiableCall(CompiledCall):
         ]
         self.reads: dict[frozenset[int], list[bool]] = {}  # by results, see `reached`
         self.backward: Any = None
-        self.recorded: _Recorded | None = None
+        self.recorded: _BackwardOperator | None = None
         self.written = captured.written
         self.cotangents = self._cotangent_layouts(executable)
 
@@ -140,7 +140,7 @@ class DifferentiableCall(CompiledCall):
                 "tensors, asked for outside of it; take paddle.grad inside of the captured function"
             )
         if self.recorded is None:
-            self.recorded = _Recorded(self._backward_program(call), self.device)
+            self.recorded = _BackwardOperator(self._backward_program(call), self.device)
         inputs = self.payloads(call)[len(call.tensors) :] + before
         made = [Tensor._wrap(payload) for payload in inputs]
         floats, before = made[: len(made) - len(before)], made[len(made) - len(before) :]
@@ -166,7 +166,7 @@ class DifferentiableCall(CompiledCall):
         executable = self._lowered_backward(self._backward_program(call), call, self._wrt(call))
         return executable.bind([payload for _, payload in self.bound])
 
-    def reached(self, call: Call, results: frozenset[int]) -> list[bool]:
+    def reached_inputs(self, call: Call, results: frozenset[int]) -> list[bool]:
         """Which of the inputs and states that want gradients these ``results`` read."""
         found = self.reads.get(results)
         if found is None:
@@ -195,7 +195,7 @@ class DifferentiableCall(CompiledCall):
         layouts = [executable.layouts[i] for i in self.differentiable]
         return tuple([None if layout is None else layout.cotangent() for layout in layouts])
 
-    def laid(self, cotangents: list[Tensor]) -> list[Tensor]:
+    def place_cotangents(self, cotangents: list[Tensor]) -> list[Tensor]:
         """Cotangents where the backward program expects them."""
         if self.cotangents is None:
             return cotangents
@@ -229,9 +229,9 @@ class _Forward(PyLayer):
         """Gradients of ``wanted``; None of those that the results with gradients do not read, as in eager execution."""
         ctx.saved_tensor()  # raises where an input or a parameter was changed in between
         chosen = ctx.compiled.differentiable
-        reached = ctx.compiled.reached(ctx.call, frozenset(i for i in chosen if grads[i] is not None))
+        reached = ctx.compiled.reached_inputs(ctx.call, frozenset(i for i in chosen if grads[i] is not None))
         full = [_zeros(*ctx.types[i]) if grads[i] is None else grads[i] for i in chosen]
-        cotangents = ctx.compiled.laid(full)
+        cotangents = ctx.compiled.place_cotangents(full)
         if grad_enabled():
             made = ctx.compiled.recorded_gradients(ctx.call, cotangents, ctx.before)
         else:
@@ -243,7 +243,7 @@ def _zeros(shape: Any, dtype: Any) -> Tensor:
     return Tensor._wrap(Strided(np.zeros(shape, dtype)))
 
 
-class _Recorded:
+class _BackwardOperator:
     """A backward program as an operator on tensors, whose states are inputs like the others."""
 
     __slots__ = ("_operator", "_run")

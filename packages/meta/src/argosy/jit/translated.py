@@ -143,10 +143,10 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
         raise TypeError(f"jit.load(): argument 'path' must be a path, got {path!r:.60}")
     base = os.fspath(path)
     if os.path.exists(base + ".json") and not os.path.exists(base + ".pir"):
-        files = {"forward": base, **{method: f"{base}.{method}" for method in _beside(base)}}
+        files = {"forward": base, **{method: f"{base}.{method}" for method in _methods_beside(base)}}
         return _layer_of({name: read_paddle_program(file) for name, file in files.items()})
     forward = load_program(base)
-    methods = _listed(forward.program.attributes.get(METHODS, ()), base)
+    methods = _method_names(forward.program.attributes.get(METHODS, ()), base)
     made = _layer_of({"forward": forward, **load_methods(base, forward, methods)})
     try:
         vars(made).update(property_methods(forward.program.attributes.get(PROPERTIES, {}), _is_method))
@@ -180,11 +180,11 @@ def _with_weights(
 ) -> LoadedProgram | StepwiseProgram:
     """The program with other weights."""
     if isinstance(program, StepwiseProgram):
-        return program.bound(arrays)
+        return program.with_weights(arrays)
     return LoadedProgram(program.program, arrays)
 
 
-def _listed(names: Any, base: str) -> list[str]:
+def _method_names(names: Any, base: str) -> list[str]:
     """The methods that a program names. Raises ProgramFileError for what are no names of methods."""
     if not isinstance(names, tuple) or not all(isinstance(n, str) and _is_method(n) for n in names):
         raise ProgramFileError(f"{base}.pir names methods {names!r:.80}, which are none of a layer")
@@ -196,7 +196,7 @@ def _is_method(name: str) -> bool:
     return name.isidentifier() and not hasattr(Layer, name)
 
 
-def _beside(base: str) -> list[str]:
+def _methods_beside(base: str) -> list[str]:
     """The methods that Paddle wrote beside ``forward``, by their files."""
     pattern = re.compile(re.escape(Path(base).name) + r"\.(\w+)\.json")
     found = (pattern.fullmatch(file.name) for file in Path(base).parent.iterdir())

@@ -89,7 +89,7 @@ class MeasuringTracer(Tracer):
         value = self.value(get_operator("cast")(get_operator("reshape")(x, []), "int64"))
         with suspend_layers():
             device = lowering.device_of([*self.given, *self.states()])
-            executable = lowering.lower(_measuring(self.program, value), self._backend, device)
+            executable = lowering.lower(_measure_program(self.program, value), self._backend, device)
             size = ValueSize(executable, self.states(), why, line)
         self.sizes.append(size)
         if self._numbers:
@@ -100,7 +100,7 @@ class MeasuringTracer(Tracer):
         return symbol
 
 
-def _measuring(program: Program, value: Value) -> Program:
+def _measure_program(program: Program, value: Value) -> Program:
     """What computes ``value`` in a program that has not ended yet, and changes no state."""
     mapping: dict[Value, Value] = {}
     made = program.clone(mapping)

@@ -52,7 +52,7 @@ class _Activation(FunctionLayer):
 
     def forward(self, x: Tensor) -> Tensor:
         """The activation of ``x``."""
-        return self._applied(x)  # type: ignore[no-any-return]
+        return self._apply_function(x)  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
         """The settings."""

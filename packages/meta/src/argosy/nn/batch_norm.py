@@ -64,7 +64,7 @@ class _BatchNorm(Layer):
                 f"{type(self).__name__}(): argument 'input' must have {ranks} axes, got shape {list(input.shape)}"
             )
 
-    def _synchronised(self) -> _BatchNorm:
+    def _synchronised_layer(self) -> _BatchNorm:
         """The layer of the same parameters that takes the statistics of all ranks."""
         return self._moved_to(SyncBatchNorm)
 
@@ -205,7 +205,7 @@ class SyncBatchNorm(_BatchNorm):
     def convert_sync_batchnorm(cls, layer: Layer) -> Layer:
         """``layer`` with every BatchNorm1D, 2D and 3D in it as a SyncBatchNorm of the same parameters."""
         if isinstance(layer, _BatchNorm) and not isinstance(layer, SyncBatchNorm):
-            return layer._synchronised()
+            return layer._synchronised_layer()
         for name, child in list(layer.named_children()):
             layer.add_sublayer(name, cls.convert_sync_batchnorm(child))
         return layer

@@ -43,7 +43,7 @@ class RNNCellBase(Layer):
         raise NotImplementedError(f"{type(self).__name__} does not define state_dtype")
 
 
-class _Gated(RNNCellBase):
+class _GatedCell(RNNCellBase):
     """A cell of ``gates`` affine maps of input and state.
 
     weight_ih [gates * hidden, input], weight_hh [gates * hidden, state] and biases start uniform within
@@ -92,7 +92,7 @@ class _Gated(RNNCellBase):
         return f"{self.input_size}, {self.hidden_size}"
 
 
-class SimpleRNNCell(_Gated):
+class SimpleRNNCell(_GatedCell):
     """``h = activation(W_ih x + b_ih + W_hh h + b_hh)`` (Elman, 1990)."""
 
     gates = 1
@@ -126,7 +126,7 @@ class SimpleRNNCell(_Gated):
         return super().extra_repr() + (f", activation={self.activation}" if self.activation != "tanh" else "")
 
 
-class LSTMCell(_Gated):
+class LSTMCell(_GatedCell):
     """Gates i, f, g, o in this order: ``c = f c + i g; h = o tanh(c)`` (Hochreiter and Schmidhuber, 1997).
 
     ``proj_size`` maps h to fewer numbers with weight_ho [hidden, proj_size].
@@ -174,7 +174,7 @@ class LSTMCell(_Gated):
         return ((self.proj_size or self.hidden_size,), (self.hidden_size,))
 
 
-class GRUCell(_Gated):
+class GRUCell(_GatedCell):
     """Gates r, z and candidate c in this order: ``h = z h + (1 - z) c``, ``c = tanh(x_c + r h_c)`` (Cho et al.,
     2014).
     """

@@ -153,7 +153,7 @@ class LocalResponseNorm(FunctionLayer):
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input."""
-        return self._applied(input)  # type: ignore[no-any-return]
+        return self._apply_function(input)  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
         """The settings."""

@@ -23,13 +23,13 @@ class _Clip:
     @checked
     def __call__(self, params_grads: Pairs) -> list[tuple[Tensor, Tensor | None]]:
         """The pairs with clipped gradients."""
-        return [(p, self._clip(g) if _wanted(p, g) else g) for p, g in params_grads]
+        return [(p, self._clip(g) if _is_clipped(p, g) else g) for p, g in params_grads]
 
     def _clip(self, grad: Any) -> Tensor:
         raise NotImplementedError
 
 
-def _wanted(parameter: Tensor, grad: Tensor | None) -> bool:
+def _is_clipped(parameter: Tensor, grad: Tensor | None) -> bool:
     return grad is not None and bool(getattr(parameter, "need_clip", True))
 
 
@@ -80,13 +80,13 @@ class ClipGradByGlobalNorm(_Clip):
     @checked
     def __call__(self, params_grads: Pairs) -> list[tuple[Tensor, Tensor | None]]:
         """The pairs with clipped gradients."""
-        clipped: list[Any] = [g for p, g in params_grads if _wanted(p, g)]
+        clipped: list[Any] = [g for p, g in params_grads if _is_clipped(p, g)]
         if not clipped:
             return list(params_grads)
         total = self._total([(p, g) for p, g in params_grads if _wanted(p, g)])
         scale = self.clip_norm / total.sqrt().clip(min=self.clip_norm)
         scales = {mesh: on_mesh(mesh, scale) for mesh in {mesh_of(g): None for g in clipped}}
-        return [(p, _scale(g, scales[mesh_of(g)]) if _wanted(p, g) else g) for p, g in params_grads]
+        return [(p, _scale(g, scales[mesh_of(g)]) if _is_clipped(p, g) else g) for p, g in params_grads]
 
     def _total(self, pairs: Pairs, beside: Any = None) -> Any:
         """The sum of the gradients' squares, on the mesh of ``beside`` where that is given."""

@@ -13,7 +13,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["LayerDict", "LayerList", "ParameterDict", "ParameterList", "Sequential"]
 
 
-class _Ordered(Layer):
+class _OrderedContainer(Layer):
     """What Sequential and LayerList share: sublayers by position."""
 
     def __len__(self) -> int:
@@ -53,7 +53,7 @@ class _Ordered(Layer):
             self.add_sublayer(str(i), layer)
 
 
-class Sequential(_Ordered):
+class Sequential(_OrderedContainer):
     """Layers called one after another. Takes layers, or pairs (name, layer)."""
 
     def __init__(self, *layers: Any) -> None:
@@ -97,7 +97,7 @@ def _is_pair(item: object) -> bool:
     return isinstance(item, (list, tuple)) and len(item) == 2 and isinstance(item[0], str)
 
 
-class LayerList(_Ordered):
+class LayerList(_OrderedContainer):
     """Layers in a list; calling them is left to the user."""
 
     @parameter_aliases(modules="sublayers")

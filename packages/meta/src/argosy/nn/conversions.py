@@ -40,21 +40,21 @@ class Conversions:
 
     def astype(self, dtype: object = None) -> Self:
         """Convert parameters and buffers to ``dtype``, integers and booleans, too, in place of the old data."""
-        return self._converted(as_dtype(dtype if dtype is not None else "float32"), ())
+        return self._convert(as_dtype(dtype if dtype is not None else "float32"), ())
 
     def float(self, excluded_layers: object = None) -> Self:
         """Convert what is floating to float32, but for layers whose class is ``excluded_layers``, or among these."""
-        return self._converted(as_dtype("float32"), _classes(() if excluded_layers is None else excluded_layers), "f")
+        return self._convert(as_dtype("float32"), _classes(() if excluded_layers is None else excluded_layers), "f")
 
     def float16(self, excluded_layers: object = None) -> Self:
         """Convert what is floating to float16, but for layers whose class is among ``excluded_layers`` (None:
         ``BatchNorm``)."""
-        return self._converted(as_dtype("float16"), _classes(excluded_layers), "f")
+        return self._convert(as_dtype("float16"), _classes(excluded_layers), "f")
 
     def bfloat16(self, excluded_layers: object = None) -> Self:
         """Convert what is floating to bfloat16, but for layers whose class is among ``excluded_layers`` (None:
         ``BatchNorm``)."""
-        return self._converted(as_dtype("bfloat16"), _classes(excluded_layers), "f")
+        return self._convert(as_dtype("bfloat16"), _classes(excluded_layers), "f")
 
     def half(self) -> Self:
         """``astype("float16")``."""
@@ -80,7 +80,7 @@ class Conversions:
         """``astype("float64")``."""
         return self.astype("float64")
 
-    def _converted(self, wanted: DType, excluded: tuple[Any, ...] | None, kinds: str = "biufc") -> Self:
+    def _convert(self, wanted: DType, excluded: tuple[Any, ...] | None, kinds: str = "biufc") -> Self:
         """Convert tensors of these kinds, but for those of layers that are ``excluded`` (None: those whose class stays
         in float32)."""
         for layer in self.sublayers(include_self=True):

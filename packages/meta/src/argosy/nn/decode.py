@@ -168,7 +168,9 @@ def dynamic_decode(
             now_finished = F.logical_or(now_finished, finished)
             lengths = lengths + F.logical_not(now_finished).astype("int64")
             if impute_finished:
-                following = map_structure(lambda new, old, done=now_finished: _kept(new, old, done), following, states)
+                following = map_structure(
+                    lambda new, old, done=now_finished: _keep_finished(new, old, done), following, states
+                )
         states, finished = following, now_finished
         taken.append(outputs)
     if not taken:
@@ -182,5 +184,5 @@ def dynamic_decode(
     return (result, states, lengths) if return_length else (result, states)
 
 
-def _kept(new: Any, old: Any, finished: Any) -> Any:
+def _keep_finished(new: Any, old: Any, finished: Any) -> Any:
     return F.where(finished.reshape([-1, *[1] * (new.ndim - 1)]), old, new)

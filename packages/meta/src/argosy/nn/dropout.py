@@ -67,7 +67,7 @@ class Dropout3D(Layer):
         return f"p={self.p}, data_format={self.data_format}"
 
 
-class _Saturating(Layer):
+class _AlphaDropout(Layer):
     function: ClassVar[str]
 
     def __init__(self, p: float = 0.5, name: str | None = None) -> None:
@@ -83,13 +83,13 @@ class _Saturating(Layer):
         return f"p={self.p}"
 
 
-class AlphaDropout(_Saturating):
+class AlphaDropout(_AlphaDropout):
     """Dropout that keeps mean and variance of SELU's output (Klambauer et al., 2017)."""
 
     function = "alpha_dropout"
 
 
-class FeatureAlphaDropout(_Saturating):
+class FeatureAlphaDropout(_AlphaDropout):
     """Alpha dropout of whole channels."""
 
     function = "feature_alpha_dropout"

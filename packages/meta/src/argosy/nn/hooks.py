@@ -71,7 +71,7 @@ class Hooks(dict[int, tuple[Callable[..., Any], bool]]):
             self.changes += 1
             CHANGES.count += 1
 
-    def before(
+    def run_before(
         self, layer: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Inputs and keyword arguments after all hooks that run before ``forward``."""
@@ -85,7 +85,7 @@ class Hooks(dict[int, tuple[Callable[..., Any], bool]]):
                 inputs = result if isinstance(result, tuple) else (result,)
         return inputs, kwargs
 
-    def after(self, layer: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any) -> Any:
+    def run_after(self, layer: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any) -> Any:
         """Outputs after all hooks that run after ``forward``.
 
         When one of them raises, those that always run and have not run yet still do.
@@ -98,11 +98,11 @@ class Hooks(dict[int, tuple[Callable[..., Any], bool]]):
                 if result is not None:
                     outputs = result
         except Exception:
-            self.despite(layer, inputs, kwargs, outputs, waiting)
+            self.run_always(layer, inputs, kwargs, outputs, waiting)
             raise
         return outputs
 
-    def despite(
+    def run_always(
         self, layer: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any, keys: list[int]
     ) -> None:
         """Run those of the hooks ``keys`` that always run, after an exception: what they return does not count, and

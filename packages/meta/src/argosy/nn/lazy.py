@@ -57,11 +57,11 @@ def on_initialization(parameter: Tensor, change: Callable[[Tensor], None]) -> No
         change(parameter)
         return
 
-    def both(filled: Tensor, block: object) -> None:
+    def change_both(filled: Tensor, block: object) -> None:
         fill(filled, block)
         change(filled)
 
-    parameter.__dict__[_FILL] = both
+    parameter.__dict__[_FILL] = change_both
 
 
 def initialize(self: Tensor) -> None:

@@ -130,7 +130,7 @@ class _Loss(FunctionLayer):
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"reduction": REDUCTIONS}
 
     def _loss(self, *tensors: Tensor) -> Tensor:
-        return self._applied(*tensors)  # type: ignore[no-any-return]
+        return self._apply_function(*tensors)  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
         """The settings."""

@@ -24,7 +24,7 @@ class Pool(FunctionLayer):
 
     def forward(self, x: Tensor) -> Any:
         """The pooled input, with ``return_mask`` also the places of the maxima."""
-        return self._applied(x)
+        return self._apply_function(x)
 
     def extra_repr(self) -> str:
         """The settings."""

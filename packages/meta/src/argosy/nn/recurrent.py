@@ -44,7 +44,7 @@ _WHOLE: dict[type, Callable[..., Any]] = {SimpleRNNCell: _simple_rnn, LSTMCell: 
 """The operator over all steps for each built-in cell."""
 
 
-def _along(cell: Any, x: Any, states: Any, length: Any, reverse: bool, zero_padding: bool, more: Any) -> Any:
+def _scan_cell(cell: Any, x: Any, states: Any, length: Any, reverse: bool, zero_padding: bool, more: Any) -> Any:
     """Outputs [T, N, ...] and last states of ``cell`` along x [T, N, ...]."""
     whole = _WHOLE.get(type(cell))
     if whole is None or more or cell._forward_pre_hooks or cell._forward_post_hooks:
@@ -58,7 +58,7 @@ def _step_by_step(cell: Any, x: Any, states: Any, length: Any, reverse: bool, mo
     for t in reversed(range(steps)) if reverse else range(steps):
         taken[t], new = cell(map_structure(lambda v, t=t: v[t], x), states, **more)
         if length is not None:
-            new = map_structure(lambda n, old, t=t: _kept(n, old, length > t), new, states)
+            new = map_structure(lambda n, old, t=t: _keep_finished(n, old, length > t), new, states)
         states = new
     if not taken:
         raise ValueError(f"RNN: {type(cell).__name__} needs a sequence of at least one step, got none")
@@ -66,7 +66,7 @@ def _step_by_step(cell: Any, x: Any, states: Any, length: Any, reverse: bool, mo
     return pack_as(taken[0], [F.stack(column) for column in columns]), states
 
 
-def _kept(new: Any, old: Any, going_on: Any) -> Any:
+def _keep_finished(new: Any, old: Any, going_on: Any) -> Any:
     return F.where(going_on.reshape([-1, *[1] * (new.ndim - 1)]), new, old)
 
 
@@ -94,7 +94,7 @@ class RNN(Layer):
         if states is None:
             states = _initial(self.cell, inputs, self.time_major)
         x = inputs if self.time_major else map_structure(_time_first, inputs)
-        outputs, last = _along(self.cell, x, states, length, self.is_reverse, zero_padding, more)
+        outputs, last = _scan_cell(self.cell, x, states, length, self.is_reverse, zero_padding, more)
         return (outputs if self.time_major else map_structure(_time_first, outputs)), last
 
 
@@ -127,7 +127,7 @@ class BiRNN(Layer):
         starts = [_initial(cell, inputs, self.time_major) for cell in cells] if states is None else states
         x = inputs if self.time_major else map_structure(_time_first, inputs)
         ways = [
-            _along(cell, x, start, length, bool(i), zero_padding, more)
+            _scan_cell(cell, x, start, length, bool(i), zero_padding, more)
             for i, (cell, start) in enumerate(zip(cells, starts, strict=True))
         ]
         outputs = map_structure(lambda a, b: F.concat([a, b], axis=-1), ways[0][0], ways[1][0])
@@ -190,7 +190,7 @@ class _Stack(LayerList):
             way: Any = layer
             inputs, final = way._run(inputs, states[i], sequence_length, not self.proj_size, {})
             last.append(final)
-        return inputs, self._joined(last)
+        return inputs, self._join_states(last)
 
     def _split(self, states: Any) -> list[Any]:
         """For each layer the states of its cell, or for two directions a pair of them."""
@@ -206,7 +206,7 @@ class _Stack(LayerList):
         flat = [one if self.components > 1 else one[0] for one in cells]
         return flat if self.num_directions == 1 else list(zip(flat[::2], flat[1::2], strict=True))
 
-    def _joined(self, last: list[Any]) -> Any:
+    def _join_states(self, last: list[Any]) -> Any:
         parts = flatten(last)
         joined = tuple(F.stack(parts[i :: self.components]) for i in range(self.components))
         return joined if self.components > 1 else joined[0]

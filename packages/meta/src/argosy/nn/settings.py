@@ -42,6 +42,6 @@ class FunctionLayer(Layer):
         """The settings as they are now."""
         return {name: getattr(self, place) for name, place in self._places.items()}
 
-    def _applied(self, *tensors: Any) -> Any:
+    def _apply_function(self, *tensors: Any) -> Any:
         """What the function makes of these."""
         return getattr(F, self.function)(*tensors, **self._settings)

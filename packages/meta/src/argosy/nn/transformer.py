@@ -65,7 +65,7 @@ class _Block(Layer):
             kind, given = type(self).__name__, config["activation"]
             raise ValueError(f"{kind}: activation should be the name of a function of nn.functional, got {given!r}")
 
-    def _around(self, place: int, x: Any, part: Any) -> Any:
+    def _residual_block(self, place: int, x: Any, part: Any) -> Any:
         """``part(x)`` with dropout, residual connection and norm number ``place``. Returns also what else it gave."""
         norm, drop = getattr(self, f"norm{place}"), getattr(self, f"dropout{place}")
         result = part(norm(x) if self.normalize_before else x)
@@ -103,8 +103,8 @@ class TransformerEncoderLayer(_Block):
 
     def forward(self, src: Any, src_mask: Any = None, cache: Any = None) -> Any:
         """[N, S, d_model] encoded; with ``cache`` also the longer cache."""
-        out, rest = self._around(1, src, lambda x: self.self_attn(x, x, x, src_mask, cache=cache))
-        out, _ = self._around(2, out, self._feed_forward)
+        out, rest = self._residual_block(1, src, lambda x: self.self_attn(x, x, x, src_mask, cache=cache))
+        out, _ = self._residual_block(2, out, self._feed_forward)
         return out if cache is None else (out, rest[-1])
 
     def gen_cache(self, src: Any) -> Any:
@@ -140,9 +140,9 @@ class TransformerDecoderLayer(_Block):
     def forward(self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, cache: Any = None) -> Any:
         """[N, T, d_model] decoded; ``cache`` is the pair of :meth:`gen_cache`, and then comes back longer."""
         own, other = (None, None) if cache is None else cache
-        out, rest = self._around(1, tgt, lambda x: self.self_attn(x, x, x, tgt_mask, cache=own))
-        out, _ = self._around(2, out, lambda x: self.cross_attn(x, memory, memory, memory_mask, other))
-        out, _ = self._around(3, out, self._feed_forward)
+        out, rest = self._residual_block(1, tgt, lambda x: self.self_attn(x, x, x, tgt_mask, cache=own))
+        out, _ = self._residual_block(2, out, lambda x: self.cross_attn(x, memory, memory, memory_mask, other))
+        out, _ = self._residual_block(3, out, self._feed_forward)
         return out if cache is None else (out, (rest[-1], other))
 
     def gen_cache(self, memory: Any) -> Any:
@@ -153,10 +153,10 @@ class TransformerDecoderLayer(_Block):
 
 def _copies(layer: Layer, count: int) -> LayerList:
     """``layer`` and further layers built like it, with parameters of their own."""
-    return LayerList([layer, *(_again(layer) for _ in range(count - 1))])
+    return LayerList([layer, *(_copy_layer(layer) for _ in range(count - 1))])
 
 
-def _again(layer: Layer) -> Layer:
+def _copy_layer(layer: Layer) -> Layer:
     """Another layer of the same settings; one of the user's that keeps none is copied with its values."""
     config = layer.__dict__.get("_config")
     return copy.deepcopy(layer) if config is None else type(layer)(**config)

@@ -110,7 +110,7 @@ class Adam(Optimizer):
 
     # The powers beta^t. Parameters that began together share one pair of tensors, so that a step corrects once.
 
-    def _shared(self, pairs: Pairs, options: Mapping[str, Any]) -> dict[int, _Correction]:
+    def _step_values(self, pairs: Pairs, options: Mapping[str, Any]) -> dict[int, _Correction]:
         corrections: dict[int, _Correction] = {}
         for cohort in self._cohorts([p for p, _ in pairs]):
             pows: list[Any] = [self._accumulators[name][cohort[0].name] for name in (BETA1_POW, BETA2_POW)]
@@ -275,8 +275,8 @@ class AdamW(Adam):
         """
         return checkpoint.structured_names(self, model_sharded_state_dict)
 
-    def _decayed(self, parameter: Tensor, grad: Any, decay: Any) -> Any:
-        return super()._decayed(parameter, grad, None)  # the optimizer's own decay is decoupled: see _shrunk
+    def _decay_gradient(self, parameter: Tensor, grad: Any, decay: Any) -> Any:
+        return super()._decay_gradient(parameter, grad, None)  # the optimizer's own decay is decoupled: see _shrunk
 
     def _shrunk(self, parameter: Tensor, value: Any, rate: Any, options: Mapping[str, Any]) -> Any:
         amount = self._decay_of(parameter, options)

@@ -35,10 +35,10 @@ class Internals:
     _multi_precision: bool
     _accumulator: Any
     _apply: Any
-    _decayed: Any
+    _decay_gradient: Any
     _master: Any
     _rate_of: Any
-    _shared: Any
+    _step_values: Any
     _update_one: Any
     _wants_master: Any
     append_regularization_ops: Any
@@ -101,7 +101,7 @@ class Internals:
         away: values stay what they are."""
         with suspend_layers(), no_grad(), Tracer("states"):
             pairs = [(p, p) for p in parameters]
-            shared = self._shared(pairs, {})
+            shared = self._step_values(pairs, {})
             for p in parameters:
                 self._update_one(p, p, {}, shared)
 
@@ -142,7 +142,7 @@ class Internals:
 
     def _create_regularization_of_grad(self, param: Tensor, grad: Any, regularization: Any = None) -> Any:
         """The gradient with the penalty's; a parameter's own regularizer wins."""
-        return self._decayed(param, grad, regularization)
+        return self._decay_gradient(param, grad, regularization)
 
     def _appends(self) -> bool:
         """Whether a subclass defines the update of a parameter itself."""
@@ -153,7 +153,7 @@ class Internals:
         pairs, options = _split(parameters_and_grads)
         block = default_main_program().global_block()
         self._create_accumulators(block, [p for p, _ in pairs])
-        self._appended = _Appended(pairs, options)
+        self._appended = _StepPairs(pairs, options)
         for pair in pairs:
             self._append_optimize_op(block, pair)
         self._finish_update(block, pairs)
@@ -164,7 +164,7 @@ class Internals:
         """The rule's own update of one parameter, for subclasses that do more."""
         step = self._appended
         if step.shared is None:
-            step.shared = self._shared(step.pairs, step.options)
+            step.shared = self._step_values(step.pairs, step.options)
         self._update_one(*param_and_grad, step.options, step.shared)
 
     def _finish_update(self, block: Any, parameters_and_grads: Sequence[Pair]) -> None:
@@ -181,7 +181,7 @@ class Internals:
         return self.__dict__.get("_auxiliary_vars", {}).get(key)
 
 
-class _Appended:
+class _StepPairs:
     """The pairs of a step with the settings of their group, and what its updates share, once the first asks."""
 
     __slots__ = ("options", "pairs", "shared")

@@ -94,7 +94,7 @@ class LBFGS(Optimizer):
             if slope > -self.tolerance_change:
                 break
             before = value
-            value, gradient, length = self._along(closure, direction, length, value, gradient, slope, not left)
+            value, gradient, length = self._evaluate_along(closure, direction, length, value, gradient, slope, not left)
             state["alpha"] = length
             small = np.abs(length * direction).max() <= self.tolerance_change
             if small or abs(value - before) < self.tolerance_change or state["func_evals"] - start >= self.max_eval:
@@ -113,7 +113,7 @@ class LBFGS(Optimizer):
         state["d"], state["alpha"], state["prev_flat_grad"] = direction, length, gradient
         return direction, length
 
-    def _along(
+    def _evaluate_along(
         self, closure: Any, direction: Vector, length: float, value: float, gradient: Vector, slope: float, last: bool
     ) -> tuple[float, Vector, float]:
         """The loss and gradient a step along ``direction``, and the step's length; parameters are moved there.
@@ -124,17 +124,19 @@ class LBFGS(Optimizer):
         def move(t: float) -> None:
             vector_to_parameters(Tensor((origin + t * direction).astype(origin.dtype)), self._parameter_list)
 
-        def at(t: float) -> tuple[float, Vector]:
+        def evaluate_at(t: float) -> tuple[float, Vector]:
             move(t)
             loss, found = self._evaluate(closure)
             return float(loss), found
 
         if self.line_search_fn is None:
             if not last:
-                return (*at(length), length)
+                return (*evaluate_at(length), length)
             move(length)
             return value, gradient, length
-        value, found, length = strong_wolfe(at, direction, length, value, gradient, slope, self.tolerance_change)
+        value, found, length = strong_wolfe(
+            evaluate_at, direction, length, value, gradient, slope, self.tolerance_change
+        )
         move(length)
         return value, found, length
 
@@ -152,7 +154,7 @@ class LBFGS(Optimizer):
         pairs: Any = [(p, p.grad) for p in self._parameter_list if p.grad is not None]
         if self._grad_clip is not None:
             pairs = self._grad_clip(pairs)
-        found = {id(p): to_numpy(self._decayed(p, g, self._weight_decay)).ravel() for p, g in pairs}
+        found = {id(p): to_numpy(self._decay_gradient(p, g, self._weight_decay)).ravel() for p, g in pairs}
         parts = [found.get(id(p), np.zeros(p.size, p.dtype.numpy)) for p in self._parameter_list]
         return loss, np.concatenate(parts).astype(np.float64)
 

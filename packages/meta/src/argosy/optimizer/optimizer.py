@@ -167,7 +167,9 @@ class Optimizer(Checked, FusedStorage, Internals):
     ) -> list[tuple[Tensor, Any]]:
         """The pairs with the penalties' gradients added; a parameter's own regularizer wins over ``regularization``."""
         with no_grad():
-            return [(p, g if g is None else self._decayed(p, g, regularization)) for p, g in parameters_and_grads]
+            return [
+                (p, g if g is None else self._decay_gradient(p, g, regularization)) for p, g in parameters_and_grads
+            ]
 
     def get_opti_var_name_list(self) -> list[str]:
         """Names of the accumulators made so far."""
@@ -192,7 +194,7 @@ class Optimizer(Checked, FusedStorage, Internals):
         if clip is not None:
             pairs = clip(pairs)
         decay = options.get("weight_decay", self._weight_decay)
-        pairs = [(p, self._decayed(p, self._lay_out(p, g), decay)) for p, g in pairs]
+        pairs = [(p, self._decay_gradient(p, self._lay_out(p, g), decay)) for p, g in pairs]
         if not options:
             self._update_all(pairs, options)
             return
@@ -203,7 +205,7 @@ class Optimizer(Checked, FusedStorage, Internals):
         if self._appends():
             self._create_optimization_pass({"params": pairs, **options})
             return
-        shared = self._shared(pairs, options)
+        shared = self._step_values(pairs, options)
         native_pass = self._native_pass()
         left = pairs if native_pass is None else native_pass.update(pairs, options, shared)
         for parameter, grad in left:
@@ -240,7 +242,7 @@ class Optimizer(Checked, FusedStorage, Internals):
         rate: Any = self._rate.tensor
         return rate if factor == 1.0 else rate * float(factor)
 
-    def _decayed(self, parameter: Any, grad: Any, decay: Any) -> Any:
+    def _decay_gradient(self, parameter: Any, grad: Any, decay: Any) -> Any:
         """The gradient with L2 decay: the parameter's own regularizer wins over the optimizer's."""
         own = parameter.__dict__.get("regularizer")
         chosen = own if own is not None else decay
@@ -254,7 +256,7 @@ class Optimizer(Checked, FusedStorage, Internals):
         """The value that the update starts from; AdamW decays it here."""
         return value
 
-    def _shared(self, pairs: Pairs, options: Mapping[str, Any]) -> Any:
+    def _step_values(self, pairs: Pairs, options: Mapping[str, Any]) -> Any:
         """What one step computes once for all its parameters; see Adam."""
         return None
 
@@ -316,9 +318,9 @@ class Optimizer(Checked, FusedStorage, Internals):
             if key in self._pending:
                 checkpoint.fill(state, self._pending.pop(key), key)
             state.persistable = True
-            return self._placed(name, parameter, state)
+            return self._place_state(name, parameter, state)
 
-    def _placed(self, name: str, parameter: Tensor, state: Tensor) -> Tensor:
+    def _place_state(self, name: str, parameter: Tensor, state: Tensor) -> Tensor:
         """The state where ``shard_optimizer`` wants it, or else laid out like its parameter."""
         if self._placing is not None:
             return self._placing(name, parameter, state)  # type: ignore[no-any-return]

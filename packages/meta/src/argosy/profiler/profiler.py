@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from threading import get_ident
 from typing import Any
 
-from argosy.profiler.recording import Event, Recording, clock
+from argosy.profiler.recording import Event, EventRecorder, clock
 from argosy.profiler.states import (
     ProfilerState,
     ProfilerTarget,
@@ -59,7 +59,7 @@ class Profiler:
         self._on_trace_ready = on_trace_ready
         self._shapes = record_shapes
         self._timer_only = timer_only
-        self._recording: Recording | None = None
+        self._recording: EventRecorder | None = None
         self._steps: list[tuple[int, int | None]] = []  # nanoseconds and samples of each step
         self._step_began = 0
         self._told = 0
@@ -104,7 +104,7 @@ class Profiler:
     def _enter(self, state: ProfilerState) -> None:
         self.current_state = state
         if state in _RECORDS and self._recording is None:
-            recording = Recording(self._shapes)
+            recording = EventRecorder(self._shapes)
             recording.start()
             self._recording = recording
 

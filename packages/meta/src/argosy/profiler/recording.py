@@ -15,7 +15,7 @@ from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.eager.dispatch import Interpreter
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Event", "RecordEvent", "Recording", "clock"]
+__all__ = ["Event", "EventRecorder", "RecordEvent", "clock"]
 
 
 class Event(NamedTuple):
@@ -36,10 +36,10 @@ def clock() -> int:
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC) if hasattr(time, "CLOCK_MONOTONIC") else time.monotonic_ns()
 
 
-class Recording:
+class EventRecorder:
     """Events between `start` and `stop`; one at a time in a process."""
 
-    active: Recording | None = None
+    active: EventRecorder | None = None
 
     def __init__(self, shapes: bool = False) -> None:
         self.events: list[Event] = []
@@ -48,26 +48,26 @@ class Recording:
 
     def start(self) -> None:
         """Begin. Raises RuntimeError while another recording runs."""
-        if Recording.active is not None:
+        if EventRecorder.active is not None:
             raise RuntimeError("a profiler is recording already: stop() it first")
-        Recording.active = self
+        EventRecorder.active = self
         self._ambient = context()
         self._ambient.put_everywhere(self._layer)
         AMBIENT.word += 1
-        tracing = _tracing()
+        tracing = _tracing_module()
         if tracing is not None:
-            tracing.start(self._compiled)
+            tracing.start(self._compiled_kernels)
 
     def stop(self) -> None:
         """End; later events are not recorded."""
-        tracing = _tracing()
+        tracing = _tracing_module()
         if tracing is not None:
             tracing.stop()
         AMBIENT.word -= 1
         self._ambient.take_everywhere(self._layer)
-        Recording.active = None
+        EventRecorder.active = None
 
-    def _compiled(self, events: Sequence[Any]) -> None:
+    def _compiled_kernels(self, events: Sequence[Any]) -> None:
         """The kernels of one run of a compiled program, whose chunks are joined where they follow each other."""
         if not events:
             return
@@ -92,7 +92,7 @@ def _join(events: Sequence[Any]) -> list[Event]:
     return found
 
 
-def _tracing() -> Any:
+def _tracing_module() -> Any:
     """The tracing module of the fusion compiler, where it is installed."""
     try:
         return import_module("argosy_cinn.tools.tracing")
@@ -127,14 +127,14 @@ class RecordEvent(ContextDecorator):
 
     def begin(self) -> None:
         """The stretch begins."""
-        if Recording.active is not None:
+        if EventRecorder.active is not None:
             self._began = clock()
 
     def end(self) -> None:
         """The stretch ends; without a `begin` while a profiler records, nothing is noted."""
         began, self._began = self._began, None
-        if began is not None and Recording.active is not None:
-            Recording.active.events.append(Event(self.name, self.event_type, get_ident(), began, clock()))
+        if began is not None and EventRecorder.active is not None:
+            EventRecorder.active.events.append(Event(self.name, self.event_type, get_ident(), began, clock()))
 
     def __enter__(self) -> RecordEvent:
         self.begin()

@@ -32,10 +32,10 @@ def cond(
     for branch, argument in ((true_fn, "true_fn"), (false_fn, "false_fn")):
         if branch is not None and not callable(branch):
             raise TypeError(f"cond(): {argument} is a function without arguments, not {type(branch).__name__}")
-    return runtime.choose(pred, true_fn or _nothing, false_fn or _nothing)
+    return runtime.choose(pred, true_fn or _return_none, false_fn or _return_none)
 
 
-def _nothing() -> None:
+def _return_none() -> None:
     return None
 
 

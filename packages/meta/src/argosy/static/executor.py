@@ -57,7 +57,7 @@ class CompiledProgram:
         self.build_strategy = build_strategy
 
 
-class _Compiled:
+class _CompiledProgram:
     """A program of certain outputs, compiled: its inputs by name, and the tensors that are its states."""
 
     def __init__(self, ended: Captured, tensors: Mapping[str, Tensor]) -> None:
@@ -120,10 +120,10 @@ class Executor:
                 initializer(parameter)
             compiled = given.executables.get(key)
             if compiled is None:
-                ended = given.tracer.ended(values, given.frozen)
+                ended = given.tracer.close_program(values, given.frozen)
                 if not values and not ended.states:
                     return []
-                compiled = given.executables[key] = _Compiled(ended, given.tracer.tensors())
+                compiled = given.executables[key] = _CompiledProgram(ended, given.tracer.tensors())
             made = compiled(feed or {})
         return [x.to_host() if return_numpy else Tensor._wrap(x) for x in made]
 

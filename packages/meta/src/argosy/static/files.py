@@ -166,7 +166,7 @@ def load_inference_model(path_prefix: Path, executor: Executor, **kwargs: Any) -
 def _with_suffix(program: Program, feed_vars: Any, fetch_vars: Any) -> Captured:
     feeds, fetches = (list(x) if isinstance(x, (list, tuple)) else [x] for x in (feed_vars, fetch_vars))
     test = program.clone(for_test=True)
-    ended = test.tracer.ended([test.value_of(x) for x in fetches], frozen=True)
+    ended = test.tracer.close_program([test.value_of(x) for x in fetches], frozen=True)
     names = [x.name for x in feeds]
     needed = [x.name_hint or "" for x in ended.inputs]
     if missing := sorted(set(needed) - set(names)):

@@ -127,7 +127,7 @@ class Program:
         """
         made = Program()
         mapping: dict[Value, Value] = {}
-        made.tracer = self.tracer.copied(mapping)
+        made.tracer = self.tracer.copy_onto(mapping)
         made._copies = {old: mapping[new] for old, new in self._copies.items()} | mapping
         made._originals = (self.tracer, *self._originals)
         made.parameters, made.initial = list(self.parameters), list(self.initial)
@@ -177,10 +177,10 @@ class Program:
         return self.value_of(known)
 
     def __str__(self) -> str:
-        return str(self.tracer.ended([], frozen=False))
+        return str(self.tracer.close_program([], frozen=False))
 
     def _repr_html_(self) -> str:
-        return self.tracer.ended([], frozen=False)._repr_html_()
+        return self.tracer.close_program([], frozen=False)._repr_html_()
 
 
 class Block:

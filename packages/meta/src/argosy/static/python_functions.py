@@ -53,10 +53,10 @@ def Print(
             shown += [f"  - dtype: {array.dtype}"] * print_tensor_type
             print("\n".join([*shown, f"  - data: {flat[: summarize if summarize >= 0 else flat.size]}"]))  # noqa: T201
 
-    return _shown(show)(input)  # type: ignore[no-any-return]
+    return _observe(show)(input)  # type: ignore[no-any-return]
 
 
-def _shown(show: Callable[[Any], None]) -> Any:
+def _observe(show: Callable[[Any], None]) -> Any:
     def body(x: Tensor) -> Tensor:
         show(x)
         return x

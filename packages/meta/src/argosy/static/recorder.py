@@ -54,7 +54,7 @@ class ProgramTracer(Tracer):
         try:
             return super().process(op, operands, attributes, below)
         except ShapeError:
-            pair = next(_differing(operands), None)
+            pair = next(_differing_sizes(operands), None)
             if pair is None:
                 raise
         self._make_one(*pair)
@@ -69,7 +69,7 @@ class ProgramTracer(Tracer):
 
     # What an executor runs
 
-    def ended(self, outputs: Sequence[Value], frozen: bool) -> Program:
+    def close_program(self, outputs: Sequence[Value], frozen: bool) -> Program:
         """A copy of the program so far that gives ``outputs`` and the states' new values, which do not change where
         it is ``frozen`` (but for the random state). What that does not need is left out, inputs and states too; those
         that stay keep their names."""
@@ -130,7 +130,7 @@ class ProgramTracer(Tracer):
         """The value of each state when the program ends."""
         return tuple([entry.current for entry in self._states.values()])
 
-    def copied(self, mapping: dict[Value, Value]) -> ProgramTracer:
+    def copy_onto(self, mapping: dict[Value, Value]) -> ProgramTracer:
         """A tracer that goes on from a copy of the program; ``mapping`` receives old value to new value."""
         made = ProgramTracer(self.program.name)
         made.program = self.program.clone(mapping)
@@ -147,7 +147,7 @@ class ProgramTracer(Tracer):
         return made
 
 
-def _differing(operands: Sequence[Any]) -> Iterator[tuple[Dim, SymExpr]]:
+def _differing_sizes(operands: Sequence[Any]) -> Iterator[tuple[Dim, SymExpr]]:
     """Sizes at one place of two operands, counted from the first or last axis, of which the second is open: first pairs
     of open ones that are not one yet, then those with numbers other than 1."""
     shapes = [x.payload.shape for x in operands if type(x) is Tensor]

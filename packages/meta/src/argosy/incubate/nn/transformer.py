@@ -14,7 +14,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["FusedFeedForward", "FusedMultiHeadAttention", "FusedMultiTransformer", "FusedTransformerEncoderLayer"]
 
 
-class _Fused(Layer):
+class _FusedLayer(Layer):
     """What the parts share: where the normalisation stands, and that ranks are not told by rings."""
 
     def _check(self, sizes: dict[str, int], nranks: int, ring_id: int) -> None:
@@ -31,7 +31,7 @@ class _Fused(Layer):
         setattr(self, f"{prefix}_bias", self.create_parameter([width], bias_attr, is_bias=True) if made else None)
 
 
-class FusedMultiHeadAttention(_Fused):
+class FusedMultiHeadAttention(_FusedLayer):
     """Self-attention of [batch, length, embed_dim] with dropout, residual connection and normalisation, in front with
     ``normalize_before``, else behind.
 
@@ -118,7 +118,7 @@ class FusedMultiHeadAttention(_Fused):
         )
 
 
-class FusedFeedForward(_Fused):
+class FusedFeedForward(_FusedLayer):
     """Two linear layers around an activation, with dropout, residual connection and normalisation, in front with
     ``normalize_before``, else behind."""
 

@@ -34,7 +34,7 @@ class Names:
 
 def assign(name: str, value: ast.expr, at: ast.AST) -> ast.stmt:
     """``name = value``, at the place of ``at``."""
-    return _at(ast.Assign([ast.Name(name, ast.Store())], value), at)  # type: ignore[return-value]
+    return _place_at(ast.Assign([ast.Name(name, ast.Store())], value), at)  # type: ignore[return-value]
 
 
 def load(name: str) -> ast.Name:
@@ -42,14 +42,14 @@ def load(name: str) -> ast.Name:
     return ast.Name(name, ast.Load())
 
 
-def _at(node: ast.AST, place: ast.AST) -> ast.AST:
+def _place_at(node: ast.AST, place: ast.AST) -> ast.AST:
     ast.copy_location(node, place)
     return ast.fix_missing_locations(node)
 
 
 def _if_not(flags: Sequence[str], body: list[ast.stmt], at: ast.AST) -> ast.stmt:
     test: ast.expr = load(flags[0]) if len(flags) == 1 else ast.BoolOp(ast.Or(), [load(f) for f in flags])
-    return _at(ast.If(ast.UnaryOp(ast.Not(), test), body, []), at)  # type: ignore[return-value]
+    return _place_at(ast.If(ast.UnaryOp(ast.Not(), test), body, []), at)  # type: ignore[return-value]
 
 
 # return
@@ -77,9 +77,9 @@ def _both_return(node: ast.If, rest: list[ast.stmt], names: Names) -> ast.stmt:
         going_on = branch if returns_always(branch) else [*branch, *deepcopy(rest)]
         done = without_returns(going_on, names)
         if not returns_always(done):
-            done.append(_at(ast.Return(ast.Constant(None)), done[-1] if done else node))  # type: ignore[arg-type]
+            done.append(_place_at(ast.Return(ast.Constant(None)), done[-1] if done else node))  # type: ignore[arg-type]
         branches.append(done)
-    return _at(ast.If(node.test, *branches), node)  # type: ignore[return-value]
+    return _place_at(ast.If(node.test, *branches), node)  # type: ignore[return-value]
 
 
 def _movable(loop: ast.While | ast.For) -> bool:
@@ -109,7 +109,7 @@ def _loop_returning(node: ast.While | ast.For, names: Names) -> list[ast.stmt]:
     loop.body = body
     nothing = ast.Attribute(load(RUNTIME), "NOT_RETURNED", ast.Load())
     after = ast.If(load(flag), [ast.Return(load(value))], [])
-    return [assign(flag, ast.Constant(False), node), assign(value, nothing, node), loop, _at(after, node)]  # type: ignore[list-item]
+    return [assign(flag, ast.Constant(False), node), assign(value, nothing, node), loop, _place_at(after, node)]  # type: ignore[list-item]
 
 
 def _returns_to_breaks(body: list[ast.stmt], flag: str, value: str, names: Names) -> list[ast.stmt]:
@@ -117,10 +117,10 @@ def _returns_to_breaks(body: list[ast.stmt], flag: str, value: str, names: Names
     for node in body:
         if isinstance(node, ast.Return):
             given = node.value or ast.Constant(None)
-            made += [assign(value, given, node), assign(flag, ast.Constant(True), node), _at(ast.Break(), node)]  # type: ignore[list-item]
+            made += [assign(value, given, node), assign(flag, ast.Constant(True), node), _place_at(ast.Break(), node)]  # type: ignore[list-item]
         elif isinstance(node, ast.If):
             branches = [_returns_to_breaks(b, flag, value, names) for b in (node.body, node.orelse)]
-            made.append(_at(ast.If(node.test, *branches), node))  # type: ignore[arg-type]
+            made.append(_place_at(ast.If(node.test, *branches), node))  # type: ignore[arg-type]
         elif isinstance(node, (ast.While, ast.For)) and contains([node], ast.Return):
             inner = _loop_returning(node, names)
             made += [*inner[:-1], *_returns_to_breaks([inner[-1]], flag, value, names)]
@@ -143,14 +143,14 @@ def without_jumps(loop: ast.While | ast.For, names: Names) -> tuple[list[ast.stm
     skips = names.fresh("_skipped") if contains(loop.body, ast.Continue) else None
     if leaves is None and skips is None:
         return [], loop.body, None
-    body = _flagged(loop.body, leaves, skips)
+    body = _guard_statements(loop.body, leaves, skips)
     before = [assign(flag, ast.Constant(False), loop) for flag in (leaves, skips) if flag]
     if skips:
         body = [assign(skips, ast.Constant(False), loop), *body]
     return before, body, leaves
 
 
-def _flagged(body: list[ast.stmt], leaves: str | None, skips: str | None) -> list[ast.stmt]:
+def _guard_statements(body: list[ast.stmt], leaves: str | None, skips: str | None) -> list[ast.stmt]:
     made: list[ast.stmt] = []
     for i, node in enumerate(body):
         if isinstance(node, (ast.Break, ast.Continue)):
@@ -161,9 +161,9 @@ def _flagged(body: list[ast.stmt], leaves: str | None, skips: str | None) -> lis
             used = [
                 flag for flag, kind in ((leaves, ast.Break), (skips, ast.Continue)) if flag and contains([node], kind)
             ]
-            branches = [_flagged(b, leaves, skips) for b in (node.body, node.orelse)]
-            made.append(_at(ast.If(node.test, *branches), node))  # type: ignore[arg-type]
-            rest = _flagged(body[i + 1 :], leaves, skips)
+            branches = [_guard_statements(b, leaves, skips) for b in (node.body, node.orelse)]
+            made.append(_place_at(ast.If(node.test, *branches), node))  # type: ignore[arg-type]
+            rest = _guard_statements(body[i + 1 :], leaves, skips)
             return [*made, _if_not(used, rest, body[i + 1])] if rest else made
         made.append(node)
     return made

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from argosy.jit.conversion.scan_names import assigned, declared
+from argosy.jit.conversion.scan_names import names_assigned, names_declared
 
 __all__ = ["live_after", "live_before", "names_read", "read_by_inner_functions"]
 
@@ -36,7 +36,7 @@ def names_read(nodes: Iterable[ast.AST]) -> Live:
 def read_by_inner_functions(body: Iterable[ast.AST]) -> Live:
     """Names that functions and classes defined in ``body`` read, or set as variables of this function."""
     inner = [x for node in body for x in ast.walk(node) if isinstance(x, _INNER)]
-    return names_read(inner) | declared((s for x in inner for s in ast.iter_child_nodes(x)), ast.Nonlocal)
+    return names_read(inner) | names_declared((s for x in inner for s in ast.iter_child_nodes(x)), ast.Nonlocal)
 
 
 def live_after(body: Sequence[ast.stmt], end: Live, everything: Live) -> list[Live]:
@@ -46,22 +46,22 @@ def live_after(body: Sequence[ast.stmt], end: Live, everything: Live) -> list[Li
     live, found = end, []
     for statement in reversed(body):
         found.append(live)
-        live = _before(statement, live, jumps)
+        live = _live_before(statement, live, jumps)
     return found[::-1]
 
 
 def live_before(statement: ast.stmt, after: Live, everything: Live) -> Live:
     """The names that may be read from ``statement`` on."""
-    return _before(statement, after, _Jumps(everything, everything))
+    return _live_before(statement, after, _Jumps(everything, everything))
 
 
 def _block(body: Sequence[ast.stmt], live: Live, jumps: _Jumps) -> Live:
     for statement in reversed(body):
-        live = _before(statement, live, jumps)
+        live = _live_before(statement, live, jumps)
     return live
 
 
-def _before(node: ast.stmt, after: Live, jumps: _Jumps) -> Live:
+def _live_before(node: ast.stmt, after: Live, jumps: _Jumps) -> Live:
     if isinstance(node, (ast.Return, ast.Raise)):
         return names_read([node])
     if isinstance(node, (ast.Break, ast.Continue)):
@@ -97,4 +97,4 @@ def _set_by(node: ast.Assign | ast.AnnAssign | ast.Delete) -> Live:
 
 
 def _targets(targets: Iterable[ast.expr | None]) -> Live:
-    return frozenset(assigned(t for t in targets if t is not None))
+    return frozenset(names_assigned(t for t in targets if t is not None))

@@ -13,10 +13,10 @@ from collections import Counter
 from types import CodeType
 from typing import Any, NamedTuple
 
-__all__ = ["Carried", "InnerLoops", "Settled"]
+__all__ = ["InnerLoops", "LoopSignature", "LoopVariable"]
 
 
-class Carried(NamedTuple):
+class LoopVariable(NamedTuple):
     """A variable that a loop carries: what it ``started`` as (a number, or None for what is no number), and the dtype,
     shape and marks of the tensor that it is from step to step."""
 
@@ -27,11 +27,11 @@ class Carried(NamedTuple):
     wants: bool
 
 
-class Settled(NamedTuple):
+class LoopSignature(NamedTuple):
     """What a loop carries: variables by position; states of the program that it writes; tensors with gradient slots;
     whether it draws random numbers; and what the loops within it carry."""
 
-    variables: dict[int, Carried]
+    variables: dict[int, LoopVariable]
     places: list[Any]
     slots: list[Any]
     draws: bool
@@ -42,7 +42,7 @@ class InnerLoops:
     """What the loops within a loop have settled on, by the way from its body to their statement."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, Settled] = {}
+        self._known: dict[Any, LoopSignature] = {}
         self._met: Counter[Any] = Counter()
 
     def begin(self) -> None:
@@ -61,10 +61,10 @@ class InnerLoops:
         self._met[way] += 1
         return way, self._met[way]
 
-    def get(self, key: Any) -> Settled | None:
+    def get(self, key: Any) -> LoopSignature | None:
         """What the loop there carried in the trial before."""
         return self._known.get(key)
 
-    def put(self, key: Any, settled: Settled) -> None:
+    def put(self, key: Any, settled: LoopSignature) -> None:
         """Note what the loop there carries."""
         self._known[key] = settled

@@ -8,7 +8,7 @@ from typing import Any
 
 from argosy.jit.conversion.jumps import RUNTIME, Names, assign, load, without_jumps, without_returns
 from argosy.jit.conversion.liveness import live_after, live_before, names_read, read_by_inner_functions
-from argosy.jit.conversion.scan_names import assigned, contains, declared, is_plain, returns_always
+from argosy.jit.conversion.scan_names import contains, is_plain, names_assigned, names_declared, returns_always
 
 __all__ = ["make_function", "rewrite_function"]
 
@@ -45,25 +45,25 @@ class _Rewriter(ast.NodeTransformer):
     def __init__(self, function: ast.FunctionDef, everything: bool) -> None:
         self.everything = everything
         self.names = Names()
-        self.globals = declared(function.body, ast.Global)
+        self.globals = names_declared(function.body, ast.Global)
         a = function.args
         self.parameters = {x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if x is not None}
         first = [*a.posonlyargs, *a.args]
         self.first = first[0].arg if first else None
         self.read = names_read(function.body)
-        self.always = read_by_inner_functions(function.body) | declared(function.body, ast.Nonlocal)
+        self.always = read_by_inner_functions(function.body) | names_declared(function.body, ast.Nonlocal)
         self.live: frozenset[str] = frozenset()
         """Names that may be read after the statement that is rewritten."""
 
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
         """The whole function."""
-        outer = declared(node.body, ast.Nonlocal)
+        outer = names_declared(node.body, ast.Nonlocal)
         flat = without_returns(node.body, self.names)
-        local = assigned(flat)
+        local = names_assigned(flat)
         body = self.block(flat)
         local = [
             n
-            for n in dict.fromkeys([*local, *assigned(body)])
+            for n in dict.fromkeys([*local, *names_assigned(body)])
             if n not in self.parameters and n not in self.globals | outer
         ]
         if local:  # bound here, so that generated functions can say nonlocal
@@ -95,7 +95,7 @@ class _Rewriter(ast.NodeTransformer):
         self.live = after
         return made
 
-    def _within(self, node: ast.stmt) -> ast.stmt:
+    def _rewrite_parts(self, node: ast.stmt) -> ast.stmt:
         """A statement that stays as it is, its parts rewritten; all that it reads is live within."""
         after, self.live = self.live, self.live | names_read([node])
         self.generic_visit(node)
@@ -108,7 +108,7 @@ class _Rewriter(ast.NodeTransformer):
         node.body = self.block(node.body)
         return node
 
-    visit_Try = visit_TryStar = visit_Match = visit_AsyncWith = visit_AsyncFor = _within
+    visit_Try = visit_TryStar = visit_Match = visit_AsyncWith = visit_AsyncFor = _rewrite_parts
 
     # Scopes of their own
 
@@ -143,7 +143,7 @@ class _Rewriter(ast.NodeTransformer):
         variables = self._variables([*node.body, *node.orelse])
         live = self._live(variables)
         body, orelse = self.block(node.body), self.block(node.orelse) or [ast.Pass()]
-        return _placed(self._if(node.test, body, orelse, variables, None if returns else live), node)
+        return _place(self._if(node.test, body, orelse, variables, None if returns else live), node)
 
     def _if(
         self,
@@ -166,10 +166,10 @@ class _Rewriter(ast.NodeTransformer):
         """A ``while`` becomes functions for its test and its body, and a call that repeats."""
         parts = without_jumps(node, self.names)
         if parts is None or contains(node.body, ast.Return) or not self._may_capture(node.body):
-            return self._within(node)
+            return self._rewrite_parts(node)
         before, body, leaves = parts
         variables = self._variables([*before, *body])
-        return [*before, *_placed(self._while(node.test, leaves, self._body_of_loop(node, body), variables), node)]
+        return [*before, *_place(self._while(node.test, leaves, self._body_of_loop(node, body), variables), node)]
 
     def _while(
         self, test: ast.expr, leaves: str | None, body: Sequence[ast.stmt], variables: Sequence[str]
@@ -188,7 +188,7 @@ class _Rewriter(ast.NodeTransformer):
         """A ``for`` goes through Python's items; over ``range`` of tensors it becomes a ``while``."""
         parts = without_jumps(node, self.names)
         if parts is None or contains(node.body, ast.Return):
-            return self._within(node)
+            return self._rewrite_parts(node)
         if _is_range(node.iter) and self._may_capture(node.body) and isinstance(node.target, ast.Name):
             return self._for_range(node, node.target.id, parts)
         return self._for_items(node, parts)
@@ -196,12 +196,12 @@ class _Rewriter(ast.NodeTransformer):
     def _for_items(self, node: ast.For, parts: tuple[list[ast.stmt], list[ast.stmt], str | None]) -> list[ast.stmt]:
         before, body, leaves = parts
         if leaves and not self._may_capture(body):
-            return [self._within(node)]
-        done = self._leaving(node, self._body_of_loop(node, body), leaves, self._variables(body))
+            return [self._rewrite_parts(node)]
+        done = self._flagged_loop(node, self._body_of_loop(node, body), leaves, self._variables(body))
         loop = ast.For(node.target, self.visit(node.iter), done, [])
-        return [*before, *_placed([loop], node)]
+        return [*before, *_place([loop], node)]
 
-    def _leaving(
+    def _flagged_loop(
         self, loop: ast.For, body: list[ast.stmt], leaves: str | None, variables: Sequence[str]
     ) -> list[ast.stmt]:
         """The rewritten body of a loop over Python's items, which does nothing once the flag ``leaves`` is set."""
@@ -231,17 +231,17 @@ class _Rewriter(ast.NodeTransformer):
         test = ast.Call(load(within), [load(index)], [])
         carried = list(dict.fromkeys([name, index, *self._variables([*before, *body])]))
         staged = [start, *self._while(test, leaves, [target, advance, call], carried)]
-        plain = ast.For(node.target, load(bounds), self._leaving(node, [call], leaves, variables), [])
+        plain = ast.For(node.target, load(bounds), self._flagged_loop(node, [call], leaves, variables), [])
         choice = ast.If(_runtime("is_staged_range", load(bounds)), staged, [plain])
-        return [assign(bounds, self.visit(node.iter), node), *before, *_placed([shared, choice], node)]
+        return [assign(bounds, self.visit(node.iter), node), *before, *_place([shared, choice], node)]
 
     def _may_capture(self, body: Sequence[ast.stmt]) -> bool:
         if contains(body, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.Import, ast.ImportFrom):
             return False
-        return self.everything or (is_plain(body) and not self.globals & set(assigned(body)))
+        return self.everything or (is_plain(body) and not self.globals & set(names_assigned(body)))
 
     def _variables(self, body: Sequence[ast.stmt]) -> list[str]:
-        return [name for name in assigned(body) if name not in self.globals]
+        return [name for name in names_assigned(body) if name not in self.globals]
 
     def _live(self, variables: Sequence[str]) -> ast.Tuple:
         """Those of ``variables`` that may be read after the statement."""
@@ -326,7 +326,7 @@ def _texts(names: Sequence[str]) -> ast.Tuple:
     return ast.Tuple([ast.Constant(n) for n in names], ast.Load())
 
 
-def _placed(nodes: Sequence[Any], at: ast.AST) -> list[Any]:
+def _place(nodes: Sequence[Any], at: ast.AST) -> list[Any]:
     for node in nodes:
         ast.copy_location(node, at)
         node.end_lineno, node.end_col_offset = node.lineno, node.col_offset  # calls are shown at their function's end

@@ -128,7 +128,7 @@ def and_(first: Any, *others: Callable[[], Any]) -> Any:
     for other in others:
         if _tracer_for(first) is not None:
             second = other()
-            first = get_operator("logical_and")(*_both(first, second))
+            first = get_operator("logical_and")(*_tensor_pair(first, second))
         elif first:
             first = other()
         else:
@@ -141,7 +141,7 @@ def or_(first: Any, *others: Callable[[], Any]) -> Any:
     for other in others:
         if _tracer_for(first) is not None:
             second = other()
-            first = get_operator("logical_or")(*_both(first, second))
+            first = get_operator("logical_or")(*_tensor_pair(first, second))
         elif first:
             return first
         else:
@@ -149,7 +149,7 @@ def or_(first: Any, *others: Callable[[], Any]) -> Any:
     return first
 
 
-def _both(a: Any, b: Any) -> tuple[Any, Any]:
+def _tensor_pair(a: Any, b: Any) -> tuple[Any, Any]:
     return a, b if type(b) is Tensor else get_operator("full_like")(a, bool(b), "bool")
 
 
@@ -160,7 +160,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def _same(x: Any) -> Any:
+def _identity(x: Any) -> Any:
     return x
 
 
@@ -170,7 +170,7 @@ def compare(names: Sequence[str], left: Any, *others: Callable[[], Any]) -> Any:
     for name, other in zip(names, others, strict=True):
         right = other()
         holds = _COMPARISONS[name](left, right)
-        result = holds if result is True else and_(result, partial(_same, holds))
+        result = holds if result is True else and_(result, partial(_identity, holds))
         if _tracer_for(result) is None and not result:
             return result
         left = right

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["HELPER", "assigned", "contains", "declared", "is_plain", "returns_always", "walk_scope"]
+__all__ = ["HELPER", "contains", "is_plain", "names_assigned", "names_declared", "returns_always", "walk_scope"]
 
 HELPER = "_argosy_"
 """How names of generated functions begin; they are no variables of the user's."""
@@ -25,7 +25,7 @@ def walk_scope(nodes: Iterable[ast.AST], into: tuple[type, ...] = ()) -> Iterato
             waiting += list(ast.iter_child_nodes(node))[::-1]
 
 
-def assigned(nodes: Iterable[ast.AST]) -> list[str]:
+def names_assigned(nodes: Iterable[ast.AST]) -> list[str]:
     """Names that the statements bind, in order of appearance."""
     found: dict[str, None] = {}
     for node in walk_scope(nodes, _COMPREHENSIONS):
@@ -43,7 +43,7 @@ def assigned(nodes: Iterable[ast.AST]) -> list[str]:
     return [name for name in found if not name.startswith(HELPER)]
 
 
-def declared(nodes: Iterable[ast.AST], kind: type) -> set[str]:
+def names_declared(nodes: Iterable[ast.AST], kind: type) -> set[str]:
     """Names declared ``global`` or ``nonlocal``, by the type of the node."""
     return {name for node in walk_scope(nodes) if isinstance(node, kind) for name in node.names}  # type: ignore[attr-defined]
 

@@ -22,7 +22,7 @@ from argosy.jit.conversion.scan_names import contains
 from argosy.jit.reporting import levels, show
 from argosy_phi_ops.capture.tracer import active_tracer
 
-__all__ = ["converted", "converted_callee", "function_of", "ignored", "rewritten_source", "syntax"]
+__all__ = ["convert_function", "converted_callee", "function_of", "ignored", "rewritten_source", "syntax"]
 
 _OURS = frozenset(
     {
@@ -42,7 +42,7 @@ _KEPT = "_argosy_converted"
 _SYNTAX = "_argosy_syntax"
 
 
-class _Kept(dict[bool, FunctionType]):
+class _RewrittenForms(dict[bool, FunctionType]):
     """A function's rewritten forms, in its own ``__dict__``: they share its closure, and with it what may hold the
     function, so that a table beside it would keep all of that alive for ever.
     """
@@ -64,19 +64,19 @@ def converted_callee(function: Any) -> Any:
     if isinstance(function, functools.partial):
         return functools.partial(converted_callee(function.func), *function.args, **function.keywords)
     plain = getattr(function, "_captured_function", None)  # a StaticFunction runs as its function within a capture
-    return converted(function if plain is None else plain, everything)
+    return convert_function(function if plain is None else plain, everything)
 
 
-def converted(function: Any, everything: bool) -> Any:
+def convert_function(function: Any, everything: bool) -> Any:
     """``function`` (or a method) rewritten; itself where it is not a user's, has no source, or is marked."""
     if isinstance(function, MethodType):
-        inner = converted(function.__func__, everything)
+        inner = convert_function(function.__func__, everything)
         return function if inner is function.__func__ else MethodType(inner, function.__self__)
     if not isinstance(function, FunctionType) or not _is_users(function):
         return function
     known = function.__dict__.get(_KEPT)
     if known is None or not known.are_of(function):
-        known = function.__dict__[_KEPT] = _Kept(function)
+        known = function.__dict__[_KEPT] = _RewrittenForms(function)
     if everything not in known:
         known[everything] = _convert(function, everything) or function
     return known[everything]
@@ -124,7 +124,7 @@ def _code_of(function: FunctionType, node: ast.FunctionDef, *free: str) -> CodeT
     """The code of a definition that stands where ``function`` does, with more free variables."""
     code = function.__code__
     node.name = "_argosy_function"  # its own name may mean a global within it, as in a method called like a function
-    module = _within(node, sorted({*code.co_freevars, *free}))
+    module = _wrap_in_module(node, sorted({*code.co_freevars, *free}))
     found = _find(compile(module, code.co_filename, "exec"), node.name)
     return found and found.replace(co_name=code.co_name, co_qualname=code.co_qualname)
 
@@ -193,7 +193,7 @@ def _file_lines(file: str, namespace: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _within(node: ast.FunctionDef, free: list[str]) -> ast.Module:
+def _wrap_in_module(node: ast.FunctionDef, free: list[str]) -> ast.Module:
     """A module whose only function takes the free variables and defines ``node``."""
     arguments = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
     give = ast.Return(ast.Name(node.name, ast.Load()))

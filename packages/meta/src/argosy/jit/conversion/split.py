@@ -18,7 +18,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from argosy.jit.conversion.rewriter import make_function
-from argosy.jit.conversion.scan_names import assigned, contains, is_plain, returns_always
+from argosy.jit.conversion.scan_names import contains, is_plain, names_assigned, returns_always
 from argosy.jit.conversion.source import function_of, syntax
 
 __all__ = ["is_quiet", "split_function"]
@@ -43,7 +43,7 @@ def split_function(
         return None
     a = node.args
     parameters = {x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if x is not None}
-    cut = _Cut(function, node, parameters, lines)
+    cut = _FunctionParts(function, node, parameters, lines)
     node.body = cut.block(node.body, parameters)
     if not cut.parts:
         return None
@@ -100,19 +100,19 @@ def _lists(node: ast.FunctionDef) -> set[str]:
         if isinstance(found, ast.Assign) and isinstance(found.value, (ast.List, ast.ListComp)):
             new |= {target.id for target in found.targets if isinstance(target, ast.Name)}
         elif isinstance(found, ast.Assign):
-            other |= set(assigned(found.targets))
+            other |= set(names_assigned(found.targets))
         elif isinstance(found, (ast.For, ast.With, ast.comprehension)):
-            other |= set(assigned([found]))
+            other |= set(names_assigned([found]))
     return new - other
 
 
-class _Cut:
+class _FunctionParts:
     """The parts of one function."""
 
     def __init__(self, function: FunctionType, node: ast.FunctionDef, parameters: Set[str], lines: Set[int]) -> None:
         self.function = function
         self.lines = lines
-        self.local = {*assigned(node.body), *parameters}
+        self.local = {*names_assigned(node.body), *parameters}
         self.uses = _reads(node.body)
         self.parts: list[FunctionType] = []
 
@@ -128,7 +128,7 @@ class _Cut:
             made += self.part(run, at)
             at = _flow(run, at)[1]
             run = []
-            made.append(self.opened(statement, at))
+            made.append(self.split_inside(statement, at))
             at = _flow([statement], at)[1]
         return made + self.part(run, at)
 
@@ -141,22 +141,22 @@ class _Cut:
             return False
         if isinstance(statement, ast.Expr):
             name, owner = _method_of(statement)
-            return name in EFFECTS and (owner in assigned(run) if name == "backward" else _goes_back(run))
+            return name in EFFECTS and (owner in names_assigned(run) if name == "backward" else _goes_back(run))
         if isinstance(statement, ast.Return):
             return True
         return is_plain([statement]) and not contains([statement], ast.Return, ast.Break, ast.Continue)
 
-    def opened(self, statement: ast.stmt, bound: Set[str]) -> ast.stmt:
+    def split_inside(self, statement: ast.stmt, bound: Set[str]) -> ast.stmt:
         """A statement that Python runs, with parts in its blocks."""
         if isinstance(statement, ast.If):
             statement.body = self.block(statement.body, bound)
             statement.orelse = self.block(statement.orelse, bound)
         elif isinstance(statement, (ast.For, ast.While)):
-            inner = bound | set(assigned([statement.target])) if isinstance(statement, ast.For) else bound
+            inner = bound | set(names_assigned([statement.target])) if isinstance(statement, ast.For) else bound
             statement.body = self.block(statement.body, inner)
         elif isinstance(statement, ast.With):
             named = [item.optional_vars for item in statement.items if item.optional_vars is not None]
-            statement.body = self.block(statement.body, bound | set(assigned(named)))
+            statement.body = self.block(statement.body, bound | set(names_assigned(named)))
         return statement
 
     def part(self, run: list[ast.stmt], bound: Set[str]) -> list[ast.stmt]:
@@ -169,11 +169,11 @@ class _Cut:
         needed, after = _flow(run, bound)
         needed &= self.local
         reads = _reads(run)
-        given = [name for name in assigned(run) if self.uses.get(name, 0) > reads.get(name, 0) or name in needed]
+        given = [name for name in names_assigned(run) if self.uses.get(name, 0) > reads.get(name, 0) or name in needed]
         if not (needed <= bound and set(given) <= after):
             return run
         names = sorted(needed)
-        body = [_returning(s) if isinstance(s, ast.Return) else s for s in deepcopy(run)]
+        body = [_return_pair(s) if isinstance(s, ast.Return) else s for s in deepcopy(run)]
         if not returns_always(run):
             body.append(ast.Return(_pair(False, _tuple(given, ast.Load()))))
         arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
@@ -220,34 +220,34 @@ def _reads(body: Iterable[ast.AST]) -> dict[str, int]:
 def _flow(body: Sequence[ast.stmt], bound: Set[str]) -> tuple[set[str], set[str]]:
     """The names that statements read before they set them, and those that are set for sure after them, where
     ``bound`` are before."""
-    needed, sets = _inside(body, set())
+    needed, sets = _names_used(body, set())
     return needed, {*bound, *sets}
 
 
 def _of_one(statement: ast.stmt, bound: set[str]) -> tuple[set[str], set[str]]:
     """The same of one statement: ``bound`` were set since the first."""
     if isinstance(statement, ast.If):
-        first, second = (_inside(block, bound) for block in (statement.body, statement.orelse))
+        first, second = (_names_used(block, bound) for block in (statement.body, statement.orelse))
         sets = [s for (_, s), b in ((first, statement.body), (second, statement.orelse)) if not returns_always(b)]
         both = set.intersection(*sets) if sets else set()
         return (set(_reads([statement.test])) - bound) | first[0] | second[0], both
     if isinstance(statement, (ast.For, ast.While)):
-        target = set(assigned([statement.target])) if isinstance(statement, ast.For) else set()
+        target = set(names_assigned([statement.target])) if isinstance(statement, ast.For) else set()
         head = set(_reads([statement.iter if isinstance(statement, ast.For) else statement.test])) - bound
-        return head | _inside(statement.body, bound | target)[0] | _inside(statement.orelse, bound)[0], set()
+        return head | _names_used(statement.body, bound | target)[0] | _names_used(statement.orelse, bound)[0], set()
     if isinstance(statement, ast.With):
-        named = set(assigned([i.optional_vars for i in statement.items if i.optional_vars is not None]))
+        named = set(names_assigned([i.optional_vars for i in statement.items if i.optional_vars is not None]))
         head = set(_reads([i.context_expr for i in statement.items])) - bound
-        needed, inner = _inside(statement.body, bound | named)
+        needed, inner = _names_used(statement.body, bound | named)
         return head | needed, inner | named
     if isinstance(statement, ast.Try):
         return set(_reads([statement])) - bound, set()
     if isinstance(statement, ast.AnnAssign) and statement.value is None:
         return set(), set()
-    return set(_reads([statement])) - bound, set(assigned([statement]))
+    return set(_reads([statement])) - bound, set(names_assigned([statement]))
 
 
-def _inside(body: Sequence[ast.stmt], bound: set[str]) -> tuple[set[str], set[str]]:
+def _names_used(body: Sequence[ast.stmt], bound: set[str]) -> tuple[set[str], set[str]]:
     needed: set[str] = set()
     sets: set[str] = set()
     for statement in body:
@@ -257,7 +257,7 @@ def _inside(body: Sequence[ast.stmt], bound: set[str]) -> tuple[set[str], set[st
     return needed, sets
 
 
-def _returning(statement: ast.Return) -> ast.Return:
+def _return_pair(statement: ast.Return) -> ast.Return:
     return ast.copy_location(ast.Return(_pair(True, statement.value or ast.Constant(None))), statement)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy.jit.conversion.gradient_slots import is_empty, merged_empty, put_gradient, slot_value
-from argosy.jit.conversion.nested_loops import Carried, InnerLoops, Settled
+from argosy.jit.conversion.nested_loops import InnerLoops, LoopSignature, LoopVariable
 from argosy.jit.conversion.staged import put_place, scalar_condition
 from argosy.jit.conversion.values import NOT_RETURNED, MaybeUndefined, Mismatch, Undefined, agree, as_tensor, is_number
 from argosy_phi_ops.capture.regions import RecordedRegion, current_value, insertion_at, record
@@ -42,7 +42,7 @@ def staged_while(
         loop = _Loop(tracer, test, body, get, put, names, start, None if around is None else around.get(key))
         steps = loop.settle()
         if around is not None:
-            around.put(key, loop.settled())
+            around.put(key, loop.signature())
         for name in loop.temporaries():
             if name in live:
                 raise MaybeUndefined(name, "only within a loop", user_location())
@@ -72,7 +72,7 @@ class _Loop:
         put: Any,
         names: Sequence[str],
         start: list[Any],
-        known: Settled | None,
+        known: LoopSignature | None,
     ) -> None:
         self.tracer, self.test, self.body, self.get, self.put, self.names = tracer, test, body, get, put, names
         self.given = start
@@ -91,7 +91,7 @@ class _Loop:
         if known is not None:
             self._recall(known)
 
-    def _recall(self, known: Settled) -> None:
+    def _recall(self, known: LoopSignature) -> None:
         """Begin with what this loop came to carry when it was traced before."""
         for i, variable in known.variables.items():
             self._recall_variable(i, variable)
@@ -100,7 +100,7 @@ class _Loop:
         self.places += known.places
         self.slots += known.slots
 
-    def _recall_variable(self, i: int, known: Carried) -> None:
+    def _recall_variable(self, i: int, known: LoopVariable) -> None:
         before = self.start[i]
         if i not in self.carried:
             if before is NOT_RETURNED:
@@ -115,16 +115,16 @@ class _Loop:
             self.active[i] = self.active.get(i, False) or known.active
             self.wants[i] = self.wants.get(i, False) or known.wants
 
-    def settled(self) -> Settled:
+    def signature(self) -> LoopSignature:
         """What the loop carries, but for the places and slots of what a trial of the loop around it made."""
         variables = {}
         for i in self.carried:
             x, before = self.start[i], self.given[i]
             kind = x.dtype, tuple(x.payload.shape), self.active.get(i, False), self.wants.get(i, False)
-            variables[i] = Carried(before if is_number(before) else None, *kind)
+            variables[i] = LoopVariable(before if is_number(before) else None, *kind)
         states = [place for place in self.places if hasattr(place, "state")]
         slots = [x for x in self.slots if not x.payload.is_traced or any(x is given for given in self.tracer.inputs)]
-        return Settled(variables, states, slots, self.draws, self.inner)
+        return LoopSignature(variables, states, slots, self.draws, self.inner)
 
     def _mark(self, i: int, x: Tensor) -> bool:
         active = x.payload.active if x.payload.is_traced else not x.stop_gradient
@@ -158,7 +158,7 @@ class _Loop:
         return values + [slot_value(self.tracer, tensor, tensor._grad) for tensor in self.slots]
 
     def _record(self, run: Callable[[], Any]) -> RecordedRegion:
-        def within(arguments: Sequence[Value]) -> Any:
+        def run_body(arguments: Sequence[Value]) -> Any:
             values = list(self.start)
             for i, argument in zip(self.carried, arguments, strict=False):
                 payload = TracedPayload(argument, self.tracer, user_location(), self.active.get(i, False))
@@ -171,7 +171,7 @@ class _Loop:
         self.inner.begin()
         self.tracer.loops.append(self)
         try:
-            return record(self.tracer, types, within)
+            return record(self.tracer, types, run_body)
         finally:
             self.tracer.loops.pop()
             self.put(self.start)

@@ -71,7 +71,7 @@ def agree(a: Any, b: Any, name: str) -> Any:
     if a is b or (type(a) is type(b) and type(a) in (*NUMBERS, str, bytes) and a == b):
         return a
     if a is NOT_RETURNED or b is NOT_RETURNED:
-        return _beside(b if a is NOT_RETURNED else a, a is NOT_RETURNED)
+        return _select_side(b if a is NOT_RETURNED else a, a is NOT_RETURNED)
     if isinstance(a, Undefined) or isinstance(b, Undefined):
         return Undefined(name)
     if _is_leaf(a) and _is_leaf(b):
@@ -83,8 +83,8 @@ def agree(a: Any, b: Any, name: str) -> Any:
     if type(a) is dict and type(b) is dict and list(a) == list(b):
         return {key: agree(a[key], b[key], f"{name}[{key!r}]") for key in a}
     raise Mismatch(
-        f"variable {name!r} is {_shown(a)} on one side and {_shown(b)} on the other of control flow that depends on "
-        "a tensor; both must be tensors or numbers, or the same value"
+        f"variable {name!r} is {_text_of(a)} on one side and {_text_of(b)} on the other of control flow that "
+        "depends on a tensor; both must be tensors or numbers, or the same value"
     )
 
 
@@ -97,10 +97,10 @@ class Pair:
         self.a, self.b = a, b
 
 
-def _beside(x: Any, first: bool) -> Any:
+def _select_side(x: Any, first: bool) -> Any:
     if _is_leaf(x):
         return Pair(None, x) if first else Pair(x, None)
-    return map_items(x, lambda item: _beside(item, first))
+    return map_items(x, lambda item: _select_side(item, first))
 
 
 def _is_leaf(x: Any) -> bool:
@@ -112,5 +112,5 @@ def match(tree: Any, leaf: Callable[[Pair], Any]) -> Any:
     return leaf(tree) if type(tree) is Pair else map_items(tree, lambda item: match(item, leaf))
 
 
-def _shown(x: Any) -> str:
+def _text_of(x: Any) -> str:
     return f"a tensor {x.dtype.name} {list(x.shape)}" if type(x) is Tensor else f"{type(x).__name__} {x!r:.40}"

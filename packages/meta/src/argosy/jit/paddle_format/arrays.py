@@ -45,7 +45,7 @@ def run_array_operator(name: str, x: list[Any], a: dict[str, Any]) -> Any:
     if name == "array_pop":
         return [array, array.items.pop(int(a["index"]))]
     if name == "array_to_tensor":
-        return _joined(array, int(a["axis"]), bool(a["use_stack"]))
+        return _join(array, int(a["axis"]), bool(a["use_stack"]))
     at = int(as_list(x[-1])[0])
     if not 0 <= at < _LENGTH:
         raise ValueError(f"{name} at {at}")
@@ -58,7 +58,7 @@ def run_array_operator(name: str, x: list[Any], a: dict[str, Any]) -> Any:
     return array
 
 
-def _joined(array: TensorArray, axis: int, stacked: bool) -> list[Any]:
+def _join(array: TensorArray, axis: int, stacked: bool) -> list[Any]:
     """The tensors as one, and the sizes that they had along the axis."""
     items = array.items
     made = get_operator("stack")(items, axis=axis) if stacked else get_operator("concat")(items, axis=axis)

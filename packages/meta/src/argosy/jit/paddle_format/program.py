@@ -47,7 +47,7 @@ def read_paddle_program(path: str | Path, weights: Path | None = None) -> Loaded
     _check(document, arrays, weight_file)
     check_operators(document)
     try:
-        return _captured(document, arrays, str(program_file))
+        return _capture(document, arrays, str(program_file))
     except DATA_DEPENDENT as reason:
         return StepwiseProgram(document, arrays, str(program_file), str(reason))
 
@@ -73,7 +73,7 @@ def _count(shape: tuple[int, ...]) -> int:
     return count
 
 
-def _captured(document: Document, arrays: dict[str, Any], file: str) -> LoadedProgram:
+def _capture(document: Document, arrays: dict[str, Any], file: str) -> LoadedProgram:
     states = {name: Tensor._wrap(Strided.from_array(array)) for name, array in arrays.items()}
     for name, tensor in states.items():
         tensor.name = name

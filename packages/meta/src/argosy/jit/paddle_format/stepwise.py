@@ -49,7 +49,7 @@ class StepwiseProgram:
         found = (step.attributes for step in self.document.parameters)
         return [a["name"] for a in found if a["trained"]]
 
-    def bound(self, arrays: Mapping[str, Array]) -> StepwiseProgram:
+    def with_weights(self, arrays: Mapping[str, Array]) -> StepwiseProgram:
         """The program with other weights."""
         return StepwiseProgram(self.document, arrays, self.file, self.reason)
 

@@ -64,7 +64,7 @@ def _plain(name: str) -> Rule:
     return lambda x, a: getattr(paddle, name)(*map(as_operand, x))
 
 
-def _named(name: str, keys: Sequence[str]) -> Rule:
+def _tensors_by_name(name: str, keys: Sequence[str]) -> Rule:
     def run(x: list[Any], a: dict[str, Any]) -> Any:
         given = {key: a[key] for key in keys if key in a}
         if given.get("axis") == [] and name in ("all", "any", "amax", "amin"):
@@ -78,7 +78,7 @@ def _named(name: str, keys: Sequence[str]) -> Rule:
 for _name in _PLAIN:
     RULES.setdefault(_name, _plain(_name))
 for _name, _keys in _NAMED.items():
-    RULES.setdefault(_name, _named(_name, _keys))
+    RULES.setdefault(_name, _tensors_by_name(_name, _keys))
 
 RULES["isclose"] = lambda x, a: paddle.isclose(
     as_operand(x[0]), as_operand(x[1]), as_number(x[2]), as_number(x[3]), a["equal_nan"]

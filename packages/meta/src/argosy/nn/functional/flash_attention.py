@@ -241,18 +241,18 @@ def _each(
         raise ValueError(f"{name}: {len(spans[0].parts)} sequences of queries, {len(spans[1].parts)} of keys")
     pieces, weights, logs, row = [], [], [], 0
     for (a, n), (b, m) in zip(spans[0].parts, spans[1].parts, strict=True):
-        pieces.append(_nothing(query, a - row))
+        pieces.append(_empty_rows(query, a - row))
         q, k, v = (op("unsqueeze")(x, 0) for x in (query[a : a + n], key[b : b + m], value[b : b + m]))
         mixed, w, log = attend(name, q, k, v, masks(n, m), scale, dropout, softcap)
         pieces.append(op("squeeze")(mixed, 0))
         weights.append(w)
         logs.append(op("squeeze")(log, 0))
         row = a + n
-    pieces.append(_nothing(query, query.shape[0] - row))
+    pieces.append(_empty_rows(query, query.shape[0] - row))
     return op("concat")(pieces, 0), weights, logs
 
 
-def _nothing(like: Tensor, rows: int) -> Tensor:
+def _empty_rows(like: Tensor, rows: int) -> Tensor:
     return op("zeros")([rows, *like.shape[1:]], like.dtype)
 
 

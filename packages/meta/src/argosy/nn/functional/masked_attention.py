@@ -59,7 +59,7 @@ def flashmask_attention(
             raise ValueError(f"{this}: block_mask needs startend_row_indices beside it")
         mask = lower(query.shape[1], key.shape[1]) if causal else None
     else:
-        mask = _kept(this, startend_row_indices, query, key, causal, heads)
+        mask = _mask_of_bounds(this, startend_row_indices, query, key, causal, heads)
     if block_mask is not None:
         mask = op("logical_and")(mask, _blocks(this, block_mask, query.shape[1], key.shape[1], heads))
     mixed, _, logs = attend(this, query, key, value, mask, softmax_scale, dropout if training else 0.0)
@@ -73,7 +73,7 @@ def _window(rows: int, columns: int, window: int | tuple[int, int], causal: bool
     return Tensor(np.stack(bounds, -1).astype("int32")[None, None])
 
 
-def _kept(name: str, bounds: Tensor, query: Tensor, key: Tensor, causal: bool, heads: int) -> Tensor:
+def _mask_of_bounds(name: str, bounds: Tensor, query: Tensor, key: Tensor, causal: bool, heads: int) -> Tensor:
     """The mask [b, heads or 1, s, t] that the rows' bounds describe."""
     sizes = (1, 2) if causal else (2, 4)
     if bounds.dtype.name != "int32":

@@ -66,7 +66,7 @@ class XavierNormal(_Xavier):
         draw_normal(var, 0.0, self._std(var))
 
 
-class _Kaiming(Initializer):
+class _KaimingBase(Initializer):
     def __init__(
         self,
         fan_in: float | None = None,
@@ -84,7 +84,7 @@ class _Kaiming(Initializer):
         return calculate_gain(self.nonlinearity, self.negative_slope) / math.sqrt(max(fan, 1))
 
 
-class KaimingUniform(_Kaiming):
+class KaimingUniform(_KaimingBase):
     """Uniform in ±gain √(3 / fan) (He et al., 2015)."""
 
     def forward(self, var: Tensor, block: object = None) -> None:
@@ -93,7 +93,7 @@ class KaimingUniform(_Kaiming):
         draw_uniform(var, -bound, bound)
 
 
-class KaimingNormal(_Kaiming):
+class KaimingNormal(_KaimingBase):
     """Normal with standard deviation gain / √fan (He et al., 2015)."""
 
     def forward(self, var: Tensor, block: object = None) -> None:

@@ -116,13 +116,13 @@ class Layer(Checked, Conversions, Internals):
                 raise
         after = own["_forward_post_hooks"]
         try:
-            inputs, kwargs = own["_forward_pre_hooks"].before(self, inputs, kwargs)
+            inputs, kwargs = own["_forward_pre_hooks"].run_before(self, inputs, kwargs)
             outputs = forward(*inputs, **kwargs)
         except Exception as error:
-            after.despite(self, inputs, kwargs, None, list(after))
+            after.run_always(self, inputs, kwargs, None, list(after))
             blame_inputs(type(self).__name__, type(self).forward, inputs, kwargs, error)
             raise
-        return after.after(self, inputs, kwargs, outputs)
+        return after.run_after(self, inputs, kwargs, outputs)
 
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False

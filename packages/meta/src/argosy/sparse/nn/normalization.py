@@ -40,7 +40,7 @@ class BatchNorm(BatchNorm1D):
         """A sparse tensor of the same positions."""
         return input._with(super().forward(_values("BatchNorm", input)))
 
-    def _synchronised(self) -> SyncBatchNorm:
+    def _synchronised_layer(self) -> SyncBatchNorm:
         return self._moved_to(SyncBatchNorm)  # type: ignore[return-value]
 
 
