@@ -56,7 +56,7 @@ def watch_stages(spent: dict[str, float]) -> None:
 
     places: tuple[tuple[Any, str, str], ...] = (
         (static_function, "trace", "capture"), (lowering, "simplify", "passes"),
-        (pipeline, "lowered", "simplify"), (building, "plan_program", "plan"),
+        (pipeline, "lower_program", "simplify"), (building, "plan_program", "plan"),
         (building, "assemble", "emit"), (building, "compile_objects", "llvm"),
     )  # fmt: skip
     for module, name, stage in places:

@@ -14,9 +14,9 @@ from test_attention import Attention, causal, where
 from test_gemm import scale_and_add_nothing, sum_columns
 from test_totality import CALLS, DTYPES
 
-from argosy_cinn.assembly.building import assembled
+from argosy_cinn.assembly.building import assemble_program
 from argosy_cinn.fuel import Budget
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.runtime.cache import cache_key, default_cache
 from argosy_cinn.runtime.jit import compile_object
@@ -139,7 +139,7 @@ def convolutions(target):
 
 def text(program, target):
     """The LLVM assembly of a program."""
-    _, assembly = assembled(lowered(to_primitives(program), target), target, Budget())
+    _, assembly = assemble_program(lower_program(to_primitives(program), target), target, Budget())
     return assembly.module.text()
 
 

@@ -19,10 +19,10 @@ from pathlib import Path
 
 import pytest
 
-from argosy_cinn.assembly.building import assembled
+from argosy_cinn.assembly.building import assemble_program
 from argosy_cinn.assembly.manifests import manifest_from
 from argosy_cinn.fuel import Budget
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.store import program_cache
 from argosy_cinn.target import Target
 from argosy_phi_ops.context import own_context
@@ -58,8 +58,8 @@ def digest(line):
     try:
         budget = Budget.of(options)
         with own_context(), budget.simplifying():
-            program = lowered(Program.parse(text), Target.host())
-        plan, assembly = assembled(program, Target.host(), budget)
+            program = lower_program(Program.parse(text), Target.host())
+        plan, assembly = assemble_program(program, Target.host(), budget)
         manifest = json.dumps(asdict(manifest_from(program, plan, assembly)))
         return [hashlib.sha256(part.encode()).hexdigest()[:16] for part in (assembly.module.text(), manifest)]
     except Exception as error:  # noqa: BLE001  (what cannot be compiled must go on failing alike)

@@ -119,7 +119,7 @@ def test_beginnings_of_a_program_are_programs():
 
     made = build(function, [X], [X])
     for count in range(len(kept(made)) + 1):
-        part = fault_localization.beginning(made, count)
+        part = fault_localization.program_prefix(made, count)
         part.verify()
         assert kept(part) == kept(made)[:count]
         assert part.state_updates == tuple(state.argument for state in part.states)

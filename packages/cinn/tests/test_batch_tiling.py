@@ -6,7 +6,7 @@ from programs import assert_equal, build, check
 
 from argosy_cinn import CinnCompiler
 from argosy_cinn.batch_tiling import rewrite
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.runtime import set_threads
 from argosy_cinn.runtime.cache import ObjectCache
 from argosy_cinn.runtime.workers import default_threads
@@ -46,7 +46,7 @@ def weight_gradient(x, g):
 
 def loops(function, *arguments, states=()):
     """The lengths of the loops that a program has become."""
-    program = lowered(to_primitives(build(function, arguments, states)), Target.host())
+    program = lower_program(to_primitives(build(function, arguments, states)), Target.host())
     found = [op for op in program.block if op.name == "control.scan"]
     return [op.operand(0).shape[0] for op in found]
 
@@ -177,7 +177,7 @@ def test_states_are_updated_after_all_blocks():
 
 def test_narrow_sums_are_not_rounded_block_by_block():
     arguments = [a.astype(np.float16) for a in (f32(160, 3), f32(160, 2), f32(3, 20), f32(20, 2))]
-    program = lowered(to_primitives(build(step, arguments)), Target.host())
+    program = lower_program(to_primitives(build(step, arguments)), Target.host())
     found = [op for op in program.block if op.name == "control.scan"]
     assert all(op.attributes["inputs"] == len(op.operands) for op in found)
 

@@ -9,7 +9,7 @@ from test_optimisations import PROGRAMS
 
 from argosy_cinn import CinnCompiler
 from argosy_cinn.assembly import segments
-from argosy_cinn.assembly.building import assembled
+from argosy_cinn.assembly.building import assemble_program
 from argosy_cinn.attention import tiles
 from argosy_cinn.batch_tiling import rewrite as blocks
 from argosy_cinn.contraction import blocking, nest, orientation, skinny
@@ -18,7 +18,7 @@ from argosy_cinn.fuel import Budget
 from argosy_cinn.fusion import groups, memory, recompute
 from argosy_cinn.loops import nest as loops
 from argosy_cinn.loops import schedule
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.plan import buffer_reuse
 from argosy_cinn.runtime import ObjectCache, set_threads
 from argosy_cinn.target import Target
@@ -64,8 +64,8 @@ CHOICES = {
 def code(name):
     """The LLVM text of a program, and where its values lie."""
     function, arguments, states = PROGRAMS[name]
-    program = lowered(to_primitives(build(function, arguments, states)), Target.host())
-    plan, assembly = assembled(program, Target.host(), Budget())
+    program = lower_program(to_primitives(build(function, arguments, states)), Target.host())
+    plan, assembly = assemble_program(program, Target.host(), Budget())
     return assembly.module.text(), [repr(place) for place in plan.places.values()]
 
 

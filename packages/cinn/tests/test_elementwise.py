@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from programs import DTYPES, build, check, values
 
-from argosy_cinn.assembly.building import assembled
+from argosy_cinn.assembly.building import assemble_program
 from argosy_cinn.fuel import Budget
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
 from argosy_phi_ops.passes.primitives import to_primitives
@@ -170,7 +170,7 @@ def test_an_integer_zero_to_a_negative_power_gives_zero_as_in_the_reference():
 def test_vectors_take_turns(function, vectors):
     """Chains of some length are four at a time, or two beside the chain of a sum; a rest of the row is one more."""
     program = build(function, [np.zeros((5, 1040), np.float32)])
-    _, assembly = assembled(lowered(to_primitives(program), Target.host()), Target.host(), Budget())
+    _, assembly = assemble_program(lower_program(to_primitives(program), Target.host()), Target.host(), Budget())
     calls = assembly.module.text().count("= call <16 x float> @llvm.x86.avx512.mask.scalef")
     assert calls == vectors + 1
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from argosy_cinn import CinnCompiler
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.runtime import set_threads
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
@@ -94,7 +94,7 @@ def test_scales_of_groups_are_in_the_product(kind, rows):
     x = RNG.standard_normal((rows, SIZE)).astype(np.float32)
     program = program_of(kind, arrays, rows, "float32")
     Decompose().run(program)
-    names = [op.name for op in lowered(program, Target.host()).block]
+    names = [op.name for op in lower_program(program, Target.host()).block]
     assert names.count("cinn.scaled_product") == (1 if "int8" in kind else 2)
     assert "prim.dot_general" not in names
     got = run(CinnCompiler().compile(program, device("cpu")), x, arrays)

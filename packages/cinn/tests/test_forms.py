@@ -11,14 +11,14 @@ import pytest
 
 import argosy_cinn
 from argosy_cinn import kinds
-from argosy_cinn.assembly.building import assembled
+from argosy_cinn.assembly.building import assemble_program
 from argosy_cinn.emitter import Emitter
 from argosy_cinn.forms.elementwise import OPERATIONS
 from argosy_cinn.forms.form import Form
 from argosy_cinn.fuel import Budget
 from argosy_cinn.loops import elementwise
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.runtime import entry, load
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
@@ -100,7 +100,7 @@ def test_a_kind_of_kernel_is_a_form_a_lowering_an_emitter_and_a_line(monkeypatch
         back = program.block.append(Operation("toy.reverse", (doubled,), (doubled.type,))).result
         out = prim.add(back, 1.0)
     program.set_outputs([out])
-    plan, assembly = assembled(lowered(program, Target.host()), Target.host(), Budget())
+    plan, assembly = assemble_program(lower_program(program, Target.host()), Target.host(), Budget())
     assert [form.kind for step in plan.steps for form in step.forms] == ["nest", "reversal", "nest"]
     call = entry(load(assembly.module.text(), assembly.module.exports), "segment0")
     given, got = np.arange(5, dtype=np.float32), np.empty(5, np.float32)

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import build, check, values
 
-from argosy_cinn.assembly.building import assembled
+from argosy_cinn.assembly.building import assemble_program
 from argosy_cinn.fuel import Budget
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
 from argosy_phi_ops.passes.primitives import to_primitives
@@ -62,7 +62,7 @@ def test_there_is_no_gather(dtype):
     if target.vector_bits != 512:
         pytest.skip("permutes vectors of 512 bits")
     program = build(lambda x: spread(x, 1, 1, 1), [np.zeros((3, 75), dtype)])
-    _, assembly = assembled(lowered(to_primitives(program), target), target, Budget())
+    _, assembly = assemble_program(lower_program(to_primitives(program), target), target, Budget())
     made = assembly.module.text()
     assert "masked.gather" not in made
     assert "permvar" in made

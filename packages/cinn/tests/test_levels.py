@@ -14,9 +14,9 @@ from contraction.products import Product
 from programs import build, check
 
 from argosy_cinn import math
-from argosy_cinn.assembly.building import assembled
+from argosy_cinn.assembly.building import assemble_program
 from argosy_cinn.fuel import Budget
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import BFLOAT, DOUBLE, FLOAT, HALF, bytes_of, vector
 from argosy_cinn.runtime import load
@@ -84,7 +84,7 @@ def test_programs_call_nothing_for_each_lane(level):
         each = (row_work, arrays), (elementwise, arrays[:1]), (as_halves, arrays[:1]), (layer, rows)
         for function, operands in each:
             program = build(function, operands)
-            _, assembly = assembled(lowered(to_primitives(program), target), target, Budget())
+            _, assembly = assemble_program(lower_program(to_primitives(program), target), target, Budget())
             assert calls_of(assembly.module.text(), target) == []
     for element in (FLOAT, DOUBLE, HALF, BFLOAT):
         module = Module(target)
@@ -107,7 +107,7 @@ def test_convolutions_and_scatters_of_bfloat16_are_linked(level):
         build(scattered, [np.zeros((7, 3), BFLOAT16), places, updates]),
         build(lambda x: [prim.cast(x, dtype="float32"), prim.mul(x, 1.0)], [np.zeros(65_283, BFLOAT16)]),
     ):
-        _, assembly = assembled(lowered(to_primitives(program), target), target, Budget())
+        _, assembly = assemble_program(lower_program(to_primitives(program), target), target, Budget())
         assert calls_of(assembly.module.text(), target) == []
 
 

@@ -145,12 +145,12 @@ def test_the_environment_sets_a_budget_and_dropping_can_be_left_out(monkeypatch)
 def test_budgets_that_are_none_are_refused(monkeypatch):
     for wrong in (-1, 0.5, "1GiB", True):
         with pytest.raises(ValueError, match="memory_budget"):
-            MEMORY_BUDGET.chosen({"memory_budget": wrong})
+            MEMORY_BUDGET.resolve({"memory_budget": wrong})
     monkeypatch.setenv("ARGOSY_MEMORY_BUDGET", "much")
     with pytest.raises(ValueError, match="ARGOSY_MEMORY_BUDGET is 'much'"):
-        MEMORY_BUDGET.chosen({})
+        MEMORY_BUDGET.resolve({})
     monkeypatch.setenv("ARGOSY_MEMORY_BUDGET", "1.5GiB")
-    assert MEMORY_BUDGET.chosen({}) == 3 << 29
+    assert MEMORY_BUDGET.resolve({}) == 3 << 29
 
 
 def test_programs_with_symbolic_sizes_are_compiled_for_their_sizes():

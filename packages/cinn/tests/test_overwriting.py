@@ -6,9 +6,9 @@ import pytest
 from programs import build, check, unguarded_report, values
 
 from argosy_cinn import CinnCompiler
-from argosy_cinn.assembly.building import assembled
+from argosy_cinn.assembly.building import assemble_program
 from argosy_cinn.fuel import Budget
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.plan import buffer_reuse
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
@@ -40,7 +40,9 @@ def softmax(x):
 def squares(function, *arguments):
     """Squares that intermediate values need; the program is right on 1, 2 and 4 threads (`check` runs it)."""
     check(function, *arguments, scale=50)
-    plan, _ = assembled(lowered(to_primitives(build(function, arguments)), Target.host()), Target.host(), Budget())
+    plan, _ = assemble_program(
+        lower_program(to_primitives(build(function, arguments)), Target.host()), Target.host(), Budget()
+    )
     return sum(life.nbytes == SQUARE for life in plan.lifetimes), plan
 
 

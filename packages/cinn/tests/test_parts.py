@@ -14,7 +14,7 @@ from argosy_cinn.fusion.group_lowering import GridLowering, KnownReads
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.loops.schedule import row_buffers
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.plan.memory import Lifetime, assign_offsets
 from argosy_cinn.runtime import ObjectCache
 from argosy_cinn.target import Target
@@ -75,7 +75,7 @@ def test_groups_know_all_that_must_run_before_them(steps):
         return [prim.copy(x) for x in found[3::3]] or [found[-1]]
 
     made = build(program, [np.zeros((64, 64), np.float32)] * 3)
-    memory = Memory(lowered(made, Target.host()))
+    memory = Memory(lower_program(made, Target.host()))
     fusion = Fusion(memory)
     before: dict[int, set[int]] = {}
 
@@ -101,7 +101,7 @@ def layers(x, w, count):
 
 def fused(program):
     """The fusion of a program, and what it knows of its groups."""
-    memory = Memory(lowered(program, Target.host()))
+    memory = Memory(lower_program(program, Target.host()))
     reads = KnownReads(memory)
     return Fusion(memory, reads), reads, memory
 
@@ -110,7 +110,7 @@ def test_repeated_blocks_are_lowered_once():
     operands = [np.zeros((64, 64), np.float32)] * 2
     few, many = (fused(build(lambda x, w, n=n: layers(x, w, n), operands)) for n in (4, 12))
     assert len(many[0].groups) > len(few[0].groups)
-    assert many[1].lowered == few[1].lowered
+    assert many[1].lower_program == few[1].lower_program
 
 
 @settings(max_examples=40, deadline=None)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from programs import build, check
 
-from argosy_cinn.assembly.building import assembled
+from argosy_cinn.assembly.building import assemble_program
 from argosy_cinn.fuel import Budget
 from argosy_cinn.loops import nest, schedule
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.runtime import set_threads
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
@@ -35,10 +35,10 @@ def f32(*shape):
 def text(function, *shapes, cache=1 << 16):
     """The code of a program for a machine with a second-level cache of so many bytes."""
     arguments = [np.zeros(shape, np.float32) for shape in shapes]
-    program = lowered(to_primitives(build(function, arguments)), Target.host())
+    program = lower_program(to_primitives(build(function, arguments)), Target.host())
     host = Target.host()
     target = Target(host.triple, host.cpu, host.features, host.l1_bytes, cache, host.l3_bytes)
-    return assembled(program, target, Budget())[1].module.text()
+    return assemble_program(program, target, Budget())[1].module.text()
 
 
 def prefetches(*program, cache=1 << 16):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from programs import build, check
 
-from argosy_cinn.assembly.building import assembled
+from argosy_cinn.assembly.building import assemble_program
 from argosy_cinn.fuel import Budget
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
 from argosy_phi_ops.passes.primitives import to_primitives
@@ -34,8 +34,8 @@ def shrink(monkeypatch, nbytes):
 
 def marked(function, *arguments):
     """For each stored value, in order, whether it goes past the caches."""
-    program = lowered(to_primitives(build(function, arguments)), Target.host())
-    plan, assembly = assembled(program, Target.host(), Budget())
+    program = lower_program(to_primitives(build(function, arguments)), Target.host())
+    plan, assembly = assemble_program(program, Target.host(), Budget())
     stores = [s.streaming for step in plan.steps for form in step.forms for s in form.stores]
     assert ("!nontemporal" in assembly.module.text()) == any(stores)
     return stores

@@ -5,7 +5,7 @@ import pytest
 from programs import build, check, values
 
 from argosy_cinn.lowering.classify import HOST, classify
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import DTypeError, OperatorError
@@ -102,7 +102,7 @@ def program_of(name, dtype):
 def host_calls(program):
     return [
         op.name
-        for op in lowered(program, Target.host()).block
+        for op in lower_program(program, Target.host()).block
         if op is not None and op.results and classify(op) == HOST
     ]
 

@@ -162,10 +162,10 @@ def test_requests_are_checked(monkeypatch):
         CinnCompiler().compile(build(lambda x: prim.neg(x), [np.ones(3)]), device("cpu"), options={"tune": 3})
     monkeypatch.setenv("ARGOSY_TUNE", "yes")
     with pytest.raises(ValueError, match="ARGOSY_TUNE is 'yes'"):
-        tuning.TUNE.chosen({})
+        tuning.TUNE.resolve({})
     monkeypatch.setenv("ARGOSY_TUNE", "1")
-    assert tuning.TUNE.chosen({})
-    assert not tuning.TUNE.chosen({"tune": False})
+    assert tuning.TUNE.resolve({})
+    assert not tuning.TUNE.resolve({"tune": False})
 
 
 def test_shapes_tell_what_a_time_depends_on():

@@ -48,7 +48,7 @@ def array_call(
     if native is None:
         return None
     call = _call(executable, native, outputs)
-    return call if not written else _updating(call, written, lock)
+    return call if not written else _update_states(call, written, lock)
 
 
 def _call(
@@ -95,7 +95,7 @@ def _results(outputs: Sequence[tuple[tuple[int, ...], Any, bool]], device: Devic
     ]
 
 
-def _updating(call: ArrayCall, written: Sequence[Storage], lock: AbstractContextManager[Any]) -> ArrayCall:
+def _update_states(call: ArrayCall, written: Sequence[Storage], lock: AbstractContextManager[Any]) -> ArrayCall:
     def update(inputs: Sequence[Array]) -> list[Array] | None:
         made: list[Array] | None = []
         try:

@@ -42,11 +42,11 @@ class CompiledCode:
 
     def dump(self, given: Program, program: Program, name: str, options: Mapping[str, Any]) -> Path:
         """Write all stages, from the program that was ``given`` and its primitives on; returns the folder."""
-        from argosy_cinn.assembly.building import assembled
+        from argosy_cinn.assembly.building import assemble_program
         from argosy_cinn.pipeline import dump_passes
 
         simplified = self.simplified()
-        _, assembly = assembled(simplified, Target.host(), self.budget)
+        _, assembly = assemble_program(simplified, Target.host(), self.budget)
         folder = dump(name, program, simplified, self.manifest, self.library.code, assembly.module.text())
         with own_context(), self.budget.simplifying():
             dump_passes(given, Target.host(), options, folder / "passes")
@@ -60,7 +60,7 @@ def code_of(static: Program, options: Mapping[str, Any]) -> CompiledCode:
     key = program_cache.program_key(static, target, options)
     simplified = NormalForm(lambda: static, budget)
 
-    def made() -> tuple[Manifest, bytes]:
+    def make_code() -> tuple[Manifest, bytes]:
         from argosy_cinn.assembly.building import build  # a process that finds all its programs never loads it
 
         with pause_collection():
@@ -69,13 +69,13 @@ def code_of(static: Program, options: Mapping[str, Any]) -> CompiledCode:
         return manifest, code
 
     found = program_cache.find(store, key)
-    manifest, code = found or made()
+    manifest, code = found or make_code()
     try:
         library = link_program(code, manifest.entries, cache_hit=found is not None)
     except (CodegenError, ValueError, LookupError):
         if found is None:
             raise
-        manifest, code = made()  # what was stored is no code for this process
+        manifest, code = make_code()  # what was stored is no code for this process
         library = link_program(code, manifest.entries)
     budget.settle()
     warn_of_memory(static.name, manifest)
@@ -85,11 +85,11 @@ def code_of(static: Program, options: Mapping[str, Any]) -> CompiledCode:
 def attempt(program: Program, options: Mapping[str, Any]) -> None:
     """Make the code of a program, and throw it away. Raises whatever goes wrong."""
     from argosy_cinn.assembly.building import build
-    from argosy_cinn.pipeline import lowered
+    from argosy_cinn.pipeline import lower_program
 
     budget = Budget.of(options)
     with own_context(), budget.simplifying():
-        simplified = lowered(to_primitives(program, options), Target.host())
+        simplified = lower_program(to_primitives(program, options), Target.host())
     build(simplified, Target.host(), options, budget)
 
 
@@ -107,7 +107,7 @@ def loaded_code(
     manifest: Manifest, library: Library, simplified: NormalForm, options: Mapping[str, Any], budget: Budget,
     key: str = "",
 ) -> CompiledCode:  # fmt: skip
-    def instrumented() -> tuple[list[AnsweringEntry], Trace]:
+    def instrument_code() -> tuple[list[AnsweringEntry], Trace]:
         from argosy_cinn.assembly.building import build
 
         trace = Trace()
@@ -116,7 +116,7 @@ def loaded_code(
         return [answering_entry(traced, name) for name in again.entries], trace
 
     entries = [answering_entry(library, name) for name in manifest.entries]
-    return CompiledCode(manifest, entries, simplified, Views(simplified, instrumented), library, budget, key)
+    return CompiledCode(manifest, entries, simplified, Views(simplified, instrument_code), library, budget, key)
 
 
 __all__ = ["CompiledCode", "attempt", "code_of", "loaded_code", "warn_of_memory"]

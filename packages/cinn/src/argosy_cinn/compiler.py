@@ -36,7 +36,7 @@ from argosy_cinn.shapes import NotSymbolic
 from argosy_cinn.specialise import CodeForSizes, SpecialisingExecutable
 from argosy_cinn.store.preparation import Outcomes, Preparation, PreparedProgram
 from argosy_cinn.target import Target
-from argosy_cinn.tools.dump import dumping, record, record_sizes
+from argosy_cinn.tools.dump import is_dumping, record, record_sizes
 from argosy_hwadapt import Device
 from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import CompileError
@@ -77,7 +77,7 @@ class CinnCompiler:
         """
         if not device.is_host:
             here = lambda host: self.compile(program, host, communicators, options)  # noqa: E731
-            return _launched(device, lambda: program, options, here)
+            return _launches_for(device, lambda: program, options, here)
         compilation = _Compilation(program, device, communicator_table(communicators), chosen_options(options))
         _check(program)
         return compilation.for_open_sizes() if program.symbols() else compilation.for_known_sizes(program)
@@ -94,7 +94,7 @@ class CinnCompiler:
         when somebody asks for the executable's program."""
         if not device.is_host:
             here = lambda host: self.compile_prepared(program, preparation, host, (), options)  # noqa: E731
-            return _launched(device, PreparedProgram(program, preparation), options, here)
+            return _launches_for(device, PreparedProgram(program, preparation), options, here)
         started, chosen = perf_counter(), chosen_options(options)
         store, prepared = object_cache(chosen), PreparedProgram(program, preparation)
         outcomes = Outcomes(program, preparation, store, chosen)
@@ -113,7 +113,7 @@ class CinnCompiler:
         return made
 
 
-def _launched(
+def _launches_for(
     device: Device, program: Callable[[], Program], options: Mapping[str, Any] | None, compile: Callable[[Device], Any]
 ) -> Any:
     """The executable of ``program()`` for a device that is no host: launches of what ``compile`` makes for the host
@@ -189,7 +189,7 @@ def compile_static(
         object_cache(options).discard(code.key)  # an entry that says what cannot be
         code = code_of(primitives, options)
         made = executable_of(code, primitives, original, device, communicators, regions, started)
-    if dumping():
+    if is_dumping():
         record(made, code.dump(program, primitives, original.name, options))
     code.simplified.forget()
     return made
@@ -202,7 +202,7 @@ def compile_symbolic(
     started = perf_counter()
     primitives = to_primitives(program, options)
     code = code_of(primitives, options)
-    folder = code.dump(program, primitives, program.name, options) if dumping() else None
+    folder = code.dump(program, primitives, program.name, options) if is_dumping() else None
     code.simplified.forget()
     return CodeForSizes(executables_for_sizes(code, program, primitives, device, communicators, started), folder)
 

@@ -62,7 +62,7 @@ class DeviceCall:
 
     def _input(self, payload: Strided, index: int) -> Strided:
         """The payload, or a copy where it is not contiguous, is a number on the host, or would be overwritten."""
-        payload = self._brought(payload, f"input {index}")
+        payload = self._transfer(payload, f"input {index}")
         if not payload.contiguous:
             return contiguous(payload)
         if payload._storage in self.written:
@@ -72,10 +72,10 @@ class DeviceCall:
         return payload
 
     def _state(self, state: Strided, index: int) -> Strided:
-        payload = self._brought(state, f"state {self.program.states[index]!r}")
+        payload = self._transfer(state, f"state {self.program.states[index]!r}")
         return payload if payload.contiguous else contiguous(payload)
 
-    def _brought(self, payload: Strided, label: str) -> Strided:
+    def _transfer(self, payload: Strided, label: str) -> Strided:
         if payload.array_type.device is self.device:
             return payload
         if payload.array_type.device is not None or not goes_anywhere(payload.array_type):

@@ -130,14 +130,14 @@ class Executable:
         """Execute once. Raises ``ShapeError`` or ``DTypeError`` naming the argument that does not fit."""
         return self.bind(states)(inputs)
 
-    def bind(self, states: Sequence[Strided], like: Bound | None = None) -> Bound:
+    def bind(self, states: Sequence[Strided], like: BoundExecutable | None = None) -> BoundExecutable:
         """A callable for repeated execution on the same states. ``like``: what was bound to them for other sizes."""
         count = len(self.signature) - len(states)
         if count != self.inputs:
             raise ValueError(f"program '{self.name}' has {len(self.states)} states, got {len(states)}")
         for i, state in enumerate(states if like is None else ()):
             check_argument(self.signature[count + i], state, f"state {self.states[i]!r}")
-        return Bound(self, list(states), like)
+        return BoundExecutable(self, list(states), like)
 
     def report(self) -> dict[str, Any]:
         """Figures: ``kernels`` (distinct native functions), ``kernel_calls``, ``host_calls`` (by primitive),
@@ -192,7 +192,7 @@ class Executable:
         return DeviceOutOfMemory(f"{error}\n{describe_memory(self)}", self.sizes.arena_bytes)
 
 
-class Bound:
+class BoundExecutable:
     """An executable with its states: the object that is called. ``on_arrays`` is its short way, where it has one."""
 
     written: list[Storage]
@@ -203,7 +203,7 @@ class Bound:
     table: array[int]
     lock: LockType
 
-    def __init__(self, executable: Executable, states: list[Strided], like: Bound | None = None) -> None:
+    def __init__(self, executable: Executable, states: list[Strided], like: BoundExecutable | None = None) -> None:
         e = self.executable = executable
         self.states = states
         self.inputs = e.inputs
@@ -261,13 +261,13 @@ class Bound:
             name = self.executable.name
             raise ValueError(f"program '{name}' takes {self.inputs} inputs, got {len(inputs)}")
         if self.on_arrays is not None:
-            made = self.on_arrays([payload.ndarray for payload in self._checked(inputs)])
+            made = self.on_arrays([payload.ndarray for payload in self._check_inputs(inputs)])
             if made is not None:
                 return [Strided(array) for array in made]
         with self.lock:
             return self._run(inputs)
 
-    def _checked(self, inputs: Sequence[Strided]) -> Sequence[Strided]:
+    def _check_inputs(self, inputs: Sequence[Strided]) -> Sequence[Strided]:
         for i, (payload, (shape, dtype)) in enumerate(zip(inputs, self.expected, strict=True)):
             if payload.shape != shape or payload.dtype is not dtype:
                 check_argument((shape, dtype.name), payload, f"input {i}")
@@ -276,7 +276,7 @@ class Bound:
     def _run(self, inputs: Sequence[Strided]) -> list[Strided]:
         e, table = self.executable, self.table
         entry, kept = 1, inputs
-        for payload in self._checked(inputs):
+        for payload in self._check_inputs(inputs):
             array = payload.ndarray  # asked directly: a payload works out strides and address in Python
             address = array.__array_interface__["data"][0]
             if not array.flags.c_contiguous or (self.ranges and self._overlaps(address, array.nbytes)):

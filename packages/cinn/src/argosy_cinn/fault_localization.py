@@ -33,11 +33,11 @@ def _to_blame(
     an empty program can be compiled."""
     started = perf_counter()
     good, bad = 0, len(operations)
-    if not _compiles(beginning(program, 0), attempt):
+    if not _compiles(program_prefix(program, 0), attempt):
         return operations
     while bad - good > 1 and perf_counter() - started < _PATIENCE:
         middle = (good + bad) // 2
-        if _compiles(beginning(program, middle), attempt):
+        if _compiles(program_prefix(program, middle), attempt):
             good = middle
         else:
             bad = middle
@@ -52,7 +52,7 @@ def _compiles(program: Program, attempt: Callable[[Program], None]) -> bool:
     return True
 
 
-def beginning(program: Program, count: int) -> Program:
+def program_prefix(program: Program, count: int) -> Program:
     """A program of the first ``count`` operations, constants not counted, that returns what nobody reads there."""
     made = program.clone()
     made.block.last.erase()  # type: ignore[union-attr]  # the return
@@ -64,4 +64,4 @@ def beginning(program: Program, count: int) -> Program:
     return made
 
 
-__all__ = ["beginning", "name_operations"]
+__all__ = ["name_operations", "program_prefix"]

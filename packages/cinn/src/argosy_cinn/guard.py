@@ -54,13 +54,13 @@ class GuardedArena:
     def view(self, value: Value, offset: int) -> Array:
         """The array of a value in the arena."""
         dtype = numpy_dtype(value.dtype)
-        return self._at(offset, count(value) * dtype.itemsize, sizes(value), dtype)
+        return self._view_at(offset, count(value) * dtype.itemsize, sizes(value), dtype)
 
     def array(self, i: int, shape: tuple[int, ...], dtype: Any) -> Array:
         """Value ``i`` as an array."""
-        return self._at(*self._spans[i], shape, dtype)
+        return self._view_at(*self._spans[i], shape, dtype)
 
-    def _at(self, offset: int, length: int, shape: tuple[int, ...], dtype: Any) -> Array:
+    def _view_at(self, offset: int, length: int, shape: tuple[int, ...], dtype: Any) -> Array:
         found: Array = self._bytes[offset : offset + length].view(dtype)
         return found.reshape(shape)
 

@@ -57,7 +57,7 @@ class LaunchedExecutable:
         """A callable for repeated execution on the same states."""
         made, held = self.made, list(states)
         if not isinstance(made, SpecialisingExecutable):
-            return self._bound(made, held)
+            return self._bind_states(made, held)
         bound: dict[int, Call] = {}
 
         def call(inputs: Sequence[Strided]) -> list[Strided]:
@@ -65,17 +65,17 @@ class LaunchedExecutable:
             if id(found) not in bound:
                 while len(bound) >= _KEPT:
                     bound.pop(next(iter(bound)))
-                bound[id(found)] = self._bound(found, held)
+                bound[id(found)] = self._bind_states(found, held)
             return bound[id(found)](inputs)
 
         return call
 
-    def _bound(self, made: Executable | InterpretedExecutable, states: list[Strided]) -> Call:
+    def _bind_states(self, made: Executable | InterpretedExecutable, states: list[Strided]) -> Call:
         if isinstance(made, InterpretedExecutable):
-            return self._interpreted(made, states)
+            return self._bind_interpreter(made, states)
         return Launches(made, self.device, states)
 
-    def _interpreted(self, made: InterpretedExecutable, states: list[Strided]) -> Call:
+    def _bind_interpreter(self, made: InterpretedExecutable, states: list[Strided]) -> Call:
         """The reference interpreter on the host, between copies."""
         there = InterpretedExecutable(made.program, self.device, {}, made.reason).bind(states)
 
@@ -127,7 +127,7 @@ class Launches(DeviceCall):
         if self.record is None:
             self.device.at_synchronize(record, partial(self._look, record, user_location()))
         else:
-            self.device.at_synchronize(self, _nothing)
+            self.device.at_synchronize(self, _do_nothing)
 
     def _call_host(
         self, host: Any, payloads: Sequence[Strided | None], arena: Buffer, tokens: dict[Value, Any]
@@ -143,7 +143,9 @@ class Launches(DeviceCall):
             if value not in arrays:
                 array = arrays[value] = np.empty(shape_of(value), numpy_dtype(value.dtype))
                 if array.size and value not in op.results:
-                    device.copy(array.reshape(-1).view(np.uint8), *_at(e.places[value], payloads, arena, array.nbytes))
+                    device.copy(
+                        array.reshape(-1).view(np.uint8), *_buffer_of(e.places[value], payloads, arena, array.nbytes)
+                    )
                     device.synchronize()
             return arrays[value]
 
@@ -151,7 +153,7 @@ class Launches(DeviceCall):
         for result in op.results:
             made = arrays.get(result)
             if made is not None and made.size:
-                buffer, nbytes, _, offset = _at(e.places[result], payloads, arena, made.nbytes)
+                buffer, nbytes, _, offset = _buffer_of(e.places[result], payloads, arena, made.nbytes)
                 device.copy(buffer, np.ascontiguousarray(made).reshape(-1).view(np.uint8), nbytes, offset)
 
     def _look(self, record: array[int], caller: Location) -> None:
@@ -165,7 +167,7 @@ def new_record() -> array[int]:
     return array("q", [0, 0])
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass
 
 
@@ -173,7 +175,9 @@ def _is_known(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.is_static
 
 
-def _at(place: Any, payloads: Sequence[Strided | None], arena: Buffer, nbytes: int) -> tuple[Buffer, int, int, int]:
+def _buffer_of(
+    place: Any, payloads: Sequence[Strided | None], arena: Buffer, nbytes: int
+) -> tuple[Buffer, int, int, int]:
     """Where a value is: buffer and bytes, as `Device.copy` takes its source from there: buffer, size, 0 and offset."""
     payload = payloads[place.entry]
     if payload is None:

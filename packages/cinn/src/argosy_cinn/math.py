@@ -68,7 +68,7 @@ _HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
 _HALF_PI_SHORT = (1.5707963109016418, 1.5893254712295857e-08, 6.123233995736766e-17)
 
 
-def _ascending(b: Instructions, coefficients: Sequence[float], x: Value) -> Value:
+def _horner(b: Instructions, coefficients: Sequence[float], x: Value) -> Value:
     """Horner's rule with fused multiply-adds; coefficients ascend."""
     result = constant(x.type, coefficients[-1])
     for c in reversed(coefficients[:-1]):
@@ -126,10 +126,10 @@ def _reduce(b: Instructions, x: Value, limit: float = 89.0) -> tuple[Value, Valu
     x = b.select(b.fcmp("olt", x, -105.0), constant(x.type, -105.0), x)
     x = b.select(b.fcmp("ogt", x, limit), constant(x.type, limit), x)
     n = b.unary("roundeven", b.fmul(x, _LOG2E))
-    return n, _rest(b, x, n)
+    return n, _remainder(b, x, n)
 
 
-def _rest(b: Instructions, x: Value, n: Value) -> Value:
+def _remainder(b: Instructions, x: Value, n: Value) -> Value:
     return b.fma(n, -_LN2_LOW, b.fma(n, -_LN2_HIGH, x))
 
 
@@ -141,7 +141,7 @@ def _reduced_to_sixteenths(b: Instructions, x: Value) -> tuple[Value, Value, Val
     n = b.fsub(shifted, _ROUND_TO_SIXTEENTHS)
     limit, smaller_magnitude = constant(x.type, LN2 / 32), constant(I32, 2)
     everywhere, rounding = constant("i16", -1), constant(I32, 4)
-    operands = (_rest(b, x, n), limit, smaller_magnitude, b.zero(x.type), everywhere, rounding)
+    operands = (_remainder(b, x, n), limit, smaller_magnitude, b.zero(x.type), everywhere, rounding)
     r = b.call("llvm.x86.avx512.mask.range.ps.512", x.type, *operands)
     table, last_bits = vector_constant(FLOAT, _SIXTEENTHS), b.bitcast(shifted, _integers(x))
     return n, r, b.call("llvm.x86.avx512.permvar.sf.512", x.type, table, last_bits)
@@ -151,10 +151,10 @@ def exp(b: Instructions, x: Value) -> Value:
     """e^x, 1.1 ulp."""
     if _whole_vectors(b, x.type, "avx512dq"):
         n, r, power = _reduced_to_sixteenths(b, x)
-        beyond_one = b.fmul(_ascending(b, _EXP_NEAR[1:], r), r)
+        beyond_one = b.fmul(_horner(b, _EXP_NEAR[1:], r), r)
         return _scale(b, b.fma(power, beyond_one, power), n)
     n, r = _reduce(b, x)
-    return _scale(b, _ascending(b, _EXP, r), n)
+    return _scale(b, _horner(b, _EXP, r), n)
 
 
 def _split(b: Instructions, x: Value) -> tuple[Value, Value]:
@@ -181,7 +181,7 @@ def log(b: Instructions, x: Value) -> Value:
     exponent, mantissa = _split(b, x)
     m = b.fsub(mantissa, 1.0)
     square = b.fmul(m, m)
-    y = b.fmul(b.fmul(_ascending(b, _LOG, m), m), square)
+    y = b.fmul(b.fmul(_horner(b, _LOG, m), m), square)
     y = b.fma(exponent, _LN2_LOW, y)
     y = b.fma(square, -0.5, y)
     return _log_limits(b, x, b.fma(exponent, _LN2_HIGH, b.fadd(m, y)))
@@ -208,9 +208,9 @@ def expm1(b: Instructions, x: Value) -> Value:
 
 def tanh(b: Instructions, x: Value) -> Value:
     """Hyperbolic tangent, 5 ulp (6 where no multiply-add is fused); never above 1, and 1 from 8.1 on."""
-    t = _between(b, x, _TANH_LIMIT)
+    t = _clamp(b, x, _TANH_LIMIT)
     square = b.fmul(t, t)
-    return b.fdiv(b.fmul(t, _ascending(b, _TANH_P, square)), _ascending(b, _TANH_Q, square))
+    return b.fdiv(b.fmul(t, _horner(b, _TANH_P, square)), _horner(b, _TANH_Q, square))
 
 
 def logistic(b: Instructions, x: Value) -> Value:
@@ -219,23 +219,23 @@ def logistic(b: Instructions, x: Value) -> Value:
     if _whole_vectors(b, x.type, "avx512dq"):
         x = b.select(b.fcmp("ogt", x, 30.0), constant(x.type, 30.0), x)
         n, r, power = _reduced_to_sixteenths(b, x)
-        inverse = _ascending(b, _EXP_NEAR, b.fneg(r))
+        inverse = _horner(b, _EXP_NEAR, b.fneg(r))
     else:
         (n, r), power = _reduce(b, x, 30.0), constant(x.type, 1.0)
-        inverse = _ascending(b, _EXP, b.fneg(r))
+        inverse = _horner(b, _EXP, b.fneg(r))
     power = _scale(b, power, n)
     return b.fdiv(power, b.fadd(power, inverse))
 
 
 def erf(b: Instructions, x: Value) -> Value:
     """Error function, 6 ulp; never above 1, and 1 from 3.9 on."""
-    t = _between(b, x, _ERF_LIMIT)
+    t = _clamp(b, x, _ERF_LIMIT)
     square = b.fmul(t, t)
-    y = b.fdiv(b.fmul(t, _ascending(b, _ERF_P, square)), _ascending(b, _ERF_Q, square))
-    return _between(b, y, 1.0)
+    y = b.fdiv(b.fmul(t, _horner(b, _ERF_P, square)), _horner(b, _ERF_Q, square))
+    return _clamp(b, y, 1.0)
 
 
-def _between(b: Instructions, x: Value, limit: float) -> Value:
+def _clamp(b: Instructions, x: Value, limit: float) -> Value:
     """x moved into [-limit, limit]; NaN stays."""
     x = b.select(b.fcmp("olt", x, -limit), constant(x.type, -limit), x)
     return b.select(b.fcmp("ogt", x, limit), constant(x.type, limit), x)
@@ -254,8 +254,8 @@ def erfc(b: Instructions, x: Value) -> Value:
     near_one = _in_pairs(b, _EXP, b.fsub(b.fma(n, -_LN2_HIGH, b.fneg(square)), low))
     exponent = b.binary("shl", b.bitcast(shifted, _integers(x)), 23)
     power = b.bitcast(b.binary("add", b.bitcast(near_one, _integers(x)), exponent), x.type)
-    denominator = _ascending(b, [c * 2.0**64 for c in _ERFC_Q], size)
-    y = b.fmul(power, b.fdiv(_ascending(b, _ERFC_P, size), denominator))
+    denominator = _horner(b, [c * 2.0**64 for c in _ERFC_Q], size)
+    y = b.fmul(power, b.fdiv(_horner(b, _ERFC_P, size), denominator))
     negative = b.icmp("slt", b.bitcast(x, _integers(x)), 0)
     return b.select(negative, b.fsub(2.0, y), y)
 
@@ -344,10 +344,8 @@ def _reduced_trigonometric(b: Instructions, x: Value, quadrant: int) -> Value:
     if quadrant:
         turn = b.binary("add", turn, quadrant)
     square = b.fmul(r, r)
-    sine = b.fma(b.fmul(_ascending(b, _SIN[::-1], square), square), r, r)
-    cosine = b.fma(
-        b.fmul(_ascending(b, _COS[::-1], square), square), square, b.fma(square, -0.5, constant(x.type, 1.0))
-    )
+    sine = b.fma(b.fmul(_horner(b, _SIN[::-1], square), square), r, r)
+    cosine = b.fma(b.fmul(_horner(b, _COS[::-1], square), square), square, b.fma(square, -0.5, constant(x.type, 1.0)))
     odd = b.icmp("ne", b.binary("and", turn, 1), 0)
     value = b.select(odd, cosine, sine)
     negative = b.icmp("ne", b.binary("and", turn, 2), 0)

@@ -22,10 +22,10 @@ class NormalForm:
         """The program; equal each time."""
         if self._made is not None:
             return self._made
-        from argosy_cinn.pipeline import lowered
+        from argosy_cinn.pipeline import lower_program
 
         with own_context(), self._budget.simplifying():
-            made = lowered(self._program(), Target.host())
+            made = lower_program(self._program(), Target.host())
         if self._keep:
             self._made = made
         return made

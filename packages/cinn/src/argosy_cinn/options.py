@@ -7,7 +7,7 @@ from typing import Any
 
 from argosy_cinn.fuel import Budget
 from argosy_cinn.runtime import ObjectCache, default_cache, set_threads
-from argosy_cinn.tools.dump import dumping
+from argosy_cinn.tools.dump import is_dumping
 from argosy_phi_ops.settings import code_key
 
 OPTIONS = frozenset({
@@ -31,7 +31,7 @@ def chosen_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def object_cache(options: Mapping[str, Any]) -> ObjectCache:
     """Where compiled programs are kept. What is found there was made under other limits, and leaves no trace."""
-    fresh = Budget.of(options).process or dumping()
+    fresh = Budget.of(options).process or is_dumping()
     return options.get("cache") or (ObjectCache(None) if fresh else default_cache())
 
 

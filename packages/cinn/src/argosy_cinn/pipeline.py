@@ -65,7 +65,7 @@ def lowering_passes(target: Target, scaled: bool = True) -> tuple[Pass, ...]:
     )
 
 
-def lowered(program: Program, target: Target, scaled: bool = True) -> Program:
+def lower_program(program: Program, target: Target, scaled: bool = True) -> Program:
     """A copy of a program of primitives after the passes that lower it."""
     return _run(lowering_passes(target, scaled), program)
 

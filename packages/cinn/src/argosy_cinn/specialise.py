@@ -13,7 +13,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from argosy_cinn.executable import Bound, Executable
+from argosy_cinn.executable import BoundExecutable, Executable
 from argosy_phi_ops.checks.index_errors import checks_size, size_error_of
 from argosy_phi_ops.errors import UnsupportedSizes
 from argosy_phi_ops.passes.primitives import to_primitives
@@ -88,7 +88,7 @@ class SpecialisingExecutable:
         held = list(states)
         bound: dict[tuple[Any, ...], Call] = {}
         most = _KEPT_SPECIALISED if self._shared is None else _KEPT
-        first: list[Bound] = []  # what was bound to the states by code for all sizes
+        first: list[BoundExecutable] = []  # what was bound to the states by code for all sizes
 
         def call(inputs: Sequence[Strided]) -> list[Strided]:
             shapes = tuple([p.shape for p in inputs])
@@ -113,9 +113,9 @@ class SpecialisingExecutable:
         (`check_types`)."""
         symbols = self.sizes_of(inputs, states, known)
         key = tuple([symbols[name] for name in self._symbols])
-        found = self._made.get(key) or self._again(key)
+        found = self._made.get(key) or self._reuse(key)
         if found is None:
-            check_types(self.program, self._checked(0 in key), symbols)
+            check_types(self.program, self._primitives_to_check(0 in key), symbols)
             made = None if self._shared is None else self._shared.executable(symbols)
             if made is not None:
                 found = _keep(self._made, key, made, _KEPT)
@@ -127,7 +127,7 @@ class SpecialisingExecutable:
         self._latest = found
         return found
 
-    def _checked(self, without_elements: bool) -> Iterable[Operation]:
+    def _primitives_to_check(self, without_elements: bool) -> Iterable[Operation]:
         """The primitives to check at sizes that are new: all where one is zero, else those at risk."""
         if without_elements:
             return filter(_is_checked, to_primitives(self.program, _CHECKED).walk())
@@ -135,7 +135,7 @@ class SpecialisingExecutable:
             self._at_risk = at_risk(to_primitives(self.program, _CHECKED))
         return self._at_risk
 
-    def _again(self, key: tuple[int, ...]) -> Executable | InterpretedExecutable | None:
+    def _reuse(self, key: tuple[int, ...]) -> Executable | InterpretedExecutable | None:
         """The specialisation for these sizes, which is then the latest used: the last to be dropped."""
         found = self._specialised.pop(key, None)
         if found is not None:

@@ -26,21 +26,21 @@ def contiguous(payload: Strided) -> Strided:
     key = payload.device, payload.dtype.name, payload.shape, payload.strides
     copy: Callable[[Sequence[Strided]], list[Strided]] | None = _copies.get(key)
     if copy is None:
-        copy = _copies[key] = _compiled(payload, high - low, -low)
+        copy = _copies[key] = _compile(payload, high - low, -low)
     span = Strided.over(payload.storage, payload.dtype, (high - low,), None, payload.offset + low)
     return copy([span])[0]
 
 
-def _compiled(payload: Strided, count: int, first: int) -> Callable[[Sequence[Strided]], list[Strided]]:
+def _compile(payload: Strided, count: int, first: int) -> Callable[[Sequence[Strided]], list[Strided]]:
     device: Device = payload.device
     program = Program("strided_copy")
     span = program.add_input(TensorType((count,), payload.dtype.name))
     with building(Builder.at_end(program.block)):
-        program.set_outputs([_gathered(span, payload.shape, payload.strides, first)])
+        program.set_outputs([_gather(span, payload.shape, payload.strides, first)])
     return get_compiler().compile(program, device).bind(())
 
 
-def _gathered(span: Value, shape: tuple[int, ...], strides: Sequence[int], first: int) -> Value:
+def _gather(span: Value, shape: tuple[int, ...], strides: Sequence[int], first: int) -> Value:
     place = prim.broadcast_to(prim.constant(first, "int64"), shape)
     for axis, stride in enumerate(strides):
         along = prim.iota(shape=shape, axis=axis, dtype="int64")

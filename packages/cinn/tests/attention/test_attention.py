@@ -8,7 +8,7 @@ from programs import assert_equal, build, check, unguarded_report, values
 
 from argosy_cinn import CinnCompiler, explain
 from argosy_cinn.fusion.memory import Memory
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.runtime import set_threads
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
@@ -417,7 +417,7 @@ def test_what_a_region_reads_is_decided_once(monkeypatch):
     plain = Memory._settle_region
     monkeypatch.setattr(Memory, "_settle_region", lambda self, region: (settled.append(region), plain(self, region)))
     program = build(Attention().both, [f32(1, 2, 40, 16)] * 4)
-    memory = Memory(lowered(program, Target.host()))
+    memory = Memory(lower_program(program, Target.host()))
     regions = memory.regions.regions
     assert max(len(region.members()) for region in regions) > 1
     assert [settled.count(region) for region in regions] == [2] * len(regions)

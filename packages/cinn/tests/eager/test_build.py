@@ -35,7 +35,7 @@ class _Anywhere(dict):
 def library():
     layout = Layout({})
     layout.offsets = _Anywhere()
-    code = build._compiled(layout)
+    code = build._compile(layout)
     return open_shared_object(code)
 
 

@@ -7,7 +7,7 @@ import pytest
 from programs import build, check
 
 from argosy_cinn import CinnCompiler
-from argosy_cinn.fourier.factors import around, has_radices, radices, split
+from argosy_cinn.fourier.factors import has_radices, radices, split, two_factors
 from argosy_cinn.fourier.rewrite import _pieces
 from argosy_cinn.fourier.roots import root, roots
 from argosy_cinn.runtime import set_threads
@@ -216,10 +216,10 @@ def test_a_convolution_is_one_kernel_whatever_it_is_multiplied_with(n, dtype):
 @pytest.mark.parametrize("lanes", [2, 8, 16])
 def test_convolutions_are_of_whole_vectors_and_long_enough(lanes):
     for n in (67, 1009, 4099, 16381):
-        rows, columns = around(n, lanes, 4096)
+        rows, columns = two_factors(n, lanes, 4096)
         assert rows % lanes == columns % lanes == 0
         assert 2 * n - 1 <= rows * columns <= max(lanes * lanes, 1 << (2 * n - 2).bit_length())
-    assert around(16411, lanes, 4096) is None
+    assert two_factors(16411, lanes, 4096) is None
 
 
 def test_convolutions_do_not_depend_on_the_number_of_threads():

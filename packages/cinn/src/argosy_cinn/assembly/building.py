@@ -9,7 +9,7 @@ from argosy_cinn.assembly.assemble import Assembly, assemble
 from argosy_cinn.assembly.manifests import manifest_from
 from argosy_cinn.contraction.skinny import batch_invariant
 from argosy_cinn.fuel import Budget
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.plan.planning import plan_program
 from argosy_cinn.plan.steps import Plan
 from argosy_cinn.printers.llvm import Module
@@ -31,7 +31,7 @@ def build(
 ) -> tuple[Manifest, bytes]:
     """Fuse, order, place and emit a simplified program: manifest and object file."""
     with tune(options):
-        plan, assembly = assembled(program, target, budget, traced)
+        plan, assembly = assemble_program(program, target, budget, traced)
     passes = options.get("passes")
     texts = assembly.module.texts(_parts(assembly.module) if passes is None else 1)
     return manifest_from(program, plan, assembly), compile_objects(texts, target, passes)
@@ -44,11 +44,11 @@ def _parts(module: Module) -> int:
 
 def generated_code(program: Program) -> str:
     """The LLVM assembly of a program, to be looked at; under the limits that the environment sets."""
-    _, assembly = assembled(lowered(to_primitives(program), Target.host()), Target.host(), Budget.of({}))
+    _, assembly = assemble_program(lower_program(to_primitives(program), Target.host()), Target.host(), Budget.of({}))
     return assembly.module.text()
 
 
-def assembled(program: Program, target: Target, budget: Budget, traced: bool = False) -> tuple[Plan, Assembly]:
+def assemble_program(program: Program, target: Target, budget: Budget, traced: bool = False) -> tuple[Plan, Assembly]:
     """The plan of a simplified program, and its LLVM module."""
     token = batch_invariant.set(budget.invariant)
     try:
@@ -59,4 +59,4 @@ def assembled(program: Program, target: Target, budget: Budget, traced: bool = F
         batch_invariant.reset(token)
 
 
-__all__ = ["assembled", "build", "generated_code"]
+__all__ = ["assemble_program", "build", "generated_code"]

@@ -8,7 +8,7 @@ from typing import Any
 from argosy_cinn.assembly.assemble import Assembly
 from argosy_cinn.forms.form import Scratch
 from argosy_cinn.forms.index_check import RECORD, Record
-from argosy_cinn.plan.rematerialisation import Again
+from argosy_cinn.plan.rematerialisation import RepeatedValue
 from argosy_cinn.plan.steps import Plan
 from argosy_cinn.shapes import estimate, formula
 from argosy_cinn.store import program_cache
@@ -81,7 +81,7 @@ def _buffer_facts(plan: Plan, positions: Mapping[Operation, int]) -> list[Buffer
 
 def _value(key: Any) -> Any:
     """The value that a buffer belongs to; what a kernel needs beside its results belongs to one of these."""
-    while isinstance(key, (Again, Scratch)):
+    while isinstance(key, (RepeatedValue, Scratch)):
         key = key.value
     return key
 

@@ -116,12 +116,12 @@ def problem_of(b: Instructions, product: Product, epilogue: Epilogue | None, poi
         b.number(product.rows), b.number(product.columns), b.number(product.depth), left, right,
         lambda b, cells: _epilogue(b, cells, product, epilogue, pointers),
         tuple(map(b.number, product.batch)), elementwise.REGISTER[compute], narrow=source == "bfloat16",
-        touched=() if epilogue is None or pointers is None else _touched(b, epilogue, pointers),
+        touched=() if epilogue is None or pointers is None else _cold_reads(b, epilogue, pointers),
         run=product.run, scales=scales, group=product.group, minimal=product.minimal, location=str(product.op.location),
     )  # fmt: skip
 
 
-def _touched(b: Instructions, epilogue: Epilogue, pointers: Any) -> tuple[Matrix, ...]:
+def _cold_reads(b: Instructions, epilogue: Epilogue, pointers: Any) -> tuple[Matrix, ...]:
     """What an epilogue reads from memory that is no longer in the caches by then: matrices of the result's shape, such
     as moments that a gradient updates."""
     *batch, row, column = epilogue.variables

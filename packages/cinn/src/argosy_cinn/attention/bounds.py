@@ -26,7 +26,7 @@ def _union(x: frozenset[Bound], y: frozenset[Bound]) -> frozenset[Bound]:
     return _ALL if x is _ALL or y is _ALL else x | y
 
 
-def _both(x: frozenset[Bound], y: frozenset[Bound]) -> frozenset[Bound]:
+def _union_bounds(x: frozenset[Bound], y: frozenset[Bound]) -> frozenset[Bound]:
     return y if x is _ALL else x if y is _ALL else x & y
 
 
@@ -37,9 +37,9 @@ def find_bounds(
     search = _Search(row, column)
     found = _ALL
     for node in sums:
-        found = _both(found, search.zero(node))
+        found = _union_bounds(found, search.zero(node))
     for node in maxima:
-        found = _both(found, search.least(node))
+        found = _union_bounds(found, search.least(node))
     # Bounds whose edge is a column, or follows the row: what a tile of rows sees then follows from its first and last.
     usable = sorted((b for b in found if b[1] in (1, -1) and b[0] in (0, -b[1])), key=str)
     usable = [b for b in usable if not _holds(b, row.extent, column.extent)]
@@ -47,7 +47,7 @@ def find_bounds(
         return Bounds()
     bounds = Bounds([b for b in usable if b[1] > 0], [b for b in usable if b[1] < 0])
     for node in nodes:
-        for sense, implied in ((True, search.implied(node, True)), (False, search.implied(node, False))):
+        for sense, implied in ((True, search.implied_bounds(node, True)), (False, search.implied_bounds(node, False))):
             if len(implied) == 1 and node.kind in _COMPARISONS and (bound := next(iter(implied))) in usable:
                 bounds.nodes[node.number] = (bound, sense)
     return bounds
@@ -98,7 +98,7 @@ class _Search:
         """Bounds outside of which the node is 1."""
         return self._ask("one", node)
 
-    def implied(self, node: Expression, holds: bool) -> frozenset[Bound]:
+    def implied_bounds(self, node: Expression, holds: bool) -> frozenset[Bound]:
         """Bounds outside of which a condition is false (``holds``) or true."""
         return self._ask("holds" if holds else "fails", node)
 
@@ -111,11 +111,11 @@ class _Search:
         if node.kind == "mul":
             return _union(self.zero(a[0]), self.zero(a[1]))
         if node.kind == "cast" and a[0].dtype == "bool":
-            return self.implied(a[0], True)
+            return self.implied_bounds(a[0], True)
         if node.kind in ("div", "neg", "cast", "abs"):
             return self.zero(a[0])
         if node.kind in ("add", "sub"):
-            return _both(self.zero(a[0]), self.zero(a[1]))
+            return _union_bounds(self.zero(a[0]), self.zero(a[1]))
         return self.least(a[0]) if node.kind == "exp" else _NONE
 
     def _least(self, node: Expression) -> frozenset[Bound]:
@@ -146,16 +146,16 @@ class _Search:
         if node.kind == "select":
             return self._choice(node, self.one)
         if node.kind == "cast":
-            return self.implied(a[0], False) if a[0].dtype == "bool" else self.one(a[0])
+            return self.implied_bounds(a[0], False) if a[0].dtype == "bool" else self.one(a[0])
         return self.zero(a[1]) if node.kind == "sub" and _number(a[0]) == 1 else _NONE
 
     def _choice(self, node: Expression, ask: Any) -> frozenset[Bound]:
         condition, x, y = node.arguments
-        found: frozenset[Bound] = _both(ask(x), ask(y))
+        found: frozenset[Bound] = _union_bounds(ask(x), ask(y))
         if ask(y) is _ALL:
-            found = _union(found, _union(self.implied(condition, True), ask(x)))
+            found = _union(found, _union(self.implied_bounds(condition, True), ask(x)))
         if ask(x) is _ALL:
-            found = _union(found, _union(self.implied(condition, False), ask(y)))
+            found = _union(found, _union(self.implied_bounds(condition, False), ask(y)))
         return found
 
     def _holds(self, node: Expression) -> frozenset[Bound]:
@@ -163,28 +163,28 @@ class _Search:
         if node.kind in _COMPARISONS:
             return self._comparison(node, 0)
         if node.kind == "logical_and":
-            return _union(self.implied(a[0], True), self.implied(a[1], True))
+            return _union(self.implied_bounds(a[0], True), self.implied_bounds(a[1], True))
         if node.kind == "logical_not":
-            return self.implied(a[0], False)
+            return self.implied_bounds(a[0], False)
         if node.kind == "ne" and _number(a[1]) == 0:
             return self.zero(a[0])
         if node.kind == "cast" and a[0].dtype != "bool":
             return self.zero(a[0])
-        return self._within(node) if node.kind == "within" else self._constant(node, 0)
+        return self._range_bounds(node) if node.kind == "within" else self._constant(node, 0)
 
     def _fails(self, node: Expression) -> frozenset[Bound]:
         a = node.arguments
         if node.kind in _COMPARISONS:
             return self._comparison(node, 1)
         if node.kind == "logical_or":
-            return _union(self.implied(a[0], False), self.implied(a[1], False))
+            return _union(self.implied_bounds(a[0], False), self.implied_bounds(a[1], False))
         if node.kind == "logical_not":
-            return self.implied(a[0], True)
+            return self.implied_bounds(a[0], True)
         return self.zero(a[0]) if node.kind == "eq" and _number(a[1]) == 0 else self._constant(node, 1)
 
     def _constant(self, node: Expression, value: int) -> frozenset[Bound]:
         if node.kind == "select" and node.dtype == "bool":
-            return self._choice(node, lambda x: self.implied(x, value == 0))
+            return self._choice(node, lambda x: self.implied_bounds(x, value == 0))
         number = _number(node)
         return _ALL if number is not None and bool(number) == bool(value) else _NONE
 
@@ -197,7 +197,7 @@ class _Search:
         bound[2] += k
         return frozenset({(-bound[0], -bound[1], -bound[2] - 1) if negated else (bound[0], bound[1], bound[2])})
 
-    def _within(self, node: Expression) -> frozenset[Bound]:
+    def _range_bounds(self, node: Expression) -> frozenset[Bound]:
         index, low, high = node.payload
         found = self._of_index(index)
         if found is None:

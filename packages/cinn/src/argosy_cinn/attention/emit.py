@@ -185,7 +185,7 @@ class _Tiles:
         b, kernel = self.b, self.kernel
         buffers = [self.memory["buffer", i] for i in range(kernel.tiles.buffers)]
         step = max(self.lanes, self.height)  # whole vectors, and whole tiles of columns, which are read as such
-        seen = lambda place: self._seen(row0, place, step)  # noqa: E731
+        seen = lambda place: self._visible_columns(row0, place, step)  # noqa: E731
         arguments = (buffers, self.memory["rows", 0], self.leading, seen, self.pairs)
         self.sweep = Sweep(b, kernel, self.pointers, self.outer, *arguments)
         for i in range(len(kernel.scores)):
@@ -210,7 +210,7 @@ class _Tiles:
             low = b.maximum(low, b.sub(b.mul(first, -r), k))
         return b.minimum(low, self.columns - 1), high
 
-    def _seen(self, row0: Index, place: Index, step: int) -> tuple[Index, Index]:
+    def _visible_columns(self, row0: Index, place: Index, step: int) -> tuple[Index, Index]:
         """The same in whole steps: what is computed of them."""
         low, high = self._sees(row0, place)
         return self.b.mul(self.b.div(low, step), step), self.b.mul(self.b.ceil_div(high, step), step)
@@ -225,10 +225,10 @@ class _Tiles:
         pack_a(b, Block(matrix, origin, row0, 0, rows, score.depth, ()), left, height, format)
         buffer = self.memory["buffer", self.kernel.tiles.cells[score.cell.number]]
         tile = Tile(FLOAT, self.lanes, height, PANEL_VECTORS, self.panel, "packed", terms=format.terms)
-        start, _ = self._seen(row0, 0, self.panel)
-        _, stop = self._seen(row0, b.sub(rows, 1), self.panel)
+        start, _ = self._visible_columns(row0, 0, self.panel)
+        _, stop = self._visible_columns(row0, b.sub(rows, 1), self.panel)
         with b.loop(start, stop, self.panel) as j, b.loop(0, rows, height) as i:
-            low, high = self._seen(row0, i.index, self.panel)
+            low, high = self._visible_columns(row0, i.index, self.panel)
             inside = b.binary("and", b.icmp("sge", j.index, low), b.icmp("slt", j.index, high))
             with b.when(inside):
                 call_tile(b, tile, TileArguments(
@@ -253,8 +253,8 @@ class _Tiles:
         format = self._sink_format(sink)
         element = BFLOAT if format.terms == 2 else FLOAT
         tile = Tile(FLOAT, self.lanes, height, self._vectors(sink), panel, "rows", terms=format.terms)
-        start, _ = self._seen(row0, 0, self.panel)
-        _, stop = self._seen(row0, b.sub(rows, 1), self.panel)
+        start, _ = self._visible_columns(row0, 0, self.panel)
+        _, stop = self._visible_columns(row0, b.sub(rows, 1), self.panel)
         with b.loop(start, b.minimum(stop, self.columns), _DEPTH) as k, b.loop(0, rows, height) as i:
             low, high = self._sees(row0, i.index)
             first = b.maximum(b.mul(b.div(low, format.terms), format.terms), k.index)
@@ -313,13 +313,13 @@ class _Tiles:
         format = self._sink_format(sink)
         self._pack(("other", number), sink.other, strides, (row0, 0, rows, sink.width), panel, format)
         other, sums = self.memory["other", number], self.memory["sums", number]
-        start, _ = self._seen(row0, 0, self.panel)
-        _, stop = self._seen(row0, b.sub(rows, 1), self.panel)
+        start, _ = self._visible_columns(row0, 0, self.panel)
+        _, stop = self._visible_columns(row0, b.sub(rows, 1), self.panel)
         weights = self._weights(number, sink, (start, stop), rows)
         order = "packed" if format.terms == 2 else "columns"
         tile = Tile(FLOAT, self.lanes, height, self._vectors(sink), panel, order, terms=format.terms)
         with b.loop(0, width, panel) as e, b.loop(start, stop, height) as c:
-            first, end = self._seeing(row0, rows, c.index)
+            first, end = self._visible_rows(row0, rows, c.index)
             first = b.mul(b.div(first, format.terms), format.terms)  # tiles of rows, which see alike, are whole pairs
             with b.when(b.icmp("sgt", b.sub(end, first), 0)):
                 out = b.at(sums, b.add(b.mul(c.index, width), e.index))
@@ -343,7 +343,7 @@ class _Tiles:
         pack_a(b, Block(matrix, buffer, start, 0, b.sub(stop, start), rows, ()), turned, self.height, _PAIRS)
         return lambda column, row: self._panel_at(turned, _PAIRS, rows, b.sub(column, start), row, self.height)
 
-    def _seeing(self, row0: Value, rows: Index, column: Index) -> tuple[Index, Index]:
+    def _visible_rows(self, row0: Value, rows: Index, column: Index) -> tuple[Index, Index]:
         """The rows of the tile that see one of a register tile of columns: `_sees` the other way round."""
         b = self.b
         first: Index = 0

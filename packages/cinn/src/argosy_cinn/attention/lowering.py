@@ -13,7 +13,7 @@ from argosy_cinn.forms.attention import AttentionForm, Bounds, RowReduction, Sco
 from argosy_cinn.forms.expressions import Expression, Graph
 from argosy_cinn.forms.indices import Position, SplitVariable, Variable, linearise, of
 from argosy_cinn.forms.nest import REDUCTIONS
-from argosy_cinn.lowering.elements import Lowering, NotAligned
+from argosy_cinn.lowering.elements import ElementLowering, NotAligned
 from argosy_cinn.shapes import sizes
 from argosy_pir.core import Operation
 from argosy_pir.values import OpResult, Value
@@ -24,12 +24,12 @@ def lower_attention(region: Region, memory: Container[Value], stored: Container[
     outer, split = Outer(region.shape[:-2]), True
     while True:
         try:
-            return _Lowering(region, memory, stored, outer, split).form()
+            return _AttentionLowering(region, memory, stored, outer, split).form()
         except SplitVariable as request:
             split = outer.split(request)
 
 
-class _Lowering:
+class _AttentionLowering:
     def __init__(
         self, region: Region, memory: Container[Value], stored: Container[Value], outer: Outer, split: bool
     ) -> None:
@@ -41,7 +41,7 @@ class _Lowering:
         axes = outer.coordinates(self.variables)
         self.row_flat = linearise([*axes, of(self.row)], region.shape[:-1])
         self.flat = linearise([*axes, of(self.row), of(self.column)], region.shape)
-        self.lowering = Lowering(self.graph, memory, self._resolve, split)
+        self.lowering = ElementLowering(self.graph, memory, self._resolve, split)
         self.cells: dict[Value, Expression] = {}
         self.reductions: dict[Value, RowReduction] = {}
 

@@ -8,7 +8,7 @@ from argosy_cinn.forms.attention import Operand
 from argosy_cinn.forms.dtypes import PARTS
 from argosy_cinn.forms.expressions import Graph
 from argosy_cinn.forms.indices import ZERO, Index, Position, SplitVariable, Variable, linearise, of
-from argosy_cinn.lowering.elements import Lowering
+from argosy_cinn.lowering.elements import ElementLowering
 from argosy_cinn.shapes import sizes
 from argosy_pir.core import Operation
 from argosy_pir.values import Value
@@ -65,7 +65,7 @@ def operand_of(op: Operation, side: int, outer_axes: Sequence[int], outer: Outer
     free = Variable(count, shape[free_axis], shape[free_axis])
     contracted = Variable(count + 1, shape[contract[0]], shape[contract[0]])
     where[free_axis], where[contract[0]] = of(free), of(contracted)
-    lowering = Lowering(Graph(), memory, lambda v, p: None, split=True)
+    lowering = ElementLowering(Graph(), memory, lambda v, p: None, split=True)
     lowering.immediates = False
     node = lowering.value(value, Position(shape, None, tuple(where), True))
     if node.kind != "load" or node.arguments or node.payload[1].low < 0:

@@ -194,9 +194,9 @@ class _Search:
             return None
         if not isinstance(free[0], int):
             return None
-        return Sink(op, side, "columns" if contract[0] == rank - 1 else "rows", self._stored(op))
+        return Sink(op, side, "columns" if contract[0] == rank - 1 else "rows", self._stored_value(op))
 
-    def _stored(self, op: Operation) -> OpResult:
+    def _stored_value(self, op: Operation) -> OpResult:
         """What is stored for a sink: the result, or its transpose where only that is used."""
         users = list(op.result.users)
         if op.result not in self.returned and len(users) == 1 and users[0].name == "prim.transpose":

@@ -25,11 +25,11 @@ class CellEvaluator(Evaluator):
     """Values of cells: nodes that lie in the tile's buffers are read there, and a quotient by a row's reduction
     is a product with its reciprocal (one more rounding)."""
 
-    held: Callable[[Expression], Value | None] = staticmethod(lambda node: None)
+    round_stored: Callable[[Expression], Value | None] = staticmethod(lambda node: None)
     reciprocals: dict[int, Value] = {}  # noqa: RUF012  (replaced, never written)
 
     def _compute(self, node: Expression) -> Value:
-        found = self.held(node)
+        found = self.round_stored(node)
         if found is not None:
             return found
         if node.kind == "div" and node.number in self.reciprocals:
@@ -162,13 +162,13 @@ class Sweep:
                 state[slot] = reductions.combine(b, r.kind, r.dtype, state[slot], value)
             for number, buffer in self.kernel.tiles.writes[phase].items():
                 node = next(n for n in self.kernel.graph.order if n.number == number)
-                stores.append(self._stored(cells, node, buffer, place, column))
+                stores.append(self._store_buffer(cells, node, buffer, place, column))
         for value, at in stores:
             b.store(value, at)
         if state:
             loop.next(*state)
 
-    def _stored(
+    def _store_buffer(
         self, cells: CellEvaluator, node: Expression, buffer: int, place: Index, column: Index
     ) -> tuple[Value, Value]:
         """What is stored of a node, and where."""
@@ -199,7 +199,7 @@ class Sweep:
         for written in kernel.tiles.writes[:phase]:
             places.update(written)
 
-        def held(node: Expression) -> Value | None:
+        def round_stored(node: Expression) -> Value | None:
             if node.number not in places:
                 return None
             type = vector(REGISTER[node.dtype], lanes)
@@ -207,7 +207,7 @@ class Sweep:
             raw = node.kind == "cell" and node.dtype in NARROW
             return elementwise.round_to(b, value, node.dtype) if raw else value
 
-        cells.held = held
+        cells.round_stored = round_stored
         for number, (bound, sense) in kernel.bounds.nodes.items():
             cells.known[number] = self._condition(bound, sense, row, column, inside)
         return cells

@@ -205,7 +205,7 @@ def _clone(builder: Builder, rows: RowWise, given: Mapping[Value, Value], size: 
         if "shape" in attributes:
             attributes["shape"] = types[0].shape
         if op.name == "prim.slice":
-            attributes["limit"] = _at(attributes["limit"], rows.axes[op.result], size)
+            attributes["limit"] = _replace_at(attributes["limit"], rows.axes[op.result], size)
         operands = [made.get(v, v) for v in op.operands]
         _check(op, operands, attributes, types)
         made[op.result] = builder.create(op.name, operands, attributes, types, location=op.location).result
@@ -221,10 +221,10 @@ def _check(op: Operation, operands: Sequence[Value], attributes: Mapping[str, ob
 def _resize(value: Value, rows: RowWise, size: int) -> TensorType:
     type = value.type
     assert isinstance(type, TensorType)
-    return type if value in rows.totals else TensorType(_at(type.shape, rows.axes[value], size), type.dtype)
+    return type if value in rows.totals else TensorType(_replace_at(type.shape, rows.axes[value], size), type.dtype)
 
 
-def _at(numbers: Sequence[Any], place: int, number: int) -> tuple[Any, ...]:
+def _replace_at(numbers: Sequence[Any], place: int, number: int) -> tuple[Any, ...]:
     return (*numbers[:place], number, *numbers[place + 1 :])
 
 
@@ -232,7 +232,7 @@ def _at(numbers: Sequence[Any], place: int, number: int) -> tuple[Any, ...]:
 
 
 def _resized_constant(builder: Builder, value: Value, axis: int, size: int) -> Value:
-    type = TensorType(_at(value.shape, axis, size), value.dtype)
+    type = TensorType(_replace_at(value.shape, axis, size), value.dtype)
     data = value.op.attributes["value"].data  # type: ignore[attr-defined]
     return builder.create("builtin.constant", (), {"value": Dense(type, data)}, (type,)).result
 
@@ -248,7 +248,10 @@ def _part(value: Value, axis: int, start: int, limit: int) -> Value:
     """Rows from ``start`` to ``limit``."""
     rank = len(value.shape)
     found: Value = prim.slice(
-        value, start=_at((0,) * rank, axis, start), limit=_at(value.shape, axis, limit), stride=(1,) * rank
+        value,
+        start=_replace_at((0,) * rank, axis, start),
+        limit=_replace_at(value.shape, axis, limit),
+        stride=(1,) * rank,
     )
     return found
 

@@ -45,7 +45,7 @@ class RowWise:
         operations = [op for op in program.block if op is not program.block.last]
         for op in operations:
             self._visit(op)
-        self.steps = self._needed([op for op in operations if op in self._steps])
+        self.steps = self._dependent_steps([op for op in operations if op in self._steps])
         self._inside = set(self.steps)
         read = {v for op in self.steps for v in op.operands}
         self.given = {v: None for v in self.given if v in read}
@@ -81,7 +81,7 @@ class RowWise:
 
     # -- finding
 
-    def _needed(self, steps: list[Operation]) -> list[Operation]:
+    def _dependent_steps(self, steps: list[Operation]) -> list[Operation]:
         """Those that depend on the source, and what these read: others were taken in for what could not be."""
         read: set[Value] = set()
         found: list[Operation] = []

@@ -54,12 +54,12 @@ class LowerIndexChecks(Pass):
             builder, before = Builder.before(op), op.previous
             with building(builder, op.location):
                 _note(builder, op)
-            simplify_operations(_from(program.block.first if before is None else before.next, op))
+            simplify_operations(_operations_between(program.block.first if before is None else before.next, op))
             op.erase()
         return bool(checks)
 
 
-def _from(first: Operation | None, end: Operation) -> list[Operation]:
+def _operations_between(first: Operation | None, end: Operation) -> list[Operation]:
     """The operations from ``first`` to ``end``, exclusively."""
     found: list[Operation] = []
     while first is not None and first is not end:
@@ -75,11 +75,11 @@ def _note(builder: Builder, op: Operation) -> None:
         return
     flat = prim.cast(prim.reshape(indices, shape=(size,)), dtype="int64")
     outside = prim.logical_or(
-        prim.lt(flat, _spread(attributes["low"], size)), prim.ge(flat, _spread(attributes["size"], size))
+        prim.lt(flat, _broadcast_dim(attributes["low"], size)), prim.ge(flat, _broadcast_dim(attributes["size"], size))
     )
     if attributes["besides"] is not None:
-        outside = prim.logical_and(outside, prim.ne(flat, _spread(attributes["besides"], size)))
-    places = prim.select(outside, prim.iota(shape=(size,), axis=0, dtype="int64"), _spread(size, size))
+        outside = prim.logical_and(outside, prim.ne(flat, _broadcast_dim(attributes["besides"], size)))
+    places = prim.select(outside, prim.iota(shape=(size,), axis=0, dtype="int64"), _broadcast_dim(size, size))
     first = prim.reduce_min(places, axes=(0,))
     last = prim.sub(_number(size), 1)
     there = prim.reshape(prim.minimum(first, last), shape=(1,))  # the last one where none is outside
@@ -93,7 +93,7 @@ def _number(dim: Dim) -> Value:
     return made  # type: ignore[no-any-return]
 
 
-def _spread(dim: Dim, size: Dim) -> Value:
+def _broadcast_dim(dim: Dim, size: Dim) -> Value:
     return prim.broadcast_to(_number(dim), (size,))
 
 

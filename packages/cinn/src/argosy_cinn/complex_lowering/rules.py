@@ -29,7 +29,7 @@ def _join(z: Pair) -> list[Value]:
     return [prim.complex(*z)]
 
 
-def _again(op: Operation, operands: Sequence[Value]) -> Value:
+def _rebuild(op: Operation, operands: Sequence[Value]) -> Value:
     """The same primitive on other operands."""
     result: Value = PRIMITIVES[op.kind](*operands, **op.attributes)
     return result
@@ -38,7 +38,7 @@ def _again(op: Operation, operands: Sequence[Value]) -> Value:
 def _by_part(op: Operation) -> list[Value]:
     """Operations that move, choose or add numbers do so with either part."""
     both = [parts(v) if is_complex(v) else (v, v) for v in op.operands]
-    return _join((_again(op, [p[0] for p in both]), _again(op, [p[1] for p in both])))
+    return _join((_rebuild(op, [p[0] for p in both]), _rebuild(op, [p[1] for p in both])))
 
 
 def _scatter(op: Operation) -> list[Value] | None:
@@ -68,11 +68,11 @@ def _binary(name: str) -> Rule:
 
 def _either(op: Operation) -> list[Value]:
     """What holds of a number as soon as it holds of a part."""
-    return [prim.logical_or(*(_again(op, [p]) for p in parts(op.operand(0))))]
+    return [prim.logical_or(*(_rebuild(op, [p]) for p in parts(op.operand(0))))]
 
 
 def _is_finite(op: Operation) -> list[Value]:
-    return [prim.logical_and(*(_again(op, [p]) for p in parts(op.operand(0))))]
+    return [prim.logical_and(*(_rebuild(op, [p]) for p in parts(op.operand(0))))]
 
 
 def _equal(op: Operation) -> list[Value]:
@@ -119,11 +119,11 @@ def _reduce_prod(op: Operation) -> list[Value] | None:
     for axis in sorted(axes, reverse=True):
         while z[0].shape[axis] > 1:
             z = _halve(z, axis)
-        z = _both(lambda p: prim.reshape(p, shape=op.result.shape), z) if axis == min(axes) else z
+        z = _map_parts(lambda p: prim.reshape(p, shape=op.result.shape), z) if axis == min(axes) else z
     return _join(z)
 
 
-def _both(function: Callable[[Value], Value], z: Pair) -> Pair:
+def _map_parts(function: Callable[[Value], Value], z: Pair) -> Pair:
     return function(z[0]), function(z[1])
 
 
@@ -138,10 +138,12 @@ def _halve(z: Pair, axis: int) -> Pair:
     """The first half times the second; one element over stays as it is."""
     n: Any = z[0].shape[axis]
     half = n // 2
-    product = multiply(_both(lambda p: _cut(p, axis, 0, half), z), _both(lambda p: _cut(p, axis, half, 2 * half), z))
+    product = multiply(
+        _map_parts(lambda p: _cut(p, axis, 0, half), z), _map_parts(lambda p: _cut(p, axis, half, 2 * half), z)
+    )
     if n % 2 == 0:
         return product
-    rest = _both(lambda p: _cut(p, axis, n - 1, n), z)
+    rest = _map_parts(lambda p: _cut(p, axis, n - 1, n), z)
     return prim.concat(product[0], rest[0], axis=axis), prim.concat(product[1], rest[1], axis=axis)
 
 

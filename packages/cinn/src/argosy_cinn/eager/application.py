@@ -47,7 +47,7 @@ def _add_data(module: Module, layout: Layout) -> None:
         c.need(f.icmp("ne", memory, NULL), "none")
         with f.when(c.is_a(memory, "bytearray")):
             f.ret(c.field(memory, "bytearray.start"))
-        c.need(c.same(c.field(f.arguments[0], "payload.contiguous"), c.word("true")), "none")  # see `views`
+        c.need(c.is_same(c.field(f.arguments[0], "payload.contiguous"), c.word("true")), "none")  # see `views`
         address = c.field(f.arguments[0], "payload.address")
         c.need(f.icmp("ne", address, NULL), "none")
         c.need(c.is_a(address, "int"), "none")
@@ -81,7 +81,7 @@ def _add_apply(module: Module, layout: Layout) -> None:
         with f.when(c.one_of(*some)):
             for each in (first, second):
                 join_blockers(c, blockers, each.blockers)
-        with f.when(c.both(f.icmp("ne", wants, 0), f.icmp("ne", silent, c.word("zero")))):
+        with f.when(c.logical_and(f.icmp("ne", wants, 0), f.icmp("ne", silent, c.word("zero")))):
             need_silence(c, silent)
             silence(c, blockers)
             f.jump("unrecorded")
@@ -89,7 +89,7 @@ def _add_apply(module: Module, layout: Layout) -> None:
         recipe, called, keeps = _recipe(c, plan, wants)
         for bit, payload in enumerate((first.payload, second.payload)):
             kept = f.icmp("ne", f.binary("and", keeps, 1 << bit), 0)
-            with f.when(c.both(kept, f.icmp("ne", payload, NULL))):
+            with f.when(c.logical_and(kept, f.icmp("ne", payload, NULL))):
                 c.need(f.icmp("ne", f.call("version", PTR, payload), NULL), "slow")
         operands = f.alloca(PTR, 3)
         f.store(left, operands)
@@ -115,14 +115,14 @@ def _add_apply(module: Module, layout: Layout) -> None:
 def need_no_layers(c: Code) -> Value:
     """How many threads record nothing; at ``slow`` where layers are active that change what ordinary tensors do."""
     ambient = c.word("ambient")
-    c.need(c.same(c.field(ambient, "ambient.word"), c.field(ambient, "ambient.quiet")), "slow")
+    c.need(c.is_same(c.field(ambient, "ambient.word"), c.field(ambient, "ambient.quiet")), "slow")
     return c.field(ambient, "ambient.silent")
 
 
 def need_silence(c: Code, silent: Value) -> None:
     """Go on where it is this thread, and no other one, that records nothing; else at ``slow``."""
     f = c.f
-    c.need(c.same(silent, c.word("one")), "slow")
+    c.need(c.is_same(silent, c.word("one")), "slow")
     silenced = c.call("PyLong_AsLongLong", I64, c.field(c.word("ambient"), "ambient.silenced"))
     c.need(f.icmp("eq", silenced, c.call("PyThread_get_thread_ident", I64)), "slow")
 
@@ -141,7 +141,7 @@ def join_blockers(c: Code, place: Value, more: Value) -> None:
     with f.when(f.icmp("ne", more, c.word("none"))):
         c.need(f.icmp("ne", more, NULL), "slow")
         found = f.load(PTR, place)
-        c.need(c.one_of(c.same(found, c.word("none")), c.same(found, more)), "slow")
+        c.need(c.one_of(c.is_same(found, c.word("none")), c.is_same(found, more)), "slow")
         f.store(more, place)
 
 
@@ -149,7 +149,7 @@ def silence(c: Code, place: Value) -> None:
     """Where there are no blockers at ``place``: the block that records nothing."""
     f = c.f
     found, cut = f.load(PTR, place), c.field(c.word("ambient"), "ambient.cut")
-    f.store(f.select(c.same(found, c.word("none")), cut, found), place)
+    f.store(f.select(c.is_same(found, c.word("none")), cut, found), place)
 
 
 def _operand(c: Code, x: Value) -> _Operand:
@@ -213,16 +213,16 @@ def _plan(c: Code, operator: Value, left: Value, right: Value) -> Value:
 
 
 def _is_plan(c: Code, plan: Value, sought: dict[str, Value]) -> Value:
-    same = [c.same(c.planned(plan, word), found) for word, found in sought.items()]
-    return c.both(c.both(same[0], same[1]), same[2])
+    same = [c.is_same(c.plan_word(plan, word), found) for word, found in sought.items()]
+    return c.logical_and(c.logical_and(same[0], same[1]), same[2])
 
 
 def wants_gradient(c: Code, x: Value) -> Value:
     """1 where a tensor wants a gradient, else 0; at ``slow`` where that is not said by a bool."""
     f = c.f
     said = c.field(x, "tensor.stop_gradient")
-    wants = c.same(said, c.word("false"))
-    c.need(c.one_of(wants, c.same(said, c.word("true"))), "slow")
+    wants = c.is_same(said, c.word("false"))
+    c.need(c.one_of(wants, c.is_same(said, c.word("true"))), "slow")
     with f.when(wants):
         c.need(f.icmp("ne", c.field(x, "tensor._node"), NULL), "slow")
     return f.op(I64, f"zext {wants} to i64")
@@ -244,7 +244,7 @@ def _compute(c: Code, plan: Value, left: Value, right: Value) -> Value:
     payload = f.call("new_payload", PTR, plan)
     c.need(f.icmp("ne", payload, NULL), "failed")
     into = memory_of(c, payload)
-    f.call_pointer(c.planned(plan, "kernel"), VOID, into, left, right, c.planned(plan, "elements", I64))
+    f.call_pointer(c.plan_word(plan, "kernel"), VOID, into, left, right, c.plan_word(plan, "elements", I64))
     return wrap_result(c, payload)
 
 

@@ -40,7 +40,7 @@ def add_backward_loop(module: Module, layout: Layout) -> None:
     _add_entry(module, layout)
 
 
-def _at(c: Code, index: Value) -> Value:
+def _heap_entry(c: Code, index: Value) -> Value:
     """The address of an entry of the heap."""
     return c.f.at(c.word("heap"), c.f.mul(index, 2), I64)
 
@@ -73,14 +73,14 @@ def _add_push(module: Module, layout: Layout) -> None:
         here = f.load(I64, place)
         c.need(f.icmp("ne", here, 0), "found")
         parent = f.binary("lshr", f.index(f.sub(here, 1)), 1)
-        above = _at(c, parent)
+        above = _heap_entry(c, parent)
         c.need(f.icmp("slt", f.load(I64, above), number), "found")
-        below = _at(c, here)
+        below = _heap_entry(c, here)
         _put(c, below, f.load(I64, above), f.load(PTR, f.at(above, 1, I64)))
         f.store(parent, place)
         f.jump("up")
         f.start("found")
-        _put(c, _at(c, f.load(I64, place)), number, node)
+        _put(c, _heap_entry(c, f.load(I64, place)), number, node)
         c.bump("heap.count", 1)
         f.ret(constant(I32, 1))
         f.start("failed")
@@ -91,9 +91,9 @@ def _add_pop(module: Module, layout: Layout) -> None:
     """``pop()``: take the node with the largest number, with its reference; the heap is not empty."""
     with module.function("pop", [], PTR, export=False) as f:
         c = Code(f, layout)
-        top = f.load(PTR, f.at(_at(c, constant(I64, 0)), 1, I64))
+        top = f.load(PTR, f.at(_heap_entry(c, constant(I64, 0)), 1, I64))
         count = c.bump("heap.count", -1)
-        last = _at(c, count)
+        last = _heap_entry(c, count)
         number, node = f.load(I64, last), f.load(PTR, f.at(last, 1, I64))
         place = f.alloca(I64, 1)
         f.store(constant(I64, 0), place)
@@ -105,15 +105,15 @@ def _add_pop(module: Module, layout: Layout) -> None:
         right = f.index(f.add(left, 1))
         paired = f.icmp("slt", right, count)
         rival = f.select(paired, right, left)
-        larger = f.icmp("sgt", f.load(I64, _at(c, rival)), f.load(I64, _at(c, left)))
+        larger = f.icmp("sgt", f.load(I64, _heap_entry(c, rival)), f.load(I64, _heap_entry(c, left)))
         child = f.select(larger, rival, left)
-        at = _at(c, child)
+        at = _heap_entry(c, child)
         c.need(f.icmp("sgt", f.load(I64, at), number), "found")
-        _put(c, _at(c, here), f.load(I64, at), f.load(PTR, f.at(at, 1, I64)))
+        _put(c, _heap_entry(c, here), f.load(I64, at), f.load(PTR, f.at(at, 1, I64)))
         f.store(child, place)
         f.jump("down")
         f.start("found")
-        _put(c, _at(c, f.load(I64, place)), number, node)
+        _put(c, _heap_entry(c, f.load(I64, place)), number, node)
         f.ret(top)
 
 
@@ -193,7 +193,7 @@ def _add_all_aside(module: Module, layout: Layout) -> None:
     with module.function("put_all_aside", [(PTR, each) for each in ("node", "waiting")], I32, export=False) as f:
         c = Code(f, layout)
         node, waiting = f.arguments
-        with f.when(c.same(c.field(node, "node.results"), c.word("one"))):
+        with f.when(c.is_same(c.field(node, "node.results"), c.word("one"))):
             f.ret(f.call("put_aside", I32, node, c.word("zero"), waiting))
         with f.loop(0, c.field(waiting, _SIZE, I64)) as loop:
             g = f.load(PTR, f.at(c.field(waiting, _LIST_ITEMS), loop.index, PTR))
@@ -216,9 +216,9 @@ def _add_send(module: Module, layout: Layout) -> None:
         with f.when(c.is_a(to, "tensor")):
             f.ret(f.call("send_leaf", I32, to, g))
         c.need(c.is_a(to, "node"), "aside")
-        c.need(c.same(c.field(to, "node.on_tensors"), c.word("false")), "aside")
-        c.need(c.same(c.field(to, "node.results"), c.word("one")), "several")
-        c.need(c.same(slot, c.word("zero")), "aside")
+        c.need(c.is_same(c.field(to, "node.on_tensors"), c.word("false")), "aside")
+        c.need(c.is_same(c.field(to, "node.results"), c.word("one")), "several")
+        c.need(c.is_same(slot, c.word("zero")), "aside")
         old = c.field(to, "node.waiting")
         with f.when(f.icmp("eq", old, NULL)):
             pushed = f.call("push", I32, to)
@@ -256,7 +256,7 @@ def _add_send_one_of(module: Module, layout: Layout) -> None:
         waiting = c.field(to, "node.waiting")
         old = c.call("PyList_GetItem", PTR, waiting, place)
         c.need(f.icmp("ne", old, NULL), "failed")
-        with f.when(c.same(old, c.word("none"))):
+        with f.when(c.is_same(old, c.word("none"))):
             c.hold(g)
             f.ret(_is_done(c, c.call("PyList_SetItem", I32, waiting, place, g)))
         made = f.call("total", PTR, old, g)
@@ -310,15 +310,15 @@ def _add_step(module: Module, layout: Layout) -> None:
         c = Code(f, layout)
         node, g = f.arguments
         for slot, usual in (("hooks", "none"), ("retained", "none"), ("results", "one")):
-            c.need(c.same(c.field(node, f"node.{slot}"), c.word(usual)), "pull")
+            c.need(c.is_same(c.field(node, f"node.{slot}"), c.word(usual)), "pull")
         recipe = c.field(node, "node.recipe")
         c.need(f.icmp("ne", recipe, NULL), "pull")
         edges = c.field(node, "node.edges")
-        c.need(c.same(c.field(recipe, "recipe.code"), c.word("one")), "derive")
-        with f.when(c.same(edges, NULL)):  # see `application`
+        c.need(c.is_same(c.field(recipe, "recipe.code"), c.word("one")), "derive")
+        with f.when(c.is_same(edges, NULL)):  # see `application`
             for slot in ("before", "other"):
                 to = c.field(node, f"node.{slot}")
-                with f.when(c.both(f.icmp("ne", to, c.word("none")), f.icmp("ne", to, NULL))):
+                with f.when(c.logical_and(f.icmp("ne", to, c.word("none")), f.icmp("ne", to, NULL))):
                     c.hold(to)
                     sent = f.call("send", I32, to, c.word("zero"), g)
                     c.drop(to)
@@ -401,15 +401,15 @@ def _add_entry(module: Module, layout: Layout) -> None:
         f.jump("next")
         f.start("next")
         c.need(f.icmp("ne", c.word("heap.count", I64), 0), "done")
-        largest = f.load(I64, _at(c, constant(I64, 0)))
+        largest = f.load(I64, _heap_entry(c, constant(I64, 0)))
         c.need(f.icmp("sgt", largest, c.word("backward_loop.limit", I64)), "done")
         node = f.call("pop", PTR)
         g = c.take(node, "node.waiting")
         went = f.call("step", I32, node, g)
         c.drop(g)
         last = f.icmp("eq", c.count(node), 1)  # it is freed anyway
-        released = c.both(c.same(retain, c.word("false")), f.icmp("ne", went, 0))
-        with f.when(c.both(released, f.op(I1, f"xor {last}, true"))):
+        released = c.logical_and(c.is_same(retain, c.word("false")), f.icmp("ne", went, 0))
+        with f.when(c.logical_and(released, f.op(I1, f"xor {last}, true"))):
             for slot in ("edges", "saved", "before", "other"):
                 old = c.field(node, f"node.{slot}")
                 c.give(node, f"node.{slot}", c.word("none"))

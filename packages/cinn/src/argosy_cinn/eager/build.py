@@ -72,7 +72,7 @@ def native_build(offsets: Mapping[str, int]) -> NativeBuild:
     key = _key(layout)
     code = cache.get(key)
     if code is None:
-        code = _compiled(layout)
+        code = _compile(layout)
         cache.put(key, code)
     return NativeBuild(code)
 
@@ -122,7 +122,7 @@ def module_text(layout: Layout) -> str:
     return module.text()
 
 
-def _compiled(layout: Layout) -> bytes:
+def _compile(layout: Layout) -> bytes:
     from argosy_cinn.eager.shared_object import shared_object
     from argosy_cinn.runtime.jit import compile_object
     from argosy_cinn.target import Target

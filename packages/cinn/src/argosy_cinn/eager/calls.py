@@ -40,8 +40,8 @@ def add_calls(module: Module, layout: Layout) -> None:
         silent = need_no_layers(c)
         plan = f.call("find_call", PTR, callee, reading)
         c.need(f.icmp("ne", plan, NULL), "slow")
-        count, tensors = c.planned(plan, "operands", I64), operands_of(c, reading)
-        operands, numbers = f.alloca(PTR, OPERANDS + 1), c.planned(plan, "numbers")
+        count, tensors = c.plan_word(plan, "operands", I64), operands_of(c, reading)
+        operands, numbers = f.alloca(PTR, OPERANDS + 1), c.plan_word(plan, "numbers")
         datas, given = f.alloca(PTR, OPERANDS + 1), f.alloca(I64, 1)
         f.store(constant(I64, 0), given)
         spot, blockers = f.alloca(I64, 1), f.alloca(PTR, 1)
@@ -67,19 +67,19 @@ def add_calls(module: Module, layout: Layout) -> None:
             f.jump(following)
             f.start(following)
             loop.next(f.phi([(loop.carry[0], before), (wish, after)]))
-        draws = c.planned(plan, "draws")
+        draws = c.plan_word(plan, "draws")
         with f.when(f.icmp("ne", draws, NULL)):
             _need_generator(c, plan, draws)
             at = f.load(I64, given)
             f.store(c.field(draws, "ndarray.data"), f.at(datas, at, PTR))
             f.store(f.index(f.add(at, 1)), given)
         inputs = f.load(I64, given)
-        with f.when(f.icmp("ne", c.planned(plan, "bounds"), NULL)):
-            c.need(f.icmp("ne", f.call("in_bounds", I32, c.planned(plan, "bounds"), datas), 0), "slow")
+        with f.when(f.icmp("ne", c.plan_word(plan, "bounds"), NULL)):
+            c.need(f.icmp("ne", f.call("in_bounds", I32, c.plan_word(plan, "bounds"), datas), 0), "slow")
         wanted = f.alloca(I64, 1)
         f.store(loop.carry[0], wanted)
         with f.when(f.icmp("ne", loop.carry[0], 0)):
-            unrecorded = c.planned(plan, "unrecorded", I64)
+            unrecorded = c.plan_word(plan, "unrecorded", I64)
             with f.when(f.icmp("ne", silent, c.word("zero"))):
                 need_silence(c, silent)
                 silence(c, blockers)
@@ -88,7 +88,7 @@ def add_calls(module: Module, layout: Layout) -> None:
             with f.when(f.icmp("ne", unrecorded, 0)):
                 f.store(constant(I64, 0), wanted)
         wants = f.load(I64, wanted)
-        several = c.planned(plan, "several")
+        several = c.plan_word(plan, "several")
         c.need(f.icmp("ne", wants, 0), "unrecorded")
         c.need(f.icmp("eq", several, NULL), "slow")  # the tape has a node for all of them
         c.need(f.icmp("eq", draws, NULL), "slow")  # the tape keeps the state as a tensor
@@ -136,7 +136,7 @@ def _data(c: Code, plan: Value, payload: Value, spot: Value) -> Value:
     data, found = f.call("data", PTR, payload), f.alloca(PTR, 1)
     f.store(data, found)
     with f.when(f.icmp("eq", data, NULL)):
-        c.need(f.icmp("eq", c.planned(plan, "strides"), NULL), "slow")
+        c.need(f.icmp("eq", c.plan_word(plan, "strides"), NULL), "slow")
         f.store(f.call("packed", PTR, payload, spot), found)
     c.need(f.icmp("ne", f.load(PTR, found), NULL), "slow")
     return f.load(PTR, found)
@@ -144,9 +144,9 @@ def _data(c: Code, plan: Value, payload: Value, spot: Value) -> Value:
 
 def _need_generator(c: Code, plan: Value, draws: Value) -> None:
     """Go on where numbers are still drawn from the plan's generator, whose state is in that array; else at ``slow``."""
-    generator = c.planned(plan, "generator")
-    c.need(c.same(c.field(c.word("context"), "context._generator"), generator), "slow")
-    c.need(c.same(c.field(generator, "generator._state"), draws), "slow")
+    generator = c.plan_word(plan, "generator")
+    c.need(c.is_same(c.field(c.word("context"), "context._generator"), generator), "slow")
+    c.need(c.is_same(c.field(generator, "generator._state"), draws), "slow")
 
 
 def _is_object(c: Code, x: Value) -> Value:
@@ -156,7 +156,7 @@ def _is_object(c: Code, x: Value) -> Value:
 def _recipe(c: Code, plan: Value, wants: Value) -> Value:
     """Where the recipe for operands that want gradients is; at ``slow`` where it is not known yet."""
     f = c.f
-    found, table = f.name("found"), c.planned(plan, "recipes")
+    found, table = f.name("found"), c.plan_word(plan, "recipes")
     place = f.alloca(PTR, 1)
     with f.loop(0, RECIPES) as loop:
         at = f.at(table, f.mul(loop.index, 4), I64)
@@ -178,23 +178,23 @@ def _add_compute(module: Module, layout: Layout) -> None:
     with module.function("computed", parameters, PTR, export=False, attributes='"no-builtins"') as f:
         c = Code(f, layout)
         plan, operands, datas, count = f.arguments
-        with f.when(f.icmp("ne", c.planned(plan, "several"), NULL)):
+        with f.when(f.icmp("ne", c.plan_word(plan, "several"), NULL)):
             f.ret(f.call("computed_several", PTR, plan, operands, datas, count))
-        with f.when(f.icmp("ne", c.planned(plan, "strides"), NULL)):
+        with f.when(f.icmp("ne", c.plan_word(plan, "strides"), NULL)):
             base = c.field(f.load(PTR, operands), "tensor.payload")
             view = f.call("new_view", PTR, plan, base, f.load(PTR, datas))
             c.need(f.icmp("ne", view, NULL), "failed")
             f.ret(wrap_result(c, view))
         payload = f.call("new_payload", PTR, plan)
         c.need(f.icmp("ne", payload, NULL), "failed")
-        kernel, table = c.planned(plan, "kernel"), c.planned(plan, "table")
+        kernel, table = c.plan_word(plan, "kernel"), c.plan_word(plan, "table")
         into = memory_of(c, payload)
         with f.when(f.icmp("eq", table, NULL)):  # one of our own kernels
             other = f.load(PTR, f.at(datas, 1, PTR))
-            f.call_pointer(kernel, VOID, into, f.load(PTR, datas), other, c.planned(plan, "elements", I64))
+            f.call_pointer(kernel, VOID, into, f.load(PTR, datas), other, c.plan_word(plan, "elements", I64))
             f.ret(wrap_result(c, payload))
         filled = _fill(c, table, datas, count)
-        f.store(into, f.at(filled, c.planned(plan, "output", I64), PTR))
+        f.store(into, f.at(filled, c.plan_word(plan, "output", I64), PTR))
         f.call_pointer(kernel, VOID, filled, NULL)
         f.ret(wrap_result(c, payload))
         f.start("failed")
@@ -219,30 +219,30 @@ def _add_several(module: Module, layout: Layout) -> None:
     with module.function("computed_several", parameters, PTR, export=False, attributes='"no-builtins"') as f:
         c = Code(f, layout)
         plan, operands, datas, count = f.arguments
-        several, kernel = c.planned(plan, "several"), c.planned(plan, "kernel")
+        several, kernel = c.plan_word(plan, "several"), c.plan_word(plan, "kernel")
         total = f.load(I64, several)
         results = c.call("PyTuple_New", PTR, total)
         c.need(f.icmp("ne", results, NULL), "none")
-        views = f.icmp("ne", c.planned(plan, "strides"), NULL)
-        table = c.planned(plan, "table")
+        views = f.icmp("ne", c.plan_word(plan, "strides"), NULL)
+        table = c.plan_word(plan, "table")
         spare = f.alloca(PTR, TABLE)  # for views
         filled = _fill(c, f.select(views, spare, table), datas, f.select(views, constant(I64, 0), count))
-        output = c.planned(plan, "output", I64)
+        output = c.plan_word(plan, "output", I64)
         made = f.alloca(PTR, 1)
         with f.loop(0, total) as loop:
             one = f.load(PTR, f.at(several, f.add(loop.index, 1), PTR))
             with f.when(views):
                 base = c.field(f.load(PTR, operands), "tensor.payload")
                 f.store(f.call("new_view", PTR, one, base, f.load(PTR, datas)), made)
-            with f.when(f.icmp("eq", c.planned(plan, "strides"), NULL)):
+            with f.when(f.icmp("eq", c.plan_word(plan, "strides"), NULL)):
                 f.store(f.call("new_payload", PTR, one), made)
             payload = f.load(PTR, made)
             c.need(f.icmp("ne", payload, NULL), "failed")
-            with f.when(f.icmp("eq", c.planned(plan, "strides"), NULL)):
+            with f.when(f.icmp("eq", c.plan_word(plan, "strides"), NULL)):
                 f.store(memory_of(c, payload), f.at(filled, f.add(output, loop.index), PTR))
             result = wrap_result(c, payload)
             f.store(result, f.at(f.at(results, _TUPLE_ITEMS, "i8"), loop.index, PTR))
-        with f.when(f.icmp("eq", c.planned(plan, "strides"), NULL)):
+        with f.when(f.icmp("eq", c.plan_word(plan, "strides"), NULL)):
             f.call_pointer(kernel, VOID, filled, NULL)
         f.ret(results)
         f.start("failed")

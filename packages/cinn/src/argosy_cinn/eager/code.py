@@ -64,7 +64,7 @@ class Code:
         """The type of an object."""
         return self.field(x, _TYPE)
 
-    def planned(self, plan: Value, word: str, type: str = PTR) -> Value:
+    def plan_word(self, plan: Value, word: str, type: str = PTR) -> Value:
         """What a plan says."""
         return self.f.load(type, self.f.at(plan, CALL_WORDS.index(word), I64))
 
@@ -79,15 +79,15 @@ class Code:
 
     # ---- conditions
 
-    def same(self, x: Value, y: Value) -> Value:
+    def is_same(self, x: Value, y: Value) -> Value:
         """Whether two objects are the same."""
         return self.f.icmp("eq", x, y)
 
     def is_a(self, x: Value, type_word: str) -> Value:
         """Whether an object is of exactly this type."""
-        return self.same(self.type_of(x), self.word(type_word))
+        return self.is_same(self.type_of(x), self.word(type_word))
 
-    def both(self, x: Value, y: Value) -> Value:
+    def logical_and(self, x: Value, y: Value) -> Value:
         """Logical and."""
         return self.f.binary("and", x, y)
 

@@ -32,14 +32,14 @@ def add_derivatives(module: Module, layout: Layout) -> None:
         c = Code(f, layout)
         node, g, record = f.arguments
         filled = f.alloca(PTR, TABLE)
-        template = _said(c, record, "table")
+        template = _record_word(c, record, "table")
         for i in range(TABLE):
             f.store(f.load(PTR, f.at(template, i, PTR)), f.at(filled, i, PTR))
         _fill_inputs(c, node, g, record, filled)
         made = f.alloca(PTR, GRADIENTS)
-        count = _said(c, record, "gradients", I64)
+        count = _record_word(c, record, "gradients", I64)
         _make_results(c, record, made, filled)
-        f.call_pointer(_said(c, record, "kernel"), VOID, filled, NULL)
+        f.call_pointer(_record_word(c, record, "kernel"), VOID, filled, NULL)
         fine = f.alloca(I32, 1)
         f.store(_DONE, fine)
         with f.loop(0, count) as loop:
@@ -55,28 +55,28 @@ def add_derivatives(module: Module, layout: Layout) -> None:
         f.ret(SLOW)
 
 
-def _said(c: Code, record: Value, word: str, type: str = PTR) -> Value:
+def _record_word(c: Code, record: Value, word: str, type: str = PTR) -> Value:
     """What the record of a derivative says."""
     return c.f.load(type, c.f.at(record, BACK_WORDS.index(word), I64))
 
 
 def _output(c: Code, record: Value, index: Value) -> Value:
     """Where the record speaks of a gradient."""
-    return c.f.at(_said(c, record, "outputs"), c.f.mul(index, _OUTPUT_WORDS), I64)
+    return c.f.at(_record_word(c, record, "outputs"), c.f.mul(index, _OUTPUT_WORDS), I64)
 
 
 def _fill_inputs(c: Code, node: Value, g: Value, record: Value, filled: Value) -> None:
     """Put the addresses of what was saved and of the gradient in their places; at ``slow`` where that is not easy."""
     f = c.f
-    saved, places = c.field(node, "node.saved"), _said(c, record, "places")
-    inputs = _said(c, record, "saved", I64)
+    saved, places = c.field(node, "node.saved"), _record_word(c, record, "places")
+    inputs = _record_word(c, record, "saved", I64)
     with f.loop(0, inputs) as loop:
         entry = f.call("item", PTR, saved, f.load(I64, f.at(places, loop.index, I64)))
         c.need(f.icmp("ne", entry, NULL), "slow")
         data = f.call("kept", PTR, entry)
         c.need(f.icmp("ne", data, NULL), "slow")
         f.store(data, f.at(filled, f.add(loop.index, 1), PTR))
-    with f.when(f.icmp("ne", _said(c, record, "reads", I64), 0)):
+    with f.when(f.icmp("ne", _record_word(c, record, "reads", I64), 0)):
         c.need(c.is_a(g, "ndarray"), "slow")
         flags = f.binary("and", c.field(g, "ndarray.flags", I32), _CONTIGUOUS_ALIGNED)
         c.need(f.icmp("eq", flags, _CONTIGUOUS_ALIGNED), "slow")
@@ -86,8 +86,8 @@ def _fill_inputs(c: Code, node: Value, g: Value, record: Value, filled: Value) -
 def _make_results(c: Code, record: Value, made: Value, filled: Value) -> None:
     """Make the arrays of the gradients; at ``failed`` when memory is out."""
     f = c.f
-    first = _said(c, record, "output", I64)
-    with f.loop(0, _said(c, record, "gradients", I64)) as loop:
+    first = _record_word(c, record, "output", I64)
+    with f.loop(0, _record_word(c, record, "gradients", I64)) as loop:
         described = f.at(_output(c, record, loop.index), 1, I64)
         array = c.call("PyObject_Vectorcall", PTR, c.word("new_array"), described, constant(I64, 2), NULL)
         with f.when(f.icmp("eq", array, NULL)):
@@ -122,7 +122,7 @@ def _add_kept(module: Module, layout: Layout) -> None:
         version = f.call("item", PTR, f.arguments[0], constant(I64, 1))
         c.need(f.icmp("ne", version, NULL), "none")
         c.need(c.is_a(payload, "payload"), "none")
-        c.need(c.same(f.call("version", PTR, payload), version), "none")
+        c.need(c.is_same(f.call("version", PTR, payload), version), "none")
         f.ret(f.call("data", PTR, payload))
         f.start("none")
         f.ret(NULL)
@@ -147,7 +147,7 @@ def _add_onward(module: Module, layout: Layout) -> None:
             c.need(f.icmp("ne", edge, c.word("none")), "nowhere")
             return [c.field(edge, _ITEMS), c.field(edge, _ITEMS + 8)]
 
-        to, slot = f.either(c.same(edges, NULL), plain, listed)
+        to, slot = f.either(c.is_same(edges, NULL), plain, listed)
         c.need(f.icmp("ne", to, NULL), "nowhere")
         c.need(f.icmp("ne", to, c.word("none")), "nowhere")
         c.hold(to)

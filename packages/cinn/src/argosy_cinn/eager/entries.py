@@ -117,7 +117,7 @@ def _add_binding(module: Module, layout: Layout) -> None:
     with module.function("bind_method", [(PTR, each) for each in ("method", "instance", "type")], PTR) as f:
         c = Code(f, layout)
         method, instance = f.arguments[:2]
-        with f.when(c.one_of(f.icmp("eq", instance, NULL), c.same(instance, c.word("none")))):
+        with f.when(c.one_of(f.icmp("eq", instance, NULL), c.is_same(instance, c.word("none")))):
             c.hold(method)
             f.ret(method)
         f.ret(c.call("PyMethod_New", PTR, method, instance))
@@ -147,7 +147,7 @@ def _add_called(module: Module, layout: Layout, name: str, more: list[tuple[str,
     with module.function(f"enter_{name}", [(PTR, "left"), (PTR, "right"), *more], PTR) as f:
         c = Code(f, layout)
         for modulus in f.arguments[2:]:
-            c.need(c.same(modulus, c.word("none")), "slow")
+            c.need(c.is_same(modulus, c.word("none")), "slow")
         _call(c, name)
 
 

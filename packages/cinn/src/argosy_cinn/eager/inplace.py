@@ -35,7 +35,9 @@ def add_inplace(module: Module, layout: Layout) -> None:
         _need_unrecorded(c, arguments, count)
         made = f.alloca(PTR, 1)
         f.store(SLOW, made)
-        with f.when(c.both(f.icmp("eq", count, 2), f.icmp("eq", names, NULL))):  # it may be one of Python's operators
+        with f.when(
+            c.logical_and(f.icmp("eq", count, 2), f.icmp("eq", names, NULL))
+        ):  # it may be one of Python's operators
             f.store(f.call("apply", PTR, operator, target, f.load(PTR, f.at(arguments, 1, PTR))), made)
         with f.when(f.icmp("eq", f.load(PTR, made), SLOW)):
             reading = new_reading(c)
@@ -63,10 +65,10 @@ def _need_unrecorded(c: Code, arguments: Value, count: Value) -> None:
     ``slow``. An argument in a list is looked at through the result, too."""
     f = c.f
     silent = need_no_layers(c)
-    with f.when(c.same(silent, c.word("zero"))), f.loop(0, count) as loop:
+    with f.when(c.is_same(silent, c.word("zero"))), f.loop(0, count) as loop:
         x = f.load(PTR, f.at(arguments, loop.index, PTR))
         with f.when(c.is_a(x, "tensor")):
-            c.need(c.same(c.field(x, "tensor.stop_gradient"), c.word("true")), "slow")
+            c.need(c.is_same(c.field(x, "tensor.stop_gradient"), c.word("true")), "slow")
 
 
 def _add_target(module: Module, layout: Layout) -> None:
@@ -76,7 +78,7 @@ def _add_target(module: Module, layout: Layout) -> None:
         x = f.arguments[0]
         c.need(c.is_a(x, "tensor"), "slow")
         payload = payload_of(c, x)
-        c.need(c.same(c.field(x, "tensor._node"), c.word("none")), "slow")
+        c.need(c.is_same(c.field(x, "tensor._node"), c.word("none")), "slow")
         c.need(f.icmp("ne", f.call("data", PTR, payload), NULL), "slow")
         array = c.field(payload, "payload.ndarray")
         with f.when(f.icmp("ne", array, NULL)):
@@ -97,7 +99,7 @@ def _add_put_over(module: Module, layout: Layout) -> None:
         target, result = (c.field(x, "tensor.payload") for x in f.arguments)
         said = c.field(f.arguments[1], "tensor.stop_gradient")
         kinds = [c.field(x, "payload.array_type") for x in (target, result)]
-        c.need(c.both(c.same(said, c.word("true")), c.same(*kinds)), "no")
+        c.need(c.logical_and(c.is_same(said, c.word("true")), c.is_same(*kinds)), "no")
         source, into = (f.call("data", PTR, x) for x in (result, target))
         c.need(f.icmp("ne", source, NULL), "no")
         storage = f.call("storage_of", PTR, target)

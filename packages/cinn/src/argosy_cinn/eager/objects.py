@@ -88,7 +88,7 @@ def _new_payload(module: Module, layout: Layout) -> None:
     """A payload as a plan says, with memory of its own."""
     with _function(module, layout, "new_payload", "plan") as c:
         plan, f = c.f.arguments[0], c.f
-        size_class = c.planned(plan, "class", I64)
+        size_class = c.plan_word(plan, "class", I64)
         free = _list_of(c, "free", size_class)
         head = f.load(PTR, free)
         with f.when(f.icmp("ne", head, NULL)):
@@ -96,10 +96,10 @@ def _new_payload(module: Module, layout: Layout) -> None:
             kept = _list_of(c, "kept", size_class)
             f.store(f.index(f.sub(f.load(I64, kept), 1)), kept)
             _revive(c, "payload", head)
-            with f.when(f.icmp("ne", c.field(head, "payload.array_type"), c.planned(plan, "type"))):
+            with f.when(f.icmp("ne", c.field(head, "payload.array_type"), c.plan_word(plan, "type"))):
                 for slot, word in zip(SAME, PLANNED, strict=True):
                     c.drop(c.field(head, f"payload.{slot}"))
-                    c.give(head, f"payload.{slot}", c.planned(plan, word))
+                    c.give(head, f"payload.{slot}", c.plan_word(plan, word))
             f.ret(head)  # not tracked: nothing that a payload of its own memory holds can hold the payload
         capacity = f.binary("shl", constant(I64, SIZES[0]), f.index(f.mul(size_class, 2)))
         memory = c.call("PyByteArray_FromStringAndSize", PTR, NULL, capacity)
@@ -110,7 +110,7 @@ def _new_payload(module: Module, layout: Layout) -> None:
             c.drop(memory)
             f.ret(NULL)
         for slot, word in zip(SAME, PLANNED, strict=True):
-            c.give(made, f"payload.{slot}", c.planned(plan, word))
+            c.give(made, f"payload.{slot}", c.plan_word(plan, word))
         c.give(made, "payload._storage", c.word("none"))
         c.put(made, "payload._memory", memory)
         f.ret(made)
@@ -166,7 +166,7 @@ def _free_slowly(module: Module, layout: Layout, kind: str) -> None:
 
 
 @contextmanager
-def _freeing(module: Module, layout: Layout, kind: str) -> Iterator[Code]:
+def _free_function(module: Module, layout: Layout, kind: str) -> Iterator[Code]:
     """The exported function that frees; jump to ``slow`` for what is out of the ordinary."""
     with module.function(DEALLOCS[kind], [(PTR, "x")]) as f:
         c = Code(f, layout)
@@ -177,7 +177,7 @@ def _freeing(module: Module, layout: Layout, kind: str) -> Iterator[Code]:
         f.ret()
 
 
-def _nothing(c: Code, words: list[Value]) -> Value:
+def _is_zero(c: Code, words: list[Value]) -> Value:
     return c.f.icmp("eq", c.any_bits(words), 0)
 
 
@@ -213,14 +213,14 @@ def _free_tensor(module: Module, layout: Layout) -> None:
         ("persistable", "false"),
         ("is_parameter", "false"),
     ]
-    with _freeing(module, layout, "tensor") as c:
+    with _free_function(module, layout, "tensor") as c:
         x, f = c.f.arguments[0], c.f
-        c.need(_nothing(c, [c.field(x, "tensor.weak")]), "slow")
+        c.need(_is_zero(c, [c.field(x, "tensor.weak")]), "slow")
         _need_no_attributes(c, x)
         with f.when(f.icmp("ne", c.any_bits([c.field(x, f"tensor.{slot}") for slot, _ in rare]), 0)):
             for slot, word in rare:  # read once, they hold what they are when empty
                 value = c.field(x, f"tensor.{slot}")
-                c.need(c.one_of(c.same(value, NULL), c.same(value, c.word(word))), "slow")
+                c.need(c.one_of(c.is_same(value, NULL), c.is_same(value, c.word(word))), "slow")
         c.need(f.icmp("slt", c.word("tensor.kept", I64), LIMIT), "slow")
         c.call("PyObject_GC_UnTrack", VOID, x)
         for slot, _ in rare:
@@ -237,11 +237,11 @@ def _free_tensor(module: Module, layout: Layout) -> None:
 
 
 def _free_payload(module: Module, layout: Layout) -> None:
-    with _freeing(module, layout, "payload") as c:
+    with _free_function(module, layout, "payload") as c:
         x, f = c.f.arguments[0], c.f
         memory = c.field(x, "payload._memory")
         c.need(f.icmp("ne", memory, NULL), "slow")
-        c.need(c.same(c.field(x, "payload._storage"), c.word("none")), "slow")
+        c.need(c.is_same(c.field(x, "payload._storage"), c.word("none")), "slow")
         for slot in SAME:
             c.need(f.icmp("ne", c.field(x, f"payload.{slot}"), NULL), "slow")
         with f.when(f.icmp("ne", c.field(x, _GC_NEXT, I64), 0)):
@@ -277,11 +277,11 @@ def _class_of(c: Code, capacity: Value) -> Value:
 
 
 def _free_node(module: Module, layout: Layout) -> None:
-    with _freeing(module, layout, "node") as c:
+    with _free_function(module, layout, "node") as c:
         x, f = c.f.arguments[0], c.f
-        c.need(_nothing(c, [c.field(x, "node.weak"), c.field(x, "node.waiting")]), "slow")
+        c.need(_is_zero(c, [c.field(x, "node.weak"), c.field(x, "node.waiting")]), "slow")
         for slot, word in (("hooks", "none"), ("retained", "none"), ("on_tensors", "false"), ("results", "one")):
-            c.need(c.same(c.field(x, f"node.{slot}"), c.word(word)), "slow")
+            c.need(c.is_same(c.field(x, f"node.{slot}"), c.word(word)), "slow")
         for slot in ("recipe", "name"):
             c.need(f.icmp("ne", c.field(x, f"node.{slot}"), NULL), "slow")
         c.need(f.icmp("slt", c.word("node.kept", I64), LIMIT), "slow")
@@ -308,7 +308,7 @@ def _drop_onward(c: Code, x: Value) -> None:
     ends, done = f.name("ends"), f.name("done")
     c.need(c.lessen(x), done)
     c.need(c.is_a(x, "node"), ends)
-    c.need(c.same(c.field(x, "node.waiting"), NULL), ends)
+    c.need(c.is_same(c.field(x, "node.waiting"), NULL), ends)
     c.call("PyObject_GC_UnTrack", VOID, x)
     c.put(x, "node.waiting", c.word("node.pending"))
     c.set_word("node.pending", x)

@@ -77,7 +77,7 @@ def _array(c: Code, array: Value, steps: Value, axes: Value) -> list[Value]:
 def _view(c: Code, payload: Value, steps: Value, axes: Value, itemsize: Value) -> list[Value]:
     """The first element of a view that native code made (see `views`), with its strides in bytes."""
     f = c.f
-    c.need(c.same(c.field(payload, "payload.contiguous"), c.word("false")), "none")
+    c.need(c.is_same(c.field(payload, "payload.contiguous"), c.word("false")), "none")
     strides, address = c.field(payload, "payload.strides"), c.field(payload, "payload.address")
     for found, kind in ((strides, "tuple"), (address, "int")):
         c.need(f.icmp("ne", found, NULL), "none")

@@ -33,7 +33,7 @@ def _add_version(module: Module, layout: Layout) -> None:
     with module.function("version", [(PTR, "payload")], PTR, export=False) as f:
         c = Code(f, layout)
         storage = c.field(f.arguments[0], "payload._storage")
-        with f.when(c.same(storage, c.word("none"))):
+        with f.when(c.is_same(storage, c.word("none"))):
             f.ret(c.word("zero"))
         c.need(f.icmp("ne", storage, NULL), "unknown")
         c.need(c.is_a(storage, "storage"), "unknown")
@@ -59,8 +59,8 @@ def _add_edge(module: Module, layout: Layout) -> None:
         c = Code(f, layout)
         x = f.arguments[0]
         node, slot = c.field(x, "tensor._node"), c.field(x, "tensor._slot")
-        leaf = c.same(node, c.word("none"))
-        slot = f.select(c.one_of(leaf, c.same(slot, NULL)), c.word("zero"), slot)
+        leaf = c.is_same(node, c.word("none"))
+        slot = f.select(c.one_of(leaf, c.is_same(slot, NULL)), c.word("zero"), slot)
         f.ret(_pair(c, f.select(leaf, x, node), slot))
 
 
@@ -99,7 +99,7 @@ def _add_saved(module: Module, layout: Layout) -> None:
 def _saved_tensor(c: Code, x: Value) -> list[Value]:
     payload = c.field(x, "tensor.payload")
     version = c.f.call("version", PTR, payload)
-    return [_pair(c, payload, c.f.select(c.same(version, NULL), c.word("zero"), version))]
+    return [_pair(c, payload, c.f.select(c.is_same(version, NULL), c.word("zero"), version))]
 
 
 def _saved_number(c: Code, x: Value) -> list[Value]:
@@ -124,10 +124,10 @@ def _add_record(module: Module, layout: Layout) -> None:
         c.put(node, "node.saved", saved)
         c.need(f.icmp("ule", count, 2), "many")
         paired = f.icmp("eq", count, 2)
-        first = _wanted(c, bit_of(c, wants, constant(I64, 0)), f.load(PTR, operands))
-        wanted = c.both(paired, bit_of(c, wants, constant(I64, 1)))
-        second = _wanted(c, wanted, f.load(PTR, f.at(operands, 1, PTR)))
-        c.need(c.both(_is_first_result(c, first), _is_first_result(c, second)), "many")
+        first = _wanted_operand(c, bit_of(c, wants, constant(I64, 0)), f.load(PTR, operands))
+        wanted = c.logical_and(paired, bit_of(c, wants, constant(I64, 1)))
+        second = _wanted_operand(c, wanted, f.load(PTR, f.at(operands, 1, PTR)))
+        c.need(c.logical_and(_is_first_result(c, first), _is_first_result(c, second)), "many")
         c.give(node, "node.before", _onward(c, first))
         with f.when(paired):
             c.give(node, "node.other", _onward(c, second))
@@ -147,7 +147,7 @@ def _add_record(module: Module, layout: Layout) -> None:
         f.ret(constant(I32, 0))
 
 
-def _wanted(c: Code, wants: Value, operand: Value) -> Value:
+def _wanted_operand(c: Code, wants: Value, operand: Value) -> Value:
     """The operand, null where it wants no gradient."""
     return c.f.select(wants, operand, NULL)
 
@@ -157,8 +157,8 @@ def _is_first_result(c: Code, x: Value) -> Value:
 
     def of_tensor() -> list[Value]:
         slot = c.field(x, "tensor._slot")
-        leaf = c.same(c.field(x, "tensor._node"), c.word("none"))
-        return [c.one_of(leaf, c.one_of(c.same(slot, NULL), c.same(slot, c.word("zero"))))]
+        leaf = c.is_same(c.field(x, "tensor._node"), c.word("none"))
+        return [c.one_of(leaf, c.one_of(c.is_same(slot, NULL), c.is_same(slot, c.word("zero"))))]
 
     return c.f.either(c.f.icmp("ne", x, NULL), of_tensor, lambda: [constant(I1, True)])[0]
 
@@ -168,7 +168,7 @@ def _onward(c: Code, x: Value) -> Value:
 
     def of_tensor() -> list[Value]:
         node = c.field(x, "tensor._node")
-        return [c.f.select(c.same(node, c.word("none")), x, node)]
+        return [c.f.select(c.is_same(node, c.word("none")), x, node)]
 
     return c.f.either(c.f.icmp("ne", x, NULL), of_tensor, lambda: [c.word("none")])[0]
 

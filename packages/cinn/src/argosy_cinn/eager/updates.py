@@ -121,8 +121,9 @@ def add_update_all(module: Module, layout: Layout) -> None:
                 f.store(elements, f.at(f.at(table, total, I64), loop.index, I64))
             data = f.call("data", PTR, payload)
             for good in (
-                f.icmp("ne", known, NULL), c.same(known, f.load(PTR, kind)), f.icmp("ne", data, NULL),
-                c.same(c.field(payload, "payload.dtype"), dtype), c.same(c.field(x, "tensor._node"), c.word("none")),
+                f.icmp("ne", known, NULL), c.is_same(known, f.load(PTR, kind)), f.icmp("ne", data, NULL),
+                c.is_same(c.field(payload, "payload.dtype"), dtype),
+                c.is_same(c.field(x, "tensor._node"), c.word("none")),
             ):  # fmt: skip
                 c.need(good, "slow")
             f.store(data, f.at(table, loop.index, PTR))

@@ -78,9 +78,9 @@ def _add_view(module: Module, layout: Layout) -> None:
         c.need(f.icmp("ne", storage, NULL), "none")
         start = f.call("start_of", PTR, storage)
         c.need(f.icmp("ne", start, NULL), "undo0")
-        here = f.at(data, c.planned(plan, "distance", I64), "i8")
+        here = f.at(data, c.plan_word(plan, "distance", I64), "i8")
         first, last = (f.op(I64, f"ptrtoint {each} to i64") for each in (start, here))
-        elements = f.op(I64, f"sdiv {f.index(f.sub(last, first))}, {c.planned(plan, 'itemsize', I64).name}")
+        elements = f.op(I64, f"sdiv {f.index(f.sub(last, first))}, {c.plan_word(plan, 'itemsize', I64).name}")
         offset = c.call("PyLong_FromLongLong", PTR, elements)
         c.need(f.icmp("ne", offset, NULL), "undo0")
         address = c.call("PyLong_FromVoidPtr", PTR, here)
@@ -88,19 +88,19 @@ def _add_view(module: Module, layout: Layout) -> None:
         made = allocate_object(c, "payload")
         c.need(f.icmp("ne", made, NULL), "undo2")
         for slot, word in zip(SAME, PLANNED, strict=True):
-            c.give(made, f"payload.{slot}", c.planned(plan, word))
+            c.give(made, f"payload.{slot}", c.plan_word(plan, word))
         for slot in ("strides", "contiguous"):
-            c.give(made, f"payload.{slot}", c.planned(plan, slot))
+            c.give(made, f"payload.{slot}", c.plan_word(plan, slot))
         c.give(made, "payload._memory", c.word("none"))
         for slot, value in (("_storage", storage), ("offset", offset), ("address", address)):
             c.put(made, f"payload.{slot}", value)
         f.ret(made)
-        _undoing(c, [("undo2", address), ("undo1", offset), ("undo0", storage)])
+        _undo_blocks(c, [("undo2", address), ("undo1", offset), ("undo0", storage)])
         f.start("none")
         f.ret(NULL)
 
 
-def _undoing(c: Code, labels: list[tuple[str, Value]]) -> None:
+def _undo_blocks(c: Code, labels: list[tuple[str, Value]]) -> None:
     """Blocks that drop what was made, one after the other."""
     following = [label for label, _ in labels[1:]] + ["none"]
     for (label, value), after in zip(labels, following, strict=True):

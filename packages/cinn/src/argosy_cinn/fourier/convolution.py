@@ -145,7 +145,7 @@ class _Convolution:
         columns = self.pieces[1]
         count = len(radices(columns))
         with self.b.loop(0, self.pieces[0] // self.lanes) as loop:
-            turn, spectrum = (self._along(table, loop.index) for table in (self.turn, self.spectrum))
+            turn, spectrum = (self._block_factors(table, loop.index) for table in (self.turn, self.spectrum))
             self._turn_in(loop.index, TwiddledPlace(self.buffers[0], turn))
             places: list[Place] = [self.buffers[i % 2] for i in range(2 * count + 1)]
             middle, last = places[count], places[-1]
@@ -155,7 +155,7 @@ class _Convolution:
             self._passes(columns, back)
             self._turn_out(loop.index, last)
 
-    def _along(self, table: Scratch, block: Index) -> Callable[[Index], Number]:
+    def _block_factors(self, table: Scratch, block: Index) -> Callable[[Index], Number]:
         """Factors of a block of rows by position."""
         start = self.b.mul(block, self.pieces[1])
         return lambda position: table.load(self.b, self.b.add(start, position))

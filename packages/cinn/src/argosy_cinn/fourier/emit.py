@@ -151,11 +151,11 @@ class _Lines:
         with b.loop(begin, end) as groups:
             outer, group = b.div(groups.index, across), b.rem(groups.index, across)
             lane = b.minimum(b.mul(group, self.lanes), kernel.lanes - self.lanes)
-            source = self._at(self.source, kernel.source_steps, outer, lane, kernel.transform == "r2c")
-            target = self._at(self.target, kernel.target_steps, outer, lane, kernel.transform == "c2r")
+            source = self._address(self.source, kernel.source_steps, outer, lane, kernel.transform == "r2c")
+            target = self._address(self.target, kernel.target_steps, outer, lane, kernel.transform == "c2r")
             self._group(source, target, group, memory)
 
-    def _at(self, base: Value, steps: tuple[int, int, int], outer: Index, lane: Index, real: bool) -> Value:
+    def _address(self, base: Value, steps: tuple[int, int, int], outer: Index, lane: Index, real: bool) -> Value:
         place = self.b.add(self.b.mul(outer, steps[0]), self.b.mul(lane, steps[1]))
         return self.b.at(base, self.b.mul(place, 1 if real else 2), self.element)
 
@@ -179,12 +179,12 @@ class _Lines:
 
     def _first(self, source: Value) -> Place:
         """Lines of the source that lie side by side."""
-        step, ahead = self.kernel.source_steps[2], self._ahead()
+        step, ahead = self.kernel.source_steps[2], self._prefetch_distance()
         if self.kernel.transform == "r2c":
             return RealColumns(source, self.element, self.lanes, step, self.paired, ahead)
-        return ChangedPlace(Columns(source, self.element, self.lanes, step, ahead), self._arriving)
+        return ChangedPlace(Columns(source, self.element, self.lanes, step, ahead), self._input_parts)
 
-    def _ahead(self) -> int:
+    def _prefetch_distance(self) -> int:
         """How many positions ahead to ask for numbers of the source: some, or as many as a line in pieces has, so that
         the next line comes."""
         kernel = self.kernel
@@ -211,7 +211,7 @@ class _Lines:
         place: Place = Columns(target, self.element, self.lanes, step, streaming=streaming)
         if self.kernel.transform == "c2r":
             place = RealColumns(target, self.element, self.lanes, step, self.paired, streaming=streaming)
-        return self._leaving(place, group)
+        return self._output_place(place, group)
 
     def _turned_in(self, source: Value) -> Stage:
         kernel, real = self.kernel, self.kernel.transform == "r2c"
@@ -219,7 +219,9 @@ class _Lines:
         numbers = {"c2c": kernel.length, "r2c": self.inner, "c2r": self.spectrum}[kernel.transform]
         ahead = self._group_ahead(stride)
         rows = Rows(source, self.element, self.lanes, stride, not real or self.paired, ahead)
-        return lambda _, end: transposed_in(self.b, rows, numbers, end if real else ChangedPlace(end, self._arriving))
+        return lambda _, end: transposed_in(
+            self.b, rows, numbers, end if real else ChangedPlace(end, self._input_parts)
+        )
 
     def _turned_out(self, target: Value, group: Index) -> Stage:
         kernel, real = self.kernel, self.kernel.transform == "c2r"
@@ -227,7 +229,7 @@ class _Lines:
         numbers = {"c2c": kernel.length, "r2c": self.spectrum, "c2r": self.inner}[kernel.transform]
         ahead = self._group_ahead(stride)
         rows = Rows(target, self.element, self.lanes, stride, not real or self.paired, ahead, self.streaming)
-        return lambda start, _: transposed_out(self.b, rows, numbers, self._leaving(start, group))
+        return lambda start, _: transposed_out(self.b, rows, numbers, self._output_place(start, group))
 
     def _passes(self) -> list[Stage]:
         stages: list[Stage] = []
@@ -255,12 +257,12 @@ class _Lines:
 
     # -- changes on the way
 
-    def _arriving(self, b: Function, x: Number) -> Number:
+    def _input_parts(self, b: Function, x: Number) -> Number:
         if self.kernel.transform == "c2r":
             return x if self.kernel.inverse else conjugate(b, x)
         return swap_parts(b, x) if self.kernel.inverse else x
 
-    def _leaving(self, place: Place, group: Index) -> Place:
+    def _output_place(self, place: Place, group: Index) -> Place:
         """A place, or a stage's source, with what is done to numbers at last."""
         kernel = self.kernel
         if kernel.scale != 1.0:

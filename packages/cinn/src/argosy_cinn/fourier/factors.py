@@ -71,11 +71,11 @@ def split(n: int, lanes: int, longest: int) -> tuple[int, int] | None:
     """Two factors of at most ``longest`` whose transforms make that of ``n``, the first not the larger: those that fill
     vectors of ``lanes`` best, and of such the nearest to each other. None where there are none from 4 on."""
     pairs = [(i, n // i) for i in range(4, isqrt(n) + 1) if n % i == 0 and n // i <= longest]
-    return min(reversed(pairs), key=lambda pair: filling(pair, lanes), default=None)
+    return min(reversed(pairs), key=lambda pair: lane_usage(pair, lanes), default=None)
 
 
 @cache
-def around(n: int, lanes: int, longest: int) -> tuple[int, int] | None:
+def two_factors(n: int, lanes: int, longest: int) -> tuple[int, int] | None:
     """Two factors, whole vectors of ``lanes``, of the length from ``2 n - 1`` on that is cheapest to convolve lines of
     ``n`` with: see `convolution`. None for lines that are too long."""
     if n > LONGEST_CONVOLVED:
@@ -86,7 +86,7 @@ def around(n: int, lanes: int, longest: int) -> tuple[int, int] | None:
     return min(pairs, key=lambda pair: (prod(pair) * (cost(pair[0]) + cost(pair[1])), pair[1]), default=None)
 
 
-def filling(pair: tuple[int, int], lanes: int) -> float:
+def lane_usage(pair: tuple[int, int], lanes: int) -> float:
     """How many times the lanes that two steps of a transform need they take."""
     found = 1.0
     for count in pair:

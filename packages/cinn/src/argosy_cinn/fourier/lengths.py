@@ -52,14 +52,14 @@ class Lines:
         and frequencies that are not there are zero."""
         half = length // 2 + 1
         held = min(sizes(x)[axis], half)
-        x = self._padded(_part(x, axis, 0, held), axis, half)
+        x = self._pad(_part(x, axis, 0, held), axis, half)
         if length > 2:
             mirrored = prim.conj(prim.reverse(_part(x, axis, 1, (length + 1) // 2), axes=(axis,)))
             x = prim.concat(x, mirrored, axis=axis)
         found: Value = prim.real(self.complex(x, axis))
         return found
 
-    def _padded(self, x: Value, axis: int, length: int) -> Value:
+    def _pad(self, x: Value, axis: int, length: int) -> Value:
         missing = length - sizes(x)[axis]
         if not missing:
             return x

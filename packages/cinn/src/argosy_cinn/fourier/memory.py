@@ -85,8 +85,8 @@ class Columns:
         if n > 1:
             both = [lane + part for lane in range(n) for part in (0, n)]
             low, high = b.shuffle(*number, both[:n]), b.shuffle(*number, both[n:])
-        stored(b, low, first, self.streaming)
-        stored(b, high, b.at(first, n, self.element), self.streaming)
+        store_vector(b, low, first, self.streaming)
+        store_vector(b, high, b.at(first, n, self.element), self.streaming)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class RealColumns:
     def store(self, b: Function, position: Index, number: Number) -> None:
         """Write the number at a position."""
         for part, place in zip(number, self._places(b, position), strict=False):
-            stored(b, part, place, self.streaming)
+            store_vector(b, part, place, self.streaming)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class Rows:
     streaming: bool = False
 
 
-def stored(b: Function, value: Value, place: Value, streaming: bool) -> None:
+def store_vector(b: Function, value: Value, place: Value, streaming: bool) -> None:
     """Store a vector, past the caches where it is a line of them."""
     b.store(value, place, LINE if streaming else 0, streaming)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.fourier.butterfly import Number, multiply_numbers, transform
-from argosy_cinn.fourier.memory import Place, Rows, ask_for, stored
+from argosy_cinn.fourier.memory import Place, Rows, ask_for, store_vector
 from argosy_cinn.fourier.roots import roots
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import I1, PTR, Index, Value, vector, vector_constant
@@ -64,10 +64,10 @@ def emit_pass(
                 )
             target.store(b, b.add(to, done * k), number)
 
-    _over(b, blocks, lambda p: _over(b, done, lambda q: butterfly(p, q)))
+    _loop_over(b, blocks, lambda p: _loop_over(b, done, lambda q: butterfly(p, q)))
 
 
-def _over(b: Function, count: int, body: Callable[[Index], None]) -> None:
+def _loop_over(b: Function, count: int, body: Callable[[Index], None]) -> None:
     """A loop, or its one iteration."""
     if count == 1:
         body(0)
@@ -105,7 +105,7 @@ def transposed_out(b: Function, rows: Rows, count: int, source: Place) -> None:
         for line, values in enumerate(b.transpose(parts)):
             place = _place(b, rows, start, line)
             if rows.streaming:
-                stored(b, values, place, True)
+                store_vector(b, values, place, True)
             else:
                 if rows.ahead:
                     ask_for(b, place, rows.element, rows.ahead, lanes, write=True)

@@ -22,14 +22,14 @@ def emit_taken_apart(b: Function, half: int, source: Place, target: Place, eleme
     target.store(b, 0, (b.fadd(re, im), nothing))
     target.store(b, half, (b.fsub(re, im), nothing))
 
-    def both(k: Index, x: Number, y: Number, w: Number) -> None:
+    def emit_pair(k: Index, x: Number, y: Number, w: Number) -> None:
         even, odd = _mirror(b, x, y)
         even = b.fmul(even[0], 0.5), b.fmul(even[1], 0.5)
         turn = multiply_numbers(b, odd, (b.fmul(w[1], 0.5), b.fmul(w[0], -0.5)))  # -i w / 2
         target.store(b, k, add_numbers(b, even, turn))
         target.store(b, b.sub(half, k), conjugate(b, subtract_numbers(b, even, turn)))
 
-    _pairs(b, half, source, element, lanes, both)
+    _pairs(b, half, source, element, lanes, emit_pair)
     if half % 2 == 0:
         target.store(b, half // 2, conjugate(b, source.load(b, half // 2)))
 
@@ -40,13 +40,13 @@ def emit_put_together(b: Function, half: int, source: Place, target: Place, elem
     first, last = source.load(b, 0)[0], source.load(b, half)[0]
     target.store(b, 0, (b.fadd(first, last), b.fsub(first, last)))
 
-    def both(k: Index, x: Number, y: Number, w: Number) -> None:
+    def emit_pair(k: Index, x: Number, y: Number, w: Number) -> None:
         even, odd = _mirror(b, x, y)
         turn = multiply_numbers(b, odd, (w[1], w[0]))  # i times the conjugate of w
         target.store(b, k, add_numbers(b, even, turn))
         target.store(b, b.sub(half, k), conjugate(b, subtract_numbers(b, even, turn)))
 
-    _pairs(b, half, source, element, lanes, both)
+    _pairs(b, half, source, element, lanes, emit_pair)
     if half % 2 == 0:
         re, im = source.load(b, half // 2)
         target.store(b, half // 2, (b.fmul(re, 2.0), b.fmul(im, -2.0)))
@@ -64,15 +64,15 @@ def _pairs(
     source: Place,
     element: str,
     lanes: int,
-    both: Callable[[Index, Number, Number, Number], None],
+    emit_pair: Callable[[Index, Number, Number, Number], None],
 ) -> None:
-    """``both(k, number k, number half - k, root k)`` for the pairs below the middle."""
+    """``emit_pair(k, number k, number half - k, root k)`` for the pairs below the middle."""
     if half < 3:
         return
     base = roots_table(b, np.arange((half + 1) // 2), 2 * half, element)
     with b.loop(1, (half + 1) // 2) as loop:
         k = loop.index
-        both(k, source.load(b, k), source.load(b, b.sub(half, k)), number_at(b, base, k, element, lanes))
+        emit_pair(k, source.load(b, k), source.load(b, b.sub(half, k)), number_at(b, base, k, element, lanes))
 
 
 def emit_kept(b: Function, length: int, source: Place, target: Place) -> None:

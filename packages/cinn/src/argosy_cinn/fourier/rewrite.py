@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from argosy_cinn.dialect import FOURIER
-from argosy_cinn.fourier.factors import around, filling, fits_square, has_radices, split
+from argosy_cinn.fourier.factors import fits_square, has_radices, lane_usage, split, two_factors
 from argosy_cinn.fourier.lengths import Lines, has_transform
 from argosy_cinn.rewrites.builders import defined_by, replacements, splat_of
 from argosy_cinn.shapes import sizes
@@ -62,7 +62,7 @@ class ExpandTransforms(Pass):
         for op in steps:
             value, before = _multiple(op.operand(0)) or (op.operand(0), 1.0)
             last, after = _scaled_result(op)
-            last.replace_with([_stepped(op, value, before * after, bits)])
+            last.replace_with([_transform_steps(op, value, before * after, bits)])
         return bool(others or steps)
 
 
@@ -112,7 +112,7 @@ def _pieces(kind: str, shape: tuple[int, ...], axis: int, real: str, vector_bits
     n, others, inner = shape[axis], prod(shape[:axis]), prod(shape[axis + 1 :])
     lanes = vector_bits // (8 * ITEM_SIZES[real])
     if not has_radices(n):
-        return around(n, lanes, _LONGEST) if kind == "c2c" and inner == 1 else None
+        return two_factors(n, lanes, _LONGEST) if kind == "c2c" and inner == 1 else None
     if inner == 1 and kind == "c2c" and fits_square(n, others, lanes):
         return None
     parts = split(n, lanes, _LONGEST) if kind == "c2c" and inner == 1 and n >= _SHORT else None
@@ -121,13 +121,13 @@ def _pieces(kind: str, shape: tuple[int, ...], axis: int, real: str, vector_bits
     gain = next((gain for length, gain in _GAINS if n >= length), 0.0)
     if parts[0] % lanes == 0 and n >= _WHOLE * lanes:
         gain = max(gain, _WHOLE_GAIN)
-    return parts if filling(parts, lanes) < gain else None
+    return parts if lane_usage(parts, lanes) < gain else None
 
 
 # -- steps
 
 
-def _stepped(op: Operation, value: Value, scale: float, vector_bits: int) -> Value:
+def _transform_steps(op: Operation, value: Value, scale: float, vector_bits: int) -> Value:
     """The steps of a transform, of ``value`` times ``scale``."""
     a = op.attributes
     *others, last = a["axes"]

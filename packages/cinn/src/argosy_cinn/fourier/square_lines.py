@@ -13,7 +13,7 @@ import numpy as np
 
 from argosy_cinn.forms.fourier import FourierForm
 from argosy_cinn.fourier.butterfly import Number, multiply_numbers, transform
-from argosy_cinn.fourier.memory import LINE, Scratch, scale_numbers, stored, swap_parts
+from argosy_cinn.fourier.memory import LINE, Scratch, scale_numbers, store_vector, swap_parts
 from argosy_cinn.fourier.passes import roots_table
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import LLVM_TYPES, Index, Value, bytes_of, lanes_of, vector
@@ -36,13 +36,13 @@ def emit_squares(b: Function, kernel: FourierForm, source: Value, target: Value,
             )
             for base, steps in ((source, kernel.source_steps), (target, kernel.target_steps))
         )
-        rows = [_apart(b, *(b.load(vector(element, lanes), place) for place in row)) for row in reads]
+        rows = [_split_parts(b, *(b.load(vector(element, lanes), place) for place in row)) for row in reads]
         found = [_together(b, row) for row in _transform(b, kernel, rows, element, lanes)]
         pairs = [list(zip(row, places, strict=True)) for row, places in zip(found, writes, strict=True)]
         ordered = pairs if beside == 1 else zip(*pairs, strict=True)  # as memory is: half the time of any other order
         for vectors in ordered:
             for value, place in vectors:
-                stored(b, value, place, streaming)
+                store_vector(b, value, place, streaming)
 
 
 def _start(b: Function, steps: tuple[int, int, int], outer: Index, line: Index) -> Index:
@@ -72,7 +72,7 @@ def _transform(b: Function, kernel: FourierForm, rows: list[Number], element: st
     return [swap_parts(b, x) for x in rows] if kernel.inverse else rows
 
 
-def _apart(b: Function, low: Value, high: Value) -> Number:
+def _split_parts(b: Function, low: Value, high: Value) -> Number:
     """Real and imaginary parts of the numbers in two vectors."""
     lanes = lanes_of(low.type)
     return b.shuffle(low, high, range(0, 2 * lanes, 2)), b.shuffle(low, high, range(1, 2 * lanes, 2))

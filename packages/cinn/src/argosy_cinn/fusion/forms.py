@@ -10,7 +10,7 @@ from argosy_cinn.forms.nest import REDUCTIONS, ColumnReduction, LoopNest, Reduct
 from argosy_cinn.forms.product import Epilogue, ProductForm
 from argosy_cinn.fusion.group import Group
 from argosy_cinn.fusion.group_lowering import SMALLEST_LANES, GridLowering
-from argosy_cinn.lowering.elements import Lowering
+from argosy_cinn.lowering.elements import ElementLowering
 from argosy_cinn.shapes import at_least_one, count
 from argosy_pir.values import OpResult, Value
 
@@ -25,7 +25,7 @@ def lower_copy(source: Value, target: Value, in_memory: dict[Value, None]) -> Lo
         lane = len(inner) - 1
         variables = [Variable(i, n, SMALLEST_LANES if i == lane else 1) for i, n in enumerate(inner)]
         flat = linearise([of(v) for v in variables], inner)
-        lowering = Lowering(Graph(), in_memory, lambda value, position: None, True)
+        lowering = ElementLowering(Graph(), in_memory, lambda value, position: None, True)
         try:
             node = lowering.value(source, lowering.position(source, flat))
             break

@@ -12,7 +12,7 @@ from argosy_cinn.fusion.group import Group
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.fusion.structure import Structures
 from argosy_cinn.lowering.classify import reduction_layout
-from argosy_cinn.lowering.elements import Lowering, NotAligned, scatter_position
+from argosy_cinn.lowering.elements import ElementLowering, NotAligned, scatter_position
 from argosy_cinn.shapes import at_least_one
 from argosy_pir.values import OpResult, Value
 
@@ -37,24 +37,24 @@ class KnownReads:
         key = (tuple(group.members.items()), group.rows, group.columns, group.kind)
         found = self._known.get(key)
         if found is None or not found[0] <= self._memory.values.keys():
-            found = self._known[key] = self._found(group)
+            found = self._known[key] = self._find(group)
         if found[1] is None:
             raise NotAligned("found before")
         return set(found[1])
 
-    def _found(self, group: Group) -> tuple[set[Value], set[Value] | None]:
+    def _find(self, group: Group) -> tuple[set[Value], set[Value] | None]:
         structure, values = self._structures.of(group)
         alike = self._alike.get(structure)
         if alike is not None:
             loaded, read = alike
             return {values[i] for i in loaded}, None if read is None else {values[i] for i in read}
-        found = self._lowered(group)
+        found = self._lower(group)
         numbers = {value: i for i, value in enumerate(values)}
         loads, reads = found
         self._alike[structure] = [numbers[v] for v in loads], None if reads is None else [numbers[v] for v in reads]
         return found
 
-    def _lowered(self, group: Group) -> tuple[set[Value], set[Value] | None]:
+    def _lower(self, group: Group) -> tuple[set[Value], set[Value] | None]:
         self.lowered += 1
         lowering = GridLowering(group, self._memory.values, split=False)
         try:
@@ -100,7 +100,7 @@ class GridLowering:
         self.bodies: dict[Value, Expression] = {}
         self.updates: dict[Value, tuple[Expression, Index, Expression | None]] = {}
         self.scanned = Index(())
-        self.lowering = Lowering(self.graph, in_memory, self._resolve, split)
+        self.lowering = ElementLowering(self.graph, in_memory, self._resolve, split)
 
     def _layout_sizes(self) -> list[int]:
         (value,) = self.group.members

@@ -61,7 +61,7 @@ class Fusion:
         if all(0 in sizes(v) for v in op.results if hasattr(v.type, "shape")) and kind not in (HOST, CONTROL):
             return
         made = kind_of(op, kind).group(op, self._count, order, self.memory, self._known)
-        group = self._numbered(made)
+        group = self._number(made)
         self._connect(group)
         if group.kind.takes_producers and not _ALONE & set(group.members.values()):
             self._fuse_into_producers(group)
@@ -69,9 +69,9 @@ class Fusion:
     def _add_region(self, region: Region, order: int) -> None:
         """The group of a region, made when its first operation is met."""
         if region.members()[0] not in self.maker:
-            self._connect(self._numbered(ATTENTION.group_of_region(region, self._count, order, self.memory)))
+            self._connect(self._number(ATTENTION.group_of_region(region, self._count, order, self.memory)))
 
-    def _numbered(self, group: Group) -> Group:
+    def _number(self, group: Group) -> Group:
         self._count += 1
         self.groups[group.number] = group
         self.maker.update(dict.fromkeys(group.members, group))

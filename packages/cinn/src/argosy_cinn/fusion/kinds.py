@@ -20,7 +20,7 @@ from argosy_cinn.fusion.products import lay_out
 from argosy_cinn.fusion.reads import host_reads
 from argosy_cinn.kinds import lower_alone
 from argosy_cinn.lowering.classify import CONTROL, HOST, OWN, PRODUCT, UPDATE, reduction_layout
-from argosy_cinn.lowering.elements import Lowering
+from argosy_cinn.lowering.elements import ElementLowering
 from argosy_cinn.shapes import at_least_one, count, sizes
 from argosy_pir.core import Operation
 from argosy_pir.effects import is_pure
@@ -81,7 +81,7 @@ class Update(KernelKind):
             rest = tuple(n for i, n in enumerate(sizes(op.operand(0))) if i >= batch and i not in axes)
         columns = prod(rest)
         group = Group(number, self, order, {op.result: "update"}, count(written) // at_least_one(columns), columns, op)
-        lowering = Lowering(Graph(), memory.values, lambda value, position: None, False)
+        lowering = ElementLowering(Graph(), memory.values, lambda value, position: None, False)
         x = op.operand(0)
         lowering.value(x, lowering.position(x, of(Variable(0, prod(sizes(x))))))
         group.reads = reads.of(group) if group.rows * columns else set()

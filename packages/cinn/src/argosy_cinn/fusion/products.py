@@ -18,7 +18,7 @@ from argosy_cinn.forms.expressions import Expression, Graph, describe
 from argosy_cinn.forms.indices import Index, Position, Variable, of
 from argosy_cinn.forms.product import Axis, OperandMatrix, Product, Window, merge_axes, product_axes
 from argosy_cinn.fusion.windows import join_axes, linear_view
-from argosy_cinn.lowering.elements import VIEWS, Lowering
+from argosy_cinn.lowering.elements import VIEWS, ElementLowering
 from argosy_cinn.shapes import sizes, surely_at_least
 from argosy_pir.core import Operation
 from argosy_pir.types import ITEM_SIZES
@@ -62,7 +62,7 @@ def _strided_matrix(op: Operation, index: int, in_memory: Container[Value]) -> O
         batch, contracted = (), (0,)
     operand = op.operand(index)
     variables = [Variable(i, n) for i, n in enumerate(sizes(operand))]
-    lowering = Lowering(Graph(), in_memory, lambda value, position: None, split=False)
+    lowering = ElementLowering(Graph(), in_memory, lambda value, position: None, split=False)
     lowering.immediates = False
     node = lowering.value(operand, Position(sizes(operand), None, tuple(of(v) for v in variables)))
     function = None if node.kind == "load" else node

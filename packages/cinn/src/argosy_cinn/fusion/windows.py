@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from argosy_cinn.forms.expressions import Expression, Graph
 from argosy_cinn.forms.indices import Index, Position, SplitVariable, Variable, linearise, of
 from argosy_cinn.forms.product import Axis
-from argosy_cinn.lowering.elements import Lowering
+from argosy_cinn.lowering.elements import ElementLowering
 from argosy_cinn.shapes import sizes
 from argosy_pir.values import Value
 
@@ -63,7 +63,7 @@ def _variables(extents: Sequence[Sequence[int]]) -> list[list[Variable]]:
 
 
 def _lower(operand: Value, variables: list[list[Variable]], in_memory: Container[Value]) -> Expression:
-    lowering = Lowering(Graph(), in_memory, lambda value, position: None, split=True)
+    lowering = ElementLowering(Graph(), in_memory, lambda value, position: None, split=True)
     lowering.immediates = False
     where = tuple(linearise([of(v) for v in axis], [v.extent for v in axis]) for axis in variables)
     return lowering.value(operand, Position(sizes(operand), None, where, True))

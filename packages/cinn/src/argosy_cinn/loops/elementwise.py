@@ -74,7 +74,7 @@ def _unary_float(name: str) -> Emit:
     return lambda b, node, x: b.unary(name, x[0])
 
 
-def _rounding(name: str) -> Emit:
+def _rounding_rule(name: str) -> Emit:
     return lambda b, node, x: b.unary(name, x[0]) if _float(node.dtype) else x[0]
 
 
@@ -372,8 +372,8 @@ def store_element(b: Instructions, x: Value, dtype: str) -> Value:
 
 OPERATIONS: dict[str, Emit] = {
     "neg": _neg, "abs": _abs, "sign": _sign, "sqrt": _unary_float("sqrt"), "rsqrt": _rsqrt, "logistic": _logistic,
-    "floor": _rounding("floor"), "ceil": _rounding("ceil"), "trunc": _rounding("trunc"),
-    "round": _rounding("roundeven"),
+    "floor": _rounding_rule("floor"), "ceil": _rounding_rule("ceil"), "trunc": _rounding_rule("trunc"),
+    "round": _rounding_rule("roundeven"),
     "add": _arithmetic("fadd", "add"), "sub": _arithmetic("fsub", "sub"), "mul": _arithmetic("fmul", "mul"),
     "div": _divide, "rem": _remainder, "floor_div": _floor_div, "floor_mod": _floor_mod, "pow": _pow,
     "maximum": _extreme("gt"), "minimum": _extreme("lt"),

@@ -111,7 +111,7 @@ class Evaluator:
         if node.kind == "index":
             return self._number(node)
         if node.kind == "within":
-            return self._within(node)
+            return self._in_range(node)
         if node.kind == "rng_bits":
             return self._random(node)
         if node.kind == "reduced":
@@ -210,7 +210,7 @@ class Evaluator:
         draw = self.b.binary("add", offset, counter)
         return random_word(self.b, position, seed, draw)
 
-    def _within(self, node: Expression) -> Value:
+    def _in_range(self, node: Expression) -> Value:
         b = self.b
         index, low, high = node.payload
         if index.variables & self.lane_bit:
@@ -254,7 +254,7 @@ class Evaluator:
             loaded = b.masked_load(type, place, mask)
         elif step == 2 and mask is None:
             loaded = self._every_second(b.at(self.pointers(buffer), self.scalar(index), memory), memory)
-        elif (spread := self._spread(varying, memory)) is not None:
+        elif (spread := self._lane_quotient(varying, memory)) is not None:
             place = b.at(self.pointers(buffer), self.scalar(index), memory)
             loaded = self._repeat(place, memory, spread, mask)
         else:
@@ -271,7 +271,7 @@ class Evaluator:
         assert mask is not None
         return self.b.intrinsic("llvm.vector.reduce.or", I1, mask, overloads=(mask.type,))
 
-    def _spread(self, varying: list[tuple[Atom, int]], element: str) -> Quotient | None:
+    def _lane_quotient(self, varying: list[tuple[Atom, int]], element: str) -> Quotient | None:
         """The quotient by which lanes in a row read the same element, and then the next one (what lies between gaps, or
         is repeated), where a vector can be permuted."""
         atom, step = varying[0]

@@ -30,7 +30,7 @@ class NotAligned(Exception):
 Resolve = Callable[[Value, Position], "Expression | None"]
 
 
-class Lowering:
+class ElementLowering:
     """Expressions of one kernel. ``in_memory`` holds the values that have a buffer; ``resolve`` answers for values of
     the kernel itself."""
 
@@ -98,7 +98,7 @@ class Lowering:
         payload = tuple(sorted(value.op.attributes.items()))
         return self.graph.node(value.op.kind, value.dtype, arguments, payload)
 
-    def under(self, conditions: list[Expression], value: Value, position: Position) -> Expression:
+    def value_under(self, conditions: list[Expression], value: Value, position: Position) -> Expression:
         """An element that exists only where the conditions hold."""
         saved = self.guards
         self.guards = (*saved, *(c for c in conditions if c not in saved))
@@ -147,21 +147,21 @@ def is_inline(op: Operation) -> bool:
     return len(op.results) == 1 and all(supports(name, v.dtype) for v in (*op.operands, op.results[0]))
 
 
-def _broadcast(self: Lowering, op: Operation, position: Position) -> Expression:
+def _broadcast(self: ElementLowering, op: Operation, position: Position) -> Expression:
     x = op.operand(0)
     axes, shape = op.attributes["axes"], position.shape
     kept = [(axis, n) for axis, n in zip(axes, sizes(x), strict=True) if n != 1]
     rank = len(kept)
     if [(i, shape[i]) for i in range(rank)] == kept:  # leading axes: drop the rest at once
         coordinates = None
-        flat = _leading(position, rank)
+        flat = _leading_index(position, rank)
         return self.value(x, position.at(sizes(x), flat, coordinates))
     where = position.coordinates
     chosen = tuple(where[axis] if n != 1 else Index(()) for axis, n in zip(axes, sizes(x), strict=True))
     return self.value(x, position.at(sizes(x), None, chosen))
 
 
-def _leading(position: Position, rank: int) -> Index:
+def _leading_index(position: Position, rank: int) -> Index:
     if position._coordinates is not None:
         return linearise(position._coordinates[:rank], position.shape[:rank])
     inner = 1
@@ -170,7 +170,7 @@ def _leading(position: Position, rank: int) -> Index:
     return divide(position.flat, inner, position.split)[0]
 
 
-def _reshape(self: Lowering, op: Operation, position: Position) -> Expression:
+def _reshape(self: ElementLowering, op: Operation, position: Position) -> Expression:
     x = op.operand(0)
     if position._coordinates is None:
         return self.value(x, position.at(sizes(x), position.flat))
@@ -189,7 +189,7 @@ def _equal_suffix(x: tuple[int, ...], y: tuple[int, ...]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _transpose(self: Lowering, op: Operation, position: Position) -> Expression:
+def _transpose(self: ElementLowering, op: Operation, position: Position) -> Expression:
     x, permutation = op.operand(0), op.attributes["permutation"]
     where = position.coordinates
     chosen = [Index(())] * len(permutation)
@@ -198,19 +198,19 @@ def _transpose(self: Lowering, op: Operation, position: Position) -> Expression:
     return self.value(x, position.at(sizes(x), None, tuple(chosen)))
 
 
-def _slice(self: Lowering, op: Operation, position: Position) -> Expression:
+def _slice(self: ElementLowering, op: Operation, position: Position) -> Expression:
     x, a = op.operand(0), op.attributes
     where = [i * step + lo for i, lo, step in zip(position.coordinates, a["start"], a["stride"], strict=True)]
     return self.value(x, position.at(sizes(x), None, tuple(where)))
 
 
-def _reverse(self: Lowering, op: Operation, position: Position) -> Expression:
+def _reverse(self: ElementLowering, op: Operation, position: Position) -> Expression:
     x, axes = op.operand(0), op.attributes["axes"]
     where = [i * -1 + (sizes(x)[axis] - 1) if axis in axes else i for axis, i in enumerate(position.coordinates)]
     return self.value(x, position.at(sizes(x), None, tuple(where)))
 
 
-def _pad(self: Lowering, op: Operation, position: Position) -> Expression:
+def _pad(self: ElementLowering, op: Operation, position: Position) -> Expression:
     x, fill = op.operands
     a = op.attributes
     filled = self.value(fill, position.at((), Index(())))
@@ -224,7 +224,9 @@ def _pad(self: Lowering, op: Operation, position: Position) -> Expression:
     return _choose(self, x, position.at(sizes(x), None, tuple(where)), conditions, filled)
 
 
-def _without_gaps(self: Lowering, i: Index, n: int, gap: int, split: bool, conditions: list[Expression]) -> Index:
+def _without_gaps(
+    self: ElementLowering, i: Index, n: int, gap: int, split: bool, conditions: list[Expression]
+) -> Index:
     """The index among ``n`` elements that lie ``gap`` elements apart from each other; what must hold for there to be
     one is added to ``conditions``."""
     found = [self.graph.within(i, 0, (n - 1) * (gap + 1) + 1)]
@@ -239,15 +241,15 @@ def _without_gaps(self: Lowering, i: Index, n: int, gap: int, split: bool, condi
 
 
 def _choose(
-    self: Lowering, x: Value, position: Position, conditions: list[Expression], otherwise: Expression
+    self: ElementLowering, x: Value, position: Position, conditions: list[Expression], otherwise: Expression
 ) -> Expression:
     """An element of ``x`` where the conditions hold."""
-    inside = self.under(conditions, x, position)
+    inside = self.value_under(conditions, x, position)
     condition = self.all(conditions)
     return inside if condition is None else self.choose(condition, inside, otherwise)
 
 
-def _patches(self: Lowering, op: Operation, position: Position) -> Expression:
+def _patches(self: ElementLowering, op: Operation, position: Position) -> Expression:
     x = op.operand(0)
     n, group, channel, *rest = position.coordinates
     axes = window_axes(op)
@@ -261,7 +263,7 @@ def _patches(self: Lowering, op: Operation, position: Position) -> Expression:
     return _choose(self, x, position.at(sizes(x), None, tuple(where)), conditions, zero)
 
 
-def _concat(self: Lowering, op: Operation, position: Position) -> Expression:
+def _concat(self: ElementLowering, op: Operation, position: Position) -> Expression:
     axis = op.attributes["axis"]
     where = position.coordinates
     result: Expression | None = None
@@ -274,7 +276,7 @@ def _concat(self: Lowering, op: Operation, position: Position) -> Expression:
             continue
         condition = self.graph.within(at, start, stop)
         shifted = position.at(sizes(x), None, (*where[:axis], at + -start, *where[axis + 1 :]))
-        piece = self.under([condition] if condition is not None else [], x, shifted)
+        piece = self.value_under([condition] if condition is not None else [], x, shifted)
         if condition is None or result is None:
             result = piece
         else:
@@ -284,15 +286,15 @@ def _concat(self: Lowering, op: Operation, position: Position) -> Expression:
     return result
 
 
-def _iota(self: Lowering, op: Operation, position: Position) -> Expression:
+def _iota(self: ElementLowering, op: Operation, position: Position) -> Expression:
     return self.graph.index(position.coordinates[op.attributes["axis"]], op.attributes["dtype"])
 
 
-def _dim_size(self: Lowering, op: Operation, position: Position) -> Expression:
+def _dim_size(self: ElementLowering, op: Operation, position: Position) -> Expression:
     return self.graph.index(Index((), op.attributes["dim"]), op.attributes["dtype"])
 
 
-def _gather(self: Lowering, op: Operation, position: Position) -> Expression:
+def _gather(self: ElementLowering, op: Operation, position: Position) -> Expression:
     x, indices = op.operands
     axes, batch = op.attributes["axes"], op.attributes["batch"]
     where = position.coordinates
@@ -310,11 +312,11 @@ def _gather(self: Lowering, op: Operation, position: Position) -> Expression:
     return self.value(x, position.at(sizes(x), None, tuple(chosen)))
 
 
-def _starts(self: Lowering, position: Position, starts: tuple[Value, ...], room: list[int]) -> list[Index]:
+def _starts(self: ElementLowering, position: Position, starts: tuple[Value, ...], room: list[int]) -> list[Index]:
     return [self.lookup(s, position.at((), Index(())), n + 1) for s, n in zip(starts, room, strict=True)]
 
 
-def _dynamic_slice(self: Lowering, op: Operation, position: Position) -> Expression:
+def _dynamic_slice(self: ElementLowering, op: Operation, position: Position) -> Expression:
     x, *starts = op.operands
     room = [n - size for n, size in zip(sizes(x), op.attributes["sizes"], strict=True)]
     first = _starts(self, position, tuple(starts), room)
@@ -323,7 +325,7 @@ def _dynamic_slice(self: Lowering, op: Operation, position: Position) -> Express
 
 
 def scatter_position(
-    self: Lowering, op: Operation, position: Position
+    self: ElementLowering, op: Operation, position: Position
 ) -> tuple[Expression, Position, Expression | None]:
     """What a scatter or dynamic_update_slice writes for the element of its updates at ``position``: value, position in
     the result, and the condition under which it does."""
@@ -349,7 +351,7 @@ def scatter_position(
     return self.value(updates, position), position.at(sizes(x), None, tuple(chosen)), self.all(conditions)
 
 
-def _dynamic_update_slice(self: Lowering, op: Operation, position: Position) -> Expression:
+def _dynamic_update_slice(self: ElementLowering, op: Operation, position: Position) -> Expression:
     x, update, *starts = op.operands
     room = [n - size for n, size in zip(sizes(x), sizes(update), strict=True)]
     outside = self.value(x, position)
@@ -359,12 +361,12 @@ def _dynamic_update_slice(self: Lowering, op: Operation, position: Position) -> 
     where = [i + s * -1 for i, s in zip(position.coordinates, first, strict=True)]
     found = [self.graph.within(i, 0, n) for i, n in zip(where, sizes(update), strict=True)]
     conditions = [c for c in found if c is not None]
-    inside = self.under(conditions, update, position.at(sizes(update), None, tuple(where)))
+    inside = self.value_under(conditions, update, position.at(sizes(update), None, tuple(where)))
     condition = self.all(conditions)
     return inside if condition is None else self.choose(condition, inside, outside)
 
 
-def _rng_bits(self: Lowering, op: Operation, position: Position) -> Expression:
+def _rng_bits(self: ElementLowering, op: Operation, position: Position) -> Expression:
     state = op.operand(0)
     seed, offset = (self.value(state, position.at((2,), Index((), i))) for i in (0, 1))
     where = position.flat
@@ -375,24 +377,24 @@ def _rng_bits(self: Lowering, op: Operation, position: Position) -> Expression:
     return self.graph.random(where, op.attributes["counter"], seed, offset)
 
 
-def _complex(self: Lowering, op: Operation, position: Position) -> Expression:
+def _complex(self: ElementLowering, op: Operation, position: Position) -> Expression:
     re, im = (self.value(v, position) for v in op.operands)
     return self.pair(op.result.dtype, re, im)
 
 
-def _real(self: Lowering, op: Operation, position: Position) -> Expression:
+def _real(self: ElementLowering, op: Operation, position: Position) -> Expression:
     return self.value(op.operand(0), position).arguments[0]
 
 
-def _imag(self: Lowering, op: Operation, position: Position) -> Expression:
+def _imag(self: ElementLowering, op: Operation, position: Position) -> Expression:
     return self.value(op.operand(0), position).arguments[1]
 
 
-def _same(self: Lowering, op: Operation, position: Position) -> Expression:
+def _forward_operand(self: ElementLowering, op: Operation, position: Position) -> Expression:
     return self.value(op.operand(0), position)
 
 
-_RULES: dict[str, Callable[[Lowering, Operation, Position], Expression]] = {
+_RULES: dict[str, Callable[[ElementLowering, Operation, Position], Expression]] = {
     "prim.broadcast": _broadcast,
     "prim.reshape": _reshape,
     "prim.transpose": _transpose,
@@ -407,12 +409,12 @@ _RULES: dict[str, Callable[[Lowering, Operation, Position], Expression]] = {
     "prim.dynamic_update_slice": _dynamic_update_slice,
     "prim.rng_bits": _rng_bits,
     PATCHES: _patches,
-    KEPT: _same,
+    KEPT: _forward_operand,
     "prim.complex": _complex,
     "prim.real": _real,
     "prim.imag": _imag,
-    "prim.copy": _same,
-    "prim.stop_gradient": _same,
+    "prim.copy": _forward_operand,
+    "prim.stop_gradient": _forward_operand,
 }
 
 VIEWS = frozenset({"broadcast", "reshape", "transpose", "slice", "reverse", "copy", "stop_gradient", "real", "imag"})

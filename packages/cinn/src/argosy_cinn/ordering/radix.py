@@ -73,14 +73,14 @@ def keep_first(b: Function, row: Row, n: Value, first: int, bits: int) -> Value:
         bucket = b.at(row.counts, _wide(b, b.binary("lshr", key, shift)), I32)
         b.store(b.binary("add", b.load(I32, bucket), 1), bucket)
 
-    def below(carry: list[Value]) -> Value:
+    def is_below(carry: list[Value]) -> Value:
         return b.icmp("slt", carry[1], first)
 
     def step(carry: list[Value]) -> list[Value]:
         found = b.convert("zext", b.load(I32, b.at(row.counts, carry[0], I32)), I64)
         return [b.index(b.add(carry[0], 1)), b.index(b.add(carry[1], found))]
 
-    end, _ = b.repeat([constant(I64, 0), constant(I64, 0)], below, step)
+    end, _ = b.repeat([constant(I64, 0), constant(I64, 0)], is_below, step)
     with b.loop(0, n, 1, [constant(I64, 0)]) as i:
         (kept,) = i.carry
         key = b.load(element, b.at(row.keys, i.index, element))

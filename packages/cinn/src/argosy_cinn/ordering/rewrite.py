@@ -49,7 +49,7 @@ def _sort(op: Operation) -> list[Value] | None:
         return list(op.operands)
     attributes = {"axis": a["axis"], "descending": bool(a.get("descending"))}
     shape = list(first.shape)
-    wanted = _wanted(op)
+    wanted = _leading_count(op)
     if wanted is not None:
         shape[a["axis"]] = wanted
     order = Builder.before(op).create(ORDER, op.operands[: a["keys"]], attributes, (TensorType(shape, "int32"),)).result
@@ -57,7 +57,7 @@ def _sort(op: Operation) -> list[Value] | None:
     return results if wanted is None else [_pad(x, y, a["axis"]) for x, y in zip(results, op.operands, strict=True)]
 
 
-def _wanted(op: Operation) -> int | None:
+def _leading_count(op: Operation) -> int | None:
     """How many leading elements are read at all, where that is few enough to look for them alone."""
     axis, length = op.attributes["axis"], op.operands[0].shape[op.attributes["axis"]]
     if op.attributes["keys"] > 1 or not isinstance(length, int):

@@ -121,7 +121,7 @@ class _Chunk:
         source = b.at(self.at["query"], b.mul(head, self.depth), memory.element)
         target = memory.query(row)
         self._vectors(self.depth, lambda at, mask: b.masked_store(
-            self._loaded(b.at(source, at, memory.element), mask), b.at(target, at, self.real), mask
+            self._load(b.at(source, at, memory.element), mask), b.at(target, at, self.real), mask
         ))  # fmt: skip
         with b.loop(0, memory.padded(self.width), lanes) as loop:
             b.store(b.zero(vector(self.real, lanes)), b.at(memory.sum(row), loop.index, self.real))
@@ -145,7 +145,7 @@ class _Chunk:
 
         self._vectors(self.width, store)
 
-    def _loaded(self, place: Value, mask: Value | None) -> Value:
+    def _load(self, place: Value, mask: Value | None) -> Value:
         return load_element(self.b, self.b.masked_load(self.memory.vector, place, mask), self.dtype)
 
     def _vectors(self, width: int, build: Callable[[Index, Value | None], None]) -> None:

@@ -156,7 +156,7 @@ class Panel:
         with b.loop(0, rows) as loop:
             row = loop.index
             position = self.position(row)
-            scores = self._seen(row, *self._bounds(position, position))
+            scores = self._masked_scores(row, *self._bounds(position, position))
             top = scores[0]
             for x in scores[1:]:
                 top = b.fmax(top, x)
@@ -175,7 +175,7 @@ class Panel:
             with b.when(b.fcmp("une", less, 1.0)):
                 self._rescale(row, b.splat(less, lanes))
 
-    def _seen(self, row: Value, first: Index, behind: Index) -> list[Value]:
+    def _masked_scores(self, row: Value, first: Index, behind: Index) -> list[Value]:
         """A row's scores, minus infinity where it does not see."""
         b, lanes, rule = self.b, self.lanes, self.rule
         bounds = [b.splat(b.convert("trunc", b.index(x), I32), lanes) for x in (first, behind)]

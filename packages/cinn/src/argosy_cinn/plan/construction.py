@@ -68,13 +68,13 @@ def make_plan(
             places[value] = places[argument]
     sequence = [steps[number] for number in order_groups(fusion, after)]
     apart = run_time is not None or bool(guard)
-    over = {} if apart else _overwriting(sequence, lifetimes_of(sequence, stored, places, copies), budget)
+    over = {} if apart else _choose_overwriting(sequence, lifetimes_of(sequence, stored, places, copies), budget)
     if not inner:
         choose_streaming(sequence, stored, in_place | over.keys(), target)
     recomputation = None
     if budget is not None and not over:
 
-        def placed(steps: Sequence[Step]) -> int:
+        def place_buffers(steps: Sequence[Step]) -> int:
             return assign_offsets(lifetimes_of(steps, stored, places, copies))[1]
 
         writers: dict[Value, int] = {
@@ -83,7 +83,7 @@ def make_plan(
         copied = {v for v, _ in copies}
         schedule = _schedule(sequence, stored, places, copied, writers)
         orders = [sequence, schedule.freeing(after)]
-        sequence, recomputation = rematerialise(schedule, orders, budget, placed)
+        sequence, recomputation = rematerialise(schedule, orders, budget, place_buffers)
     sequence = with_siblings(sequence, in_place)
     lifetimes = merge_lifetimes(lifetimes_of(sequence, stored, places, copies), over)
     if checked and not inner:
@@ -125,7 +125,7 @@ def _store(memory: Memory, fusion: Fusion) -> set[Value]:
     return stored
 
 
-def _overwriting(steps: Sequence[Step], lifetimes: Sequence[Lifetime], budget: int | None) -> dict[Value, Value]:
+def _choose_overwriting(steps: Sequence[Step], lifetimes: Sequence[Lifetime], budget: int | None) -> dict[Value, Value]:
     """What `choose_overwriting` finds; nothing where a budget is not met by it: what is made again has memory of its
     own."""
     over = choose_overwriting(steps, lifetimes)

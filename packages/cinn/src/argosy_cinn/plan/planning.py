@@ -16,7 +16,7 @@ from argosy_cinn.fusion.recompute import drop_recomputed
 from argosy_cinn.kinds import has_emitter
 from argosy_cinn.lowering.classify import HOST
 from argosy_cinn.lowering.elements import NotAligned, splat_constant
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.plan.construction import make_plan
 from argosy_cinn.plan.control import ControlForm, RegionPlan
 from argosy_cinn.plan.steps import Plan
@@ -88,7 +88,7 @@ def _control_flow(op: Operation, target: Target, run_time: str | None) -> Contro
     regions: list[RegionPlan] = []
     for i, region in enumerate(op.regions):
         program, captured = region_program(region.blocks[0], f"{op.name}.{i}")
-        program = lowered(program, target)
+        program = lower_program(program, target)
         plan = _plan(program, target, f"{run_time}_{i}" if run_time is not None else None, inner=True)
         if any(step.group.kind.on_host for step in plan.steps):
             return None

@@ -32,7 +32,7 @@ _BYTE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RepeatedValue:
     """A value, or a buffer of partial results, as the repeated step ``number`` makes it."""
 
     value: Any
@@ -80,14 +80,14 @@ class Schedule:
 
     def work(self) -> float:
         """What repeated steps cost, as a share of all others."""
-        costs = [(step.repeated, self._of(step).cost) for step in self.steps]
+        costs = [(step.repeated, self._facts_of(step).cost) for step in self.steps]
         return sum(c for again, c in costs if again) / max(sum(c for again, c in costs if not again), 1)
 
     def fit(self, limit: int) -> int:
         """Drop values until no step needs more than ``limit`` bytes, or nothing can be dropped; returns the peak."""
         refused: set[Hashable] = set()
         while True:
-            lives, needed = self._measured()
+            lives, needed = self._measure()
             peak = max(needed, default=0)
             if peak <= limit:
                 return peak
@@ -100,12 +100,12 @@ class Schedule:
 
     def undo(self, limit: int) -> None:
         """Take repeated steps out again, the most expensive first, as long as no step needs more than ``limit``."""
-        for step in sorted(self.repeated, key=lambda s: -self._of(s).cost):
+        for step in sorted(self.repeated, key=lambda s: -self._facts_of(s).cost):
             if not any(s is step for s in self.steps):
                 continue  # nobody read it when another one was gone
             before, names = list(self.steps), [s.renamed for s in self.steps]
             self._remove(step)
-            if max(self._measured()[1], default=0) > limit:
+            if max(self._measure()[1], default=0) > limit:
                 self.steps = before
                 for s, renamed in zip(before, names, strict=True):
                     s.renamed = renamed
@@ -117,48 +117,48 @@ class Schedule:
         no less memory than it takes runs as soon as it can."""
         readers: dict[Value, int] = {}
         for step in self.steps:
-            for value in self._of(step).reads:
+            for value in self._facts_of(step).reads:
                 readers[value] = readers.get(value, 0) + 1
         waiting, ordered = list(self.steps), []
         done: set[int] = set()
 
-        def taken(step: Step) -> int:
-            freed = sum(self._bytes(v) for v in self._of(step).reads if readers[v] == 1 and v not in self._kept)
+        def bytes_taken(step: Step) -> int:
+            freed = sum(self._bytes(v) for v in self._facts_of(step).reads if readers[v] == 1 and v not in self._kept)
             return sum(nbytes for _, nbytes in self._in_arena(step)) - freed
 
         while waiting:
             ready = [step for step in waiting if after[step.group.number] <= done]
-            step = min(ready, key=taken)
-            step = step if taken(step) <= _FEW_BYTES else ready[0]
+            step = min(ready, key=bytes_taken)
+            step = step if bytes_taken(step) <= _FEW_BYTES else ready[0]
             waiting.remove(step)
             ordered.append(step)
             done.add(step.group.number)
-            for value in self._of(step).reads:
+            for value in self._facts_of(step).reads:
                 readers[value] -= 1
         return ordered
 
     def _bytes(self, value: Value) -> int:
-        return self._of(self._makers[value]).writes[value]
+        return self._facts_of(self._makers[value]).writes[value]
 
     # -- figures
 
-    def _of(self, step: Step) -> Facts:
+    def _facts_of(self, step: Step) -> Facts:
         return self._facts[step.group.number]
 
     def _in_arena(self, step: Step) -> Iterator[tuple[Value, int]]:
         """What a step writes to the arena; a repeated one everything."""
-        return ((v, n) for v, n in self._of(step).writes.items() if step.repeated or v in self._arena)
+        return ((v, n) for v, n in self._facts_of(step).writes.items() if step.repeated or v in self._arena)
 
-    def _measured(self) -> tuple[dict[Hashable, _Life], list[int]]:
+    def _measure(self) -> tuple[dict[Hashable, _Life], list[int]]:
         """All lives by key, and the bytes that each step needs."""
         lives: dict[Hashable, _Life] = {}
         change = [0] * (len(self.steps) + 2)
         for i, step in enumerate(self.steps):
-            for value in self._of(step).reads:
+            for value in self._facts_of(step).reads:
                 lives[step.key(value)].uses.append(i)
             for value, nbytes in self._in_arena(step):
                 lives[step.key(value)] = _Life(value, nbytes, [i])
-            own = sum(self._of(step).scratch.values())
+            own = sum(self._facts_of(step).scratch.values())
             change[i] += own
             change[i + 1] -= own
         for key, life in lives.items():
@@ -199,20 +199,20 @@ class Schedule:
         order: dict[Value, None] = {}
         made: set[Value] = set()
 
-        def there(value: Value) -> bool:
+        def is_present(value: Value) -> bool:
             lives = [life for life in versions[value] if life is not dropped and life.uses[0] < at]
             small = any(life.nbytes * _SMALL <= dropped.nbytes for life in lives)
             return value in made or small or any(life.uses[-1] >= at for life in lives)
 
         def make(value: Value) -> bool:
             step = self._makers[value]
-            facts = self._of(step)
+            facts = self._facts_of(step)
             if not facts.repeatable or len(order) >= _LONGEST:
                 return False
             if any(self._position(self._writers[v]) < at for v in facts.overwritten):
                 return False
             for read in facts.reads:
-                if not there(read) and not make(read):
+                if not is_present(read) and not make(read):
                     return False
             order[value] = None
             made.update(facts.writes)
@@ -231,7 +231,7 @@ class Schedule:
         worst, most = needed.index(peak), sum(n == peak for n in needed)
         for offset, value in enumerate(chain):
             self._repeat(self._makers[value], at + offset)
-        now = self._measured()[1]
+        now = self._measure()[1]
         added = now[at : at + len(chain)]
         good = now[worst] < peak and max(added) < peak and max(now) <= peak and sum(n == peak for n in now) < most
         if not good:
@@ -242,13 +242,13 @@ class Schedule:
 
     def _repeat(self, maker: Step, at: int) -> None:
         """Run a step again before step ``at``; what is read from there on is what it makes then."""
-        facts, self._count = self._of(maker), self._count + 1
+        facts, self._count = self._facts_of(maker), self._count + 1
         current = self._versions_at(at)
         renamed: dict[Hashable, Hashable] = {v: current.get(v, v) for v in facts.reads}
-        renamed.update((key, Again(key, self._count)) for key in (*facts.writes, *facts.scratch))
+        renamed.update((key, RepeatedValue(key, self._count)) for key in (*facts.writes, *facts.scratch))
         again = replace(maker, renamed=renamed, repeated=True)
         for step in self.steps[at:]:
-            for value in self._of(step).reads:
+            for value in self._facts_of(step).reads:
                 if value in facts.writes and value in self._arena and step.key(value) == current.get(value, value):
                     step.renamed = {**step.renamed, value: renamed[value]}
         self.steps.insert(at, again)
@@ -263,13 +263,13 @@ class Schedule:
         at = next(i for i, step in enumerate(self.steps) if step is gone)
         earlier = self._versions_at(at)
         del self.steps[at]
-        for value in self._of(gone).writes:
+        for value in self._facts_of(gone).writes:
             for step in self.steps:
-                if value in self._of(step).reads and step.key(value) == gone.key(value):
+                if value in self._facts_of(step).reads and step.key(value) == gone.key(value):
                     step.renamed = {**step.renamed, value: earlier.get(value, value)}
-        read = {step.key(v) for step in self.steps for v in self._of(step).reads}
+        read = {step.key(v) for step in self.steps for v in self._facts_of(step).reads}
         for step in self.repeated:
-            if not any(step.key(v) in read for v in self._of(step).writes):
+            if not any(step.key(v) in read for v in self._facts_of(step).writes):
                 self._remove(step)
                 return
 

@@ -29,7 +29,7 @@ class _Side:
     batch: tuple[int, ...]
     contracted: tuple[int, ...]
 
-    def ordered(self, order: Sequence[int]) -> _Side:
+    def reorder(self, order: Sequence[int]) -> _Side:
         """The same with the pairs in another order."""
         return _Side(self.operand, self.batch, tuple(self.contracted[i] for i in order))
 
@@ -45,7 +45,7 @@ class _Side:
             value = value.op.operand(0)
         return axes
 
-    def copied(self) -> int:
+    def copied_elements(self) -> int:
         """How many elements have to be copied."""
         base = self.operand
         while isinstance(base, OpResult) and base.op.name == "prim.transpose":
@@ -80,8 +80,8 @@ def _align(op: Operation) -> Value | None:
     ]
     given = range(len(sides[0].contracted))
     orders = [given, *(sorted(given, key=side.in_memory().__getitem__) for side in sides)]
-    best = min(orders, key=lambda order: sum(side.ordered(order).copied() for side in sides))
-    left, right = (side.ordered(best).made_to_follow() for side in sides)
+    best = min(orders, key=lambda order: sum(side.reorder(order).copied_elements() for side in sides))
+    left, right = (side.reorder(best).made_to_follow() for side in sides)
     if (left, right) == tuple(sides):
         return None
     result: Value = prim.dot_general(

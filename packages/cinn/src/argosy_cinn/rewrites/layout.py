@@ -71,7 +71,7 @@ def _concat(op: Operation) -> Value | None:
     return emit("concat", *kept, axis=axis) if kept and len(kept) < len(op.operands) else None
 
 
-def _same(op: Operation) -> Value | None:
+def _forward_operand(op: Operation) -> Value | None:
     return op.operand(0)
 
 
@@ -83,7 +83,7 @@ RULES: dict[str, Rule] = {
     "reverse": _reverse,
     "pad": _pad,
     "concat": _concat,
-    "copy": _same,
-    "stop_gradient": _same,
+    "copy": _forward_operand,
+    "stop_gradient": _forward_operand,
 }
 """By primitive."""

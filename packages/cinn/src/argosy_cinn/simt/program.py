@@ -13,7 +13,7 @@ from argosy_cinn.forms.form import Form, Partial
 from argosy_cinn.forms.index_check import RECORD
 from argosy_cinn.fuel import Budget
 from argosy_cinn.kinds import emitter_of
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.plan.memory import Place
 from argosy_cinn.plan.planning import plan_program
 from argosy_cinn.plan.steps import Plan, Step
@@ -60,7 +60,7 @@ class SimtProgram:
         self.primitives = to_primitives(program, options)
         budget = Budget.of(options)
         with own_context(), deep_recursion(), budget.simplifying():
-            simplified = lowered(self.primitives, Target.host(), scaled=False)
+            simplified = lower_program(self.primitives, Target.host(), scaled=False)
         with deep_recursion(), budget.fusing():
             plan = plan_program(simplified, self.target)
         self.launches: list[Launch] = []

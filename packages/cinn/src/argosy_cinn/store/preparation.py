@@ -20,7 +20,7 @@ from argosy_cinn.runtime import ObjectCache
 from argosy_cinn.store import program_cache
 from argosy_cinn.store.program_cache import Manifest
 from argosy_cinn.target import Target
-from argosy_cinn.tools.dump import dumping
+from argosy_cinn.tools.dump import is_dumping
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir.core import Operation
 from argosy_pir.errors import FormatError
@@ -79,7 +79,7 @@ class Outcomes:
         self, program: Program, preparation: Preparation, store: ObjectCache, options: Mapping[str, Any]
     ) -> None:
         self._store = store
-        noted = not dumping() and not Budget.of(options).process and not program.symbols() and is_lasting(program)
+        noted = not is_dumping() and not Budget.of(options).process and not program.symbols() and is_lasting(program)
         self._key = _key(program, preparation.recipe, options) if noted else None
 
     @property

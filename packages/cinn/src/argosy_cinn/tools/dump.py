@@ -38,7 +38,7 @@ SIZE = "size "
 _numbers = count(1)
 
 
-def dumping() -> bool:
+def is_dumping() -> bool:
     """Whether compilations are to be dumped."""
     return DUMP.is_set
 
@@ -58,7 +58,7 @@ def dump(name: str, program: Program, simplified: Program, manifest: Manifest, c
 def record(executable: Executable, folder: Path) -> None:
     """Write what an executable does, and, when it is called, with what."""
     (folder / "kernels.txt").write_text(executable.describe() + "\n")
-    executable.bind = _recording(executable.bind, folder / "inputs.npz")  # type: ignore[method-assign, assignment]
+    executable.bind = _record_first_call(executable.bind, folder / "inputs.npz")  # type: ignore[method-assign, assignment]
 
 
 def record_sizes(executable: SpecialisingExecutable, folder: Path) -> None:
@@ -96,10 +96,10 @@ Call = Callable[[Sequence[Strided]], list[Strided]]
 Bind = Callable[[Sequence[Strided]], Call]
 
 
-def _recording(bind: Bind, path: Path) -> Bind:
+def _record_first_call(bind: Bind, path: Path) -> Bind:
     """``bind`` whose callables record the arguments of the first call of all."""
 
-    def recorded(states: Sequence[Strided]) -> Call:
+    def bind_recorded(states: Sequence[Strided]) -> Call:
         call = bind(states)
 
         def first(inputs: Sequence[Strided]) -> list[Strided]:
@@ -109,7 +109,7 @@ def _recording(bind: Bind, path: Path) -> Bind:
 
         return first
 
-    return recorded
+    return bind_recorded
 
 
 def _save(path: Path, inputs: Sequence[Strided], states: Sequence[Strided], sizes: Mapping[str, int]) -> None:

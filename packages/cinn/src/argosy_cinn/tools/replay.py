@@ -187,11 +187,11 @@ def _difference(got: Sequence[Array], wanted: Sequence[Array]) -> float:
 
 def _tolerance(wanted: Sequence[Array]) -> float:
     """Sums in another order differ: a thousand rounding steps of the coarsest dtype."""
-    steps = [_rounding(w.dtype) for w in wanted]
+    steps = [_unit_roundoff(w.dtype) for w in wanted]
     return 1000 * max(steps, default=0.0)
 
 
-def _rounding(dtype: np.dtype[Any]) -> float:
+def _unit_roundoff(dtype: np.dtype[Any]) -> float:
     if dtype.kind in "iub":
         return 0.0
     return {"bfloat16": 2.0**-8, "float16": 2.0**-11}.get(dtype.name, 2.0**-24 if dtype.itemsize <= 4 else 2.0**-53)

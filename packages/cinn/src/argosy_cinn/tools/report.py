@@ -51,7 +51,7 @@ class Table:
             return [self]
         return [replace(self, rows=self.rows[: self.most]), f"... {more} more rows: save() them to a file"]
 
-    def drawn(self) -> Any:
+    def render(self) -> Any:
         """The table as a table of rich. Raises ModuleNotFoundError where that is not installed."""
         table = import_module("rich.table").Table(box=import_module("rich.box").SIMPLE_HEAD, pad_edge=False)
         last = len(self.header) - 1
@@ -100,7 +100,7 @@ class Section:
             lines = part.splitlines()
             if len(lines) > _SHORT:
                 left = f"... {len(lines) - _SHORT} more lines: save() them to a file"
-                lines = [*(_within(line, width) for line in lines[:_SHORT]), left]
+                lines = [*(_truncate(line, width) for line in lines[:_SHORT]), left]
             found += lines
         return found
 
@@ -110,7 +110,7 @@ class Section:
         return [line for part in parts for line in (part.text() if isinstance(part, Table) else part.splitlines())]
 
 
-def _within(line: str, width: int) -> str:
+def _truncate(line: str, width: int) -> str:
     return line if len(line) <= width else line[: width - 4] + " ..."
 
 
@@ -137,7 +137,7 @@ class Report:
         parts = ["\n".join([f"== {section.title}", *section.lines(short)]) for section in self.sections]
         return "\n\n".join([self.title, *parts])
 
-    def drawn(self, width: int) -> str:
+    def render(self, width: int) -> str:
         """The short form in colours, for a terminal of so many columns. Raises ModuleNotFoundError without rich."""
         terminal = import_module("rich.console").Console(
             file=io.StringIO(), force_terminal=True, width=width, highlight=False, markup=False
@@ -146,7 +146,7 @@ class Report:
         for section in self.sections:
             terminal.print(f"\n== {section.title}", style="bold")
             for part in section.parts(width):
-                terminal.print(part.drawn() if isinstance(part, Table) else part)
+                terminal.print(part.render() if isinstance(part, Table) else part)
         text: str = terminal.file.getvalue()
         return "\n".join(line.rstrip() for line in text.splitlines())
 
@@ -173,7 +173,7 @@ class Report:
         if not sys.stdout.isatty():
             return self.text(short=True)
         try:
-            return self.drawn(shutil.get_terminal_size((_WIDTH, 24)).columns)
+            return self.render(shutil.get_terminal_size((_WIDTH, 24)).columns)
         except ModuleNotFoundError:  # rich is not installed
             return self.text(short=True)
 

@@ -78,7 +78,7 @@ def watched_entries(
     """Entries that hand over what their instrumented code recorded."""
     lock = threading.Lock()  # the buffer holds the records of one run
 
-    def watched(entry: AnsweringEntry) -> AnsweringEntry:
+    def traced_entry(entry: AnsweringEntry) -> AnsweringEntry:
         def call(addresses: int, dims: int) -> int | None:
             with lock:
                 answer = entry(addresses, dims)
@@ -88,7 +88,7 @@ def watched_entries(
 
         return call
 
-    return [watched(entry) for entry in entries]
+    return [traced_entry(entry) for entry in entries]
 
 
 class WatchedHost:

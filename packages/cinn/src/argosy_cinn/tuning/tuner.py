@@ -79,12 +79,12 @@ class Tuner:
         if key not in self._known:
             found = _read(self._store, key)
             if found is None or found.index >= len(options):
-                found = self._measured(shape, options, target)
+                found = self._measure(shape, options, target)
                 self._store.put(key, json.dumps(asdict(found)).encode())
             self._known[key] = found
         return self._known[key]
 
-    def _measured(self, shape: Shape, options: list[Blocking], target: Target) -> Choice:
+    def _measure(self, shape: Shape, options: list[Blocking], target: Target) -> Choice:
         runs = [self._prepare(shape, option, target) for option in options]
         least = [float("inf")] * len(runs)
         for _ in range(_ROUNDS):

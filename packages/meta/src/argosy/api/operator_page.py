@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from argosy_autograd.rules import NOT_APPLICABLE
-from argosy_cinn.pipeline import lowered
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.plan.planning import plan_program
 from argosy_cinn.target import Target
 from argosy_phi_ops.declare.composition import find_composition
@@ -105,7 +105,7 @@ def _gradient(found: Sequence[Expansion]) -> str:
 def _compile(found: Sequence[Expansion]) -> str:
     hosts = set()
     for expansion in found:
-        for step in plan_program(lowered(expansion.program.clone(), Target.host()), Target.host()).steps:
+        for step in plan_program(lower_program(expansion.program.clone(), Target.host()), Target.host()).steps:
             if step.group.kind.on_host:
                 op = step.group.operation
                 dtype = (op.operands or op.results)[0].dtype

@@ -532,7 +532,7 @@ class StaticFunction:
             if isinstance(tracer, MeasuringTracer) and tracer.has_symbols:
                 raise _NeedsCounts(str(error)) from error
             has_executed = isinstance(tracer, BreakingTracer) and tracer.broken
-            if not isinstance(sizes, OpenSizes) or has_executed or not sizes.refused(call, error):
+            if not isinstance(sizes, OpenSizes) or has_executed or not sizes.note_refusal(call, error):
                 raise
             raise _NeedsNumbers(sizes, error) from error
         compiled.carried = assignments.carried

@@ -83,7 +83,7 @@ class ClipGradByGlobalNorm(_Clip):
         clipped: list[Any] = [g for p, g in params_grads if _is_clipped(p, g)]
         if not clipped:
             return list(params_grads)
-        total = self._total([(p, g) for p, g in params_grads if _wanted(p, g)])
+        total = self._total([(p, g) for p, g in params_grads if _is_clipped(p, g)])
         scale = self.clip_norm / total.sqrt().clip(min=self.clip_norm)
         scales = {mesh: on_mesh(mesh, scale) for mesh in {mesh_of(g): None for g in clipped}}
         return [(p, _scale(g, scales[mesh_of(g)]) if _is_clipped(p, g) else g) for p, g in params_grads]
