@@ -1,4 +1,5 @@
-"""Folders whose linear layers are integers with scales: GPTQ (both versions, act-order), AWQ and compressed-tensors.
+"""Folders whose linear layers are integers with scales: GPTQ (both versions, act-order), AWQ and compressed-tensors;
+and numbers of eight bits (e4m3) with a scale for each block, as DeepSeek-V3 is published.
 
 Their bits are laid out again as `weight_only_linear` reads them, integers to integers; no float weight is ever made. A
 weight is ``(number - zero) * scale`` with a zero and a scale for each output and group of inputs. Numbers are kept less
@@ -33,7 +34,8 @@ _GROUPS = (32, 64, 128)
 
 
 class QuantizedLinear(Layer):
-    """A linear layer ``x @ ((numbers - zeros) * scales) + bias`` of integer ``numbers`` [in, out], less their middle.
+    """A linear layer ``x @ ((numbers - zeros) * scales) + bias``: ``numbers`` [in, out] are integers less their
+    middle, or in float8_e4m3fn.
 
     ``scales`` and ``zeros`` (None: the middle) are [groups, out] of inputs in ``order`` [in] (None: as they are);
     ``bias``: whether there is one.
@@ -42,7 +44,8 @@ class QuantizedLinear(Layer):
     def __init__(self, made: Numbers, bias: bool) -> None:
         super().__init__()
         size, out = made.numbers.shape
-        self.bits, self.groups = made.bits, len(made.scales)
+        self.groups = len(made.scales)
+        self.dtype_of_numbers = f"int{made.bits}" if made.numbers.dtype == np.int8 else made.numbers.dtype.name
         self.group_size = size // self.groups if self.groups > 1 else -1
         whole = np.ascontiguousarray(made.numbers.T)
         if made.bits == 4:  # two outputs in a byte: see `weight_quantize`
@@ -59,8 +62,8 @@ class QuantizedLinear(Layer):
         """The outputs [..., out] of ``x`` [..., in]."""
         if self.order is not None:
             x = paddle.index_select(x, self.order, axis=-1)
-        dtype = f"int{self.bits}"
-        y = weight_only_linear(x, self.numbers, self.bias, self.scales, dtype, group_size=self.group_size)
+        form = {"weight_dtype": self.dtype_of_numbers, "group_size": self.group_size}
+        y = weight_only_linear(x, self.numbers, self.bias, self.scales, **form)
         if self.offsets is None:
             return y
         shape = [*[0] * (x.ndim - 1), self.groups, x.shape[-1] // self.groups]
@@ -70,8 +73,9 @@ class QuantizedLinear(Layer):
 
 @dataclass(frozen=True)
 class Numbers:
-    """Integers ``numbers`` [in, out] (int8, less the middle) of ``bits``, ``scales`` [groups, out], ``zeros`` [groups,
-    out] less the middle (None: all are that), and the input that each row belongs to (``order``, None: its own)."""
+    """Integers ``numbers`` [in, out] (int8, less the middle) of ``bits``, or numbers in e4m3; ``scales`` [groups, out],
+    ``zeros`` [groups, out] less the middle (None: all are that), and the input that each row belongs to (``order``,
+    None: its own)."""
 
     numbers: Array
     bits: int
@@ -259,4 +263,25 @@ class _CompressedTensors:
         return Numbers(numbers, bits, scales, zeros, order)
 
 
-_READERS: dict[str, Any] = {"gptq": _Gptq, "awq": _Awq, "compressed-tensors": _CompressedTensors}
+class _Float8:
+    """weight [out, in] in e4m3, weight_scale_inv [out / 128, in / 128]: what blocks are multiplied with."""
+
+    mark = "weight_scale_inv"
+
+    def __init__(self, settings: ConfigFile) -> None:
+        if settings.text("fmt", default="e4m3") != "e4m3":
+            raise NotImplementedError(f"{settings.path}: fp8 is implemented as e4m3")
+        block = settings.optional("weight_block_size")
+        if block != [128, 128]:
+            raise NotImplementedError(f"{settings.path}: blocks of {block} are not implemented; there are [128, 128]")
+
+    def read(self, part: _Part) -> Numbers:
+        groups, blocks = part.groups(128), -(-part.out // 128)
+        scales = np.repeat(part.tensor("weight_scale_inv", blocks, groups), 128, axis=0)[: part.out]
+        weight = part.tensor("weight", part.out, part.size)
+        if weight.dtype.name != "float8_e4m3fn":
+            raise CheckpointError(f"{part.where}: {part.base}.weight is {weight.dtype}; expected float8_e4m3fn")
+        return Numbers(weight.T, 8, scales.T.astype(np.float32))
+
+
+_READERS: dict[str, Any] = {"gptq": _Gptq, "awq": _Awq, "compressed-tensors": _CompressedTensors, "fp8": _Float8}

@@ -78,17 +78,20 @@ def weight_only_linear(
 ) -> Tensor:
     """``x @ weight + bias`` with a weight quantised by `weight_quantize`; ``x`` [..., in] is a float and stays one.
 
-    ``weight_dtype`` is "int8" or "int4", ``group_size`` that of the scales. Sums are in float32.
+    ``weight_dtype`` is "int8" or "int4", or "float8_e4m3fn" for such numbers instead of integers; ``group_size`` that
+    of the scales. Sums are in float32.
     """
     if weight_scale is None:
         raise OperatorError("weight_only_linear: weight_scale is missing; weight_quantize gives it with the weight")
-    if weight_dtype not in ("int8", "int4"):
-        raise DTypeError(f"weight_only_linear: weight_dtype must be 'int8' or 'int4', got {weight_dtype!r}")
+    if weight_dtype not in ("int8", "int4", "float8_e4m3fn"):
+        raise DTypeError(
+            f"weight_only_linear: weight_dtype must be 'int8', 'int4' or 'float8_e4m3fn', got {weight_dtype!r}"
+        )
     size = x.shape[-1]
     if weight.shape[1] != size:
         raise ShapeError(f"weight_only_linear: x {x.type} has not the features of weight {weight.type} [out, in]")
     groups = _group_count("weight_only_linear", size, group_size)
-    parts = [(weight, 1.0)] if weight_dtype == "int8" else _scaled_halves(weight)
+    parts = _scaled_halves(weight) if weight_dtype == "int4" else [(weight, 1.0)]
     scales = _by_group(weight_scale)
     results = []
     for i, (part, unit) in enumerate(parts):
