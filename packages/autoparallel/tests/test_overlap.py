@@ -10,7 +10,7 @@ from lockstep import parts_of, run_together
 from argosy_autoparallel import Layout, ProcessMesh, Replicate, Shard
 from argosy_autoparallel.partition import partition
 from argosy_autoparallel.passes.combine_all_reduces import CombineAllReduces
-from argosy_autoparallel.passes.overlap import exposures
+from argosy_autoparallel.passes.overlap import Overlap, exposures
 from argosy_autoparallel.passes.spmd_partition import SpmdPartition
 from argosy_autoparallel.schedule import verify_programs
 from argosy_autoparallel.tensor_layout import print_layout
@@ -127,3 +127,25 @@ def test_a_pipeline_of_passes_says_the_same():
     PassManager(f"combine-all-reduces{{early=true, limit={2 * 4 * N * N}}},overlap").run(made)
     found = [(each.kind, each.nbytes, each.computed) for each in exposures(made)]
     assert found == [(e.kind, e.nbytes, e.computed) for e in exposures(programs("data parallel", True)[0])]
+
+
+def test_a_collective_of_what_another_gives_starts_after_it():
+    """The first is waited for just before the second starts, wherever the program had the first."""
+    made = Program("chained")
+    x = made.add_input(TensorType((N, N), "float32"))
+    with building(Builder.at_end(made.block)):
+        gathered, token = prim.all_gather(x, prim.create_token(), group=(0, 1), size=2, axis=0)
+        meanwhile = matmul(matmul(x, x), x)
+        total, token = prim.all_reduce(gathered, token, group=(0, 1), size=2, kind="sum")
+        more = matmul(meanwhile, meanwhile)
+        made.set_outputs([total, more])
+    changed = made.clone()
+    assert Overlap().run(changed)
+    verify_program(changed)
+    names = [op.kind for op in changed.block if op.kind in ("start", "wait", "dot_general")]
+    assert names == ["start", "dot_general", "dot_general", "wait", "start", "dot_general", "wait"]
+    given = [(np.full((N, N), rank + 1, np.float32),) for rank in range(2)]
+    for before, after in zip(run_together([made] * 2, given, [0, 1]), run_together([changed] * 2, given, [0, 1]),
+                             strict=True):  # fmt: skip
+        for a, b in zip(before, after, strict=True):
+            np.testing.assert_array_equal(a, b)

@@ -69,7 +69,9 @@ def _moves(block: Sequence[Operation]) -> list[_Move]:
             continue
         group = group_of(op)
         if op.kind in _STARTED and op.attributes["size"] > 1:
-            start = max(before.get(group, -1), _made(op.operand(0), number)) + 1
+            maker = getattr(op.operand(0), "op", None)
+            chained = maker is not None and maker.name in COMMUNICATION  # what is to be waited for just before
+            start = at if chained else max(before.get(group, -1), _made(op.operand(0), number)) + 1
             found.append(_Move(at, start, min((number[_outer(u, block[0])] for u in op.results[0].users), default=at)))
         before[group] = at
     return found
