@@ -20,6 +20,7 @@ from eager_helpers import is_native, made_natively, tensor
 import argosy as paddle
 import argosy.distributed as dist
 from argosy_autograd.sweep import Sweep
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager import native
 
 ROOT = Path(__file__).parent.parent
@@ -463,6 +464,36 @@ def test_forgetting_plans_changes_nothing():
     (x * x).sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), [3, 4])
     np.testing.assert_array_equal(z.numpy(), [2.25, 4])
+
+
+def test_an_application_that_leaves_its_table_takes_its_plans_out():
+    """It has one plan for each way to write a call; its calls are done anew, by an application that comes to have its
+    own."""
+    x = tensor([1.0, 2.0, 4.0, 8.0, 16.0])
+    x + x
+    table = get_operator("add").applications
+    table.clear()
+    if not is_native():
+        pytest.skip("no native build here")
+    before, table.limit = table.limit, 4
+    try:
+        for _ in range(3):
+            x + x
+            paddle.add(x, y=x)
+        key = (x.payload.array_type,) * 2, ()
+        application = table.by_key[key]
+        assert len({plan.words.tobytes() for plan in application.plans}) == len(application.plans) == 2
+        assert made_natively(x + x)
+        tensor([1.0] * 6) + tensor([1.0] * 6)
+        assert application not in table.applications()
+        assert application.plans is None
+        for _ in range(2):
+            z = x + x
+        assert table.by_key[key] is not application
+        assert made_natively(z)
+        np.testing.assert_array_equal(z.numpy(), [2, 4, 8, 16, 32])
+    finally:
+        table.limit = before
 
 
 OPTIMIZERS = {

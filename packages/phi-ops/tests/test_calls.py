@@ -207,7 +207,7 @@ def test_applications_of_an_operator_are_bounded():
     table, expansions = op.applications, EXPANSIONS[op]
     table.clear()
     expansions.clear()
-    table.limit = table.by_key.limit = expansions.limit = 4
+    table.limit = expansions.limit = 4
     try:
         for n in [*range(1, 9), 1, 2]:
             assert op(Tensor(np.eye(n) * 2)).item() == 2**n
@@ -215,7 +215,7 @@ def test_applications_of_an_operator_are_bounded():
             assert len(table.by_types) <= 4
             assert len(expansions) <= 4
     finally:
-        table.limit = table.by_key.limit = expansions.limit = 1024
+        table.limit = expansions.limit = 1024
 
 
 def test_a_bounded_table_drops_its_oldest_entry():

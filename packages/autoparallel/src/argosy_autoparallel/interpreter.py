@@ -196,10 +196,10 @@ def _application(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -
     key: tuple[Any, ...] = application_key(operands, attributes)
     if not any([type(kind) is ShardType for kind in key[0]]):
         key += _LAYER, context().rank
-    applications = op.applications.by_key
-    found: DistributedApplication | None = applications.get(key)
+    found: DistributedApplication | None = op.applications.by_key.get(key)
     if found is None:
-        found = applications[key] = DistributedApplication(op, operands, attributes)
+        found = DistributedApplication(op, operands, attributes)
+        op.applications.keep(key, found)
     return found
 
 

@@ -10,7 +10,8 @@ from functools import partial
 from typing import NamedTuple
 
 from argosy_cinn.eager.code import NULL, Code
-from argosy_cinn.eager.layout import PLAN_WORDS, PLANS, Layout
+from argosy_cinn.eager.layout import PLAN_WORDS, Layout
+from argosy_cinn.eager.plans import find_plan, mix, number_of
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import DOUBLE, I32, I64, PTR, VOID, Value, constant
 
@@ -196,25 +197,14 @@ def payload_of(c: Code, x: Value) -> Value:
 
 
 def _plan(c: Code, operator: Value, left: Value, right: Value) -> Value:
-    """The plan for operands of these types; at ``slow`` where there is none. See ``plans.place``."""
-    f = c.f
-    mixed = [
-        f.binary("lshr", f.op(I64, f"ptrtoint {each} to i64"), by)
-        for each, by in ((left, 4), (right, 5), (operator, 6))
-    ]
-    place = f.binary("and", f.binary("xor", f.binary("xor", mixed[0], mixed[1]), mixed[2]), PLANS - 1)
-    sought = {"left": left, "right": right, "operator": operator}
-    first, other = (
-        f.at(Value(PTR, "@plans"), f.mul(each, len(PLAN_WORDS)), I64) for each in (place, f.binary("xor", place, 1))
-    )
-    plan = f.select(_is_plan(c, first, sought), first, other)
-    c.need(_is_plan(c, plan, sought), "slow")
-    return plan
+    """The plan for operands of these types; at ``slow`` where there is none."""
+    mixed = mix(c, mix(c, number_of(c, operator), number_of(c, left)), number_of(c, right))
 
+    def need(plan: Value, label: str) -> None:
+        for word, sought in (("left", left), ("right", right), ("operator", operator)):
+            c.need(c.is_same(c.plan_word(plan, word), sought), label)
 
-def _is_plan(c: Code, plan: Value, sought: dict[str, Value]) -> Value:
-    same = [c.is_same(c.plan_word(plan, word), found) for word, found in sought.items()]
-    return c.logical_and(c.logical_and(same[0], same[1]), same[2])
+    return find_plan(c, mixed, need, "slow")
 
 
 def wants_gradient(c: Code, x: Value) -> Value:
@@ -231,11 +221,10 @@ def wants_gradient(c: Code, x: Value) -> Value:
 def _recipe(c: Code, plan: Value, wants: Value) -> tuple[Value, Value, Value]:
     """The recipe, its name and what it keeps; at ``slow`` where it is not known yet."""
     f = c.f
-    first = f.at(plan, PLAN_WORDS.index("recipe1"), I64)
-    at = f.at(first, f.mul(f.index(f.sub(wants, 1)), 3), I64)
-    recipe = f.load(PTR, at)
+    at = f.at(f.at(plan, PLAN_WORDS.index("recipes"), I64), f.mul(f.index(f.sub(wants, 1)), 4), I64)
+    recipe = f.load(PTR, f.at(at, 1, I64))
     c.need(f.icmp("ne", recipe, NULL), "slow")
-    return recipe, f.load(PTR, f.at(at, 1, I64)), f.load(I64, f.at(at, 2, I64))
+    return recipe, f.load(PTR, f.at(at, 2, I64)), f.load(I64, f.at(at, 3, I64))
 
 
 def _compute(c: Code, plan: Value, left: Value, right: Value) -> Value:

@@ -25,7 +25,6 @@ TARGET = "x86-64-v3"
 EXPORTS = (
     "state",
     "plans",
-    "calls",
     "scratch",
     "backward_loop",
     "update_all",
@@ -45,8 +44,6 @@ class NativeBuild:
     state = shared.STATE
     plans = shared.PLANS
     plan_words = shared.PLAN_WORDS
-    calls = shared.CALLS
-    call_words = shared.CALL_WORDS
     words = shared.WORDS
     operands = shared.OPERANDS
     recipes = shared.RECIPES
@@ -102,8 +99,7 @@ def module_text(layout: Layout) -> str:
 
     module = Module(Target.named(TARGET), interposable=False)
     module.variable("state", "i64", len(shared.STATE))
-    module.variable("plans", "i64", shared.PLANS * len(shared.PLAN_WORDS))
-    module.variable("calls", "i64", shared.CALLS)
+    module.variable("plans", "i64", shared.PLANS)
     module.variable("scratch", "i64", shared.SCRATCH // 8)
     add_kernels(module)
     add_updates(module)

@@ -18,7 +18,7 @@ from argosy_cinn.eager.application import (
     wrap_result,
 )
 from argosy_cinn.eager.code import NULL, Code
-from argosy_cinn.eager.layout import OPERANDS, RECIPES, TABLE, Layout
+from argosy_cinn.eager.layout import OPERANDS, PLAN_WORDS, RECIPES, TABLE, Layout
 from argosy_cinn.eager.recording import bit_of
 from argosy_cinn.eager.signatures import operands_of
 from argosy_cinn.printers.llvm import Module
@@ -156,7 +156,7 @@ def _is_object(c: Code, x: Value) -> Value:
 def _recipe(c: Code, plan: Value, wants: Value) -> Value:
     """Where the recipe for operands that want gradients is; at ``slow`` where it is not known yet."""
     f = c.f
-    found, table = f.name("found"), c.plan_word(plan, "recipes")
+    found, table = f.name("found"), f.at(plan, PLAN_WORDS.index("recipes"), I64)
     place = f.alloca(PTR, 1)
     with f.loop(0, RECIPES) as loop:
         at = f.at(table, f.mul(loop.index, 4), I64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argosy_cinn.eager.layout import CALL_WORDS, STATE, Layout
+from argosy_cinn.eager.layout import PLAN_WORDS, STATE, Layout
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import I8, I32, I64, PTR, VOID, Value, constant
 
@@ -66,7 +66,7 @@ class Code:
 
     def plan_word(self, plan: Value, word: str, type: str = PTR) -> Value:
         """What a plan says."""
-        return self.f.load(type, self.f.at(plan, CALL_WORDS.index(word), I64))
+        return self.f.load(type, self.f.at(plan, PLAN_WORDS.index(word), I64))
 
     def small_int(self, x: Value) -> tuple[Value, Value]:
         """Whether an int has one digit (of 30 bits) at most, and its value if so."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 __all__ = [
-    "API", "BACK_WORDS", "CALLED", "CALLS", "CALL_WORDS", "GRADIENTS", "LEAST", "LIMIT", "METHOD", "OPERANDS",
+    "API", "BACK_WORDS", "CALLED", "GRADIENTS", "LEAST", "LIMIT", "METHOD", "OPERANDS",
     "OPERATORS", "PACKED", "PLANS", "PLAN_WORDS", "RECIPES", "SCRATCH", "SIZES", "SLOTS", "STATE", "TABLE", "WORDS",
     "Layout",
 ]  # fmt: skip
@@ -29,40 +29,35 @@ LIMIT, LEAST = 512, 4
 """Objects that are kept for reuse: of each type, and of payloads of the smallest class; of the others fewer, and so
 many at least."""
 
+WORDS, OPERANDS, RECIPES = 48, 8, 4
+"""How many words, tensors and recipes a call has at most."""
+
 PLANS = 4096
-"""Places for plans; each plan may be at two of them, which are neighbours."""
+"""Places for addresses of plans; each may be at two of them, which are neighbours."""
 PLAN_WORDS = (
     "left", "right", "operator", "kernel", "table", "output", "type", "dtype", "shape", "ndim", "elements", "class",
-    *(f"{what}{wants}" for wants in (1, 2, 3) for what in ("recipe", "name", "keeps")),
+    "plan", "hash", "length", "words", "operands", "numbers", "unrecorded", "strides", "contiguous", "distance",
+    "itemsize", "bounds", "generator", "draws", "several", "recipes", *(f"recipes{i}" for i in range(1, 4 * RECIPES)),
 )  # fmt: skip
-"""What a plan of Python's operators says: for operands of these types (of arrays, or of Python's numbers), this
-operator runs this kernel over so many elements, and its result is of this type, in memory of this class. ``recipe1`` is
-the tape's recipe where the first operand wants a gradient, 2 the second, 3 both; ``keeps`` has a bit for each of left,
-right, result that the derivative reads."""
+"""What the plan of an application says: for a call of this ``operator`` whose arguments read as these ``words`` (see
+`signatures`), ``length`` of them, this kernel makes so many elements, and its result is of this type, in memory of this
+class. Python's operators find it where their operands are of the types (of arrays, or of Python's numbers) ``left`` and
+``right``: the kernel takes their data, and ``length`` is zero where one is a number, of any value.
 
-CALLS = 4096
-"""Places for plans of calls; each may be at two of them, which are neighbours."""
-CALL_WORDS = (
-    *PLAN_WORDS, "hash", "length", "words", "operands", "numbers", "unrecorded", "recipes", "strides", "contiguous",
-    "distance", "itemsize", "bounds", "generator", "draws", "several",
-)  # fmt: skip
-"""What a plan of a call says besides: for arguments that read as these words (see `signatures`), ``length`` of them,
-with so many operands. ``numbers`` has a word for each of them, zero for a tensor, else the number, which is a constant
-of the kernel. With a ``table`` of addresses the kernel is a compiled program, which takes the table
+There are so many ``operands``. ``numbers`` has a word for each of them, zero for a tensor, else the number, which is a
+constant of the kernel. With a ``table`` of addresses the kernel is a compiled program, which takes the table
 filled in, its result at ``output``. With ``strides`` the result is a view of the first operand, ``distance`` bytes from
-its start. ``recipes`` are :data:`RECIPES` times (operands that want gradients as bits, the recipe, its name, what it
-keeps); nothing is recorded where ``unrecorded`` is set. ``bounds`` are a number of indices to be looked at, and for
+its start. From ``recipes`` on are :data:`RECIPES` times (operands that want gradients as bits, the tape's recipe, its
+name, a bit for each operand and the result that the derivative reads), of two operands in the order of their bits;
+nothing is recorded where ``unrecorded`` is set. ``bounds`` are a number of indices to be looked at, and for
 each its operand, its elements, their bytes, the least and the greatest allowed. A ``generator`` of random numbers has
 its state in the array ``draws``, which the program reads after the tensors; each run is counted there. ``several`` is
 how many results there are, and for each the address of a plan of it alone; the program writes them from ``output``
-on."""
+on. ``plan`` is the object of Python's that all of this belongs to."""
 
 SCRATCH, PACKED = 1 << 18, 1 << 18
 """Bytes for intermediate values of a compiled program at most, and for copies of its operands that are not contiguous:
 one runs at a time, as the global lock is held."""
-
-WORDS, OPERANDS, RECIPES = 48, 8, 4
-"""How many words, tensors and recipes a call has at most."""
 
 BACK_WORDS = ("kernel", "table", "output", "saved", "places", "reads", "gradients", "outputs")
 """What the record of a compiled derivative says: this kernel takes a table of addresses, filled in, with the data of

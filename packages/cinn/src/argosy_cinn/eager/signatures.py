@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from argosy_cinn.eager.application import payload_of
 from argosy_cinn.eager.code import NULL, Code
-from argosy_cinn.eager.layout import CALLS, OPERANDS, WORDS, Layout
+from argosy_cinn.eager.layout import OPERANDS, WORDS, Layout
+from argosy_cinn.eager.plans import find_plan, mix, number_of
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I32, I64, PTR, Value, constant
 
@@ -20,8 +21,6 @@ __all__ = ["add_signatures", "count_of", "need_read", "new_reading", "operands_o
 _SIZE, _ITEMS = 16, 24  # ob_size and ob_item of a tuple; ob_item of a list is a pointer
 _NUMBER = 16  # ob_fval of a float
 _SLICE = (16, 24, 32)  # start, stop, step
-_MULTIPLIER = -0x61C8864680B583EB  # 2^64 over the golden ratio, as a signed number
-_SHIFT = 29
 
 
 def add_signatures(module: Module, layout: Layout) -> None:
@@ -151,16 +150,11 @@ def _add_find(module: Module, layout: Layout) -> None:
         c = Code(f, layout)
         callee, reading = f.arguments
         count, words = f.load(I64, reading), f.at(reading, 2, I64)
-        with f.loop(0, count, carry=[f.op(I64, f"ptrtoint {callee} to i64")]) as loop:
-            mixed = f.binary("xor", loop.carry[0], f.load(I64, f.at(words, loop.index, I64)))
-            mixed = f.op(I64, f"mul {mixed}, {_MULTIPLIER}")
-            loop.next(f.binary("xor", mixed, f.binary("lshr", mixed, _SHIFT)))
+        with f.loop(0, count, carry=[number_of(c, callee)]) as loop:
+            loop.next(mix(c, loop.carry[0], f.load(I64, f.at(words, loop.index, I64))))
         hashed = loop.carry[0]
-        place = f.binary("and", hashed, CALLS - 1)
-        for other in (0, 1):
-            label = f.name("other")
-            plan = f.load(PTR, f.at(Value(PTR, "@calls"), f.binary("xor", place, other), PTR))
-            c.need(f.icmp("ne", plan, NULL), label)
+
+        def need(plan: Value, label: str) -> None:
             c.need(f.icmp("eq", c.plan_word(plan, "hash", I64), hashed), label)
             c.need(c.is_same(c.plan_word(plan, "operator"), callee), label)
             c.need(f.icmp("eq", c.plan_word(plan, "length", I64), count), label)
@@ -168,6 +162,7 @@ def _add_find(module: Module, layout: Layout) -> None:
             with f.loop(0, count) as loop:
                 same = f.icmp("eq", *[f.load(I64, f.at(each, loop.index, I64)) for each in (words, expected)])
                 c.need(same, label)
-            f.ret(plan)
-            f.start(label)
+
+        f.ret(find_plan(c, hashed, need, "none"))
+        f.start("none")
         f.ret(NULL)

@@ -47,12 +47,16 @@ OPERATORS: dict[str, Operator] = {}
 
 class Applications(Protocol):
     """What calls of an operator go to: ``entry`` those with nothing but tensors, one for each parameter; ``call`` any,
-    as operator, arguments and keywords. ``by_key`` are the applications by what they are told apart by."""
+    as operator, arguments and keywords. ``by_key`` are the applications by what they are told apart by,
+    ``keep`` adds one."""
 
     entry: Callable[..., Any]
     call: Callable[..., Any]
     method: Callable[..., Any]
     by_key: dict[Any, Any]
+
+    def keep(self, key: Any, application: Any) -> None:
+        """Let an application be found by a key."""
 
 
 class _NoApplications:

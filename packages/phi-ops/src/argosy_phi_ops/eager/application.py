@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -31,9 +31,6 @@ from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import ArrayType, Strided
 from argosy_tensorcore.tensor import Tensor
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["NUMBERS", "Application", "kernel_of"]
 
@@ -56,13 +53,14 @@ class Application:
     are, which ``show`` makes. ``draws``: the last operand is the state of a random draw, which callers do not give.
     ``constants``: kernels for numbers that come again.
     ``record`` notes a result that wants gradients, ``recipes`` belong to the recorder: what it worked out, by which
-    operands want them. ``readings`` are how native code tells the calls that come here, ``place`` and ``calls`` its
-    plans of them, ``code`` the compiled program; ``is_fresh``: no result of that is an operand.
+    operands want them. ``readings`` are how native code tells the calls that come here, ``plans`` what it knows of
+    them (None when it shall know nothing any more), ``code`` the compiled program; ``is_fresh``: no result of that
+    is an operand.
     """
 
     __slots__ = (
-        "attributes", "calls", "code", "constants", "draws", "dtypes", "fixed", "is_fresh", "kernel", "op", "parts",
-        "place", "readings", "recipes", "record", "result", "results", "show", "types", "ufunc",
+        "attributes", "code", "constants", "draws", "dtypes", "fixed", "is_fresh", "kernel", "op", "parts", "plans",
+        "readings", "recipes", "record", "result", "results", "show", "types", "ufunc",
     )  # fmt: skip
 
     def __init__(
@@ -78,8 +76,7 @@ class Application:
         self.record: Callable[[Application, Sequence[Any], Tensor], None] | None = None
         self.recipes: dict[Any, Any] = {}
         self.readings: list[native.Reading] = []
-        self.calls: list[Any] = []
-        self.place: int | None = None
+        self.plans: list[native.Plan] | None = []
         self.code: Any = None
         self.is_fresh = False
         self.parts: Parts | None = None

@@ -108,7 +108,7 @@ def _bind(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any,
     result = _apply(op, operands, attributes)
     application = _layer_application(op, operands, attributes) or _application(op, operands, attributes)
     if application is not None:
-        op.applications.by_key[key] = application
+        op.applications.keep(key, application)
         if type(application) is Application:
             application.read_as(native.read(*asked))
     return result

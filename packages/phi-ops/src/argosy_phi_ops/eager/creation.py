@@ -34,11 +34,11 @@ class CreationLayer(Interpreter):
         if op.opaque or any(type(x) is Tensor for x in given):
             return below(op, operands, attributes)
         key: tuple[Any, ...] = (*application_key(operands, attributes), self.device)
-        applications = op.applications.by_key
-        found = applications.get(key)
+        found = op.applications.by_key.get(key)
         if found is None:
             module = import_module("argosy_phi_ops.eager.device_application")  # who sets no device does without
-            found = applications[key] = module.DeviceApplication(op, operands, attributes, self.device)
+            found = module.DeviceApplication(op, operands, attributes, self.device)
+            op.applications.keep(key, found)
         return found.run(operands, False)
 
 

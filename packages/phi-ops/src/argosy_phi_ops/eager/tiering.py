@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 from sys import maxsize
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -31,9 +31,6 @@ from argosy_pir.program import Program
 from argosy_pir.values import OpResult, Value
 from argosy_tensorcore.dtype import default_listeners
 from argosy_tensorcore.storage import Strided, host_device
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "BUDGET",

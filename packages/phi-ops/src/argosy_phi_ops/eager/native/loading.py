@@ -37,20 +37,17 @@ _TESTED = ((3, 11), (3, 12), (3, 13))
 
 class Build(Protocol):
     """What a provider makes: ``code`` is a shared object that exports ``exports``; its array ``state`` consists of
-    the words named in ``state``, its array ``plans`` of so many records of ``plan_words``, its array ``calls`` of
-    so many addresses of records of ``call_words``, for calls that read as ``words`` words with ``operands`` tensors
-    at most. Compiled programs of up to ``table`` addresses can be run, with ``scratch`` bytes for intermediate
-    values at the export of that name. Records of derivatives have ``back_words``, for ``gradients`` at most.
-    ``method`` is the layout of methods; ``updates`` names the kernels of optimizers, with how many arrays each
-    takes."""
+    the words named in ``state``, its array ``plans`` of so many addresses of records of ``plan_words``, which end with
+    room for ``recipes``, for calls that read as ``words`` words with ``operands`` tensors at most. Compiled programs of
+    up to ``table`` addresses can be run, with ``scratch`` bytes for intermediate values at the export of that name.
+    Records of derivatives have ``back_words``, for ``gradients`` at most. ``method`` is the layout of methods;
+    ``updates`` names the kernels of optimizers, with how many arrays each takes."""
 
     code: bytes
     exports: tuple[str, ...]
     state: tuple[str, ...]
     plans: int
     plan_words: tuple[str, ...]
-    calls: int
-    call_words: tuple[str, ...]
     words: int
     operands: int
     recipes: int
@@ -146,14 +143,9 @@ class Native:
         keep(definition)
         return definition.builtin()
 
-    def set_call(self, place: int, plan: int) -> None:
-        """Let calls find a plan, by its address."""
-        poke(self.addresses["calls"] + 8 * place, plan)
-
     def clear_plans(self) -> None:
         """Know nothing any more."""
-        ctypes.memset(self.addresses["plans"], 0, 8 * self.build.plans * len(self.build.plan_words))
-        ctypes.memset(self.addresses["calls"], 0, 8 * self.build.calls)
+        ctypes.memset(self.addresses["plans"], 0, 8 * self.build.plans)
 
 
 def keep(value: Any) -> None:

@@ -12,10 +12,17 @@ from argosy_phi_ops.declare.operator import Operator
 from argosy_phi_ops.eager.native import memory
 from argosy_phi_ops.eager.native.loading import Native, keep
 from argosy_phi_ops.eager.native.memory import NativeError, peek, poke
-from argosy_phi_ops.eager.native.plans import KERNELS
 from argosy_tensorcore.tensor import Tensor, find_method
 
-__all__ = ["install"]
+__all__ = ["KERNELS", "install"]
+
+KERNELS = {
+    "add": ("__add__", "__radd__"),
+    "subtract": ("__sub__", "__rsub__"),
+    "multiply": ("__mul__", "__rmul__"),
+    "divide": ("__truediv__", "__rtruediv__"),
+}
+"""Operators that native code has kernels for from the start, and the methods behind Python's operators."""
 
 _CALL, _BIND, _MEMBERS = 50, 54, 72  # Py_tp_call, Py_tp_descr_get, Py_tp_members
 _VECTORCALL, _METHOD = 1 << 11, 1 << 17  # Py_TPFLAGS_HAVE_VECTORCALL, Py_TPFLAGS_METHOD_DESCRIPTOR

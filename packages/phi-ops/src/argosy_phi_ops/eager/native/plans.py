@@ -1,100 +1,176 @@
-"""The table of plans: which applications native code does itself."""
+"""Native plans: what native code knows of an application. They are the application's own; native code finds them in its
+one table of addresses, by the operator and the words that a call reads as (`signatures`).
+
+The table's entry counts as a reference to the plan, so that what native code reads lives while it can be found; an
+application that leaves its table of applications takes its plans out (:func:`drop`).
+"""
 
 from __future__ import annotations
 
+import ctypes
 import os
+from array import array
+from collections.abc import Sequence
 from math import prod
 from threading import RLock
 from typing import Any
 
-from argosy_phi_ops.eager.native.loading import Native, is_running, native
-from argosy_phi_ops.eager.native.memory import poke
-from argosy_phi_ops.eager.tiering import TieredKernel
+from argosy_phi_ops.eager.native.loading import Native, native
+from argosy_phi_ops.eager.native.memory import peek, poke
+from argosy_phi_ops.eager.native.signatures import hash_words, place_of
 from argosy_tensorcore.storage import ArrayType
 
-__all__ = [
-    "KERNELS",
-    "changing",
-    "forget",
-    "is_small",
-    "is_small_type",
-    "learn",
-    "least_steps",
-    "remember",
-    "size_class",
-]
+__all__ = ["Plan", "describe", "drop", "is_small", "is_small_type", "least_steps", "link", "remember", "size_class"]
 
-KERNELS = {
-    "add": ("__add__", "__radd__"),
-    "subtract": ("__sub__", "__rsub__"),
-    "multiply": ("__mul__", "__rmul__"),
-    "divide": ("__truediv__", "__rtruediv__"),
-}
 _LARGEST, _ELEMENTS = 1 << 16, 1 << 14  # bytes of a result, elements of operands: a call holds the global lock briefly
-_kept: dict[int, tuple[Any, ...]] = {}
-"""What each plan names, by the plan's place; the first is its application."""
-changing = RLock()
-"""Held while plans change: what native code finds and what is kept alive for it must be of the same thread."""
+_changing = RLock()
+"""Held while plans change: what native code finds and what an application has must be of the same thread."""
 if hasattr(os, "register_at_fork"):  # nobody waits for anything meanwhile, so a child finds it free
     os.register_at_fork(
-        before=lambda: changing.acquire(),
-        after_in_parent=lambda: changing.release(),
-        after_in_child=lambda: changing.release(),
+        before=lambda: _changing.acquire(),
+        after_in_parent=lambda: _changing.release(),
+        after_in_child=lambda: _changing.release(),
     )
 
 
-def learn(application: Any) -> None:
-    """Let native code do this application of a binary operator that it has kernels for, where it can."""
-    name = application.op.name
-    number = _number_of(application) if name in KERNELS else None
-    if number is None or (number and _waits(application)):
-        return
-    made = native()
-    if (
-        made is None
-        or application.result.dtype.name not in made.build.dtypes
-        or size_class(made, application.result) is None
-    ):
-        return
-    if not made.installed(name):
-        made.install_operator(application.op, KERNELS[name])
-    with changing:
-        _plan(made, application, {"kernel": kernel_of(made, application)}, ())
+class Plan:
+    """A plan of ``application`` for calls that read as ``words``, as native code reads it, with what it names.
+
+    ``fields`` say how to compute, ``keeping`` is what they point at; ``numbers`` are the operands, with None for
+    tensors.
+    """
+
+    __slots__ = ("application", "count", "keeping", "made", "numbers", "record", "words")
+
+    def __init__(
+        self,
+        made: Native,
+        application: Any,
+        words: tuple[int, ...],
+        fields: dict[str, int],
+        keeping: tuple[Any, ...],
+        numbers: Sequence[Any],
+    ) -> None:
+        self.made, self.application = made, application
+        self.words = array("Q", words)
+        self.numbers = array("Q", [0 if x is None else id(x) for x in numbers])
+        self.count = 0
+        op, result = application.op, application.result
+        given = {
+            "plan": id(self), "operator": id(op), "class": size_class(made, result) or 0,
+            "hash": hash_words(id(op), words), "length": len(words), "words": self.words.buffer_info()[0],
+            "operands": len(numbers), "numbers": self.numbers.buffer_info()[0], "unrecorded": _unrecorded(op, result),
+        } | describe(result) | fields  # fmt: skip
+        self.record = array("Q", [given.get(word, 0) & (1 << 64) - 1 for word in made.build.plan_words])
+        self.keeping: list[Any] = [op, result, result.dtype, result.shape, result.ndim, *numbers, *keeping]
+
+    @property
+    def address(self) -> int:
+        """Where native code reads it."""
+        return self.record.buffer_info()[0]
+
+    def remember(self, wants: int, recipe: Any) -> None:
+        """Add a recipe, where there is room; ``wants`` has the last operand in its lowest bit."""
+        count, room = len(self.numbers), self.made.build.recipes
+        keeps = recipe.keeps
+        fits = set(keeps) <= set(range(count + 1)) and list(keeps) == sorted(set(keeps))
+        bits = sum(1 << i for i in range(count) if wants >> (count - 1 - i) & 1)
+        at = bits - 1 if count <= 2 else self.count  # Python's operators look at one place alone
+        if not fits or at >= room:
+            return
+        self.keeping += (recipe, recipe.name)
+        at = len(self.record) - 4 * (room - at)
+        self.record[at + 1 : at + 4] = array("Q", [id(recipe), id(recipe.name), sum(1 << i for i in keeps)])
+        self.record[at] = bits
+        self.count += 1
 
 
-def kernel_of(made: Native, application: Any) -> int:
-    """The address of the kernel of a binary operator."""
-    number = _number_of(application)
-    return made.addresses[
-        f"{application.op.name}_{application.result.dtype.name}" + (f"_number_{number}" if number else "")
-    ]
+def _unrecorded(op: Any, result: Any) -> int:
+    """Whether nothing is recorded: 2 where nobody takes the result for a function of the operands either."""
+    if op.name.endswith("_like"):
+        return 2
+    return int(op.constant or not result.differentiable)
 
 
-def _waits(application: Any) -> bool:
-    """Whether an application with a number is left for later: a few sums with a number are no reason to load the native
-    build. It is learnt when it has been called some more."""
-    if is_running():
-        return False
-    name = "kernel" if application.ufunc is None else "ufunc"
-    kernel = getattr(application, name)
-    if type(kernel) is TieredKernel:  # it waits already
-        return True
-
-    def install(_: Any) -> None:
-        setattr(application, name, kernel)
-        if native() is not None:
-            learn(application)
-
-    setattr(application, name, TieredKernel(kernel, _no_program, _as_it_is, install))
-    return True
+def describe(kind: ArrayType) -> dict[str, int]:
+    """What a plan says of a result's type."""
+    return {
+        "type": id(kind), "dtype": id(kind.dtype), "shape": id(kind.shape), "ndim": id(kind.ndim),
+        "elements": prod(kind.shape), "itemsize": kind.dtype.itemsize,
+    }  # fmt: skip
 
 
-def _no_program() -> None:
-    """Nothing is compiled."""
+# ---- the table of addresses
 
 
-def _as_it_is(kernel: Any) -> Any:
-    return kernel
+def link(plan: Plan) -> None:
+    """Let native code find a plan of an application that is still used."""
+    with _changing:
+        application = plan.application
+        if application.plans is None:
+            return
+        if application.is_single:  # the tape has a node for all of several results
+            for wants, recipe in list(application.recipes.items()):
+                plan.remember(wants, recipe)
+        application.plans = [old for old in application.plans if old.words != plan.words] + [plan]
+        _put(plan.made, _place(plan), plan)
+
+
+def remember(application: Any, wants: int, recipe: Any) -> None:
+    """Let native code record an application whose operands want gradients as ``wants`` says (1 for the last
+    one, 2 for the one before), by the tape's ``recipe``."""
+    with _changing:
+        for plan in application.plans or ():
+            plan.remember(wants, recipe)
+
+
+def drop(application: Any) -> None:
+    """Take the plans of an application out, and let it have none any more."""
+    with _changing:
+        plans, application.plans = application.plans, None
+        for plan in plans or ():
+            made = plan.made
+            for place in _places(plan):
+                if _found(made, place) is plan:
+                    _put(made, place, None)
+
+
+def _places(plan: Plan) -> tuple[int, int]:
+    """Where native code looks for a plan: the place that follows from the words, and its neighbour."""
+    first = place_of(hash_words(id(plan.application.op), plan.words), plan.made.build.plans)
+    return first, first ^ 1
+
+
+def _place(plan: Plan) -> int:
+    """The place where an equal plan is, or else one that is free, or the first."""
+    places = _places(plan)
+    found = {place: _found(plan.made, place) for place in places}
+    for place, old in found.items():
+        if old is not None and old.application.op is plan.application.op and old.words == plan.words:
+            return place
+    return next((place for place, old in found.items() if old is None), places[0])
+
+
+def _found(made: Native, place: int) -> Plan | None:
+    """The plan that native code finds at a place."""
+    record = peek(made.addresses["plans"] + 8 * place)
+    if not record:
+        return None
+    plan: Plan = ctypes.cast(peek(record + 8 * made.build.plan_words.index("plan")), ctypes.py_object).value
+    return plan
+
+
+def _put(made: Native, place: int, plan: Plan | None) -> None:
+    """Let native code find a plan at a place, or none, in which case it finds it no more."""
+    old = _found(made, place)
+    if plan is not None:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(plan))
+    poke(made.addresses["plans"] + 8 * place, 0 if plan is None else plan.address)
+    if old is not None:
+        ctypes.pythonapi.Py_DecRef(ctypes.py_object(old))
+
+
+# ---- what native code takes
 
 
 def is_small(application: Any) -> bool:
@@ -117,96 +193,11 @@ def least_steps(application: Any) -> int:
     return 1 if is_small(application) and native() is not None else 2
 
 
-def _number_of(application: Any) -> str | None:
-    """Where a number stands beside a tensor of the result's type, or empty for two such tensors; None for all other
-    applications."""
-    if len(application.types) != 2:
-        return None
-    others = [side for side, t in zip(("left", "right"), application.types, strict=True) if t is not application.result]
-    if not others:
-        return "" if application.dtypes is None else None
-    number = application.types[0] if others == ["left"] else application.types[1]
-    return others[0] if len(others) == 1 and number in (float, int) else None
-
-
-def _nbytes(kind: ArrayType) -> int:
-    return kind.dtype.itemsize * prod(kind.shape)
-
-
 def size_class(made: Native, kind: ArrayType) -> int | None:
+    """The class of memory that a result is made in; None where it is too large."""
     nbytes = _nbytes(kind)
     return next((i for i, size in enumerate(made.build.sizes) if nbytes <= size), None)
 
 
-def _plan(made: Native, application: Any, words: dict[str, int], keeping: tuple[Any, ...]) -> None:
-    """Write the plan of an application; ``words`` are what says how to compute, ``keeping`` is what they point at."""
-    types, result, op = application.types, application.result, application.op
-    right = id(types[1])
-    place = _place(made, application, id(types[0]), right)
-    words = words | {
-        "right": right, "operator": id(op), "type": id(result), "dtype": id(result.dtype), "shape": id(result.shape),
-        "ndim": id(result.ndim), "elements": prod(result.shape), "class": size_class(made, result) or 0,
-    }  # fmt: skip
-    _write(made, place, "left", 0)
-    old = _kept.get(place)
-    _kept[place] = (application, op, *types, result, result.dtype, result.shape, result.ndim, *keeping)
-    for word in made.build.plan_words[1:]:
-        _write(made, place, word, words.get(word, 0))
-    _write(made, place, "left", id(types[0]))  # from now on it is found
-    del old
-    application.place = place
-    for wants, recipe in list(application.recipes.items()):
-        _remember(made, application, wants, recipe)
-
-
-def remember(application: Any, wants: int, recipe: Any) -> None:
-    """Let native code record an application whose operands want gradients as ``wants`` says (1 for the last
-    one, 2 for the one before), by the tape's ``recipe``."""
-    made = native()
-    if made is not None:
-        with changing:
-            _remember(made, application, wants, recipe)
-
-
-def _remember(made: Native, application: Any, wants: int, recipe: Any) -> None:
-    place = application.place
-    if place is None or _kept.get(place, (None,))[0] is not application:
-        return
-    if not set(recipe.keeps) <= {0, 1, 2} or list(recipe.keeps) != sorted(set(recipe.keeps)):
-        return
-    wants = (0, 2, 1, 3)[wants]  # native code has the first operand in the lowest bit
-    _kept[place] += (recipe, recipe.name)
-    _write(made, place, f"name{wants}", id(recipe.name))
-    _write(made, place, f"keeps{wants}", sum(1 << i for i in recipe.keeps))
-    _write(made, place, f"recipe{wants}", id(recipe))
-
-
-def forget() -> None:
-    """Drop all plans."""
-    with changing:
-        if is_running():
-            made = native()
-            assert made is not None
-            made.clear_plans()
-        _kept.clear()
-
-
-def _place(made: Native, application: Any, left: int, right: int) -> int:
-    """Where native code looks for a plan: the place that follows from what it is for, or its neighbour, where an equal
-    one is there, or only that one is free."""
-    first = ((left >> 4) ^ (right >> 5) ^ (id(application.op) >> 6)) & (made.build.plans - 1)
-    places = (first, first ^ 1)
-    for place in places:
-        old = _kept[place][0] if place in _kept else None
-        if (
-            old is not None
-            and old.op is application.op
-            and list(map(id, old.types)) == list(map(id, application.types))
-        ):
-            return place
-    return next((place for place in places if place not in _kept), first)
-
-
-def _write(made: Native, place: int, word: str, value: int) -> None:
-    words = made.build.plan_words
-    poke(made.addresses["plans"] + 8 * (place * len(words) + words.index(word)), value)
+def _nbytes(kind: ArrayType) -> int:
+    return kind.dtype.itemsize * prod(kind.shape)

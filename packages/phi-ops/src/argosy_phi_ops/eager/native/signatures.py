@@ -14,12 +14,12 @@ from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.storage import ArrayType
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Reading", "hash_words", "read"]
+__all__ = ["Reading", "hash_words", "place_of", "read"]
 
 _BY_IDENTITY = frozenset({bool, str, type(None), type(...), DType})
 _DIGIT = 1 << 30
 _MASK = (1 << 64) - 1
-_MULTIPLIER, _SHIFT = 0x9E3779B97F4A7C15, 29
+_MULTIPLIER = 0x9E3779B97F4A7C15
 
 
 class Reading(NamedTuple):
@@ -84,5 +84,9 @@ def hash_words(callee: int, words: Sequence[int]) -> int:
     mixed = callee
     for word in words:
         mixed = (mixed ^ word) * _MULTIPLIER & _MASK
-        mixed ^= mixed >> _SHIFT
     return mixed
+
+
+def place_of(number: int, places: int) -> int:
+    """Which of ``places``, a power of two, follows from a number: its highest bits, where all words are mixed."""
+    return number >> 65 - places.bit_length()

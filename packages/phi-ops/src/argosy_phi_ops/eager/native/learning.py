@@ -1,4 +1,4 @@
-"""Plans of calls: operators of any tensors and attributes, whose result a compiled program makes or is a view."""
+"""Teaching native code an application, whose result its own kernel or a compiled program makes, or which is a view."""
 
 from __future__ import annotations
 
@@ -13,86 +13,68 @@ from argosy_phi_ops.checks.bounds import known_bounds
 from argosy_phi_ops.checks.value_checks import looks_at_constants
 from argosy_phi_ops.compiler import NativeCode
 from argosy_phi_ops.context import process_context
-from argosy_phi_ops.eager.native import plans
-from argosy_phi_ops.eager.native.loading import Native, native
-from argosy_phi_ops.eager.native.methods import install
-from argosy_phi_ops.eager.native.plans import changing, is_small, is_small_type, size_class
-from argosy_phi_ops.eager.native.signatures import Reading, hash_words
+from argosy_phi_ops.eager.native.loading import Native, is_running, native
+from argosy_phi_ops.eager.native.methods import KERNELS, install
+from argosy_phi_ops.eager.native.plans import Plan, describe, is_small, is_small_type, link, size_class
+from argosy_phi_ops.eager.native.signatures import Reading
 from argosy_phi_ops.eager.results import Parts
 from argosy_phi_ops.eager.tiering import TieredKernel
 from argosy_tensorcore.shape import contiguous_strides
 from argosy_tensorcore.storage import ArrayType
 
-__all__ = ["forget", "learn", "learn_parts", "learn_program", "learn_several", "learn_view", "remember"]
-
-_plans: dict[int, _CallPlan] = {}
-"""By place."""
-
-
-class _CallPlan:
-    """A plan as native code reads it, with what it names."""
-
-    def __init__(
-        self,
-        made: Native,
-        application: Any,
-        reading: Reading,
-        words: dict[str, int],
-        keeping: tuple[Any, ...],
-        numbers: Sequence[Any],
-    ) -> None:
-        self.application = application
-        self.made = made
-        self.reading = reading
-        self.words = array("Q", reading.words)
-        self.numbers = array("Q", [0 if x is None else id(x) for x in numbers])
-        self.recipes = array("q", [0] * 4 * made.build.recipes)
-        self.count = 0
-        op, result = application.op, application.result
-        given = words | _describe(result) | {
-            "operator": id(op), "class": size_class(made, result) or 0,
-            "hash": hash_words(id(op), reading.words), "length": len(reading.words),
-            "words": self.words.buffer_info()[0], "operands": len(numbers), "numbers": self.numbers.buffer_info()[0],
-            "unrecorded": _unrecorded(op, result), "recipes": self.recipes.buffer_info()[0],
-        }  # fmt: skip
-        self.record = array("Q", [given.get(word, 0) & (1 << 64) - 1 for word in made.build.call_words])
-        self.kept: list[Any] = [op, result, result.dtype, result.shape, result.ndim, *numbers, *keeping]
-
-    def remember(self, wants: int, recipe: Any) -> None:
-        """Add a recipe, where there is room; ``wants`` has the last operand in its lowest bit."""
-        count = len(self.numbers)
-        keeps = recipe.keeps
-        fits = set(keeps) <= set(range(count + 1)) and list(keeps) == sorted(set(keeps))
-        if not fits or self.count == self.made.build.recipes:
-            return
-        bits = sum(1 << i for i in range(count) if wants >> (count - 1 - i) & 1)
-        self.kept += (recipe, recipe.name)
-        at = 4 * self.count
-        self.recipes[at + 1 : at + 4] = array("q", [id(recipe), id(recipe.name), sum(1 << i for i in keeps)])
-        self.recipes[at] = bits
-        self.count += 1
-
-
-def _unrecorded(op: Any, result: Any) -> int:
-    """Whether nothing is recorded: 2 where nobody takes the result for a function of the operands either."""
-    if op.name.endswith("_like"):
-        return 2
-    return int(op.constant or not result.differentiable)
+__all__ = ["learn", "learn_parts", "learn_program", "learn_several", "learn_view"]
 
 
 def learn(application: Any, reading: Reading) -> None:
-    """Let native code do this application of a binary operator that it has kernels for, where it can; its calls are
-    read so."""
-    plans.learn(application)
-    if application.place is None:  # nor is the native build loaded
+    """Let native code do this application of a binary operator that it has kernels for, where it can, by Python's
+    operator and by calls that read so."""
+    side = _number_side(application) if application.op.name in KERNELS else None
+    if side is None or (side and _waits(application, reading)):
         return
     made = native()
     if made is None:
         return
-    if all(type(t) is ArrayType for t in application.types):
-        _learn(made, application, {"kernel": plans.kernel_of(made, application)}, (), (None, None), reading)
-    else:
-        install(made, application.op)
+    op, result, types = application.op, application.result, application.types
+    if result.dtype.name not in made.build.dtypes or size_class(made, result) is None:
+        return
+    install(made, op)
+    kernel = {"kernel": made.addresses[f"{op.name}_{result.dtype.name}" + (f"_number_{side}" if side else "")]}
+    words = (id(types[0]), id(types[1]))
+    found = kernel | {"left": words[0], "right": words[1]} | ({"length": 0} if side else {})  # a number's class
+    link(Plan(made, application, words, found, types, (None, None)))
+    if not side and reading.words != words:
+        _learn(made, application, kernel, (), (None, None), reading)
+
+
+def _waits(application: Any, reading: Reading) -> bool:
+    """Whether an application with a number is left for later: a few sums with a number are no reason to load the native
+    build. It is learnt when it has been called some more."""
+    if is_running():
+        return False
+    name = "kernel" if application.ufunc is None else "ufunc"
+    kernel = getattr(application, name)
+    if type(kernel) is TieredKernel:  # it waits already
+        return True
+
+    def install(_: Any) -> None:
+        setattr(application, name, kernel)
+        if native() is not None:
+            learn(application, reading)
+
+    setattr(application, name, TieredKernel(kernel, lambda: None, lambda kernel: kernel, install))
+    return True
+
+
+def _number_side(application: Any) -> str | None:
+    """Where a number stands beside a tensor of the result's type, or empty for two such tensors; None for all other
+    applications."""
+    if len(application.types) != 2:
+        return None
+    others = [side for side, t in zip(("left", "right"), application.types, strict=True) if t is not application.result]
+    if not others:
+        return "" if application.dtypes is None else None
+    number = application.types[0] if others == ["left"] else application.types[1]
+    return others[0] if len(others) == 1 and number in (float, int) else None
 
 
 def learn_program(
@@ -187,21 +169,13 @@ def _learn_several(
     reading: Reading,
 ) -> None:
     records = [
-        array("Q", [(_describe(kind) | one).get(word, 0) & (1 << 64) - 1 for word in made.build.call_words])
+        array("Q", [(describe(kind) | one).get(word, 0) & (1 << 64) - 1 for word in made.build.plan_words])
         for kind, one in zip(application.results, each, strict=True)
     ]
     several = array("Q", [len(records), *[record.buffer_info()[0] for record in records]])
     words = words | {"several": several.buffer_info()[0]}
     parts = [part for t in application.results for part in (t, t.dtype, t.shape, t.ndim)]
     _learn(made, application, words, (*keeping, several, *records, *parts), (None,) * len(application.types), reading)
-
-
-def _describe(kind: ArrayType) -> dict[str, int]:
-    """What a plan says of a result's type."""
-    return {
-        "type": id(kind), "dtype": id(kind.dtype), "shape": id(kind.shape), "ndim": id(kind.ndim),
-        "elements": prod(kind.shape), "itemsize": kind.dtype.itemsize,
-    }  # fmt: skip
 
 
 def learn_view(application: Any) -> None:
@@ -256,42 +230,5 @@ def _learn(
         return
     if len(numbers) > made.build.operands or len(reading.words) > made.build.words:
         return
-    plan = _CallPlan(made, application, reading, words, keeping, numbers)
-    with changing:
-        for wants, recipe in () if "several" in words else list(application.recipes.items()):
-            plan.remember(wants, recipe)
-        place = _place(made, plan)
-        old = _plans.get(place)
-        made.set_call(place, plan.record.buffer_info()[0])
-        _plans[place] = plan
-        application.calls.append(plan)
-        del old
-        install(made, application.op)
-
-
-def _place(made: Native, plan: _CallPlan) -> int:
-    """Where native code looks for a plan: the place that follows from its number, or its neighbour, where an equal one
-    is there, or only that one is free."""
-    first = hash_words(id(plan.application.op), plan.reading.words) & (made.build.calls - 1)
-    places = (first, first ^ 1)
-    for place in places:
-        old = _plans.get(place)
-        if old is not None and old.application.op is plan.application.op and old.reading.words == plan.reading.words:
-            return place
-    return next((place for place in places if place not in _plans), first)
-
-
-def remember(application: Any, wants: int, recipe: Any) -> None:
-    """Let native code record an application whose operands want gradients as ``wants`` says (1 for the last
-    one, 2 for the one before), by the tape's ``recipe``."""
-    with changing:
-        plans.remember(application, wants, recipe)
-        for plan in application.calls:
-            plan.remember(wants, recipe)
-
-
-def forget() -> None:
-    """Drop all plans."""
-    with changing:
-        plans.forget()
-        _plans.clear()
+    link(Plan(made, application, reading.words, words, (reading, *keeping), numbers))
+    install(made, application.op)
