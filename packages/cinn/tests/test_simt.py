@@ -9,6 +9,7 @@ from argosy_cinn.printers.types import Value
 from argosy_cinn.simt import program as simt_program
 from argosy_cinn.simt.program import SimtProgram
 from argosy_hwadapt import device, why
+from argosy_hwadapt.opencl.runtime import OpenClRuntime
 from argosy_phi_ops import get_operator
 from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.reference.interpreter import interpret
@@ -88,6 +89,17 @@ def test_nests_agree_with_the_interpreter(case):
     name, shape, attributes = (*case, {})[:3]
     x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
     check(program_of(name, x, **attributes), x)
+
+
+@on_device
+def test_built_kernels_are_on_disk(monkeypatch):
+    """What was built once is built no more, in another process neither: the device is not asked."""
+    program, there = program_of("tanh", np.zeros((3, 47), np.float32)), device("opencl")
+    SimtProgram(program, there, {}).load()
+    monkeypatch.setattr(OpenClRuntime, "build", None)
+    again = SimtProgram(program, there, {})
+    again.load()
+    assert again.report()["cache_hit"]
 
 
 @on_device

@@ -1,0 +1,212 @@
+"""The conformance kit's levels that need the whole framework: ``python -m argosy.device.testing DEVICE [--level 3]``.
+
+Level 3 runs the samples of all operators on the device, beside the CPU; what has no code there is counted by reason.
+Level 4 trains models on it, eager and captured, and generates with one: nothing may fall back, losses are the CPU's
+within 1e-4, and greedy tokens are the same. Levels 0 to 2, 5 and 6 are ``python -m argosy_hwadapt.testing``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import argosy as paddle
+from argosy.api import fetch
+from argosy_hwadapt import UnsupportedOperation
+from argosy_phi_ops.declare.index import scan
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.settings import FALLBACK
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = ["Outcome", "check_models", "check_operators", "main"]
+
+#: What results may differ by from the CPU's, as shares of the largest number.
+_TOLERANCE = 1e-4
+_STEPS, _TOKENS = 3, 16
+
+
+class Outcome(NamedTuple):
+    """What came of one check. ``status`` is passed, failed, or fallback: there is no code, for the reason in
+    ``detail``."""
+
+    level: int
+    name: str
+    status: str
+    detail: str
+
+
+def check_operators(place: str, names: Sequence[str] | None = None) -> Iterator[Outcome]:
+    """The samples of operators (all by default) on ``place`` and on the CPU."""
+    for name in sorted(scan()) if names is None else names:
+        op = get_operator(name)
+        if op.opaque or op.sampler is None:
+            continue
+        for sample in list(op.sampler(np.random.default_rng(0)))[:2]:
+            yield _outcome(3, name, lambda: _compare_sample(op, sample, place))  # noqa: B023 (called at once)
+
+
+def _compare_sample(op: Any, sample: Any, place: str) -> str:
+    results = []
+    for where in ("cpu", place):
+        paddle.seed(0)
+        with paddle.device.device_guard(where):
+            arguments = [_at(x, where) for x in sample.args]
+            results.append(_arrays(op(*arguments, **{k: _at(v, where) for k, v in sample.kwargs.items()})))
+    return _differences(*results)
+
+
+def _at(value: Any, place: str) -> Any:
+    """An argument with its arrays as tensors at a place."""
+    if isinstance(value, np.ndarray):
+        return paddle.to_tensor(value, place=place)
+    return [_at(item, place) for item in value] if isinstance(value, list) else value
+
+
+def _arrays(value: Any) -> list[Any]:
+    if isinstance(value, Tensor):
+        return [value.numpy()]
+    return [array for item in value for array in _arrays(item)] if isinstance(value, (list, tuple)) else []
+
+
+def _differences(expected: Sequence[Any], found: Sequence[Any]) -> str:
+    """How two lists of arrays differ; empty where they do not."""
+    for i, (x, y) in enumerate(zip(expected, found, strict=True)):
+        if x.shape != y.shape or x.dtype != y.dtype:
+            return f"result {i} is {y.dtype} {list(y.shape)}, not {x.dtype} {list(x.shape)}"
+        finite = x[np.isfinite(x)] if x.dtype.kind in "fc" else x
+        scale = float(np.abs(finite.astype(np.float64)).max(initial=1.0)) if x.dtype.kind == "f" else 0.0
+        if not np.allclose(x, y, rtol=_TOLERANCE, atol=_TOLERANCE * scale, equal_nan=True):
+            return f"result {i} differs from the CPU's"
+    return ""
+
+
+def check_models(place: str) -> Iterator[Outcome]:
+    """Training steps of three models, eager and captured, and greedy tokens."""
+    for name, make in _MODELS.items():
+        for captured in (False, True):
+            way = "captured" if captured else "eager"
+            yield _outcome(4, f"{name}, {way}", lambda: _compare_training(make, captured, place))  # noqa: B023
+    yield _outcome(4, f"{_TOKENS} greedy tokens", lambda: _compare_tokens(place))
+
+
+def _mlp() -> tuple[Any, Any, Any]:
+    nn = paddle.nn
+    return (
+        nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 4)),
+        _numbers(12, 8),
+        _classes(4, 12),
+    )
+
+
+def _cnn() -> tuple[Any, Any, Any]:
+    nn = paddle.nn
+    body = [nn.Conv2D(2, 4, 3, padding=1), nn.BatchNorm2D(4), nn.ReLU(), nn.MaxPool2D(2), nn.Flatten()]
+    return nn.Sequential(*body, nn.Linear(4 * 3 * 3, 4)), _numbers(5, 2, 7, 7), _classes(4, 5)
+
+
+def _transformer() -> tuple[Any, Any, Any]:
+    gpt, sizes = (fetch(f"argosy.models.gpt:{name}", "the conformance kit") for name in ("GPT", "GPTConfig"))
+    tokens = _classes(61, 2, 13)
+    config = sizes(vocabulary=61, positions=_TOKENS + 4, width=16, layers=1, heads=2)
+    return gpt(config), tokens[:, :-1].copy(), tokens[:, 1:].copy()
+
+
+_MODELS: dict[str, Callable[[], tuple[Any, Any, Any]]] = {"MLP": _mlp, "CNN": _cnn, "GPT": _transformer}
+
+
+def _numbers(*shape: int) -> Any:
+    return np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+
+
+def _classes(count: int, *shape: int) -> Any:
+    return np.random.default_rng(2).integers(0, count, shape)
+
+
+def _compare_training(make: Callable[[], tuple[Any, Any, Any]], captured: bool, place: str) -> str:
+    wanted, found = (_losses(make, captured, where) for where in ("cpu", place))
+    return "" if np.allclose(found, wanted, rtol=0, atol=_TOLERANCE) else f"losses {found}, on the CPU {wanted}"
+
+
+def _losses(make: Callable[[], tuple[Any, Any, Any]], captured: bool, place: str) -> list[float]:
+    with paddle.device.device_guard(place):
+        paddle.seed(3)
+        network, x, y = make()
+        network = network.to(place)
+        update = paddle.optimizer.AdamW(1e-2, parameters=network.parameters())
+
+        def step(x: Any, y: Any) -> Any:
+            found = network(x)
+            loss = paddle.nn.functional.cross_entropy(found.reshape([-1, found.shape[-1]]), y.reshape([-1]))
+            loss.backward()
+            update.step()
+            update.clear_grad()
+            return loss
+
+        run = paddle.jit.to_static(step, full_graph=True) if captured else step
+        batch = paddle.to_tensor(x, place=place), paddle.to_tensor(y, place=place)
+        return [float(run(*batch)) for _ in range(_STEPS)]
+
+
+def _compare_tokens(place: str) -> str:
+    found = [_greedy_tokens(where) for where in ("cpu", place)]
+    return "" if found[0] == found[1] else f"tokens {found[1]}, on the CPU {found[0]}"
+
+
+def _greedy_tokens(place: str) -> list[int]:
+    with paddle.device.device_guard(place):
+        paddle.seed(3)
+        network = _transformer()[0].to(place)
+        network.eval()
+        tokens = [1]
+        for _ in range(_TOKENS):
+            given = paddle.to_tensor(np.array([tokens]), place=place)
+            tokens.append(int(network(given)[0, -1].argmax()))
+    return tokens
+
+
+def _outcome(level: int, name: str, compare: Callable[[], str]) -> Outcome:
+    """Run a comparison, which says what differs, without falling back."""
+    before = FALLBACK.read() if FALLBACK.is_set else None
+    FALLBACK.write("error")
+    try:
+        difference = compare()
+    except UnsupportedOperation as error:
+        return Outcome(level, name, "fallback", str(error))
+    except Exception as error:  # noqa: BLE001 - any error is a finding about the device, and is reported
+        return Outcome(level, name, "failed", f"{type(error).__name__}: {error}")
+    finally:
+        FALLBACK.write(before)
+    return Outcome(level, name, "failed" if difference else "passed", difference)
+
+
+_LEVELS = {3: check_operators, 4: check_models}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the levels and print their report; 0 if nothing failed and no model fell back."""
+    parser = argparse.ArgumentParser(prog="python -m argosy.device.testing", description=__doc__)
+    parser.add_argument("device", help="an installed device, such as virtual or opencl")
+    parser.add_argument("--level", type=int, choices=list(_LEVELS), help="3 operators, 4 models; both by default")
+    parser.add_argument("--json", action="store_true", help="print the outcomes as JSON")
+    options = parser.parse_args(arguments)
+    levels = list(_LEVELS) if options.level is None else [options.level]
+    outcomes = [outcome for level in levels for outcome in _LEVELS[level](options.device)]
+    write = sys.stdout.write
+    write(json.dumps([o._asdict() for o in outcomes], indent=2) + "\n" if options.json else _as_text(outcomes))
+    return int(any(o.status == "failed" or (o.level == 4 and o.status == "fallback") for o in outcomes))
+
+
+def _as_text(outcomes: Sequence[Outcome]) -> str:
+    lines = [f"L{o.level} {o.status:8} {o.name}  {o.detail}" for o in outcomes if o.status != "passed" or o.level == 4]
+    counts = Counter(o.status for o in outcomes)
+    return "\n".join([*lines, ", ".join(f"{counts[s]} {s}" for s in ("passed", "fallback", "failed"))]) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""The conformance kit's levels 3 and 4: what they find on devices, and that they find what is wrong."""
+
+import json
+
+import numpy as np
+import pytest
+
+from argosy.device import testing
+from argosy_hwadapt import why
+
+without_opencl = pytest.mark.skipif(why("opencl") is not None, reason="no OpenCL runtime")
+on_devices = pytest.mark.parametrize("name", ["virtual", pytest.param("opencl", marks=without_opencl)])
+
+
+@on_devices
+def test_operators_are_those_of_the_cpu(name):
+    """Of each sort of kernel: maps, rows, products, scans, orders, scatters, random numbers."""
+    names = ["gelu", "softmax", "matmul", "cumsum", "argsort", "put_along_axis", "uniform", "conv2d"]
+    found = list(testing.check_operators(name, names))
+    assert [o for o in found if o.status != "passed"] == []
+    assert {o.name for o in found} == set(names)
+
+
+@without_opencl
+def test_what_has_no_code_is_told_with_its_reason():
+    (first, *_) = testing.check_operators("opencl", ["inv"])
+    assert (first.status, first.level) == ("fallback", 3)
+    assert "prim.solve has no kernel" in first.detail
+
+
+def test_what_differs_is_found(monkeypatch):
+    """The control: operands on the device are other ones."""
+    given = testing._at
+    monkeypatch.setattr(
+        testing, "_at", lambda x, place: given(x + 1 if place != "cpu" and isinstance(x, np.ndarray) else x, place)
+    )
+    assert {o.status for o in testing.check_operators("virtual", ["exp"])} == {"failed"}
+
+
+@on_devices
+def test_models_train_and_generate_without_falling_back(name):
+    """Losses are the CPU's, and so are greedy tokens."""
+    found = list(testing.check_models(name))
+    assert [o for o in found if o.status != "passed"] == []
+    assert len(found) == 7
+
+
+def test_the_command_reports(monkeypatch, capsys):
+    outcome = testing.Outcome(4, "a model", "fallback", "a reason")
+    monkeypatch.setitem(testing._LEVELS, 4, lambda place: iter([outcome]))
+    assert testing.main(["virtual", "--level", "4", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == [outcome._asdict()]
+    assert testing.main(["virtual", "--level", "4"]) == 1
+    assert "L4 fallback a model  a reason" in capsys.readouterr().out
