@@ -9,7 +9,7 @@ of each of ``rows`` sequences after ``cached`` others; ``prefill`` in place of r
 measurement memory is read by a sum over half a gigabyte, on the same cores in the same process, in turns: ``share`` is
 the time that reading the step's weights and caches takes at the best bandwidth seen, over the best time of a step. The
 clock is CPU time where other processes took more than 3% of one core. ``--framework torch``: the same steps in eager
-bfloat16. One JSON line for each row of the table, which ``--record`` keeps in results/.
+bfloat16. One JSON line for each row of the table; ``--record`` keeps them in results/decode[-torch]-THREADS.json.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from side_by_side import commit, machine
 
 WIDTH, HEADS, SHARED, SIZE, HIDDEN, WORDS, BLOCK = 2048, 16, 8, 128, 5632, 32000, 16
 SHAPES = {
@@ -148,8 +149,8 @@ def torch_step(layers: int, rows: int, cached: int) -> Step:
     return without_gradients
 
 
-def read_probe(threads: int) -> Step:
-    """A sum over half a gigabyte, by the peer's code or ours: what reads fastest here."""
+def read_probe() -> Step:
+    """A sum over half a gigabyte, by our own code."""
     import argosy as paddle
 
     memory = paddle.ones([1 << 27], "float32")
@@ -180,7 +181,7 @@ def _timed(work: Step) -> tuple[float, float]:
 
 def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """The rows of the table."""
-    probe, loaded = read_probe(options.threads), None
+    probe, loaded = read_probe(), None
     rows = [0 if each == "prefill" else int(each) for each in options.rows]
     most = max([*rows, 1]) * (-(-(max(options.cached) + 1) // BLOCK) * BLOCK) + PROMPT
     if options.framework == "argosy":
@@ -223,7 +224,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--cached", nargs="+", type=int, default=[128, 4096])
     parser.add_argument("--rows", nargs="+", default=["1", "2", "4", "8", "16", "prefill"])
     parser.add_argument("--seconds", type=float, default=4.0, help="time spent on each row of the table")
-    parser.add_argument("--record", action="store_true", help="write results/decode-THREADS.json")
+    parser.add_argument(
+        "--record", action="store_true", help="write results/decode-THREADS.json, which has the commit and the machine"
+    )
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, set(range(options.core, options.core + options.threads)))
@@ -241,4 +244,6 @@ if __name__ == "__main__":
     if chosen.record:
         mark = "" if chosen.framework == "argosy" else f"-{chosen.framework}"
         path = Path(__file__).parent / "results" / f"decode{mark}-{chosen.threads}.json"
-        path.write_text("\n".join(map(json.dumps, table)) + "\n")
+        command = f"python benchmarks/decode.py {' '.join(sys.argv[1:])}"
+        record = {"workload": "decode", "command": command, "commit": commit(), "machine": machine(), "rows": table}
+        path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
