@@ -1,6 +1,7 @@
 """The order of the whole suite, what of it runs once, and what several of its files need."""
 
 import gc
+import os
 import subprocess
 import sys
 from collections import defaultdict
@@ -31,6 +32,12 @@ def dist(tmp_path_factory):
         assert done.returncode == 0, done.stderr
 
     return made_once(tmp_path_factory, "dist", build)
+
+
+def pytest_configure(config):
+    """What an earlier run compiled is not compiled again, where packages are alone and in processes that tests start,
+    too: the keys of its entries hold the sources. Nor do tests depend on what the user's folder has."""
+    os.environ.setdefault("ARGOSY_CACHE_DIR", str(config.cache.mkdir("argosy")))
 
 
 @pytest.hookimpl(wrapper=True)

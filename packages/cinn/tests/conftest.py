@@ -1,5 +1,6 @@
-"""Every test session compiles into a cache folder of its own."""
+"""A test session compiles into a cache folder of its own, or into the one that ``ARGOSY_CACHE_DIR`` names."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -18,6 +19,9 @@ def unguarded(monkeypatch):
 def _private_cache(tmp_path_factory):
     from argosy_cinn.runtime.cache import default_cache
 
+    if os.environ.get("ARGOSY_CACHE_DIR"):  # the whole suite: what earlier sessions compiled is not compiled again
+        yield
+        return
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ARGOSY_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         default_cache.cache_clear()
