@@ -1,7 +1,6 @@
-"""Every program captured in these tests is verified after each pass."""
+"""What tests of the framework share."""
 
 import gc
-import os
 from weakref import WeakSet
 
 import pytest
@@ -9,8 +8,6 @@ import pytest
 from argosy_cinn.tools import tracing
 from argosy_phi_ops.context import AMBIENT
 from argosy_phi_ops.eager import tiering
-
-os.environ["ARGOSY_VERIFY"] = "1"
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -33,6 +30,12 @@ def plain_dispatch_afterwards():
     if AMBIENT.word:
         gc.collect()
     assert AMBIENT.word <= before, "distributed tensors, or a context of gradients or precision, outlived the test"
+
+
+@pytest.fixture
+def verified_passes(monkeypatch):
+    """Programs are verified after each pass that rewrites them, which no user's process does."""
+    monkeypatch.setenv("ARGOSY_VERIFY", "1")
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from argosy import nn
 from argosy.distributed.debug import run_ranks
 from argosy_autoparallel.counting import count_collectives
 
+pytestmark = pytest.mark.usefixtures("verified_passes")
+
 
 def _columns_then_rows(name, layer, mesh):
     if isinstance(layer, nn.Linear):

@@ -9,6 +9,8 @@ import pytest
 
 import argosy as paddle
 
+pytestmark = pytest.mark.usefixtures("verified_passes")
+
 nn = paddle.nn
 BACKENDS = ["reference", "CINN"]
 

@@ -5,6 +5,8 @@ import pytest
 
 import argosy as paddle
 
+pytestmark = pytest.mark.usefixtures("verified_passes")
+
 F = paddle.nn.functional
 LABELS = paddle.to_tensor([0, 1, 2, 3, 0, 1])
 FULL = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)

@@ -5,6 +5,8 @@ import pytest
 
 import argosy as paddle
 
+pytestmark = pytest.mark.usefixtures("verified_passes")
+
 F = paddle.nn.functional
 BACKENDS = pytest.mark.parametrize("backend", ["reference", "CINN"])
 

@@ -14,6 +14,8 @@ from argosy_phi_ops.capture.tracer import Tracer
 from argosy_pir import TensorType
 from argosy_pir.passes import PassManager
 
+pytestmark = pytest.mark.usefixtures("verified_passes")
+
 POINTS = np.array([0.3, 0.7, -0.4])
 ROWS = np.array([[0.3, -0.2], [0.7, 0.1], [-0.4, 0.5]])
 TABLE = np.linspace(0.0, 1.0, 6)
