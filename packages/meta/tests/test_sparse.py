@@ -342,7 +342,11 @@ GRID = S.sparse_coo_tensor([[0], [1], [1]], [[1.0, 2.0]], [1, 3, 3, 2])
         (ValueError, "none below 0", lambda: S.sparse_coo_tensor([[0, -1]], [1.0, 2.0])),
         (ValueError, r"cols should lie in \[0, 3\)", lambda: S.sparse_csr_tensor([0, 1], [9], [1.0], [1, 3])),
         (ValueError, "crows should rise", lambda: S.sparse_csr_tensor([0, 2, 1], [0], [1.0], [2, 3])),
-        (TypeError, "'x' must be a SparseCooTensor, got Tensor", lambda: F.conv2d(paddle.ones([1, 3, 3, 2]), None)),
+        (
+            TypeError,
+            "'x' must be a SparseCooTensor, got Tensor",
+            lambda: F.conv2d(paddle.ones([1, 3, 3, 2]), paddle.ones([1, 1, 2, 1])),
+        ),
         (ValueError, "'weight' must be", lambda: F.conv2d(GRID, paddle.ones([2, 2, 3, 1]))),
         (ValueError, "does not fit", lambda: F.conv2d(GRID, paddle.ones([4, 4, 2, 1]))),
         (NotImplementedError, "groups 2", lambda: F.conv2d(GRID, paddle.ones([2, 2, 2, 1]), groups=2)),

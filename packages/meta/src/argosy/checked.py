@@ -1,4 +1,5 @@
-"""Arguments held against the annotations of the function that takes them, with errors that name the argument.
+"""Arguments held against the annotations of the function that takes them, before it runs, with errors that name the
+argument; and the annotation of errors that only running it could bring up.
 
 Annotations are read as text, so that nothing is imported for them. A part that is not in the table below (``Any``, a
 class) admits everything: what it needs is for the function itself to say.
@@ -11,18 +12,31 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, wraps
 from opcode import opname
 from types import FunctionType, TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from argosy_tensorcore.suggestions import did_you_mean
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Checked", "Sizes", "blame_inputs", "check_arguments", "check_choice", "checked", "held", "named"]
+__all__ = [
+    "Checked",
+    "Sizes",
+    "TensorLike",
+    "annotate_error",
+    "check_arguments",
+    "check_choice",
+    "check_keywords",
+    "checked",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Test = Callable[[Any], bool]
 Sizes = int | Sequence[int]
 """One integer for all axes, or one for each."""
+TensorLike = Any
+"""A tensor, a number, or lists of them."""
+_MOST_SEEN = 64  # types of the arguments of a function, together
+_VAR_KEYWORDS = 0x08  # `inspect.CO_VARKEYWORDS`; that module takes milliseconds to import
 
 
 def _is_integer(value: Any) -> bool:
@@ -45,6 +59,12 @@ def _are_integers(value: Any) -> bool:
     return _is_sequence(value) and (not isinstance(value, (list, tuple)) or all(map(_is_integer, value)))
 
 
+def _is_tensor_like(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(v is None or _is_tensor_like(v) for v in value)
+    return hasattr(value, "dtype") or hasattr(value, "__float__")
+
+
 _TESTS: dict[str, Test] = {
     "int": _is_integer,
     "float": lambda value: hasattr(value, "__float__"),
@@ -58,24 +78,45 @@ _TESTS: dict[str, Test] = {
     "Padding": lambda value: _is_integer(value) or _are_integers(value),
     "LRScheduler": _is_rate,
     "Tensor": lambda value: isinstance(value, Tensor) or hasattr(value, "dtype"),
+    "TensorLike": _is_tensor_like,
 }
+_TYPES: dict[str, tuple[type, ...]] = {
+    "int": (int,), "float": (float, int), "bool": (bool, type(None)), "str": (str,), "None": (type(None),),
+    "Sizes": (int,), "Padding": (int,), "Tensor": (Tensor,), "TensorLike": (Tensor,),
+}  # fmt: skip
+"""Types of which every value passes the test."""
 _WORDS = {
     "int": "an integer", "float": "a number", "bool": "a bool", "str": "a string", "Tensor": "a Tensor",
+    "TensorLike": "a Tensor",
     "Sequence[int]": "a sequence of integers", "Sequence[float]": "a sequence of numbers",
     "Sequence[Any]": "a sequence", "Sizes": "an integer or a sequence of integers",
     "Padding": "an integer or a sequence of integers", "LRScheduler": "an lr.LRScheduler",
 }  # fmt: skip
 
 
+class _Parameter(NamedTuple):
+    """What a parameter takes: ``tests`` by its annotation, in ``words``. Values of ``types`` need no test."""
+
+    name: str
+    types: frozenset[type]
+    tests: tuple[Test, ...]
+    words: str
+
+
 @cache
-def _tests(function: FunctionType) -> dict[str, tuple[str, tuple[Test, ...]]]:
-    """Annotation and tests by parameter, of those parameters of which every part of the annotation has a test."""
-    found = {}
-    for name, annotation in function.__annotations__.items():
+def _checks(function: FunctionType) -> tuple[tuple[_Parameter | None, ...], dict[str, _Parameter | None]]:
+    """The parameters of a function in order and by name, None where a part of the annotation has no test."""
+    code = function.__code__
+    checks: dict[str, _Parameter | None] = {}
+    for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+        annotation = function.__annotations__.get(name)
         parts = annotation.split(" | ") if isinstance(annotation, str) else ["Any"]
+        checks[name] = None
         if all(part in _TESTS for part in parts):
-            found[name] = " or ".join(_WORDS.get(p, p) for p in parts), tuple(_TESTS[p] for p in parts)
-    return found
+            words = " or ".join(_WORDS.get(p, p) for p in parts)
+            types = frozenset(kind for p in parts for kind in _TYPES.get(p, ()))
+            checks[name] = _Parameter(name, types, tuple(_TESTS[p] for p in parts), words)
+    return tuple(checks.values())[: code.co_argcount], checks
 
 
 def _parameters(function: FunctionType) -> tuple[str, ...]:
@@ -85,17 +126,40 @@ def _parameters(function: FunctionType) -> tuple[str, ...]:
 
 def check_arguments(
     title: str, function: FunctionType, args: Iterable[Any], kwargs: Mapping[str, Any], skip: int = 0
-) -> None:
-    """Raise TypeError where an argument is of no type that ``function``, without its first ``skip`` parameters, takes.
+) -> bool:
+    """Raise TypeError where ``function``, without its first ``skip`` parameters, has no argument of some name, or takes
+    none of that type. The answer is whether any other values of these types would do.
 
     The message names ``title``, the argument, what is expected and what came. Missing and surplus arguments are left
     to the call.
     """
-    tests = _tests(function)
-    for name, value in (*zip(_parameters(function)[skip:], args, strict=False), *kwargs.items()):
-        if name in tests and not any(test(value) for test in tests[name][1]):
-            kind = type(value).__name__
-            raise TypeError(f"{title}(): argument {name!r} must be {tests[name][0]}, got {value!r:.80} ({kind})")
+    in_order, by_name = _checks(function)
+    if kwargs:
+        check_keywords(title, function, kwargs)
+    given = [*zip(in_order[skip:], args, strict=False), *((by_name.get(name), x) for name, x in kwargs.items())]
+    tested = [(p, value) for p, value in given if p is not None and type(value) not in p.types]
+    for parameter, value in tested:
+        _check(title, parameter, value)
+    return not tested
+
+
+def _check(title: str, parameter: _Parameter, value: Any) -> None:
+    if not any(test(value) for test in parameter.tests):
+        kind = type(value).__name__
+        raise TypeError(f"{title}(): argument {parameter.name!r} must be {parameter.words}, got {value!r:.80} ({kind})")
+
+
+def check_keywords(title: str, function: Any, kwargs: Mapping[str, Any]) -> None:
+    """Raise TypeError where ``function`` has no argument of some name: with the nearest one that it has."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_flags & _VAR_KEYWORDS:
+        return
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    for name in kwargs:
+        if name not in names[code.co_posonlyargcount :]:
+            names = [name for name in names if name != "self"]
+            meant = did_you_mean(name, names)
+            raise TypeError(f"{title}() has no argument {name!r}{meant or '.'} It takes {', '.join(names)}")
 
 
 def check_choice(owner: str, name: str, value: Any, words: tuple[str, ...]) -> None:
@@ -104,72 +168,35 @@ def check_choice(owner: str, name: str, value: Any, words: tuple[str, ...]) -> N
         raise ValueError(f"{owner}(): argument {name!r} should be one of {', '.join(words)}, got {value!r:.80}")
 
 
-def blame_inputs(
-    title: str,
-    function: Any,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    error: Exception,
-    skip: int = 1,
-    tensors: bool = True,
+def annotate_error(
+    title: str, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception, skip: int = 0
 ) -> None:
-    """After ``error``, raise what a user can use of it: TypeError for an argument of ``function`` that should be a
-    tensor and is not; where Python or numpy failed in argosy's own code, an error of that kind with the arguments.
+    """After ``error``, which no look at the arguments could foresee (shapes that do not fit, values), raise it with
+    them, where it says none: what argosy raised on purpose keeps its class and words, and where Python or numpy failed
+    in argosy's own code, it becomes a TypeError or a ValueError.
 
-    What argosy's code raised on purpose gets the arguments, where it says none of them. The first ``skip`` parameters
-    are not among the arguments (``self`` of methods); with ``tensors`` those without a test are tensors. Errors of
-    classes of argosy and those of users' code stand as they are.
+    The first ``skip`` parameters are not among the arguments (``self`` of methods). Errors of classes of argosy and
+    those of users' code stand as they are.
     """
-    _suggest(title, function, error)
     kinds = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, AssertionError, StopIteration)
     plain = type(error).__module__.partition(".")[0] in ("builtins", "numpy")
-    if not plain or not isinstance(error, kinds) or f"{title}(): " in str(error):
+    message = str(error)
+    if not plain or not isinstance(error, kinds) or f"{title}(): " in message:
         return
-    at = _innermost(error)
+    function, at = _undecorated(function), _innermost(error)
     if at is None or not (isinstance(function, FunctionType) and _is_own(function.__module__) and _is_own(_module(at))):
         return
-    if title in str(error):
-        _add_given(title, function, args, kwargs, error, skip)
-        return
-    check_arguments(title, function, args, kwargs, skip)
     given = [*zip(_parameters(function)[skip:], args, strict=False), *kwargs.items()]
-    tested = _tests(function)
-    for name, value in given if tensors else ():
-        foreign = None if name in tested else _foreign(value)
-        if foreign is not None:
-            kind = type(foreign).__name__
-            raise TypeError(f"{title}(): argument {name!r} must hold Tensors, got {foreign!r:.80} ({kind})") from error
-    if not _is_raise(at) or isinstance(error, (AssertionError, LookupError)):
-        shown = ", ".join(f"{name}={_shown(value)}" for name, value in given)
+    shown = ", ".join(f"{name}={_shown(value)}" for name, value in given)
+    if title not in message and (not _is_raise(at) or isinstance(error, (AssertionError, LookupError))):
         chosen: type[Exception] = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
         if isinstance(error, IndexError) and title.endswith("__getitem__"):
             chosen = IndexError  # which is how a loop over a sequence learns that it has ended
-        raise chosen(f"{title}(): cannot take these arguments: {shown} ({error or type(error).__name__})") from error
-    _add_given(title, function, args, kwargs, error, skip)
-
-
-def _suggest(title: str, function: Any, error: Exception) -> None:
-    """Where Python refused a keyword of ``function``, raise TypeError with the nearest one that it takes."""
-    found = re.search(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'", str(error))
-    if found is None or type(error) is not TypeError or found[1] != getattr(function, "__name__", None):
+        raise chosen(f"{title}(): cannot take these arguments: {shown} ({message or type(error).__name__})") from error
+    if not given or type(error) not in (ValueError, TypeError, IndexError):
         return
-    code = function.__code__
-    names = [name for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if name != "self"]
-    meant = did_you_mean(found[2], names)
-    raise TypeError(f"{title}() has no argument {found[2]!r}{meant or '.'} It takes {', '.join(names)}") from None
-
-
-def _add_given(
-    title: str, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], error: Exception, skip: int
-) -> None:
-    """Raise ``error``, which says what is wrong, with the arguments by name, where it does not name them."""
-    message = str(error)
-    if type(error) not in (ValueError, TypeError, IndexError) or "[given " in message or "argument '" in message:
+    if "[given " in message or "argument '" in message:
         return
-    given = [*zip(_parameters(function)[skip:], args, strict=False), *kwargs.items()]
-    if not given:
-        return
-    shown = ", ".join(f"{name}={_shown(value)}" for name, value in given)
     start = "" if title in message or re.match(r"[\w.]+(\(\))?: ", message) else f"{title}: "
     raise type(error)(f"{start}{message} [given {shown}]") from error
 
@@ -205,53 +232,44 @@ def _shown(value: Any) -> str:
     return f"{value!r:.60}"
 
 
-def _foreign(value: Any) -> Any:
-    """The first thing in nests of lists and tuples that is neither a tensor nor a number; None where there is none."""
-    if isinstance(value, (list, tuple)):
-        return next((found for v in value if (found := _foreign(v)) is not None), None)
-    return None if value is None or hasattr(value, "dtype") or hasattr(value, "__float__") else value
-
-
-def named(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: when ``function`` fails in Python's own words, say which argument is of no type that it takes."""
-    plain = _undecorated(function)
-
-    @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return function(*args, **kwargs)
-        except Exception as error:
-            blame_inputs(plain.__name__, plain, args, kwargs, error, skip=0)
-            raise
-
-    return call
-
-
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: the same of functions and methods that take other things than tensors."""
-    skip = int(_parameters(function)[:1] == ("self",))  # type: ignore[arg-type]
-    title = function.__qualname__.removesuffix(".__init__")
+    """Decorator: arguments are held against the annotations before ``function`` runs; errors tell which came.
+
+    Tensors in the first places, where they may be, are looked at no further; nor are types that were seen before and
+    decide.
+    """
+    plain = _undecorated(function)
+    skip = int(_parameters(plain)[:1] == ("self",))
+    of_class = skip and plain.__name__ in ("__init__", "forward")
+    tensors = -1  # in so many places
+    seen: set[tuple[Any, ...]] = set()
+
+    def title(args: tuple[Any, ...]) -> str:
+        return type(args[0]).__name__ if of_class and args else str(plain.__qualname__)
+
+    def check(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        nonlocal tensors
+        if tensors < 0:
+            in_order = _checks(plain)[0]
+            tensors = next((i for i, p in enumerate(in_order) if p and Tensor not in p.types), len(in_order))
+        types = (*map(type, args), *kwargs, *map(type, kwargs.values()))
+        if types not in seen and check_arguments(title(args), plain, args, kwargs) and len(seen) < _MOST_SEEN:
+            seen.add(types)
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        if kwargs or len(args) > tensors:
+            check(args, kwargs)
+        else:
+            for x in args[skip:] if skip else args:
+                if type(x) is not Tensor:
+                    check(args, kwargs)
+                    break
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            blame_inputs(title, function, args[skip:], kwargs, error, skip, tensors=False)
+            annotate_error(title(args), plain, args[skip:], kwargs, error, skip)
             raise
-
-    return call
-
-
-def held(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: arguments are held against annotations before ``function`` runs; its own errors, which may be of
-    user's code that it calls, stand as they are."""
-    skip = int(_parameters(function)[:1] == ("self",))  # type: ignore[arg-type]
-
-    @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        check_arguments(function.__qualname__, function, args[skip:], kwargs, skip)  # type: ignore[arg-type]
-        return function(*args, **kwargs)
 
     return call
 
@@ -263,48 +281,29 @@ def _undecorated(function: Any) -> Any:
     return function
 
 
-def _telling(make: FunctionType) -> Any:
-    """A constructor whose errors tell which arguments came."""
+def _checked_constructor(make: FunctionType) -> Any:
+    """The constructor ``make``, the same for who makes an object of a class that has it; the class is named."""
+    plain = _undecorated(make)
 
     @wraps(make)
     def construct(self: Any, *args: Any, **kwargs: Any) -> None:
+        title = type(self).__name__
+        check_arguments(title, plain, args, kwargs, 1)
         try:
             make(self, *args, **kwargs)
         except Exception as error:
-            blame_inputs(type(self).__name__, _undecorated(make), args, kwargs, error, tensors=False)
+            annotate_error(title, plain, args, kwargs, error, 1)
             raise
 
     return construct
-
-
-class _ConstructorSignature:
-    """What ``inspect.signature`` and completion show of a class: its constructor's parameters, not ``__new__``'s."""
-
-    def __get__(self, instance: object, owner: type) -> Any:
-        if instance is not None or vars(Checked)["__new__"].__func__ is not owner.__new__:
-            raise AttributeError("__signature__")
-        import inspect
-
-        shown = inspect.signature(_undecorated(owner.__init__))  # type: ignore[misc]
-        return shown.replace(parameters=list(shown.parameters.values())[1:], return_annotation=shown.empty)
 
 
 class Checked:
     """A base of classes whose constructors, where they are argosy's, hold their arguments against their annotations,
     and tell in errors what came."""
 
-    __signature__ = _ConstructorSignature()
-
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         make = cls.__dict__.get("__init__")
         if isinstance(make, FunctionType) and _is_own(cls.__module__):
-            type.__setattr__(cls, "__init__", _telling(make))  # an assignment would hide the parameters from tools
-
-    if not TYPE_CHECKING:  # tools would show its parameters instead of the constructor's
-
-        def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-            make = _undecorated(cls.__init__)
-            if isinstance(make, FunctionType) and _is_own(make.__module__):
-                check_arguments(cls.__name__, make, args, kwargs, skip=1)
-            return super().__new__(cls)
+            type.__setattr__(cls, "__init__", _checked_constructor(make))  # an assignment would hide it from tools

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
-from argosy.checked import named
+from argosy.checked import checked
 from argosy.framework.aliases import parameter_aliases
 from argosy_phi_ops.declare.composition import Composition
 from argosy_phi_ops.declare.operator import get_operator
@@ -259,14 +259,14 @@ def _shift(x: Tensor, axes: int | Sequence[int] | None, forward: bool) -> Tensor
 
 
 @parameter_aliases(input="x", dim="axes")
-@named
+@checked
 def fftshift(x: Tensor, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
     """The spectrum with the frequency 0 moved to the middle along ``axes`` (all by default)."""
     return _shift(x, axes, True)
 
 
 @parameter_aliases(input="x", dim="axes")
-@named
+@checked
 def ifftshift(x: Tensor, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
     """The inverse of :func:`fftshift`."""
     return _shift(x, axes, False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import Checked, named
+from argosy.checked import Checked, checked
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["L1Decay", "L2Decay", "WeightDecayRegularizer"]
@@ -18,7 +18,7 @@ class WeightDecayRegularizer(Checked):
             raise TypeError(f"{type(self).__name__}(): argument 'coeff' must be a number, got {coeff!r:.60}")
         self._coeff = float(coeff)
 
-    @named
+    @checked
     def __call__(self, param: Tensor, grad: Tensor) -> Tensor:
         """The gradient with that of the penalty added."""
         raise NotImplementedError(f"{type(self).__name__} does not define a penalty")
@@ -33,7 +33,7 @@ class WeightDecayRegularizer(Checked):
 class L1Decay(WeightDecayRegularizer):
     """``coeff * sum(|w|)`` is added to the loss."""
 
-    @named
+    @checked
     def __call__(self, param: Any, grad: Any) -> Tensor:
         """``grad + coeff * sign(param)``."""
         return grad + param.sign() * self._coeff  # type: ignore[no-any-return]
@@ -42,7 +42,7 @@ class L1Decay(WeightDecayRegularizer):
 class L2Decay(WeightDecayRegularizer):
     """``coeff / 2 * sum(w * w)`` is added to the loss."""
 
-    @named
+    @checked
     def __call__(self, param: Any, grad: Any) -> Tensor:
         """``grad + coeff * param``."""
         return grad + param * self._coeff  # type: ignore[no-any-return]

@@ -14,7 +14,7 @@ import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
 from argosy.amp.records import Record, compare, record_of
-from argosy.checked import checked, named
+from argosy.checked import checked
 from argosy.distributed.environment import get_rank, get_world_size
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.declare.operator import Operator
@@ -37,7 +37,7 @@ class DebugMode(Enum):
     CHECK_ALL = 3
 
 
-@named
+@checked
 def check_numerics(
     tensor: Tensor, op_type: str, var_name: str, debug_mode: DebugMode = DebugMode.CHECK_NAN_INF_AND_ABORT
 ) -> tuple[Tensor, Tensor]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
-from argosy.checked import named
+from argosy.checked import checked
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -21,7 +21,7 @@ __all__ = ["reindex_graph", "reindex_heter_graph", "sample_neighbors", "weighted
 Chosen = Callable[[int, int], Any]
 
 
-@named
+@checked
 def reindex_graph(
     x: Tensor,
     neighbors: Tensor,
@@ -49,7 +49,7 @@ def reindex_graph(
     return tuple(Tensor(a.astype(known.dtype)) for a in (sources, destinations, nodes[order]))  # type: ignore[return-value]
 
 
-@named
+@checked
 def reindex_heter_graph(
     x: Tensor,
     neighbors: Sequence[Tensor],
@@ -63,7 +63,7 @@ def reindex_heter_graph(
     return reindex_graph(x, join(list(neighbors)), join(list(count)))
 
 
-@named
+@checked
 def sample_neighbors(
     row: Tensor,
     colptr: Tensor,
@@ -88,7 +88,7 @@ def sample_neighbors(
     return _sample("sample_neighbors", row, colptr, input_nodes, sample_size, eids, return_eids, chosen)
 
 
-@named
+@checked
 def weighted_sample_neighbors(
     row: Tensor,
     colptr: Tensor,

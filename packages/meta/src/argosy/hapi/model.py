@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import held
+from argosy.checked import checked
 from argosy.framework.random import get_rng_state, set_rng_state
 from argosy.framework.serialization import load, loadable_path, save_together
 from argosy.hapi.callbacks import Callbacks, LRScheduler, ModelCheckpoint, default_callbacks
@@ -124,7 +124,7 @@ class Model:
 
     # ---- loops
 
-    @held
+    @checked
     def fit(
         self,
         train_data: Any = None,
@@ -257,7 +257,7 @@ class Model:
 
     # ---- files
 
-    @held
+    @checked
     def save(self, path: str, training: bool = True) -> None:
         """``<path>.pdparams``, and ``<path>.pdopt`` where the optimizer has a state, with that of the random generator;
         with ``training=False`` the program that ``jit.save`` writes. Both are replaced at once.
@@ -271,7 +271,7 @@ class Model:
             files[f"{path}.pdopt"] = {**states, GENERATOR: get_rng_state()[0].tolist()}
         save_together(files)
 
-    @held
+    @checked
     def load(self, path: str, skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:
         """Read what :meth:`save` wrote. With ``skip_mismatch`` names that are missing or misshaped are warned about,
         else ValueError says which; what the network does not have is left out. The random generator goes on where it

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import Checked, checked
+from argosy.checked import Checked
 from argosy_phi_ops.context import context
 
 __all__ = [
@@ -132,7 +132,6 @@ class SubsetRandomSampler(Sampler):
 class WeightedRandomSampler(Sampler):
     """``num_samples`` indices, each with probability proportional to its weight."""
 
-    @checked
     def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True) -> None:
         super().__init__(weights)
         w = np.asarray(weights, np.float64)
@@ -155,7 +154,6 @@ class WeightedRandomSampler(Sampler):
 class BatchSampler(Sampler):
     """Lists of ``batch_size`` indices, in order, shuffled, or from a ``sampler``; the last may be shorter."""
 
-    @checked
     def __init__(
         self,
         dataset: Sized | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.checked import checked
 from argosy.framework.aliases import parameter_aliases
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
@@ -299,6 +300,7 @@ class Softmax2D(Layer):
     def __init__(self, name: str | None = None) -> None:
         super().__init__()
 
+    @checked
     def forward(self, x: Tensor) -> Tensor:
         """Distributions over the channels. Raises ValueError for another rank."""
         if x.ndim not in (3, 4):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from argosy.checked import named
+from argosy.checked import TensorLike, checked
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
@@ -14,14 +14,14 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["AdaptiveLogSoftmaxWithLoss", "adaptive_log_softmax_with_loss"]
 
 
-@named
+@checked
 def adaptive_log_softmax_with_loss(
-    input: Any,
-    label: Any,
-    head_weight: Any,
+    input: TensorLike,
+    label: TensorLike,
+    head_weight: TensorLike,
     tail_weights: Sequence[Sequence[Any]],
     cutoffs: Sequence[int],
-    head_bias: Any = None,
+    head_bias: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The log-probability of each sample's class [N], and minus its mean.

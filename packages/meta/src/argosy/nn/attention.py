@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
+from argosy.checked import TensorLike, checked
 from argosy.nn import functional as F
 from argosy.nn.attention_backends import SDPBackend, sdpa_kernel
 from argosy.nn.common import Linear
@@ -54,7 +55,15 @@ class MultiHeadAttention(Layer):
         self.v_proj = Linear(self.vdim, embed_dim, *attrs)
         self.out_proj = Linear(embed_dim, embed_dim, *attrs)
 
-    def forward(self, query: Any, key: Any = None, value: Any = None, attn_mask: Any = None, cache: Any = None) -> Any:
+    @checked
+    def forward(
+        self,
+        query: TensorLike,
+        key: TensorLike | None = None,
+        value: TensorLike | None = None,
+        attn_mask: TensorLike | None = None,
+        cache: Any = None,
+    ) -> Any:
         """The attended values; ``key`` and ``value`` default to ``query`` and ``key``."""
         key = query if key is None else key
         value = key if value is None else value

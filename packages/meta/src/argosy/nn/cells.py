@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from argosy.checked import TensorLike, checked
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant, Uniform
@@ -115,7 +116,8 @@ class SimpleRNNCell(_GatedCell):
         self._make(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr))
         self.activation, self._activation = activation, getattr(F, activation)
 
-    def forward(self, inputs: Any, states: Any = None) -> Any:
+    @checked
+    def forward(self, inputs: TensorLike, states: TensorLike | None = None) -> Any:
         """inputs [N, input], states [N, hidden]: (h, h)."""
         h = self.get_initial_states(inputs) if states is None else states
         h = self._activation(self._from_input(inputs) + self._from_state(h))
@@ -157,7 +159,8 @@ class LSTMCell(_GatedCell):
             start = Uniform(-bound, bound)
             self.weight_ho = self.create_parameter([hidden_size, proj_size], weight_hh_attr, default_initializer=start)
 
-    def forward(self, inputs: Any, states: Any = None) -> Any:
+    @checked
+    def forward(self, inputs: TensorLike, states: TensorLike | None = None) -> Any:
         """inputs [N, input], states (h, c): (h, (h, c))."""
         h, c = self.get_initial_states(inputs) if states is None else states
         i, f, g, o = (self._from_input(inputs) + self._from_state(h)).chunk(4, axis=-1)
@@ -194,7 +197,8 @@ class GRUCell(_GatedCell):
         super().__init__()
         self._make(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr))
 
-    def forward(self, inputs: Any, states: Any = None) -> Any:
+    @checked
+    def forward(self, inputs: TensorLike, states: TensorLike | None = None) -> Any:
         """inputs [N, input], states [N, hidden]: (h, h)."""
         h = self.get_initial_states(inputs) if states is None else states
         x_r, x_z, x_c = self._from_input(inputs).chunk(3, axis=-1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.checked import TensorLike, checked
 from argosy.nn import functional as F
 from argosy.nn.initializer import Assign
 from argosy.nn.layer import Layer, own_dtype
@@ -138,6 +139,7 @@ class Flatten(Layer):
         super().__init__()
         self.start_axis, self.stop_axis = start_axis, stop_axis
 
+    @checked
     def forward(self, input: Tensor) -> Tensor:
         """The flattened input."""
         return input.flatten(self.start_axis, self.stop_axis)
@@ -149,6 +151,6 @@ class Identity(Layer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: TensorLike) -> Any:
         """The input."""
         return input

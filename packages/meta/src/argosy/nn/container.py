@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
-from argosy.checked import checked
+from argosy.checked import TensorLike, checked
 from argosy.framework.aliases import parameter_aliases
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
@@ -64,7 +64,7 @@ class Sequential(_OrderedContainer):
             name, layer = item if _is_pair(item) else (str(i), item)
             self.add_sublayer(name, layer)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: TensorLike) -> Any:
         """The last layer's output."""
         for layer in self._sub_layers.values():
             input = layer(input)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.checked import Sizes, check_choice
+from argosy.checked import Sizes, TensorLike, check_choice, checked
 from argosy.framework.aliases import parameter_aliases
 from argosy.nn import functional as F
 from argosy.nn.initializer import Uniform
@@ -217,7 +217,8 @@ class Unflatten(Layer):
         super().__init__()
         self.axis, self.shape = axis, shape
 
-    def forward(self, input: Any) -> Tensor:
+    @checked
+    def forward(self, input: TensorLike) -> Tensor:
         """The input with more axes."""
         return input.unflatten(self.axis, self.shape)  # type: ignore[no-any-return]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import Sizes, check_choice, named
+from argosy.checked import Sizes, TensorLike, check_choice, checked
 from argosy.framework.aliases import parameter_aliases
 from argosy.nn.conv_settings import LAYOUTS
 from argosy.nn.integers import Integral
@@ -39,7 +39,7 @@ def _edges(function: str, paddings: Any) -> list[int]:
     return given if len(given) == 4 else [*given, *given]
 
 
-@named
+@checked
 def unfold(
     x: Tensor,
     kernel_sizes: Sizes,
@@ -55,9 +55,9 @@ def unfold(
 
 
 @parameter_aliases(input="x", **WINDOWS)
-@named
+@checked
 def fold(
-    x: Any,
+    x: TensorLike,
     output_sizes: Sizes,
     kernel_sizes: Sizes,
     strides: Sizes = 1,
@@ -100,7 +100,7 @@ def _extend(image: Any, sizes: list[int]) -> Any:
     return get_operator("pad")(image, [0, beside, 0, below]) if below or beside else image
 
 
-@named
+@checked
 def upsample(
     x: Tensor,
     size: Any = None,
@@ -116,16 +116,16 @@ def upsample(
     return get_operator("interpolate")(x, size, scale_factor, mode, **settings)  # type: ignore[no-any-return]
 
 
-@named
+@checked
 def zeropad2d(x: Tensor, padding: Sizes, data_format: str = "NCHW", name: str | None = None) -> Tensor:
     """Zeros around images; padding: left, right, top, bottom, or one number for all."""
     edges = [padding] * 4 if isinstance(padding, Integral) else list(padding)
     return get_operator("pad")(x, edges, mode="constant", value=0.0, data_format=data_format)  # type: ignore[no-any-return]
 
 
-@named
+@checked
 def local_response_norm(
-    x: Any,
+    x: TensorLike,
     size: int,
     alpha: float = 1e-4,
     beta: float = 0.75,
@@ -149,9 +149,9 @@ def local_response_norm(
     return x / (total * (alpha / size) + k) ** beta  # type: ignore[no-any-return]
 
 
-@named
+@checked
 def lp_pool2d(
-    x: Any,
+    x: TensorLike,
     norm_type: float,
     kernel_size: Sizes,
     stride: Sizes | None = None,
@@ -171,9 +171,9 @@ def lp_pool2d(
     return sums ** (1.0 / norm_type)  # type: ignore[no-any-return]
 
 
-@named
+@checked
 def lp_pool1d(
-    x: Any,
+    x: TensorLike,
     norm_type: float,
     kernel_size: Sizes,
     stride: Sizes | None = None,
@@ -209,9 +209,9 @@ def _single(value: Any) -> int:
     return found[0]
 
 
-@named
+@checked
 def temporal_shift(
-    x: Any, seg_num: int, shift_ratio: float = 0.25, name: str | None = None, data_format: str = "NCHW"
+    x: TensorLike, seg_num: int, shift_ratio: float = 0.25, name: str | None = None, data_format: str = "NCHW"
 ) -> Tensor:
     """Frames [N * seg_num, C, H, W] whose first channels come from the frame before and the next from the one after
     (Lin et al., 2019); zeros at the ends.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from argosy.checked import check_choice
+from argosy.checked import TensorLike, check_choice
 from argosy.nn import functional as F
 from argosy.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from argosy.nn.layer import Layer
@@ -412,7 +412,9 @@ class HSigmoidLoss(Layer):
         self.weight = self.create_parameter([rows, feature_size], weight_attr)
         self.bias = self.create_parameter([rows, 1], bias_attr, is_bias=True)
 
-    def forward(self, input: Tensor, label: Tensor, path_table: Any = None, path_code: Any = None) -> Tensor:
+    def forward(
+        self, input: Tensor, label: Tensor, path_table: TensorLike | None = None, path_code: TensorLike | None = None
+    ) -> Tensor:
         """The loss of each sample [N, 1]."""
         if self._is_custom and path_table is None:
             raise ValueError("HSigmoidLoss: with is_custom the paths of the samples are needed")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from argosy.checked import named
+from argosy.checked import TensorLike, checked
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.ops.common.arguments import check_same_shape
 from argosy_tensorcore.tensor import Tensor
@@ -36,11 +36,11 @@ def _positive(x: Any) -> Any:
     return get_operator("relu")(x)
 
 
-@named
+@checked
 def cosine_embedding_loss(
-    input1: Any,
-    input2: Any,
-    label: Any,
+    input1: TensorLike,
+    input2: TensorLike,
+    label: TensorLike,
     margin: float = 0,
     reduction: str = "mean",
     name: str | None = None,
@@ -59,7 +59,7 @@ def cosine_embedding_loss(
     return _reduce("cosine_embedding_loss", loss, reduction)
 
 
-@named
+@checked
 def triplet_margin_loss(
     input: Tensor,
     positive: Tensor,
@@ -82,7 +82,7 @@ def triplet_margin_loss(
     return triplet_margin_with_distance_loss(input, positive, negative, distance, margin, swap, reduction)
 
 
-@named
+@checked
 def triplet_margin_with_distance_loss(
     input: Tensor,
     positive: Tensor,
@@ -104,10 +104,10 @@ def triplet_margin_with_distance_loss(
     return _reduce("triplet_margin_loss", _positive(near - far + margin), reduction)
 
 
-@named
+@checked
 def poisson_nll_loss(
-    input: Any,
-    label: Any,
+    input: TensorLike,
+    label: TensorLike,
     log_input: bool = True,
     full: bool = False,
     epsilon: float = 1e-8,
@@ -128,11 +128,11 @@ def poisson_nll_loss(
     return _reduce("poisson_nll_loss", loss, reduction)
 
 
-@named
+@checked
 def gaussian_nll_loss(
-    input: Any,
-    label: Any,
-    variance: Any,
+    input: TensorLike,
+    label: TensorLike,
+    variance: TensorLike,
     full: bool = False,
     epsilon: float = 1e-6,
     reduction: str = "mean",
@@ -157,9 +157,13 @@ def gaussian_nll_loss(
     return _reduce("gaussian_nll_loss", loss, reduction)
 
 
-@named
+@checked
 def multi_label_soft_margin_loss(
-    input: Any, label: Any, weight: Any = None, reduction: str = "mean", name: str | None = None
+    input: TensorLike,
+    label: TensorLike,
+    weight: TensorLike | None = None,
+    reduction: str = "mean",
+    name: str | None = None,
 ) -> Tensor:
     """Mean over the last axis of the binary cross entropy of logits ``input`` and labels ``label``."""
     if list(input.shape) != list(label.shape):
@@ -173,13 +177,13 @@ def multi_label_soft_margin_loss(
     return _reduce("multi_label_soft_margin_loss", loss.mean(-1), reduction)
 
 
-@named
+@checked
 def multi_margin_loss(
-    input: Any,
-    label: Any,
+    input: TensorLike,
+    label: TensorLike,
     p: int = 1,
     margin: float = 1.0,
-    weight: Any = None,
+    weight: TensorLike | None = None,
     reduction: str = "mean",
     name: str | None = None,
 ) -> Tensor:
@@ -198,8 +202,10 @@ def multi_margin_loss(
     return _reduce("multi_margin_loss", loss, reduction)
 
 
-@named
-def multi_label_margin_loss(input: Any, label: Any, reduction: str = "mean", name: str | None = None) -> Tensor:
+@checked
+def multi_label_margin_loss(
+    input: TensorLike, label: TensorLike, reduction: str = "mean", name: str | None = None
+) -> Tensor:
     """``sum over labels y and other classes c of max(0, 1 - (x_y - x_c)) / classes``.
 
     input: [N, C]; label: [N, C] of class indices, of which those before the first -1 count.
@@ -218,15 +224,15 @@ def multi_label_margin_loss(input: Any, label: Any, reduction: str = "mean", nam
     return _reduce("multi_label_margin_loss", loss, reduction)
 
 
-@named
-def log_loss(input: Any, label: Any, epsilon: float = 1e-4, name: str | None = None) -> Tensor:
+@checked
+def log_loss(input: TensorLike, label: TensorLike, epsilon: float = 1e-4, name: str | None = None) -> Tensor:
     """``-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon)``, elementwise."""
     check_same_shape("log_loss", input=input, label=label)
     return -label * (input + epsilon).log() - (1 - label) * (1 - input + epsilon).log()  # type: ignore[no-any-return]
 
 
-@named
-def dice_loss(input: Any, label: Any, epsilon: float = 1e-5, name: str | None = None) -> Tensor:
+@checked
+def dice_loss(input: TensorLike, label: TensorLike, epsilon: float = 1e-5, name: str | None = None) -> Tensor:
     """1 - Dice's coefficient of probabilities [N, ..., C] and class indices [N, ..., 1], averaged over the batch."""
     if list(label.shape[:-1]) != list(input.shape[:-1]) or label.shape[-1] != 1:
         raise ValueError(
@@ -238,8 +244,8 @@ def dice_loss(input: Any, label: Any, epsilon: float = 1e-5, name: str | None = 
     return (1 - 2 * both / (input.sum(axes) + hot.sum(axes) + epsilon)).mean()  # type: ignore[no-any-return]
 
 
-@named
-def npair_loss(anchor: Any, positive: Any, labels: Any, l2_reg: float = 0.002) -> Tensor:
+@checked
+def npair_loss(anchor: TensorLike, positive: TensorLike, labels: TensorLike, l2_reg: float = 0.002) -> Tensor:
     """Softmax cross entropy of the similarities of anchors and positives [N, D], with L2 decay (Sohn, 2016)."""
     same = (labels.reshape([-1, 1]) == labels.reshape([1, -1])).astype(anchor.dtype)
     targets = same / same.sum(1, keepdim=True)
@@ -248,11 +254,11 @@ def npair_loss(anchor: Any, positive: Any, labels: Any, l2_reg: float = 0.002) -
     return decay - (targets * similarity).sum(1).mean()  # type: ignore[no-any-return]
 
 
-@named
+@checked
 def sigmoid_focal_loss(
-    logit: Any,
-    label: Any,
-    normalizer: Any = None,
+    logit: TensorLike,
+    label: TensorLike,
+    normalizer: TensorLike | None = None,
     alpha: float = 0.25,
     gamma: float = 2.0,
     reduction: str = "sum",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
+from argosy.checked import TensorLike, checked
 from argosy.nn import functional as F
 from argosy.nn.cells import GRUCell, LSTMCell, RNNCellBase, SimpleRNNCell
 from argosy.nn.container import LayerList
@@ -84,8 +85,13 @@ class RNN(Layer):
         self.cell = cell
         self.is_reverse, self.time_major = is_reverse, time_major
 
+    @checked
     def forward(
-        self, inputs: Any, initial_states: Any = None, sequence_length: Tensor | None = None, **kwargs: Any
+        self,
+        inputs: TensorLike,
+        initial_states: TensorLike | None = None,
+        sequence_length: Tensor | None = None,
+        **kwargs: Any,
     ) -> Any:
         """(outputs, last states)."""
         return self._run(inputs, initial_states, sequence_length, False, kwargs)
@@ -114,8 +120,13 @@ class BiRNN(Layer):
         self.cell_fw, self.cell_bw = cell_fw, cell_bw
         self.time_major = time_major
 
+    @checked
     def forward(
-        self, inputs: Any, initial_states: Any = None, sequence_length: Tensor | None = None, **kwargs: Any
+        self,
+        inputs: TensorLike,
+        initial_states: TensorLike | None = None,
+        sequence_length: Tensor | None = None,
+        **kwargs: Any,
     ) -> Any:
         """(outputs [.., 2 units], (last states forward, last states backward))."""
         if initial_states is not None and len(initial_states) != 2:
@@ -174,7 +185,10 @@ class _Stack(LayerList):
     def flatten_parameters(self) -> None:
         """Nothing: kernels read each parameter where it lies."""
 
-    def forward(self, inputs: Any, initial_states: Any = None, sequence_length: Tensor | None = None) -> Any:
+    @checked
+    def forward(
+        self, inputs: TensorLike, initial_states: TensorLike | None = None, sequence_length: Tensor | None = None
+    ) -> Any:
         """Outputs [N, T, directions * units] of the last layer ([T, N, ...] with ``time_major``), and last states.
 
         States are [layers * directions, N, units], for LSTM a pair (h, c) of them. From step ``sequence_length`` [N] on

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import named
+from argosy.checked import TensorLike, checked
 from argosy.nn import functional as F
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -18,7 +18,7 @@ def _reduce(function: str, loss: Any, reduction: str | None) -> Any:
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
-@named
+@checked
 def ctc_loss(
     log_probs: Any,
     labels: Tensor,
@@ -46,9 +46,9 @@ def ctc_loss(
     return _reduce("ctc_loss", loss, reduction)  # type: ignore[no-any-return]
 
 
-@named
+@checked
 def rnnt_loss(
-    input: Any,
+    input: TensorLike,
     label: Tensor,
     input_lengths: Tensor,
     label_lengths: Tensor,
@@ -68,15 +68,15 @@ def rnnt_loss(
     return _reduce("rnnt_loss", loss, reduction)  # type: ignore[no-any-return]
 
 
-@named
+@checked
 def hsigmoid_loss(
-    input: Any,
-    label: Any,
+    input: TensorLike,
+    label: TensorLike,
     num_classes: int,
-    weight: Any,
-    bias: Any = None,
-    path_table: Any = None,
-    path_code: Any = None,
+    weight: TensorLike,
+    bias: TensorLike | None = None,
+    path_table: TensorLike | None = None,
+    path_code: TensorLike | None = None,
     is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -90,15 +90,16 @@ def hsigmoid_loss(
         raise ValueError(f"hsigmoid_loss: num_classes is at least 2, got {num_classes}")
     if (path_table is None) != (path_code is None):
         raise ValueError("hsigmoid_loss: path_table and path_code come together")
-    nodes, turns = _tree(label.reshape([-1]), num_classes) if path_table is None else (path_table, path_code)
-    there = nodes >= 0
-    index = F.where(there, nodes, F.zeros_like(nodes))
+    if path_table is None or path_code is None:
+        path_table, path_code = _tree(label.reshape([-1]), num_classes)
+    there = path_table >= 0
+    index = F.where(there, path_table, F.zeros_like(path_table))
     rows = F.gather(weight, index.reshape([-1])).reshape([*index.shape, weight.shape[-1]])
     scores = (rows * input.unsqueeze(1)).sum(-1)
     if bias is not None:
         scores = scores + F.gather(bias.reshape([-1]), index.reshape([-1])).reshape(index.shape)
     scores = F.where(there, scores.clip(-40.0, 40.0), F.zeros_like(scores))
-    turned: Any = F.where(there, turns.astype(scores.dtype), F.zeros_like(scores))
+    turned: Any = F.where(there, path_code.astype(scores.dtype), F.zeros_like(scores))
     return ((1.0 + scores.exp()).log() - turned * scores).sum(-1, keepdim=True)  # type: ignore[no-any-return]
 
 
@@ -117,10 +118,10 @@ def _tree(label: Any, num_classes: int) -> tuple[Any, Any]:
     return F.stack(nodes, axis=1), F.stack(turns, axis=1)
 
 
-@named
+@checked
 def margin_cross_entropy(
     logits: Any,
-    label: Any,
+    label: TensorLike,
     margin1: float = 1.0,
     margin2: float = 0.5,
     margin3: float = 0.0,

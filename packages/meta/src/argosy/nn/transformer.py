@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.checked import TensorLike
 from argosy.framework.creation import to_tensor
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F
@@ -101,7 +102,7 @@ class TransformerEncoderLayer(_Block):
         self.self_attn = MultiHeadAttention(d_model, nhead, inner, weight_attr=weights[0], bias_attr=biases[0])
         self._build(config, weights, biases)
 
-    def forward(self, src: Any, src_mask: Any = None, cache: Any = None) -> Any:
+    def forward(self, src: TensorLike, src_mask: TensorLike | None = None, cache: Any = None) -> Any:
         """[N, S, d_model] encoded; with ``cache`` also the longer cache."""
         out, rest = self._residual_block(1, src, lambda x: self.self_attn(x, x, x, src_mask, cache=cache))
         out, _ = self._residual_block(2, out, self._feed_forward)
@@ -137,7 +138,14 @@ class TransformerDecoderLayer(_Block):
         self.cross_attn = MultiHeadAttention(d_model, nhead, inner, weight_attr=weights[1], bias_attr=biases[1])
         self._build(config, weights, biases)
 
-    def forward(self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, cache: Any = None) -> Any:
+    def forward(
+        self,
+        tgt: TensorLike,
+        memory: TensorLike,
+        tgt_mask: TensorLike | None = None,
+        memory_mask: TensorLike | None = None,
+        cache: Any = None,
+    ) -> Any:
         """[N, T, d_model] decoded; ``cache`` is the pair of :meth:`gen_cache`, and then comes back longer."""
         own, other = (None, None) if cache is None else cache
         out, rest = self._residual_block(1, tgt, lambda x: self.self_attn(x, x, x, tgt_mask, cache=own))
@@ -170,7 +178,7 @@ class TransformerEncoder(Layer):
         self.layers = _copies(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
-    def forward(self, src: Any, src_mask: Any = None, cache: Any = None) -> Any:
+    def forward(self, src: TensorLike, src_mask: TensorLike | None = None, cache: Any = None) -> Any:
         """[N, S, d_model] encoded; with ``cache`` (one for each layer) also the longer caches."""
         out, caches = src, []
         for i, layer in enumerate(self.layers):
@@ -195,7 +203,14 @@ class TransformerDecoder(Layer):
         self.layers = _copies(decoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
-    def forward(self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, cache: Any = None) -> Any:
+    def forward(
+        self,
+        tgt: TensorLike,
+        memory: TensorLike,
+        tgt_mask: TensorLike | None = None,
+        memory_mask: TensorLike | None = None,
+        cache: Any = None,
+    ) -> Any:
         """[N, T, d_model] decoded; with ``cache`` (one for each layer) also the longer caches."""
         out, caches = tgt, []
         for i, layer in enumerate(self.layers):
@@ -244,7 +259,14 @@ class Transformer(Layer):
         )
         self.d_model, self.nhead = d_model, nhead
 
-    def forward(self, src: Any, tgt: Any, src_mask: Any = None, tgt_mask: Any = None, memory_mask: Any = None) -> Any:
+    def forward(
+        self,
+        src: TensorLike,
+        tgt: TensorLike,
+        src_mask: TensorLike | None = None,
+        tgt_mask: TensorLike | None = None,
+        memory_mask: TensorLike | None = None,
+    ) -> Any:
         """The decoded target."""
         memory = self.encoder(src, src_mask)
         return self.decoder(tgt, memory, tgt_mask, memory_mask)

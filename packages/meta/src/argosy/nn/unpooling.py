@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any, ClassVar
 
-from argosy.checked import Sizes, named
+from argosy.checked import Sizes, checked
 from argosy.nn import functional as F
 from argosy.nn.integers import Integral
 from argosy.nn.layer import Layer
@@ -54,7 +54,7 @@ def _check_places(function: str, indices: Any, plane: int) -> None:
         raise ValueError(f"{function}: indices should be from 0 to {plane - 1}, got {low} to {high}")
 
 
-@named
+@checked
 def max_unpool1d(
     x: Tensor,
     indices: Tensor,
@@ -69,7 +69,7 @@ def max_unpool1d(
     return _unpool(1, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
-@named
+@checked
 def max_unpool2d(
     x: Tensor,
     indices: Tensor,
@@ -84,7 +84,7 @@ def max_unpool2d(
     return _unpool(2, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
-@named
+@checked
 def max_unpool3d(
     x: Tensor,
     indices: Tensor,
@@ -127,7 +127,7 @@ def _windows(size: int, count: int, kernel: int, u: float) -> tuple[list[int], l
     return starts, [min(int((i + 1 + u) * ratio) - int(u * ratio), size) for i in range(count)]
 
 
-@named
+@checked
 def fractional_max_pool2d(
     x: Tensor,
     output_size: Any,
@@ -144,7 +144,7 @@ def fractional_max_pool2d(
     return _fractional(2, x, output_size, kernel_size, random_u, return_mask)
 
 
-@named
+@checked
 def fractional_max_pool3d(
     x: Tensor,
     output_size: Any,

@@ -54,7 +54,6 @@ class Optimizer(Checked, FusedStorage, Internals):
     _group_settings: ClassVar[Mapping[str, str]] = {}
     """Attributes of the rule that a group of parameters may set for itself, by the names of its options."""
 
-    @checked
     def __init__(
         self,
         learning_rate: float | LRScheduler,

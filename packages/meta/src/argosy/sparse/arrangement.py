@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import named
+from argosy.checked import checked
 from argosy.sparse.patterns import distinct, keys_of, positions_of
 from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse, scatter_sum
 from argosy_phi_ops.declare.operator import get_operator as op
@@ -18,7 +18,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["reshape", "slice", "sum", "transpose"]
 
 
-@named
+@checked
 def transpose(x: SparseTensor, perm: Sequence[int], name: str | None = None) -> SparseTensor:
     """``x`` with its axes in the order ``perm``; dense axes stay behind the sparse ones."""
     as_sparse("transpose", x)
@@ -37,7 +37,7 @@ def transpose(x: SparseTensor, perm: Sequence[int], name: str | None = None) -> 
     return _as_before(x, moved)
 
 
-@named
+@checked
 def reshape(x: SparseTensor, shape: Sequence[int], name: str | None = None) -> SparseTensor:
     """``x`` with other sparse axes of as many positions: -1 stands for what is left over, 0 for the size that x has
     there. Dense axes stay as they are.
@@ -63,7 +63,7 @@ def reshape(x: SparseTensor, shape: Sequence[int], name: str | None = None) -> S
     return _as_before(x, moved)
 
 
-@named
+@checked
 def slice(x: SparseTensor, axes: Any, starts: Any, ends: Any, name: str | None = None) -> SparseTensor:
     """``x[starts[i]:ends[i]]`` along each axis ``axes[i]``; ends beyond it mean its end, negative ones count back.
 
@@ -92,7 +92,7 @@ def slice(x: SparseTensor, axes: Any, starts: Any, ends: Any, name: str | None =
     return _as_before(x, cut)
 
 
-@named
+@checked
 def sum(
     x: SparseTensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None
 ) -> SparseTensor:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import named
+from argosy.checked import checked
 from argosy.sparse.patterns import joined, positions_of
 from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse, scatter_sum
 from argosy_phi_ops.declare.operator import get_operator as op
@@ -20,19 +20,19 @@ Both = Callable[[Any, Any], Any]
 OnCoordinates = Callable[[SparseCooTensor, SparseCooTensor], SparseCooTensor]
 
 
-@named
+@checked
 def add(x: SparseTensor, y: SparseTensor, name: str | None = None) -> SparseTensor:
     """``x + y`` at the positions of either. Both are COO or both CSR, of one shape and as many sparse axes."""
     return _match("add", x, y, _at_either(op("add")))
 
 
-@named
+@checked
 def subtract(x: SparseTensor, y: SparseTensor, name: str | None = None) -> SparseTensor:
     """``x - y`` at the positions of either. Both are COO or both CSR, of one shape and as many sparse axes."""
     return _match("subtract", x, y, _at_either(op("subtract")))
 
 
-@named
+@checked
 def multiply(x: SparseTensor, y: Any, name: str | None = None) -> SparseTensor:
     """``x * y`` at the positions of either, with zeros where one has nothing, as Paddle keeps them; ``y`` may be a
     number. Both are COO or both CSR, of one shape and as many sparse axes.
@@ -42,7 +42,7 @@ def multiply(x: SparseTensor, y: Any, name: str | None = None) -> SparseTensor:
     return _match("multiply", x, y, _at_either(op("multiply")))
 
 
-@named
+@checked
 def divide(x: SparseTensor, y: Any, name: str | None = None) -> SparseTensor:
     """``x / y``; ``y`` may be a number. Of two sparse tensors at all positions: where both have nothing it is NaN."""
     if isinstance(y, (int, float)):
@@ -50,7 +50,7 @@ def divide(x: SparseTensor, y: Any, name: str | None = None) -> SparseTensor:
     return _match("divide", x, y, _quotient)
 
 
-@named
+@checked
 def is_same_shape(x: Any, y: Any) -> bool:
     """Whether two tensors, sparse or dense, have the same shape."""
     return list(x.shape) == list(y.shape)

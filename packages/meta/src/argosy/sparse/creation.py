@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked, named
+from argosy.checked import checked
 from argosy.sparse.patterns import positions_of
 from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse
 from argosy_phi_ops.declare.operator import get_operator as op
@@ -149,7 +149,7 @@ def to_sparse_csr(self: Any) -> SparseCsrTensor:
     return to_sparse_coo(self, self.ndim).to_sparse_csr()
 
 
-@named
+@checked
 def mask_as(x: Tensor, mask: SparseTensor, name: str | None = None) -> SparseTensor:
     """The elements of the dense ``x`` at the positions of the sparse ``mask``, which has its shape."""
     held = as_sparse("mask_as", mask, "mask")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from argosy.checked import named
+from argosy.checked import checked
 from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse
 from argosy_phi_ops.declare.operator import get_operator as op
 
@@ -25,7 +25,7 @@ def _elementwise(name: str) -> Callable[..., Any]:
 
     title = function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``{name}`` of each value of the sparse tensor ``x``; what is not stored stays 0."
-    return named(function)
+    return checked(function)
 
 
 abs = _elementwise("abs")
@@ -47,13 +47,13 @@ tan = _elementwise("tan")
 tanh = _elementwise("tanh")
 
 
-@named
+@checked
 def pow(x: S, factor: float, name: str | None = None) -> S:
     """Each value of the sparse tensor ``x`` to the power ``factor``; what is not stored stays 0."""
     return as_sparse("pow", x)._with(op("pow")(x.values(), factor))  # type: ignore[no-any-return]
 
 
-@named
+@checked
 def cast(x: SparseTensor, index_dtype: Any = None, value_dtype: Any = None, name: str | None = None) -> SparseTensor:
     """The sparse tensor ``x`` with indices, or values, or both of these dtypes."""
     as_sparse("cast", x)
@@ -68,7 +68,7 @@ def cast(x: SparseTensor, index_dtype: Any = None, value_dtype: Any = None, name
     return SparseCooTensor(converted(found.indices()), values, x.shape, found.is_coalesced())
 
 
-@named
+@checked
 def coalesce(x: SparseCooTensor, name: str | None = None) -> SparseCooTensor:
     """``x`` with each coordinate once, in row-major order; values at one position are added."""
     if not isinstance(x, SparseCooTensor):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import named
+from argosy.checked import TensorLike, checked
 from argosy.nn.layer import Layer
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
@@ -12,11 +12,11 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["ViterbiDecoder", "viterbi_decode"]
 
 
-@named
+@checked
 def viterbi_decode(
-    potentials: Any,
-    transition_params: Any,
-    lengths: Any,
+    potentials: TensorLike,
+    transition_params: TensorLike,
+    lengths: TensorLike,
     include_bos_eos_tag: bool = True,
     name: str | None = None,
 ) -> tuple[Any, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.checked import checked
 from argosy.compat.nn import functional as C
 from argosy.compat.nn.layers import Linear
 from argosy.nn import functional as F
@@ -64,6 +65,7 @@ class MultiheadAttention(Layer):
         for name in ("bias_k", "bias_v"):
             setattr(self, name, parameter(add_bias_kv, [1, 1, embed_dim], I.XavierNormal()))
 
+    @checked
     def forward(
         self,
         query: Tensor,

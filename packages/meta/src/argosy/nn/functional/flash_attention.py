@@ -15,7 +15,7 @@ import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.api import lazy_names
-from argosy.checked import named
+from argosy.checked import checked
 from argosy.nn.regularization import dropout as drop
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_phi_ops.errors import ShapeError
@@ -140,7 +140,7 @@ def lower(rows: Any, columns: Any) -> Tensor:
     return Tensor(np.tril(np.ones((rows, columns), bool), columns - rows))
 
 
-@named
+@checked
 def flash_attention(
     query: Tensor,
     key: Tensor,
@@ -181,7 +181,7 @@ def _is_one_operator(query: Tensor, key: Tensor, value: Tensor, causal: bool) ->
     return alike and min(*q, *k) > 0 and (q[1] == k[1] or not causal)
 
 
-@named
+@checked
 def flash_attn_qkvpacked(
     qkv: Tensor,
     dropout: float = 0.0,
@@ -305,7 +305,7 @@ def flash_attn_unpadded(
     return mixed, _padded_weights(weights, max_seqlen_q, max_seqlen_k) if return_softmax else None
 
 
-@named
+@checked
 def flash_attn_varlen_qkvpacked(
     qkv: Tensor,
     cu_seqlens_q: Tensor,
@@ -406,7 +406,7 @@ def _logs(logs: Sequence[Tensor], spans: _Spans, query: Tensor) -> Tensor:
     return op("concat")([*pieces, last], 1)
 
 
-@named
+@checked
 def flash_attention_v3_varlen(
     query: Tensor,
     key: Tensor,

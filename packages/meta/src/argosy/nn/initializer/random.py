@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
 from argosy.nn.initializer.constant import fill
 from argosy.nn.initializer.initializer import Initializer
 from argosy_phi_ops.context import context
@@ -35,7 +34,6 @@ def draw_normal(param: Tensor, mean: float, std: float) -> None:
 class Uniform(Initializer):
     """Uniform numbers from [low, high)."""
 
-    @checked
     def __init__(self, low: float = -1.0, high: float = 1.0, name: str | None = None) -> None:
         if low > high:
             raise ValueError(f"Uniform: low {low} is greater than high {high}")
@@ -49,7 +47,6 @@ class Uniform(Initializer):
 class Normal(Initializer):
     """Normal numbers of the given mean and standard deviation."""
 
-    @checked
     def __init__(self, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> None:
         self.mean, self.std = float(mean), float(std)
 
@@ -64,7 +61,6 @@ class TruncatedNormal(Initializer):
     The bounds are those of the result, whatever ``mean`` and ``std`` are.
     """
 
-    @checked
     def __init__(
         self, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, name: str | None = None
     ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from argosy.checked import Checked, blame_inputs
+from argosy.checked import Checked, annotate_error, check_keywords
 from argosy.framework.creation import make_parameter
 from argosy.framework.param_attr import as_param_attr
 from argosy.nn import state, traversal
@@ -109,18 +109,21 @@ class Layer(Checked, Conversions, Internals):
         own = self.__dict__
         forward = _captured_forward(self) if AMBIENT.word else self.forward
         if not own["_forward_pre_hooks"] and not own["_forward_post_hooks"]:
+            if kwargs:
+                check_keywords(type(self).__name__, type(self).forward, kwargs)
             try:
-                return forward(*inputs, **kwargs)
+                return forward(*inputs, **kwargs) if kwargs else forward(*inputs)
             except Exception as error:
-                blame_inputs(type(self).__name__, type(self).forward, inputs, kwargs, error)
+                annotate_error(type(self).__name__, type(self).forward, inputs, kwargs, error, 1)
                 raise
         after = own["_forward_post_hooks"]
         try:
             inputs, kwargs = own["_forward_pre_hooks"].run_before(self, inputs, kwargs)
+            check_keywords(type(self).__name__, type(self).forward, kwargs)
             outputs = forward(*inputs, **kwargs)
         except Exception as error:
             after.run_always(self, inputs, kwargs, None, list(after))
-            blame_inputs(type(self).__name__, type(self).forward, inputs, kwargs, error)
+            annotate_error(type(self).__name__, type(self).forward, inputs, kwargs, error, 1)
             raise
         return after.run_after(self, inputs, kwargs, outputs)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.checked import TensorLike
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn.initializer import Constant
 from argosy.nn.layer import Layer
@@ -22,7 +23,7 @@ class StraightThrough(PyLayer):
     """Rounding to a multiple of ``scale / limit``, halves away from 0, whose gradient is that of the identity."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any, scale: Any, limit: int) -> Any:
+    def forward(ctx: Any, x: TensorLike, scale: Any, limit: int) -> Any:
         """``round(clip(x, -scale, scale) * limit / scale) * scale / limit``; 0 where the scale is 0."""
         divisor = scale + (scale == 0).astype(scale.dtype)
         steps = x.minimum(scale).maximum(-scale) * limit / divisor
@@ -89,7 +90,7 @@ class FakeQuantMovingAverageAbsMax(MovingMaximum):
         self._quant_bits = quant_bits
         self._keep(name or "quant_dequant", moving_rate, dtype, 0.001, 1.0)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: TensorLike) -> Any:
         """The input, rounded."""
         self._observe(input)
         return self._rounded(input, self._quant_bits)
@@ -109,7 +110,7 @@ class MovingAverageAbsMaxScale(MovingMaximum):
         self._check_ranks(reduce_type)
         self._keep(name or "outscale", moving_rate, dtype, 0.0, 0.0)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: TensorLike) -> Any:
         """The input as it is."""
         self._observe(input)
         return input
@@ -134,7 +135,7 @@ class FakeQuantAbsMax(_Scaled):
     def _largest(self, input: Any) -> Any:
         return input.detach().abs().max().reshape([1])
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: TensorLike) -> Any:
         """The input, rounded."""
         with no_grad():
             scale = self._largest(input)

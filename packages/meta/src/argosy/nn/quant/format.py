@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from typing import Any
 
+from argosy.checked import TensorLike
 from argosy.framework.creation import to_tensor
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn.initializer import Assign
@@ -67,7 +68,7 @@ class _Linear(Layer):
 class LinearQuanter(_Linear):
     """``round(x / scale * largest) + zero_point`` within the integers' range, halves to even; in the dtype of ``x``."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: TensorLike) -> Any:
         """Integers, as floats."""
         steps = input.astype("float32") * self._qmax / self._spread(input, self._scales)
         if self._float8 is not None:
@@ -79,7 +80,7 @@ class LinearQuanter(_Linear):
 class LinearDequanter(_Linear):
     """``(x - zero_point) * scale / largest``, in the dtype of ``x``."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: TensorLike) -> Any:
         """What the integers stand for."""
         steps = input.astype("float32")
         if self._float8 is None:
@@ -94,7 +95,7 @@ class LinearQuanterDequanter(Layer):
         super().__init__()
         self._quanter, self._dequanter = quanter, dequanter
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: TensorLike) -> Any:
         """The input, rounded to what integers stand for."""
         for layer in (self._quanter, self._dequanter):
             input = input if layer is None else layer(input)

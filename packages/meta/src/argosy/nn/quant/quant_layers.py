@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from argosy.checked import TensorLike
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 from argosy.nn.quant.fake_quant import (
@@ -86,7 +87,7 @@ class QuantizedConv2D(QuantizedLayer):
         self._edges, self._padding_mode, self._data_format = layer._edges, layer._padding_mode, layer._data_format
         self._settings = (layer._stride, layer._updated_padding, layer._dilation, layer._groups, layer._data_format)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: TensorLike) -> Any:
         """The convolution of the rounded input and weight."""
         x, weight = self._rounded(input)
         if self._edges is not None:
@@ -103,7 +104,7 @@ class QuantizedConv2DTranspose(QuantizedLayer):
         super().__init__(layer, *args, **kwargs)
         self._settings = layer._settings()
 
-    def forward(self, input: Any, output_size: Any = None) -> Any:
+    def forward(self, input: TensorLike, output_size: Any = None) -> Any:
         """The transposed convolution of the rounded input and weight."""
         x, weight = self._rounded(input)
         settings = self._settings if output_size is None else {**self._settings, "output_padding": 0}
@@ -115,7 +116,7 @@ class QuantizedLinear(QuantizedLayer):
 
     _axis = 1
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: TensorLike) -> Any:
         """The affine map of the rounded input and weight."""
         return F.linear(*self._rounded(input), self.bias)
 
@@ -155,7 +156,12 @@ class QuantizedMatmul(Layer):
             setattr(self, f"_act_preprocess_{operand}", None if act_pre_layer is None else act_pre_layer())
 
     def forward(
-        self, x: Any, y: Any, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None
+        self,
+        x: TensorLike,
+        y: TensorLike,
+        transpose_x: bool = False,
+        transpose_y: bool = False,
+        name: str | None = None,
     ) -> Any:
         """``x @ y``, both rounded, either transposed before."""
         if self._act_preprocess_x is not None:

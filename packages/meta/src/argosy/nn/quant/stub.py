@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.checked import TensorLike
 from argosy.nn.layer import Layer
 
 __all__ = ["QuanterStub", "Stub"]
@@ -19,7 +20,7 @@ class Stub(Layer):
         super().__init__()
         self._observer = observer
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: TensorLike) -> Any:
         """The input."""
         return input
 
@@ -32,6 +33,6 @@ class QuanterStub(Layer):
         factory = layer._observer if layer._observer is not None else q_config.activation
         self._observer = None if factory is None else factory._instance(layer)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: TensorLike) -> Any:
         """The input, as the quanter gives it."""
         return input if self._observer is None else self._observer(input)

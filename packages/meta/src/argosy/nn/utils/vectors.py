@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from argosy.checked import named
+from argosy.checked import checked
 from argosy.nn import functional as F
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.eager.dispatch import write
@@ -15,7 +15,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
-@named
+@checked
 def parameters_to_vector(parameters: Iterable[Tensor], name: str | None = None) -> Tensor:
     """The elements of all parameters in a row, as one tensor [number of elements]."""
     if not hasattr(type(parameters), "__iter__"):
@@ -26,7 +26,7 @@ def parameters_to_vector(parameters: Iterable[Tensor], name: str | None = None) 
     return F.concat([p.reshape([-1]) for p in parts])
 
 
-@named
+@checked
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor], name: str | None = None) -> None:
     """Overwrite the parameters, in order, with the elements of ``vec``; raises ValueError when their number differs."""
     targets, source, at = list(parameters), _flat(vec), 0

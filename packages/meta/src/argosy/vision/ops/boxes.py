@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import held, named
+from argosy.checked import checked
 from argosy.vision.image import host
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -16,8 +16,8 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["box_coder", "distribute_fpn_proposals", "nms", "prior_box", "yolo_box"]
 
 
-@named
-@held
+@checked
+@checked
 def nms(
     boxes: Tensor,
     iou_threshold: float = 0.3,
@@ -99,8 +99,8 @@ def _not_removed(removes: np.ndarray) -> list[int]:
     return kept
 
 
-@named
-@held
+@checked
+@checked
 def box_coder(
     prior_box: Tensor,
     prior_box_var: Any,
@@ -155,8 +155,8 @@ def _numbers(given: Any) -> list[float]:
     return [float(given)] if isinstance(given, (int, float)) else [float(v) for v in given]
 
 
-@named
-@held
+@checked
+@checked
 def prior_box(
     input: Tensor,
     image: Tensor,
@@ -204,8 +204,8 @@ def prior_box(
     return Tensor(made.astype(dtype)), Tensor(spread.astype(dtype))
 
 
-@named
-@held
+@checked
+@checked
 def yolo_box(
     x: Tensor,
     img_size: Tensor,
@@ -255,8 +255,8 @@ def yolo_box(
     return boxes, scores.transpose([0, 1, 3, 4, 2]).reshape([n, -1, class_num])
 
 
-@named
-@held
+@checked
+@checked
 def distribute_fpn_proposals(
     fpn_rois: Tensor,
     min_level: int,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import Sizes, held, named
+from argosy.checked import Sizes, checked
 from argosy.nn.initializer import Normal
 from argosy.nn.layer import Layer
 from argosy_phi_ops.declare.operator import get_operator
@@ -23,8 +23,8 @@ def _pair(name: str, value: Any) -> tuple[int, int]:
     return first, second
 
 
-@named
-@held
+@checked
+@checked
 def deform_conv2d(
     x: Tensor,
     offset: Tensor,

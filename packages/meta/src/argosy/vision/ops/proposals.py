@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import held, named
+from argosy.checked import checked
 from argosy.vision.image import host
 from argosy_tensorcore.tensor import Tensor
 
@@ -34,8 +34,8 @@ def _overlaps(box: np.ndarray, others: np.ndarray, more: float) -> np.ndarray:
     return np.where(common > 0, common / np.where(union > 0, union, 1), 0)
 
 
-@named
-@held
+@checked
+@checked
 def matrix_nms(
     bboxes: Tensor,
     scores: Tensor,
@@ -98,8 +98,8 @@ def _decay(
     return [(int(at), score) for at, score in zip(order, fallen, strict=True) if score > after]
 
 
-@named
-@held
+@checked
+@checked
 def generate_proposals(
     scores: Tensor,
     bbox_deltas: Tensor,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import held, named
+from argosy.checked import checked
 from argosy.nn.layer import Layer
 from argosy.vision.image import host
 from argosy_phi_ops.declare.operator import get_operator
@@ -63,8 +63,8 @@ def _average(x: Tensor, images: np.ndarray, rows: np.ndarray, columns: np.ndarra
     return _collect(parts, x, x.shape[1], (rows.shape[1], columns.shape[1]))
 
 
-@named
-@held
+@checked
+@checked
 def roi_align(
     x: Tensor,
     boxes: Tensor,
@@ -126,8 +126,8 @@ def _round(values: np.ndarray) -> np.ndarray:
     return np.sign(values) * np.floor(np.abs(values) + 0.5)
 
 
-@named
-@held
+@checked
+@checked
 def roi_pool(
     x: Tensor,
     boxes: Tensor,
@@ -156,8 +156,8 @@ def roi_pool(
     return _collect(parts, x, x.shape[1], size)
 
 
-@named
-@held
+@checked
+@checked
 def psroi_pool(
     x: Tensor,
     boxes: Tensor,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
-from argosy.checked import named
+from argosy.checked import checked
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
@@ -45,7 +45,7 @@ def _scale(flat: Any, weight: Tensor | None, bias: Tensor | None, like: Tensor) 
     return flat.reshape(like.shape).cast(like.dtype.name)
 
 
-@named
+@checked
 def fused_rms_norm(
     x: Tensor,
     norm_weight: Tensor,
@@ -77,7 +77,7 @@ def _or_empty(y: Tensor, residual: Tensor | None) -> Tensor:
     return op("zeros")([0], y.dtype.name) if residual is None else y
 
 
-@named
+@checked
 def fused_layer_norm(
     x: Tensor,
     norm_weight: Tensor | None,
@@ -112,7 +112,7 @@ def fused_layer_norm(
     return out, _or_empty(y, residual), mean.flatten(), inverse.flatten()
 
 
-@named
+@checked
 def fused_rms_norm_ext(
     x: Tensor, scale: Tensor, epsilon: float = 1e-5, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -128,7 +128,7 @@ def fast_rms_norm(x: Tensor, scale: Tensor, epsilon: float = 1e-5) -> tuple[Tens
     return fused_rms_norm_ext(x, scale, epsilon)
 
 
-@named
+@checked
 def fast_ln(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float = 1e-5) -> tuple[Tensor, Tensor, Tensor]:
     """Layer normalisation along the last axis, with each row's mean and inverse standard deviation."""
     out, _, mean, inverse = fused_layer_norm(x, scale, bias, epsilon, begin_norm_axis=-1)

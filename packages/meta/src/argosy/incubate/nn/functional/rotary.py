@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
-from argosy.checked import named
+from argosy.checked import checked
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["fused_rotary_position_embedding"]
 
 
-@named
+@checked
 def fused_rotary_position_embedding(
     q: Tensor,
     k: Tensor | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.checked import TensorLike
 from argosy.nn import functional as F
 from argosy.nn.quant.qat.linear import QuantedWeight
 
@@ -18,7 +19,7 @@ class QuantedConv2D(QuantedWeight):
         self._edges, self._padding_mode, self._data_format = layer._edges, layer._padding_mode, layer._data_format
         self._settings = (layer._stride, layer._updated_padding, layer._dilation, layer._groups, layer._data_format)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: TensorLike) -> Any:
         """The convolution of the quantised input and weight."""
         x, weight = self._quanted(input)
         if self._edges is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.checked import TensorLike
 from argosy.nn import functional as F
 from argosy.nn.quant.format import ConvertibleQuantedLayer
 
@@ -42,6 +43,6 @@ class QuantedWeight(ConvertibleQuantedLayer):
 class QuantedLinear(QuantedWeight):
     """What a ``Linear`` becomes."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: TensorLike) -> Any:
         """The affine map of the quantised input and weight."""
         return F.linear(*self._quanted(input), self.bias)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import named
+from argosy.checked import checked
 from argosy.geometric.messages import reduce_rows
 from argosy.sparse.patterns import distinct, keys_of
 from argosy.sparse.tensors import SparseCsrTensor, SparseTensor, as_sparse, scatter_sum
@@ -16,25 +16,25 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["leaky_relu", "relu", "relu6", "softmax"]
 
 
-@named
+@checked
 def relu(x: SparseTensor, name: str | None = None) -> Any:
     """``max(x, 0)`` of each value; values that become 0 stay stored."""
     return as_sparse("relu", x)._with(op("relu")(x.values()))
 
 
-@named
+@checked
 def relu6(x: SparseTensor, name: str | None = None) -> Any:
     """``min(max(x, 0), 6)`` of each value."""
     return as_sparse("relu6", x)._with(op("relu6")(x.values()))
 
 
-@named
+@checked
 def leaky_relu(x: SparseTensor, negative_slope: float = 0.01, name: str | None = None) -> Any:
     """``x`` where it is positive, ``negative_slope * x`` elsewhere, of each value."""
     return as_sparse("leaky_relu", x)._with(op("leaky_relu")(x.values(), negative_slope))
 
 
-@named
+@checked
 def softmax(x: SparseTensor, axis: int = -1, name: str | None = None) -> Any:
     """``exp(x)`` over its sum along ``axis``, of the stored values alone: the others have probability 0.
 

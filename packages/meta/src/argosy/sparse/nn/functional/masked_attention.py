@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from argosy.checked import named
+from argosy.checked import checked
 from argosy.sparse.nn.functional.activation import softmax
 from argosy.sparse.products import masked_matmul, matmul
 from argosy.sparse.tensors import SparseCsrTensor
@@ -15,7 +15,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["attention"]
 
 
-@named
+@checked
 def attention(
     query: Tensor,
     key: Tensor,
