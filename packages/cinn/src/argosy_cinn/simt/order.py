@@ -42,7 +42,7 @@ def emit_order(b: Kernel, kernel: OrderForm, slots: Mapping[Any, int]) -> None:
         with b.loop(0, kernel.length, 1, [b.zero(own.type)]) as loop:
             at = b.add(base, b.mul(loop.index, kernel.inner))
             before = _comes_before(b, kernel, slots, keys, own, at, b.convert("trunc", loop.index, I32))
-            loop.next(b.binary("add", loop.carry[0], b.convert("zext", before, I32)))
+            loop.next(b.binary("sub", loop.carry[0], b.convert("sext", before, I32)))
         (rank,) = loop.results
         wanted = b.binary("and", exists, b.icmp("slt", rank, kernel.first))
         to = _places(b, b.add(b.mul(outer, kernel.first * kernel.inner), column), rank, kernel.inner)
