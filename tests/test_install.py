@@ -17,7 +17,9 @@ from workspace import ALLOWED, MODULES, ROOT, closure, project
 sys.path.insert(0, str(ROOT / "tools"))
 import wheels
 
-OUTSIDE = ["pip", "hatchling", "numpy", "cffi", "llvmlite", "ml_dtypes", "mpi4py", "mpich", "pillow", "gguf"]
+OUTSIDE = [
+    "pip", "hatchling", "numpy", "cffi", "llvmlite", "ml_dtypes", "mpi4py", "mpich", "pillow", "gguf", "matplotlib",
+]  # fmt: skip
 """What comes from elsewhere. It is there before the lines are run, which then need no index."""
 
 

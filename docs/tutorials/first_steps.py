@@ -80,6 +80,9 @@ def step(x, y):
 losses = [float(step(points, values)) for _ in range(800)]
 print(f"loss of the first step {losses[0]:.4f}, of the last {losses[-1]:.4f}")
 
+# %% [markdown]
+# A picture of it (matplotlib comes with `python -m pip install matplotlib`, or with the extra `plot`):
+
 # %%
 from matplotlib import pyplot
 

@@ -8,6 +8,8 @@ leaves a digit. The training step is one compiled program.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from common import curve, draw, options, steps, tiles
 from sklearn.datasets import load_digits
@@ -39,7 +41,8 @@ class Denoiser(nn.Layer):
         h = self.first(x) + about
         for block in self.blocks:
             h = h + block(h + about)
-        return self.last(h)
+        made: paddle.Tensor = self.last(h)
+        return made
 
 
 def sample(model: nn.Layer, labels: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -80,9 +83,11 @@ def main(total: int = 6000, plots: str = "") -> float:
     optimizer = paddle.optimizer.AdamW(schedule, parameters=model.parameters(), weight_decay=1e-4)
 
     @paddle.jit.to_static(full_graph=True)
-    def step(x: paddle.Tensor, noise: paddle.Tensor, time: paddle.Tensor, kept: paddle.Tensor, label: paddle.Tensor):
+    def step(
+        x: paddle.Tensor, noise: paddle.Tensor, time: paddle.Tensor, kept: paddle.Tensor, label: paddle.Tensor
+    ) -> paddle.Tensor:
         noisy = kept.sqrt() * x + (1 - kept).sqrt() * noise
-        loss = ((model(noisy, time, label) - noise) ** 2).mean()
+        loss: paddle.Tensor = ((model(noisy, time, label) - noise) ** 2).mean()
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()
@@ -91,8 +96,8 @@ def main(total: int = 6000, plots: str = "") -> float:
     losses = []
     for _ in steps(total):
         chosen, time = rng.integers(0, len(images), 128), rng.integers(0, TIMES, 128)
-        arrays = images[chosen], rng.standard_normal((128, 64), dtype="float32"), time
-        arrays += (KEPT[time, None].astype("float32"), labels[chosen])
+        noise, kept = rng.standard_normal((128, 64), dtype="float32"), KEPT[time, None].astype("float32")
+        arrays = images[chosen], noise, time, kept, labels[chosen]
         losses.append(float(step(*map(paddle.to_tensor, arrays))))
         schedule.step()
     wanted = np.arange(100, dtype="int64") % 10
@@ -103,7 +108,7 @@ def main(total: int = 6000, plots: str = "") -> float:
         f"loss {np.mean(losses[-50:]):.4f}; {found:.2f} of 100 drawn digits are nearest to one of the class asked for"
     )
 
-    def paint(stages, sheet, loss) -> None:
+    def paint(stages: Any, sheet: Any, loss: Any) -> None:
         stages.imshow(
             tiles(np.concatenate([w[:10] for w in way]).reshape(-1, 8, 8), 10), cmap="gray_r", vmin=-1, vmax=1
         )

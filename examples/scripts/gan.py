@@ -9,6 +9,8 @@ derivative, in one compiled step.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from common import curve, draw, options, steps
 
@@ -78,7 +80,7 @@ def main(total: int = 3000, plots: str = "") -> tuple[float, int]:
     share, clusters = judge(made)
     print(f"{share:.2f} of the points made lie in a cluster, {clusters} of 8 clusters are found")
 
-    def paint(truth, found, loss) -> None:
+    def paint(truth: Any, found: Any, loss: Any) -> None:
         for axes, title, points in ((truth, "real", real(rng, 2000)), (found, "made", made)):
             axes.plot(*points.T, ".", markersize=2)
             axes.set(title=title, xlim=(-3, 3), ylim=(-3, 3), aspect="equal")

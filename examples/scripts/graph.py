@@ -8,6 +8,8 @@ by. Messages along the edges make it strong: a node becomes the mean of its neig
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from common import confusion, curve, draw, options, steps
 
@@ -64,7 +66,7 @@ def main(total: int = 200, plots: str = "") -> tuple[float, float]:
         optimizer = paddle.optimizer.AdamW(0.01, parameters=model.parameters(), weight_decay=0.05)
 
         @paddle.jit.to_static(full_graph=True)
-        def step(model=model, optimizer=optimizer) -> paddle.Tensor:
+        def step(model: Any = model, optimizer: Any = optimizer) -> paddle.Tensor:
             loss = F.cross_entropy(model(x).index_select(mask, 0), y)
             loss.backward()
             optimizer.step()
@@ -78,7 +80,7 @@ def main(total: int = 200, plots: str = "") -> tuple[float, float]:
         accuracies.append(float((logits.argmax(1) == classes)[others].mean()))
     print(f"{len(told)} nodes told; accuracy on the others: {accuracies[0]:.2f} alone, {accuracies[1]:.2f} with edges")
 
-    def paint(network, loss, table) -> None:
+    def paint(network: Any, loss: Any, table: Any) -> None:
         centred = logits - logits.mean(0)
         place = centred @ np.linalg.svd(centred, full_matrices=False)[2][:2].T
         for a, b in edges.T[::3]:

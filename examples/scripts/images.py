@@ -8,6 +8,8 @@ same network is trained with and without, and both are tested on 1,500 others.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from common import confusion, curve, draw, options, steps, tiles
 from sklearn.datasets import load_digits
@@ -106,7 +108,7 @@ def main(total: int = 800, plots: str = "") -> tuple[float, float]:
     accuracies = float((predict(plain)[0] == truth).mean()), float((found == truth).mean())
     print(f"accuracy on 1500 others: {accuracies[0]:.3f} from {TRAINING} images, {accuracies[1]:.3f} augmented")
 
-    def paint(samples, loss, table) -> None:
+    def paint(samples: Any, loss: Any, table: Any) -> None:
         shown = Digits(slice(0, 4), AUGMENTED)
         samples.imshow(tiles(np.stack([shown[i // 6][0][0] for i in range(24)]), 6), cmap="gray_r")
         samples.set(title="four digits, each six times augmented", xticks=[], yticks=[])

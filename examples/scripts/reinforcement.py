@@ -9,6 +9,8 @@ pole will stand. Pushes that did better than expected become likelier (Williams,
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from common import curve, draw, options, steps
 
@@ -36,7 +38,9 @@ def play(policy: nn.Layer, rng: np.random.Generator) -> tuple[np.ndarray, np.nda
     """States [t, n, 4], pushes [t, n], and which carts still stood [t, n]."""
     state = rng.uniform(-0.05, 0.05, (CARTS, 4))
     alive = np.ones(CARTS, bool)
-    states, pushes, standing = [], [], []
+    states: list[np.ndarray] = []
+    pushes: list[np.ndarray] = []
+    standing: list[np.ndarray] = []
     while alive.any() and len(states) < LONGEST:
         with paddle.no_grad():
             logit = policy(paddle.to_tensor(state.astype("float32"))).numpy()[:, 0]
@@ -80,7 +84,7 @@ def main(total: int = 80, plots: str = "") -> float:
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-6)
         logit = policy(states)[:, 0]
         chosen = F.binary_cross_entropy_with_logits(logit, right, reduction="none")  # -log of the chance of the push
-        loss = (chosen * advantage).mean() + 0.01 * F.mse_loss(expected, reached)
+        loss: paddle.Tensor = (chosen * advantage).mean() + 0.01 * F.mse_loss(expected, reached)
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()
@@ -96,7 +100,7 @@ def main(total: int = 80, plots: str = "") -> float:
     found = float(np.mean(lengths[-10:]))
     print(f"the pole stands for {lengths[0]:.0f} steps at the beginning, for {found:.0f} of {LONGEST} in the end")
 
-    def paint(learning, angles, map_of_pushes) -> None:
+    def paint(learning: Any, angles: Any, map_of_pushes: Any) -> None:
         curve(learning, lengths, "steps that the pole stands")
         learning.set(xlabel="round of 64 carts")
         angles.plot(np.where(standing, states[..., 2] * 180 / np.pi, np.nan)[:, :12], linewidth=0.8)

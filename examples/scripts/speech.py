@@ -8,6 +8,8 @@ speed and loudness in noise. The words are made by this script, so that nothing 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from common import confusion, curve, draw, options, steps
 
@@ -46,7 +48,8 @@ def _sound(letter: str, pitch: float, accent: float, length: int, rng: np.random
     tones = np.arange(1, int(3500 / pitch)) * pitch * (1 + 0.01 * np.sin(2 * np.pi * 5 * time))[:, None]
     gains = sum(np.exp(-(((tones[0] - f) / (80 + 0.06 * f)) ** 2)) for f in resonances) + 0.02
     voice = (gains * np.sin(2 * np.pi * np.cumsum(tones, 0) / RATE)).sum(1)
-    return envelope * voice / np.abs(voice).max() * (0.4 if letter in QUIET else 1.0)
+    sound: np.ndarray = envelope * voice / np.abs(voice).max() * (0.4 if letter in QUIET else 1.0)
+    return sound
 
 
 def corpus(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -97,7 +100,7 @@ def main(total: int = 300, plots: str = "", count: int = 1200) -> float:
     accuracy = float((found == truth).mean())
     print(f"loss {np.mean(losses[-20:]):.3f}; accuracy on 400 new utterances of {len(WORDS)} words: {accuracy:.3f}")
 
-    def paint(sounds, loss, table) -> None:
+    def paint(sounds: Any, loss: Any, table: Any) -> None:
         first = [int(np.nonzero(y == i)[0][0]) for i in range(4)]
         sounds.imshow(np.concatenate([x[i, 0] for i in first], 1), origin="lower", aspect="auto", cmap="magma")
         sounds.set(title="   ".join(list(WORDS)[:4]), xlabel="frame", ylabel="mel band")

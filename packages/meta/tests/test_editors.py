@@ -15,7 +15,7 @@ CHECKED = {
     "quickstart": "data distributed generate progress train",
     "science": "allen_cahn beam burgers cavity fourier_operator heat helmholtz kdv lorenz neural_ode pinn schrodinger"
     " spectral wave",
-    "scripts": "digits gpt text_lstm vae vit",
+    "scripts": "diffusion digits gan gpt graph images reinforcement speech text_lstm vae vit",
 }
 """Examples that type checkers find nothing in, by folder."""
 
