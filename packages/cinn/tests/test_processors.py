@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from argosy_cinn.target import Target
+
 PROCESSORS = ["x86-64", "haswell", "skylake-avx512", "znver4", "znver5", "sapphirerapids", "neoverse-v1", "apple-m1"]
 HERE = Path(__file__).parent
 
@@ -21,3 +23,13 @@ def test_kernels_compile_for_every_processor(family):
     last = (done.stdout.splitlines() or ["nothing"])[-1]
     assert done.returncode == 0, f"LLVM ended at {last}\n{done.stderr[-2000:]}"
     assert last.startswith(PROCESSORS[-1])
+
+
+@pytest.mark.skipif(Target.host().has("avx512bf16"), reason="this processor has the instructions: other tests run them")
+@pytest.mark.parametrize("module", ["test_few_rows.py", "test_narrow_products.py"])
+def test_what_is_built_for_wide_vectors_and_their_instructions_computes_the_same(module):
+    path = os.pathsep.join(map(str, (HERE, HERE / "contraction", HERE / "attention")))
+    command = [sys.executable, HERE / "emulation.py", "znver4", "-q", "-p", "no:cacheprovider", HERE / module]
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=HERE)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

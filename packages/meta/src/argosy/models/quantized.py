@@ -62,8 +62,8 @@ class QuantizedLinear(Layer):
         """The outputs [..., out] of ``x`` [..., in]."""
         if self.order is not None:
             x = paddle.index_select(x, self.order, axis=-1)
-        form = {"weight_dtype": self.dtype_of_numbers, "group_size": self.group_size}
-        y = weight_only_linear(x, self.numbers, self.bias, self.scales, **form)
+        dtype, group_size = self.dtype_of_numbers, self.group_size
+        y = weight_only_linear(x, self.numbers, self.bias, self.scales, dtype, group_size=group_size)
         if self.offsets is None:
             return y
         shape = [*[0] * (x.ndim - 1), self.groups, x.shape[-1] // self.groups]
