@@ -44,7 +44,7 @@ def alike(request, monkeypatch):
         from argosy_phi_ops.eager.application import Application
 
         table.forget()
-        compiler._installed.cache_clear()
+        compiler._entry_point_names.cache_clear()
         monkeypatch.setattr(Application, "__init__", _applied)
 
 

@@ -37,7 +37,8 @@ def dist(tmp_path_factory):
 def pytest_configure(config):
     """What an earlier run compiled is not compiled again, where packages are alone and in processes that tests start,
     too: the keys of its entries hold the sources. Nor do tests depend on what the user's folder has."""
-    os.environ.setdefault("ARGOSY_CACHE_DIR", str(config.cache.mkdir("argosy")))
+    if config.pluginmanager.hasplugin("cacheprovider"):
+        os.environ.setdefault("ARGOSY_CACHE_DIR", str(config.cache.mkdir("argosy")))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -110,7 +110,7 @@ def test_repeated_blocks_are_lowered_once():
     operands = [np.zeros((64, 64), np.float32)] * 2
     few, many = (fused(build(lambda x, w, n=n: layers(x, w, n), operands)) for n in (4, 12))
     assert len(many[0].groups) > len(few[0].groups)
-    assert many[1].lower_program == few[1].lower_program
+    assert many[1].lowered == few[1].lowered
 
 
 @settings(max_examples=40, deadline=None)

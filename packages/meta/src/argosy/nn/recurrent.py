@@ -89,7 +89,7 @@ class RNN(Layer):
     def forward(
         self,
         inputs: TensorLike,
-        initial_states: TensorLike | None = None,
+        initial_states: Any = None,
         sequence_length: Tensor | None = None,
         **kwargs: Any,
     ) -> Any:
@@ -124,7 +124,7 @@ class BiRNN(Layer):
     def forward(
         self,
         inputs: TensorLike,
-        initial_states: TensorLike | None = None,
+        initial_states: Any = None,
         sequence_length: Tensor | None = None,
         **kwargs: Any,
     ) -> Any:
