@@ -253,7 +253,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             in_order = _checks(plain)[0]
             tensors = next((i for i, p in enumerate(in_order) if p and Tensor not in p.types), len(in_order))
         types = (*map(type, args), *kwargs, *map(type, kwargs.values()))
-        if types not in seen and check_arguments(title(args), plain, args, kwargs) and len(seen) < _MOST_SEEN:
+        if types in seen:
+            return
+        decides = check_arguments(title(args), plain, args, kwargs)
+        if decides and len(seen) < _MOST_SEEN and all(map(_stays, types)):
             seen.add(types)
 
     @wraps(function)
@@ -272,6 +275,11 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return call
+
+
+def _stays(x: type | str) -> bool:
+    """Whether a type, or a name, is there as long as the process: a user's class, with all that it names, may go."""
+    return isinstance(x, str) or x.__module__ == "builtins" or _is_own(x.__module__)
 
 
 def _undecorated(function: Any) -> Any:
