@@ -291,11 +291,13 @@ def _undecorated(function: Any) -> Any:
 
 def _checked_constructor(make: FunctionType) -> Any:
     """The constructor ``make``, the same for who makes an object of a class that has it; the class is named."""
-    plain = _undecorated(make)
+    plain, rename = _undecorated(make), getattr(make, "rename", None)
 
     @wraps(make)
     def construct(self: Any, *args: Any, **kwargs: Any) -> None:
         title = type(self).__name__
+        if rename is not None:
+            rename(kwargs)
         check_arguments(title, plain, args, kwargs, 1)
         try:
             make(self, *args, **kwargs)

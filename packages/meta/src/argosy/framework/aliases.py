@@ -12,20 +12,25 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def parameter_aliases(**meant: str) -> Callable[[F], F]:
-    """Decorator: ``also_named(eps="epsilon")`` makes ``f(eps=1e-3)`` the call ``f(epsilon=1e-3)``.
+    """Decorator: ``parameter_aliases(eps="epsilon")`` makes ``f(eps=1e-3)`` the call ``f(epsilon=1e-3)``.
 
-    The call raises TypeError where both names are given.
+    The call raises TypeError where both names are given. ``f.rename(kwargs)`` puts the names that are meant into
+    ``kwargs``, for decorators that look at arguments before the call.
     """
 
     def decorate(function: F) -> F:
-        @wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def rename(kwargs: dict[str, Any]) -> None:
             for other in meant.keys() & kwargs.keys():
                 if meant[other] in kwargs:
                     raise TypeError(f"{function.__name__}() got both {meant[other]!r} and {other!r}, its other name")
                 kwargs[meant[other]] = kwargs.pop(other)
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            rename(kwargs)
             return function(*args, **kwargs)
 
+        call.rename = rename  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]
 
     return decorate
