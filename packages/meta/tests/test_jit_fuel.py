@@ -9,8 +9,8 @@ import numpy as np
 import argosy as paddle
 from argosy_pir.passes import cse
 
-def careless(op, ignore, known=cse._key):  # constants of one type are not all equal
-    return (op.name, op.result.type) if op.name == "builtin.constant" else known(op, ignore)
+def careless(op, *ignored, known=cse._key):  # constants of one type are not all equal
+    return (op.name, op.result.type) if op.name == "builtin.constant" else known(op, *ignored)
 
 cse._key = careless
 x = paddle.to_tensor(np.full((4,), 0.5, np.float32))

@@ -277,7 +277,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def _stays(x: type | str) -> bool:
+def _stays(x: Any) -> bool:
     """Whether a type, or a name, is there as long as the process: a user's class, with all that it names, may go."""
     return isinstance(x, str) or x.__module__ == "builtins" or _is_own(x.__module__)
 
