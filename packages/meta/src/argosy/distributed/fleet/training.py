@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from argosy.distributed.collective import barrier
 from argosy.distributed.data_parallel import DataParallel
 from argosy.distributed.environment import get_rank, get_world_size
-from argosy.distributed.fleet.base import current
+from argosy.distributed.fleet.base import rank_groups
 from argosy.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup, ParallelMode
 from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer, average_gradients
 from argosy.distributed.fleet.meta_parallel.pipeline_parallel import DualPipeVParallel, PipelineParallel
@@ -146,7 +146,7 @@ def init(
     chosen = DistributedStrategy() if strategy is None else strategy
     groups = HybridCommunicateGroup(_topology(chosen))
     _job.value = Job(chosen, groups)
-    current.groups.value = groups
+    rank_groups.groups.value = groups
     from argosy.distributed import fleet
 
     return fleet

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from argosy.distributed.fleet.base.current import model_parallel_group
+from argosy.distributed.fleet.base.rank_groups import model_parallel_group
 from argosy.distributed.fleet.layers.mpu.mp_ops import (
     _c_concat,
     _c_identity,
