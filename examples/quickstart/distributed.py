@@ -55,7 +55,7 @@ def train(out: Path, mesh: dist.ProcessMesh | None) -> list[float]:
 
 def main() -> None:
     """Train both ways and compare. Raises AssertionError where losses differ by more than 1e-5 of their value."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("out/quickstart"))
     chosen = parser.parse_known_args()[0]  # the quickstart hands on the flags of training, too
     ranks = dist.get_world_size()

@@ -20,7 +20,7 @@ TRAINING_PACKAGES = ("argosy", "argosy_autograd")
 
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     """Where the program is, what to begin with, how much to write."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("out/quickstart"))
     parser.add_argument("--prompt", default='The "for" statement ')
     parser.add_argument("--tokens", type=int, default=100, help="bytes to generate")

@@ -32,7 +32,7 @@ TINY = {"width": 32, "layers": 2, "heads": 2, "length": 32, "batch": 4, "steps":
 
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     """All sizes are flags; --tiny replaces the defaults of several."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("out/quickstart"))
     parser.add_argument("--tiny", action="store_true", help="sizes that train in seconds")
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in --out")

@@ -28,6 +28,7 @@ def reference() -> tuple[Array, Array]:
     values = 2 * (np.cos(np.pi * modes * h) - 1) / h**2
     inverse = 4 * h * h / (values[:, None] + values)
     vorticity, psi = np.zeros((N, N)), np.zeros((N, N))
+    u = v = np.zeros((N - 2, N - 2))
     for _ in range(8000):
         psi[1:-1, 1:-1] = sines @ (inverse * (sines @ -vorticity[1:-1, 1:-1] @ sines)) @ sines
         vorticity[:, -1] = -2 * psi[:, -2] / h**2 - 2 * lid(x) / h

@@ -66,18 +66,18 @@ def sample(model: nn.Layer, labels: np.ndarray, rng: np.random.Generator) -> tup
 
 def likeness(drawn: np.ndarray, wanted: np.ndarray) -> float:
     """How many drawn images have their nearest real one in the class that was asked for."""
-    data = load_digits()
-    images = data.data / 8 - 1
+    images, labels = load_digits(return_X_y=True)
+    images = images / 8 - 1
     nearest = ((drawn[:, None] - images[None]) ** 2).sum(-1).argmin(1)
-    return float((data.target[nearest] == wanted).mean())
+    return float((labels[nearest] == wanted).mean())
 
 
 def main(total: int = 6000, plots: str = "") -> float:
     """Train and draw ten digits of each class; gives the share that is like its class."""
     paddle.seed(0)
     rng = np.random.default_rng(0)
-    data = load_digits()
-    images, labels = (data.data / 8 - 1).astype("float32"), data.target.astype("int64")
+    images, labels = load_digits(return_X_y=True)
+    images, labels = (images / 8 - 1).astype("float32"), labels.astype("int64")
     model = Denoiser()
     schedule = paddle.optimizer.lr.CosineAnnealingDecay(1e-3, T_max=total, eta_min=1e-5)
     optimizer = paddle.optimizer.AdamW(schedule, parameters=model.parameters(), weight_decay=1e-4)

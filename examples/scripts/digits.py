@@ -19,9 +19,9 @@ class Digits(paddle.io.Dataset):
     """Images [1, 8, 8] between 0 and 1, with labels [1]."""
 
     def __init__(self, part: slice) -> None:
-        data = load_digits()
-        self.images = (data.images[part, None] / 16).astype("float32")
-        self.labels = data.target[part, None].astype("int64")
+        images, labels = load_digits(return_X_y=True)
+        self.images = (images.reshape(-1, 1, 8, 8)[part] / 16).astype("float32")
+        self.labels = labels[part, None].astype("int64")
 
     def __getitem__(self, i: int) -> tuple[np.ndarray, np.ndarray]:
         return self.images[i], self.labels[i]

@@ -26,10 +26,10 @@ class Digits(paddle.io.Dataset):
     """Images [1, 16, 16] between 0 and 1 with their labels; ``transform`` gets arrays [16, 16, 1]."""
 
     def __init__(self, part: slice, transform: transforms.Compose) -> None:
-        data = load_digits()
-        images = np.kron(data.images[part], np.ones((2, 2))) / 16 * 255
+        images, labels = load_digits(return_X_y=True)
+        images = np.kron(images.reshape(-1, 8, 8)[part], np.ones((2, 2))) / 16 * 255
         self.images = images.astype("uint8")[..., None]
-        self.labels = data.target[part].astype("int64")
+        self.labels = labels[part].astype("int64")
         self.transform = transform
 
     def __getitem__(self, i: int) -> tuple[np.ndarray, np.ndarray]:

@@ -101,6 +101,7 @@ def main(total: int = 80, plots: str = "") -> float:
     print(f"the pole stands for {lengths[0]:.0f} steps at the beginning, for {found:.0f} of {LONGEST} in the end")
 
     def paint(learning: Any, angles: Any, map_of_pushes: Any) -> None:
+        states, _, standing = play(policy, rng)
         curve(learning, lengths, "steps that the pole stands")
         learning.set(xlabel="round of 64 carts")
         angles.plot(np.where(standing, states[..., 2] * 180 / np.pi, np.nan)[:, :12], linewidth=0.8)

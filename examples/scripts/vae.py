@@ -44,7 +44,7 @@ def negative_elbo(
 def main(count: int | None = None, total: int = 500, plots: str = "") -> list[float]:
     """Train and, without ``count``, draw two digits. Gives the losses."""
     rng = np.random.default_rng(2)
-    images = (load_digits().data / 16).astype("float32")
+    images = (load_digits(return_X_y=True)[0] / 16).astype("float32")
     model = Vae()
     fixed_weights(model)
     optimizer = paddle.optimizer.AdamW(3e-3, parameters=model.parameters(), weight_decay=1e-4)

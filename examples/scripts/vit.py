@@ -59,8 +59,8 @@ def attention(model: VisionTransformer, images: paddle.Tensor) -> np.ndarray:
 def main(count: int | None = None, total: int = 300, plots: str = "") -> list[float]:
     """Train and, without ``count``, test. Gives the losses."""
     rng = np.random.default_rng(3)
-    data = load_digits()
-    images, labels = (data.images[:, None] / 16).astype("float32"), data.target.astype("int64")
+    images, labels = load_digits(return_X_y=True)
+    images, labels = (images.reshape(-1, 1, 8, 8) / 16).astype("float32"), labels.astype("int64")
     model = VisionTransformer()
     fixed_weights(model)
     schedule = paddle.optimizer.lr.LinearWarmup(2e-3, 20, 0.0, 2e-3)

@@ -1,90 +1,17 @@
-"""What editors and type checkers know: methods of tensors, arguments of layers; scripts pass mypy's strict mode."""
+"""What editors know: methods of tensors, arguments of layers. The tests of the workspace run type checkers."""
 
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 
 import argosy as paddle
 from argosy.api.tensor_stub import PLACE, tensor_stub
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
-CHECKED = {
-    "quickstart": "data distributed generate progress train",
-    "science": "allen_cahn beam burgers cavity fourier_operator heat helmholtz kdv lorenz neural_ode pinn schrodinger"
-    " spectral wave",
-    "scripts": "diffusion digits gan gpt graph images reinforcement speech text_lstm vae vit",
-}
-"""Examples that type checkers find nothing in, by folder."""
-
-SCRIPT = """\
-import argosy as paddle
-
-x = paddle.ones([2, 3])
-y: paddle.Tensor = x.mean(axis=0).sqrt().reshape([3, 1]).matmul(x) + 1
-parts: paddle.Tensor = paddle.matmul(x, y, transpose_y=True)
-x.mena()
-paddle.nn.Conv2D(3, 4, kernel_size=3, padding=1)
-paddle.nn.Conv2D(3, 4, kernle_size=3)
-loader = paddle.io.DataLoader([1, 2, 3], batch_size=2)
-paddle.nn.functional.relu(x, axes=1)
-x.sum(keepdim="yes")
-
-
-@paddle.jit.to_static(full_graph=True)
-def step(a: paddle.Tensor) -> paddle.Tensor:
-    return a * 2
-
-
-step("text")
-gradient: paddle.Tensor = paddle.grad([x.sum()], [x])[0]
-"""
-ERRORS = {6: "mena", 8: "kernle_size", 10: "axes", 11: "keepdim", 19: "step"}
-
 
 def test_the_stub_of_methods_is_up_to_date() -> None:
     """It is what ``python -m argosy.api.stubs`` writes."""
     assert PLACE.read_text(encoding="utf-8") == tensor_stub()
-
-
-@pytest.fixture(scope="module")
-def mypy(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, Sequence[str]], str]:
-    """What mypy says of scripts in a folder, as a user runs it: strictly, with no file of settings."""
-    pytest.importorskip("mypy")
-    cache = tmp_path_factory.mktemp("mypy")
-
-    def run(folder: Path, names: Sequence[str]) -> str:
-        command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", f"--cache-dir={cache}"]
-        done = subprocess.run(
-            [*command, "--ignore-missing-imports", *names], cwd=folder, capture_output=True, text=True, check=False
-        )
-        assert not done.stderr
-        return done.stdout
-
-    return run
-
-
-def test_mypy_tells_what_is_wrong(tmp_path: Path, mypy: Callable[[Path, Sequence[str]], str]) -> None:
-    """In a user's script, by line; what is right passes."""
-    (tmp_path / "script.py").write_text(SCRIPT)
-    said = mypy(tmp_path, ["script.py"])
-    found = {}
-    for line in said.splitlines():
-        if ": error: " in line:
-            found[int(line.split(":")[1])] = line
-    assert set(found) == set(ERRORS), said
-    for line, word in ERRORS.items():
-        assert word in found[line]
-
-
-@pytest.mark.skipif(not EXAMPLES.exists(), reason="the examples are not part of the package")
-@pytest.mark.parametrize("folder", sorted(CHECKED))
-def test_examples_pass_mypys_strict_mode(folder: str, mypy: Callable[[Path, Sequence[str]], str]) -> None:
-    """More than twenty of them."""
-    said = mypy(EXAMPLES / folder, [f"{name}.py" for name in CHECKED[folder].split()])
-    assert said.startswith("Success"), said
 
 
 def test_completion_offers_all_methods_with_signatures() -> None:

@@ -7,7 +7,7 @@ before the name is used, not even the table.
 
 Modules without a file are found by an entry of ``sys.meta_path``. They are not generated files, since a hundred of
 those hid what argosy does from whoever looked into its folders, and cost a search of folders each when imported;
-editors and type checkers know them by the stubs in ``argosy-stubs``, which are generated.
+editors and type checkers know them by their ``.pyi`` files, which are generated.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 ``python -m argosy.api.stubs`` writes them anew.
 
 Names are found when they are used, which no tool can follow; the ``.pyi`` beside a module lists them, each from the
-module that defines it. Those of modules without a file lie in ``argosy-stubs``, which tools read as a part of argosy.
+module that defines it. The ``.pyi`` of a module without a file lies where that file would be: a package of stubs
+(PEP 561) in its place would hide all that has no stub from tools that do not merge the two.
 """
 
 from __future__ import annotations
@@ -65,8 +66,7 @@ def path(module: str) -> Path:
         source = import_module(module).__file__
         assert source is not None
         return Path(source).with_suffix(".pyi")
-    root = Path(__file__).parents[2] / "argosy-stubs"
-    folder = root.joinpath(*module.split(".")[1:])
+    folder = Path(__file__).parents[1].joinpath(*module.split(".")[1:])
     is_package = any(each.startswith(module + ".") for each in ADDRESSES)
     return folder / "__init__.pyi" if is_package else folder.with_suffix(".pyi")
 
