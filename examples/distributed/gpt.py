@@ -118,7 +118,9 @@ def draw(losses: list[float], given: argparse.Namespace) -> None:
     left, right = figure.subplots(1, 2)
     left.plot(losses)
     left.set(
-        title=f"loss on {dist.get_world_size()} ranks, dp={given.dp}, mp={given.mp}, zero={given.zero}", xlabel="step"
+        title=f"loss on {dist.get_world_size()} ranks, dp={given.dp}, mp={given.mp}, zero={given.zero}",
+        xlabel="step",
+        ylabel="loss",
     )
     for row, least in enumerate((1, 2, 3)):  # the stage of ZeRO that splits it
         parts = given.mp * (given.dp if given.zero >= least else 1)
@@ -126,7 +128,7 @@ def draw(losses: list[float], given: argparse.Namespace) -> None:
             right.barh(row, 1 / parts, left=part * 1.1, height=0.6, color=f"C{part}")
             right.barh(row, 1, left=part * 1.1, height=0.6, fill=False, edgecolor="gray")
     right.set_yticks(range(3), ["moments", "gradients", "parameters"])
-    right.set(title="what each rank keeps of the whole", xticks=[])
+    right.set(title="what each rank keeps of the whole", xticks=[], xlabel="a colour for each rank")
     folder = Path(given.plots)
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "gpt.png", dpi=100)

@@ -71,10 +71,10 @@ def draw(together: list[float], alone: list[float], ranks: int, path: Path) -> N
     left, right = figure.subplots(1, 2)
     left.plot(alone, linewidth=4, alpha=0.4, label="one rank")
     left.plot(together, "o--", label=f"{ranks} ranks")
-    left.set(title="loss", xlabel="step")
+    left.set(title="loss", xlabel="step", ylabel="loss", xticks=range(len(alone)))
     left.legend()
     right.plot(np.abs(np.subtract(together, alone)) / np.abs(alone), "o-", color="tab:red")
-    right.set(title="relative difference", xlabel="step")
+    right.set(title="relative difference of the losses", xlabel="step", xticks=range(len(alone)))
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=100)
 

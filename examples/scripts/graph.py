@@ -87,8 +87,8 @@ def main(total: int = 200, plots: str = "") -> tuple[float, float]:
             network.plot(*place[[a, b]].T, color="gray", linewidth=0.2, zorder=1)
         network.scatter(*place.T, c=classes, cmap="tab10", vmax=9, s=8, zorder=2)
         network.scatter(*place[told].T, facecolors="none", edgecolors="black", s=50, zorder=3)
-        network.set(title="where the network puts the nodes; circles were told", xticks=[], yticks=[])
-        curve(loss, losses, "loss of the nodes told")
+        network.set(title="nodes; the labels of circled ones were known", xticks=[], yticks=[])
+        curve(loss, losses, "loss of the known nodes")
         confusion(table, classes[others], logits.argmax(1)[others], range(CLASSES))
 
     draw("graph", plots, 3, paint)
