@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from argosy_phi_ops import get_operator
 from argosy_phi_ops.context import set_grad_enabled
 from argosy_phi_ops.eager.dispatch import Interpreter, layer
-from argosy_phi_ops.eager.table import forget
+from argosy_phi_ops.eager.table import ApplicationTable, forget
 from argosy_phi_ops.errors import OperatorError
 from argosy_tensorcore.dtype import default_dtype, set_default_dtype
 from argosy_tensorcore.tensor import Tensor
@@ -236,3 +237,30 @@ def test_specialised_kernels_are_those_of_the_operator(name, shapes, dtype):
     rng = np.random.default_rng(0)
     operands = [Tensor(rng.integers(-9, 9, shape[::-1]).astype(dtype).T) for shape in shapes]
     agree(*twice(name, *operands))
+
+
+def test_a_table_makes_room_while_finalisers_fill_it():
+    """Garbage is collected wherever objects are made, and what is called then, or on another thread meanwhile, may
+    have applications of its own to keep."""
+    table = ApplicationTable(limit=8000)  # more pairs than CPython has in store: making them collects garbage
+
+    class Garbage:
+        def __init__(self):
+            self.itself = self
+
+        def __del__(self):
+            if before:
+                table.by_key[object()] = None
+                Garbage()
+
+    before = gc.get_threshold()
+    table.by_key.update({i: object() for i in range(table.limit)})
+    Garbage()
+    try:
+        gc.set_threshold(1)
+        table.keep("the last", "application")
+    finally:
+        gc.set_threshold(*before)
+        before = ()
+    assert table.by_key["the last"] == "application"
+    assert len(table.by_key) < table.limit

@@ -61,7 +61,8 @@ class ApplicationTable:
 
     def _drop(self, applications: set[Any]) -> None:
         self.by_types.clear()
-        for key in [key for key, application in list(self.by_key.items()) if application in applications]:
+        known = self.by_key.copy()  # other threads add to it, also while a list of its items is made
+        for key in [key for key, application in known.items() if application in applications]:
             self.by_key.pop(key, None)
         for application in applications:
             if type(application) is Application:

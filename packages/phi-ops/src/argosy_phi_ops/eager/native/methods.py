@@ -77,7 +77,7 @@ def install(made: Native, op: Operator) -> None:
     attributes = vars(Tensor)
     if _seen.get(op) != len(attributes):
         _install_special(made, op)
-        for name, value in list(attributes.items()):
+        for name, value in attributes.copy().items():
             if type(value) is FunctionType and not name.startswith("__") and _of(value) is op:
                 entry = _ENTRIES.get(value.__name__.removeprefix(op.name))
                 if entry == "enter_method" or (entry and not (op.view or op.random)):

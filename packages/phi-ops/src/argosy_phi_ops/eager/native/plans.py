@@ -110,7 +110,7 @@ def link(plan: Plan) -> None:
         if application.plans is None:
             return
         if application.is_single:  # the tape has a node for all of several results
-            for wants, recipe in list(application.recipes.items()):
+            for wants, recipe in application.recipes.copy().items():
                 plan.remember(wants, recipe)
         application.plans = [old for old in application.plans if old.words != plan.words] + [plan]
         _put(plan.made, _place(plan), plan)
