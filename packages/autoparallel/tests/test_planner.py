@@ -21,10 +21,7 @@ def install(monkeypatch, count):
     points = [
         metadata.EntryPoint("first-dimension", f"{__name__}:EverythingOnTheFirstDimension", "argosy.planners")
     ] * count
-    monkeypatch.setattr(
-        "argosy_autoparallel.planner.registry.entry_points",
-        lambda group: metadata.EntryPoints(points if group == "argosy.planners" else []),
-    )
+    monkeypatch.setattr("argosy_hwadapt.plugins._entry_points", lambda group: {"first-dimension": points})
     monkeypatch.setattr(metadata.EntryPoint, "load", lambda self: EverythingOnTheFirstDimension)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from argosy_hwadapt import communicators, run_ranks
+from argosy_hwadapt import plugins, run_ranks
 from argosy_hwadapt.communicators import communicator_names, open_world
 from argosy_hwadapt.errors import CommunicatorError
 from argosy_hwadapt.inproc import communicators as ranks_of_one_thread
@@ -84,14 +84,14 @@ class _Point:
 def test_communicators_are_found_by_entry_point(monkeypatch):
     """Another distribution's communicator opens by its name; mistakes are named."""
 
-    def points():
+    def points(group):
         return {
             "theirs": [_Point(lambda: lambda check: SoloCommunicator())],
             "twice": [_Point(None, "one"), _Point(None, "two")],
             "broken": [_Point(lambda: 1 / 0)],
         }
 
-    monkeypatch.setattr(communicators, "_entry_points", points)
+    monkeypatch.setattr(plugins, "_entry_points", points)
     assert communicator_names() == ["broken", "mpi", "solo", "theirs", "twice"]
     assert open_world("theirs").size == 1
     with pytest.raises(CommunicatorError, match="claimed by one and two"):

@@ -86,19 +86,6 @@ def test_two_owners_of_a_name_are_both_named(install):
     assert hw.device("fine").index == 0
 
 
-def test_discovery_can_be_restricted(install):
-    """With an allow-list only its names are loaded; cpu always is."""
-    install("chip-one", chip="good")
-    registry.allow_only(["virtual"])
-    try:
-        assert hw.device_names() == ["cpu", "virtual"]
-        with pytest.raises(hw.DeviceNotFound, match="not among the allowed ones: cpu, virtual"):
-            hw.device("chip")
-    finally:
-        registry.allow_only(None)
-    assert "chip" in hw.device_names()
-
-
 def test_import_and_the_cpu_need_no_scan_and_no_heavy_module():
     """The way to the CPU loads neither entry points nor cffi's parser nor MPI nor numpy."""
     code = (

@@ -6,7 +6,7 @@ import pytest
 import argosy as paddle
 from argosy.device import places
 from argosy.jit import lowering
-from argosy_hwadapt import DeviceNotFound, device, registry
+from argosy_hwadapt import DeviceNotFound, device, plugins, registry
 from argosy_phi_ops.compiler import get_compiler
 from argosy_tensorcore.place import Place
 
@@ -73,7 +73,7 @@ def test_what_is_built_in_for_tests_is_no_custom_device(monkeypatch):
     assert not paddle.is_compiled_with_custom_device("cpu")
     assert "virtual" not in paddle.device.get_all_device_type()
     points = [Point("chip", "argosy_hwadapt.virtual:create"), Point("broken", "argosy_hwadapt.virtual:missing")]
-    monkeypatch.setattr(registry, "_entry_points", lambda: {point.name: [point] for point in points})
+    monkeypatch.setattr(plugins, "_entry_points", lambda group: {point.name: [point] for point in points})
     for table in ("_runtimes", "_failures"):
         monkeypatch.setattr(registry, table, {})
     assert paddle.is_compiled_with_custom_device("chip")

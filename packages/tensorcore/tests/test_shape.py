@@ -12,8 +12,6 @@ from argosy_tensorcore.shape import (
     contiguous_strides,
     extent,
     is_contiguous,
-    resolve_reshape,
-    view_strides,
 )
 
 shapes = st.lists(st.integers(0, 4), max_size=4).map(tuple)
@@ -62,36 +60,6 @@ def test_contiguity_is_numpys(array):
     assert is_contiguous(array.shape, element_strides(array)) == array.flags.c_contiguous
 
 
-@given(strided_arrays(), st.data())
-def test_reshapes_are_views_exactly_where_strides_allow(array, data):
-    """view_strides gives strides that show the reshaped elements, or None exactly where numpy copies."""
-    target = data.draw(factorisations(array.size))
-    strides = view_strides(array.shape, element_strides(array), target)
-    expected = array.reshape(target)
-    if array.size == 0:
-        assert strides == contiguous_strides(target)
-        return
-    assert (strides is not None) == np.shares_memory(expected, array)
-    if strides is not None:
-        got = np.lib.stride_tricks.as_strided(array, target, [s * array.itemsize for s in strides])
-        np.testing.assert_array_equal(got, expected)
-
-
-@st.composite
-def factorisations(draw, count):
-    """A shape of count elements, with axes of size 1 strewn in."""
-    if count == 0:
-        return (0, *draw(shapes))
-    sizes, rest = [], count
-    while rest > 1:
-        size = draw(st.sampled_from([d for d in range(2, rest + 1) if rest % d == 0]))
-        sizes.append(size)
-        rest //= size
-    for _ in range(draw(st.integers(0, 2))):
-        sizes.insert(draw(st.integers(0, len(sizes))), 1)
-    return tuple(sizes)
-
-
 @given(hnp.mutually_broadcastable_shapes(num_shapes=3))
 def test_shapes_broadcast_as_in_numpy(generated):
     """The broadcast of several shapes is numpy's."""
@@ -103,16 +71,6 @@ def test_shapes_that_do_not_broadcast_are_named():
     with pytest.raises(ValueError, match=r"\[2, 3\] and \[4\].*axis -1 has sizes 3 and 4"):
         broadcast_shapes((2, 3), (4,))
     assert broadcast_shapes() == ()
-
-
-def test_one_size_may_be_left_open():
-    """-1 stands for what is left, and only one may; zero sizes are exact."""
-    assert resolve_reshape((2, 6), (3, -1)) == (3, 4)
-    assert resolve_reshape((0, 3), (-1, 3)) == (0, 3)
-    assert resolve_reshape((), (1, -1)) == (1, 1)
-    for wrong in [(5, -1), (-1, -1), (13,), (-2,), (0, -1)]:
-        with pytest.raises(ValueError, match="reshape"):
-            resolve_reshape((2, 6), wrong)
 
 
 @given(strided_arrays())

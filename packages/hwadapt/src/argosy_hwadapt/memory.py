@@ -122,10 +122,6 @@ class CachingAllocator:
         """Return the present counters."""
         return MemoryStats(self._allocated, self._reserved, self._peak)
 
-    def reset_peak(self) -> None:
-        """Start measuring the peak afresh."""
-        self._peak = self._allocated
-
     def _empty(self, nbytes: int) -> Buffer:
         if nbytes < 0:
             raise ValueError(f"allocate on {self.device}: nbytes must not be negative, got {nbytes}")

@@ -1,24 +1,27 @@
-"""Finding devices: built-in ones from a table, others by entry points, each loaded at first use."""
+"""Devices by name, each opened at its first use."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from importlib import import_module
+from collections.abc import Callable
 from threading import RLock
 from typing import Any
 
 from argosy_hwadapt.contract import ABI, HOST, DeviceInfo, DeviceRuntime
 from argosy_hwadapt.device import Device, HostDevice
 from argosy_hwadapt.errors import AbiMismatch, DeviceError, DeviceNotFound
+from argosy_hwadapt.plugins import PlugIns
 
-GROUP = "argosy.devices"
-#: Device name -> "module:factory". These need no scan of installed distributions.
-BUILT_IN = {
-    "cpu": "argosy_hwadapt.cpu.runtime:create",
-    "virtual": "argosy_hwadapt.virtual:create",
-    "opencl": "argosy_hwadapt.opencl.runtime:create",
-}
+_PLUG_INS = PlugIns(
+    "argosy.devices",
+    "device plug-in",
+    DeviceNotFound,
+    {
+        "cpu": "argosy_hwadapt.cpu.runtime:create",
+        "virtual": "argosy_hwadapt.virtual:create",
+        "opencl": "argosy_hwadapt.opencl.runtime:create",
+    },
+)
 
 _lock = RLock()
 if hasattr(os, "register_at_fork"):  # a child finds it free, and nothing half loaded
@@ -26,7 +29,6 @@ if hasattr(os, "register_at_fork"):  # a child finds it free, and nothing half l
 _runtimes: dict[str, DeviceRuntime] = {}
 _devices: dict[tuple[str, int], Device] = {}
 _failures: dict[str, DeviceError] = {}
-_allowed: frozenset[str] | None = None
 
 
 def device(name: str = "cpu", index: int = 0) -> Device:
@@ -60,12 +62,12 @@ def device_infos(name: str = "cpu") -> list[DeviceInfo]:
 
 def device_names() -> list[str]:
     """List the names of all installed plug-ins, loaded or not, without loading any."""
-    return sorted(name for name in {*BUILT_IN, *_entry_points()} if _allowed is None or name in _allowed)
+    return _PLUG_INS.names()
 
 
 def plugin_names() -> list[str]:
     """List those of :func:`device_names` that other distributions offer, without loading any."""
-    return [name for name in device_names() if name not in BUILT_IN]
+    return [name for name in device_names() if name not in _PLUG_INS.built_in]
 
 
 def available() -> dict[str, str | None]:
@@ -79,12 +81,6 @@ def why(name: str) -> str | None:
         return None if runtime(name).devices() else f"plug-in {name!r} found no device on this machine"
     except (DeviceError, OSError, RuntimeError) as error:
         return str(error)
-
-
-def allow_only(names: Iterable[str] | None) -> None:
-    """Restrict discovery to these device names; ``None`` lifts the restriction. ``cpu`` always stays."""
-    global _allowed
-    _allowed = None if names is None else frozenset(names) | {"cpu"}
 
 
 def check_abi(name: str, owner: str, abi: tuple[int, int]) -> None:
@@ -108,7 +104,7 @@ def _open(name: str, index: int) -> Device:
 
 def _create(name: str) -> DeviceRuntime:
     try:
-        owner, load = _locate(name)
+        owner, load = _PLUG_INS.locate(name)
         plugin = _load(name, owner, load)
         check_abi(name, owner, plugin.abi)
     except DeviceError as error:
@@ -127,29 +123,3 @@ def _load(name: str, owner: str, load: Callable[[], Any]) -> DeviceRuntime:
             f"device plug-in {name!r} ({owner}) does not load: {type(cause).__name__}: {cause}"
         ) from cause
     return plugin
-
-
-def _locate(name: str) -> tuple[str, Callable[[], Any]]:
-    """Return the distribution that owns a device name, and a function that imports its factory."""
-    if _allowed is not None and name not in _allowed:
-        raise DeviceNotFound(f"device {name!r} is not among the allowed ones: {', '.join(sorted(_allowed))}")
-    if name in BUILT_IN:
-        module, _, attribute = BUILT_IN[name].partition(":")
-        return "argosy-hwadapt", lambda: getattr(import_module(module), attribute)
-    points = _entry_points().get(name, [])
-    if not points:
-        raise DeviceNotFound(f"no device plug-in is named {name!r}; installed: {', '.join(device_names())}")
-    owners = [point.dist.name if point.dist else "unknown distribution" for point in points]
-    if len(points) > 1:
-        raise DeviceNotFound(f"device name {name!r} is claimed by {' and '.join(owners)}; uninstall one of them")
-    return owners[0], points[0].load
-
-
-def _entry_points() -> dict[str, list[Any]]:
-    """Scan the installed distributions, at the first call for a name that is not built in."""
-    from importlib.metadata import entry_points  # 20 ms, and never needed for cpu
-
-    found: dict[str, list[Any]] = {}
-    for point in entry_points(group=GROUP):
-        found.setdefault(point.name, []).append(point)
-    return found

@@ -90,10 +90,6 @@ class TensorType(Type):
         """The same dtype in another shape."""
         return TensorType(shape, self.dtype)
 
-    def with_dtype(self, dtype: str) -> TensorType:
-        """The same shape of another dtype."""
-        return TensorType(self.shape, dtype)
-
     def __str__(self) -> str:
         return f"tensor<[{', '.join(map(str, self.shape))}], {self.dtype}>"
 

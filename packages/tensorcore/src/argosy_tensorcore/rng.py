@@ -109,11 +109,6 @@ def _rounds(c0: Array, c1: Array, c2: Array, c3: Array, p0: Array, p1: Array, ke
 # ---- from bits to numbers
 
 
-def words_per_number(dtype: object) -> int:
-    """32-bit words that one number of uniform_from_bits or normal_from_bits uses up."""
-    return 2 if _floating(dtype) == "float64" else 1
-
-
 def uniform_from_bits(bits: Array, dtype: object = "float32") -> Array:
     """Uniform numbers in [0, 1): the leading bits of each word as a fraction, exactly.
 

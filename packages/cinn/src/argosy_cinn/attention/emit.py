@@ -9,7 +9,6 @@ rows fits the second-level cache, and an exact softmax over it costs less than r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from argosy_cinn.attention.sweep import PANEL_VECTORS, Sweep
@@ -41,14 +40,6 @@ def emit_attention(module: Module, name: str, kernel: AttentionForm, slots: Mapp
         table, chunk, _ = b.arguments
         b.sizes_from(table, len(slots))
         _Tiles(b, kernel, Pointers(b, table, slots)).emit(chunk)
-
-
-@dataclass(slots=True)
-class _Panels:
-    """A packed operand: panels of ``width`` columns."""
-
-    at: Value
-    width: int
 
 
 class _Tiles:

@@ -61,8 +61,3 @@ class Plan:
     symbols: list[str] = field(default_factory=list)
     recomputation: Recomputation | None = None
     guard: str = ""
-
-    @property
-    def arena_entry(self) -> int:
-        """Where the table has the arena's address."""
-        return 0

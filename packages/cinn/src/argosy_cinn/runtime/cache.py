@@ -56,7 +56,6 @@ class ObjectCache:
         self.folder = Path(folder) if folder is not None else None
         self.limit_bytes = limit_bytes
         self.hits = 0
-        self.misses = 0
         # measure the folder at the first write, then after every eighth of the limit
         self._written = limit_bytes // 8
         self._ready: bool | None = None
@@ -71,7 +70,6 @@ class ObjectCache:
             data = b""
         content = data[len(_MAGIC) + 32 :]
         if data[: len(data) - len(content)] != _header(key, content):
-            self.misses += 1
             if data and path is not None:
                 self._remove(path)
             return None

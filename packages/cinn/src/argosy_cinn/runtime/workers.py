@@ -42,9 +42,6 @@ from argosy_hwadapt.cpu.features import physical_cores
 from argosy_hwadapt.cpu.workers import WorkerThreads
 from argosy_phi_ops.settings import NUM_THREADS
 
-#: A region's chunk count must be below this (it shares a word with the epoch); larger regions run on the
-#: caller alone.
-MAX_CHUNKS = 1 << 20
 _SPIN = 20_000
 _BUSY = 448
 _CALLED = ("argosy_parallel", "argosy_scratch", "argosy_threads")

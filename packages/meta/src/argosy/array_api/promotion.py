@@ -27,7 +27,6 @@ Operand = Tensor | Scalar
 _ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 _SCALAR_ORDER = {builtins.bool: 0, builtins.int: 1, builtins.float: 2, builtins.complex: 3}
 _SIGNED = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
-_FLOAT_OF_COMPLEX = {"complex64": "float32", "complex128": "float64"}
 
 
 def result_type(*arrays_and_dtypes: Tensor | DType | Scalar) -> DType:

@@ -3,7 +3,7 @@
 from argosy_pir.rewrite.constants import Fold, fold_patterns
 from argosy_pir.rewrite.declarative import any_value, attribute, computed, op, rule, splat
 from argosy_pir.rewrite.driver import RewriteResult, apply_patterns
-from argosy_pir.rewrite.fuel import Session, fuel_left, may_happen, note, observe, spend
+from argosy_pir.rewrite.fuel import Session, may_happen, note, observe, spend
 from argosy_pir.rewrite.pattern import Pattern, PatternTable, Rewriter
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "attribute",
     "computed",
     "fold_patterns",
-    "fuel_left",
     "may_happen",
     "note",
     "observe",

@@ -75,12 +75,6 @@ def current_session() -> Session | None:
     return _current.get()
 
 
-def fuel_left() -> bool:
-    """Whether another transformation may happen now."""
-    session = _current.get()
-    return session is None or session.fuel is None or session.fuel > 0
-
-
 def may_happen(step: str) -> bool:
     """Whether the transformation ``step`` may happen now; :func:`spend` counts it when it has."""
     session = _current.get()
