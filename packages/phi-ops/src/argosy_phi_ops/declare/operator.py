@@ -120,6 +120,8 @@ class Operator:
         keywords: tuple[str, ...] = (),
         positional_out: bool = False,
         form: Callable[..., Any] | None = None,
+        reference: Callable[..., Any] | None = None,
+        samples: Callable[..., Iterator[Sample]] | None = None,
     ) -> None:
         self.name = self.__name__ = body.__name__.rstrip("_")
         self.__doc__ = body.__doc__
@@ -138,12 +140,12 @@ class Operator:
         self.form = form
         self.signature = Signature(self.name, body, aliases or {}, ("rng", "counter") if random else ())
         self.plain = 0 if self.signature.segmented or self.signature.attributes else len(self.signature.operands)
-        self.kernel: Callable[..., Any] | None = None
+        self.kernel = reference
         self.choose: Callable[..., Any] | None = None
         self.bounds: Callable[..., Iterator[tuple[Any, ...]]] | None = None
         self.own_bounds: Callable[..., Iterator[tuple[Any, ...]]] | None = None
         self.refusal: tuple[Callable[..., None], tuple[str, ...]] | None = None
-        self.sampler: Callable[..., Iterator[Sample]] | None = None
+        self.sampler = samples
         self.applications: Applications = _NoApplications(self)
         self.kinds = tuple([None if p.kind == ATTRIBUTE else p.kind for p in self.signature.parameters])
         self.places = {p.name: i for i, p in enumerate(self.signature.parameters) if p.name not in keywords}
@@ -214,7 +216,8 @@ def operator(**options: Any) -> Callable[[Callable[..., Any]], Operator]:
     float32, and the results rounded once),
     ``aliases`` (other names of parameters), ``keywords`` (those of :mod:`.keywords` that it takes), ``positional_out``
     (``out`` may also come last among the positional arguments), ``form`` (another way to write the call, of
-    :mod:`argosy_phi_ops.declare.call_overloads`).
+    :mod:`argosy_phi_ops.declare.call_overloads`), ``reference`` and ``samples`` (a kernel and a generator function that
+    several operators share; those of one alone follow its body as decorated functions).
     """
 
     def declare(body: Callable[..., Any]) -> Operator:

@@ -10,62 +10,59 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, get_operator, operator
 from argosy_phi_ops.errors import DTypeError, OperatorError, ShapeError
-from argosy_phi_ops.ops.common.arguments import complex_too, integer_pairs, pairs, positive, real
+from argosy_phi_ops.ops.common.arguments import INPUT, INPUT_OTHER, complex_too, integer_pairs, pairs, positive, real
 from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING, INTEGER
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
 
 
 @operator(
-    axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"}, keywords=("alpha",)
+    axes="..., ... -> ...",
+    promote="binary",
+    inplace=True,
+    aliases=INPUT_OTHER,
+    keywords=("alpha",),
+    reference=KERNELS["add"],
+    samples=pairs,
 )
 def add(x: Tensor, y: Tensor) -> Tensor:
     """``x + y`` with broadcasting; of two booleans whether either holds."""
     return prim.logical_or(x, y) if x.dtype == "bool" == y.dtype else prim.add(x, y)
 
 
-add.reference(KERNELS["add"])
-
-add.samples(pairs)
-
-
 @operator(
-    axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"}, keywords=("alpha",)
+    axes="..., ... -> ...",
+    promote="binary",
+    inplace=True,
+    aliases=INPUT_OTHER,
+    keywords=("alpha",),
+    reference=KERNELS["sub"],
+    samples=pairs,
 )
 def subtract(x: Tensor, y: Tensor) -> Tensor:
     """``x - y`` with broadcasting."""
     return prim.sub(x, y)
 
 
-subtract.reference(KERNELS["sub"])
-
-subtract.samples(pairs)
-
-
-@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
+@operator(
+    axes="..., ... -> ...", promote="binary", inplace=True, aliases=INPUT_OTHER, reference=KERNELS["mul"], samples=pairs
+)
 def multiply(x: Tensor, y: Tensor) -> Tensor:
     """``x * y`` with broadcasting; of two booleans whether both hold."""
     return prim.logical_and(x, y) if x.dtype == "bool" == y.dtype else prim.mul(x, y)
-
-
-multiply.reference(KERNELS["mul"])
-
-multiply.samples(pairs)
 
 
 @operator(
     axes="..., ... -> ...",
     promote="divide",
     inplace=True,
-    aliases={"input": "x", "other": "y"},
+    aliases=INPUT_OTHER,
     keywords=("rounding_mode",),
+    reference=KERNELS["div"],
 )
 def divide(x: Tensor, y: Tensor) -> Tensor:
     """True division ``x / y`` with broadcasting; integers divide in float32."""
     return prim.div(x, y)
-
-
-divide.reference(KERNELS["div"])
 
 
 @divide.samples
@@ -74,13 +71,16 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.integers(0, 9, 3), rng.integers(1, 9, 3))
 
 
-@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y", "exponent": "y"})
+@operator(
+    axes="..., ... -> ...",
+    promote="binary",
+    inplace=True,
+    aliases={"input": "x", "other": "y", "exponent": "y"},
+    reference=KERNELS["pow"],
+)
 def pow_(x: Tensor, y: Tensor) -> Tensor:
     """``x`` to the power ``y`` with broadcasting."""
     return prim.pow(x, y)
-
-
-pow_.reference(KERNELS["pow"])
 
 
 @pow_.samples
@@ -96,48 +96,42 @@ def quotients(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)) * 5, rng.uniform(0.5, 2, (2, 3)) * rng.choice([-1.0, 1.0], (2, 3)))
 
 
-@operator(axes="..., ... -> ...", promote="widest", inplace=True, aliases={"input": "x", "other": "y"})
+@operator(
+    axes="..., ... -> ...",
+    promote="widest",
+    inplace=True,
+    aliases=INPUT_OTHER,
+    reference=KERNELS["floor_div"],
+    samples=quotients,
+)
 def floor_divide(x: Tensor, y: Tensor) -> Tensor:
     """``x / y`` rounded down. An integer divided by zero gives 0."""
     return prim.floor_div(x, y)
 
 
-floor_divide.reference(KERNELS["floor_div"])
-
-floor_divide.samples(quotients)
-
-
-@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
+@operator(
+    axes="..., ... -> ...",
+    promote="binary",
+    inplace=True,
+    aliases=INPUT_OTHER,
+    reference=KERNELS["floor_mod"],
+    samples=quotients,
+)
 def remainder(x: Tensor, y: Tensor) -> Tensor:
     """``x - y * floor(x / y)``: it has the sign of the divisor."""
     return prim.floor_mod(x, y)
 
 
-remainder.reference(KERNELS["floor_mod"])
-
-remainder.samples(quotients)
-
-
-@operator(axes="..., ... -> ...", promote="widest")
+@operator(axes="..., ... -> ...", promote="widest", reference=KERNELS["maximum"], samples=pairs)
 def maximum(x: Tensor, y: Tensor) -> Tensor:
     """The larger element; NaN where either is."""
     return prim.maximum(x, y)
 
 
-maximum.reference(KERNELS["maximum"])
-
-maximum.samples(pairs)
-
-
-@operator(axes="..., ... -> ...", promote="widest")
+@operator(axes="..., ... -> ...", promote="widest", reference=KERNELS["minimum"], samples=pairs)
 def minimum(x: Tensor, y: Tensor) -> Tensor:
     """The smaller element; NaN where either is."""
     return prim.minimum(x, y)
-
-
-minimum.reference(KERNELS["minimum"])
-
-minimum.samples(pairs)
 
 
 def with_nan(rng: np.random.Generator) -> Iterator[Sample]:
@@ -147,22 +141,16 @@ def with_nan(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.integers(0, 9, 4), rng.integers(0, 9, 4))
 
 
-@operator(axes="..., ... -> ...", promote="widest")
+@operator(axes="..., ... -> ...", promote="widest", samples=with_nan)
 def fmax(x: Tensor, y: Tensor) -> Tensor:
     """The larger element, or the one that is not NaN; of equal ones `x`, which takes the whole gradient."""
     return prim.select(prim.logical_or(prim.ge(x, y), prim.is_nan(y)), x, y)
 
 
-fmax.samples(with_nan)
-
-
-@operator(axes="..., ... -> ...", promote="widest")
+@operator(axes="..., ... -> ...", promote="widest", samples=with_nan)
 def fmin(x: Tensor, y: Tensor) -> Tensor:
     """The smaller element, or the one that is not NaN; of equal ones `x`, which takes the whole gradient."""
     return prim.select(prim.logical_or(prim.le(x, y), prim.is_nan(y)), x, y)
-
-
-fmin.samples(with_nan)
 
 
 @operator(axes="..., ... -> ...", promote="binary")
@@ -188,7 +176,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), rng.standard_normal(3), rng.random((2, 1)))
 
 
-@operator(promote="first", inplace=True, aliases={"input": "x"})
+@operator(promote="first", inplace=True, aliases=INPUT)
 def clip(x: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
     """`x` moved into [min, max], each a number or a tensor that broadcasts.
 
@@ -270,29 +258,19 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample([rng.standard_normal((2, 3)) for _ in range(3)])
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["sqrt"], samples=positive)
 def sqrt(x: Tensor) -> Tensor:
     """The square root elementwise."""
     return prim.sqrt(x)
 
 
-sqrt.reference(KERNELS["sqrt"])
-
-sqrt.samples(positive)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["rsqrt"], samples=positive)
 def rsqrt(x: Tensor) -> Tensor:
     """``1 / sqrt(x)`` elementwise."""
     return prim.rsqrt(x)
 
 
-rsqrt.reference(KERNELS["rsqrt"])
-
-rsqrt.samples(positive)
-
-
-@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", inplace=True, aliases=INPUT, samples=real)
 def square(x: Tensor) -> Tensor:
     """``x * x`` elementwise."""
     return prim.mul(x, x)
@@ -300,45 +278,29 @@ def square(x: Tensor) -> Tensor:
 
 square.reference(lambda x: KERNELS["mul"](x, x))
 
-square.samples(real)
 
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, samples=positive)
 def reciprocal(x: Tensor) -> Tensor:
     """``1 / x`` elementwise."""
     return prim.div(1.0, x)
 
 
-reciprocal.samples(positive)
-
-
-@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", inplace=True, aliases=INPUT, reference=KERNELS["neg"], samples=real)
 def neg(x: Tensor) -> Tensor:
     """``-x`` elementwise."""
     return prim.neg(x)
 
 
-neg.reference(KERNELS["neg"])
-
-neg.samples(real)
-
-
-@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", inplace=True, aliases=INPUT, samples=complex_too)
 def abs_(x: Tensor) -> Tensor:
     """``|x|`` elementwise; real for complex `x`."""
     return x if x.dtype == "bool" else prim.abs(x)
 
 
-abs_.samples(complex_too)
-
-
-@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", inplace=True, aliases=INPUT, samples=complex_too)
 def sign(x: Tensor) -> Tensor:
     """-1, 0 or 1 elementwise; ``x / |x|`` for complex `x`."""
     return prim.sign(x)
-
-
-sign.samples(complex_too)
 
 
 @operator()

@@ -8,7 +8,7 @@ import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
-from argosy_phi_ops.ops.common.arguments import boolean_pairs, integer_pairs
+from argosy_phi_ops.ops.common.arguments import INPUT_OTHER, boolean_pairs, integer_pairs
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
 
@@ -20,51 +20,51 @@ def bits(rng: np.random.Generator) -> Iterator[Sample]:
 
 
 @operator(
-    axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"}, positional_out=True
+    axes="..., ... -> ...",
+    promote="binary",
+    inplace=True,
+    aliases=INPUT_OTHER,
+    positional_out=True,
+    reference=KERNELS["bitwise_and"],
+    samples=bits,
 )
 def bitwise_and(x: Tensor, y: Tensor) -> Tensor:
     """``x & y`` of integers or booleans."""
     return prim.bitwise_and(x, y)
 
 
-bitwise_and.reference(KERNELS["bitwise_and"])
-
-bitwise_and.samples(bits)
-
-
 @operator(
-    axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"}, positional_out=True
+    axes="..., ... -> ...",
+    promote="binary",
+    inplace=True,
+    aliases=INPUT_OTHER,
+    positional_out=True,
+    reference=KERNELS["bitwise_or"],
+    samples=bits,
 )
 def bitwise_or(x: Tensor, y: Tensor) -> Tensor:
     """``x | y`` of integers or booleans."""
     return prim.bitwise_or(x, y)
 
 
-bitwise_or.reference(KERNELS["bitwise_or"])
-
-bitwise_or.samples(bits)
-
-
 @operator(
-    axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"}, positional_out=True
+    axes="..., ... -> ...",
+    promote="binary",
+    inplace=True,
+    aliases=INPUT_OTHER,
+    positional_out=True,
+    reference=KERNELS["bitwise_xor"],
+    samples=bits,
 )
 def bitwise_xor(x: Tensor, y: Tensor) -> Tensor:
     """``x ^ y`` of integers or booleans."""
     return prim.bitwise_xor(x, y)
 
 
-bitwise_xor.reference(KERNELS["bitwise_xor"])
-
-bitwise_xor.samples(bits)
-
-
-@operator(axes="... -> ...", inplace=True, positional_out=True)
+@operator(axes="... -> ...", inplace=True, positional_out=True, reference=KERNELS["bitwise_not"])
 def bitwise_not(x: Tensor) -> Tensor:
     """``~x`` of integers; negation of booleans."""
     return prim.bitwise_not(x)
-
-
-bitwise_not.reference(KERNELS["bitwise_not"])
 
 
 @bitwise_not.samples
@@ -73,13 +73,11 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.random(4) < 0.5)
 
 
-@operator(axes="..., ... -> ...", promote="binary", inplace=True, positional_out=True)
+@operator(axes="..., ... -> ...", promote="binary", inplace=True, positional_out=True, samples=integer_pairs)
 def bitwise_left_shift(x: Tensor, y: Tensor, is_arithmetic: bool = True) -> Tensor:
     """``x << y``."""
     return prim.shift_left(x, y)
 
-
-bitwise_left_shift.samples(integer_pairs)
 
 _UNSIGNED = {"int8": "uint8", "int16": "uint16", "int32": "uint32", "int64": "uint64"}
 

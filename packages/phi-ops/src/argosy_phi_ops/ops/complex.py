@@ -15,31 +15,22 @@ from argosy_phi_ops.primitives.checks import COMPLEX
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator(axes="... -> ...")
+@operator(axes="... -> ...", samples=complex_too)
 def real_(x: Tensor) -> Tensor:
     """The real part; a real `x` itself."""
     return prim.real(x) if x.dtype in COMPLEX else x
 
 
-real_.samples(complex_too)
-
-
-@operator(axes="... -> ...")
+@operator(axes="... -> ...", samples=complex_too)
 def imag(x: Tensor) -> Tensor:
     """The imaginary part; zeros of a real `x`."""
     return prim.imag(x) if x.dtype in COMPLEX else prim.constant(0, x.dtype, x.shape)
 
 
-imag.samples(complex_too)
-
-
-@operator(axes="... -> ...")
+@operator(axes="... -> ...", samples=complex_too)
 def conj(x: Tensor) -> Tensor:
     """The complex conjugate; a real `x` itself."""
     return prim.conj(x) if x.dtype in COMPLEX else x
-
-
-conj.samples(complex_too)
 
 
 @operator(axes="... -> ...", promote="float")

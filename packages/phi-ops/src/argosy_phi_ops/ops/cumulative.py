@@ -9,7 +9,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.declare.promotion import kind_of
-from argosy_phi_ops.ops.common.arguments import axis_of, section
+from argosy_phi_ops.ops.common.arguments import INPUT, axis_of, section
 from argosy_phi_ops.ops.reduction import in_dtype
 from argosy_tensorcore.tensor import Tensor
 
@@ -64,22 +64,16 @@ def running(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([1.0, np.nan, 3.0, np.nan, 0.0]))
 
 
-@operator()
+@operator(samples=running)
 def cummax(x: Tensor, axis: int | None = None, dtype: str = "int64") -> tuple[Tensor, Tensor]:
     """The running maximum along `axis` (or over the flattened tensor) and its index, the last one of equals."""
     return _cumulative_extreme("cummax", x, axis, dtype, "max")
 
 
-cummax.samples(running)
-
-
-@operator()
+@operator(samples=running)
 def cummin(x: Tensor, axis: int | None = None, dtype: str = "int64") -> tuple[Tensor, Tensor]:
     """The running minimum along `axis` (or over the flattened tensor) and its index, the last one of equals."""
     return _cumulative_extreme("cummin", x, axis, dtype, "min")
-
-
-cummin.samples(running)
 
 
 def accumulate(rng: np.random.Generator) -> Iterator[Sample]:
@@ -96,7 +90,7 @@ def _accumulate(name: str, x: Tensor, axis: int | None, kind: str) -> Tensor:
     return prim.cumulative(x, axis=axis_of(name, axis, x.ndim), kind=kind) if x.ndim else x
 
 
-@operator(inplace=True, aliases={"input": "x", "dim": "axis"})
+@operator(inplace=True, aliases={"input": "x", "dim": "axis"}, samples=accumulate)
 def cumsum(x: Tensor, axis: int | None = None, dtype: str | None = None) -> Tensor:
     """The running sum along `axis`, or over the flattened tensor; booleans and integers are summed in int64."""
     if dtype is None and kind_of(x.dtype) < 2 and x.dtype != "int64":
@@ -104,22 +98,13 @@ def cumsum(x: Tensor, axis: int | None = None, dtype: str | None = None) -> Tens
     return _accumulate("cumsum", in_dtype(x, dtype), axis, "sum")
 
 
-cumsum.samples(accumulate)
-
-
-@operator(inplace=True, aliases={"input": "x"})
+@operator(inplace=True, aliases=INPUT, samples=accumulate)
 def cumprod(x: Tensor, dim: int | None = None, dtype: str | None = None) -> Tensor:
     """The running product along `dim`, or over the flattened tensor."""
     return _accumulate("cumprod", in_dtype(x, dtype), dim, "prod")
 
 
-cumprod.samples(accumulate)
-
-
-@operator(promote="float")
+@operator(promote="float", samples=accumulate)
 def logcumsumexp(x: Tensor, axis: int | None = None, dtype: str | None = None) -> Tensor:
     """The running ``log(sum(exp(x)))`` along `axis`, or over the flattened tensor."""
     return _accumulate("logcumsumexp", in_dtype(x, dtype), axis, "logsumexp")
-
-
-logcumsumexp.samples(accumulate)

@@ -9,13 +9,13 @@ import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
-from argosy_phi_ops.ops.common.arguments import pairs, positive, real
+from argosy_phi_ops.ops.common.arguments import INPUT, pairs, positive, real
 from argosy_phi_ops.primitives.checks import COMPLEX
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator(axes="..., ... -> ...", promote="widest float", upcast=True)
+@operator(axes="..., ... -> ...", promote="widest float", upcast=True, samples=pairs)
 def logaddexp(x: Tensor, y: Tensor) -> Tensor:
     """``log(exp(x) + exp(y))`` without overflow."""
     below = prim.lt(x, y)
@@ -25,67 +25,39 @@ def logaddexp(x: Tensor, y: Tensor) -> Tensor:
     return prim.add(larger, prim.log1p(prim.exp(difference)))
 
 
-logaddexp.samples(pairs)
-
-
 def above_one(rng: np.random.Generator) -> Iterator[Sample]:
     """Numbers above one."""
     yield Sample(rng.uniform(1.1, 3, (2, 3)))
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["exp"], samples=real)
 def exp(x: Tensor) -> Tensor:
     """``e ** x`` elementwise."""
     return prim.exp(x)
 
 
-exp.reference(KERNELS["exp"])
-
-exp.samples(real)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["expm1"], samples=real)
 def expm1(x: Tensor) -> Tensor:
     """``e ** x - 1`` elementwise, accurate near 0."""
     return prim.expm1(x)
 
 
-expm1.reference(KERNELS["expm1"])
-
-expm1.samples(real)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["log"], samples=positive)
 def log(x: Tensor) -> Tensor:
     """The natural logarithm elementwise."""
     return prim.log(x)
 
 
-log.reference(KERNELS["log"])
-
-log.samples(positive)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["log1p"], samples=positive)
 def log1p(x: Tensor) -> Tensor:
     """``log(1 + x)`` elementwise, accurate near 0."""
     return prim.log1p(x)
 
 
-log1p.reference(KERNELS["log1p"])
-
-log1p.samples(positive)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["logistic"], samples=real)
 def sigmoid(x: Tensor) -> Tensor:
     """The logistic function ``1 / (1 + exp(-x))``."""
     return prim.logistic(x)
-
-
-sigmoid.reference(KERNELS["logistic"])
-
-sigmoid.samples(real)
 
 
 def _logarithm(x: Tensor, base: int) -> Tensor:
@@ -96,22 +68,16 @@ def _logarithm(x: Tensor, base: int) -> Tensor:
     return prim.complex(prim.div(prim.real(found), scale), prim.div(prim.imag(found), scale))
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"}, upcast=True)
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, upcast=True, samples=positive)
 def log2(x: Tensor) -> Tensor:
     """The logarithm to base 2 elementwise."""
     return _logarithm(x, 2)
 
 
-log2.samples(positive)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"}, upcast=True)
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, upcast=True, samples=positive)
 def log10(x: Tensor) -> Tensor:
     """The logarithm to base 10 elementwise."""
     return _logarithm(x, 10)
-
-
-log10.samples(positive)
 
 
 @operator(axes="... -> ...", promote="float", inplace=True, upcast=True)

@@ -10,14 +10,14 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.declare.promotion import kind_of
-from argosy_phi_ops.ops.common.arguments import pairs
+from argosy_phi_ops.ops.common.arguments import INPUT, pairs
 from argosy_phi_ops.ops.rounding import gapped
 from argosy_phi_ops.primitives.checks import FLOATING
 from argosy_tensorcore.dtype import finfo
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", inplace=True, aliases=INPUT, samples=gapped)
 def nan_to_num(x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """NaN and infinities replaced by numbers; by default the infinities become the largest finite ones."""
     if x.dtype not in FLOATING:
@@ -26,9 +26,6 @@ def nan_to_num(x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf:
     bounded = prim.select(prim.is_nan(x), nan, x)
     bounded = prim.select(prim.eq(bounded, float("inf")), largest if posinf is None else posinf, bounded)
     return prim.select(prim.eq(bounded, float("-inf")), -largest if neginf is None else neginf, bounded)
-
-
-nan_to_num.samples(gapped)
 
 
 @operator(axes="... -> ...")
@@ -88,13 +85,10 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([5.0, 9.0, -0.3]))
 
 
-@operator(axes="..., ... -> ...", promote="widest float")
+@operator(axes="..., ... -> ...", promote="widest float", samples=pairs)
 def nextafter(x: Tensor, y: Tensor) -> Tensor:
     """The next representable number after `x` towards `y`."""
     return prim.nextafter(x, y)
-
-
-nextafter.samples(pairs)
 
 
 @operator(axes="..., ... -> ...", promote="binary", inplace=True)

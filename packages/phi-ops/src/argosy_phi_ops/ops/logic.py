@@ -8,7 +8,7 @@ import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
-from argosy_phi_ops.ops.common.arguments import boolean_pairs, integer_pairs, pairs
+from argosy_phi_ops.ops.common.arguments import INPUT_OTHER, boolean_pairs, integer_pairs, pairs
 from argosy_phi_ops.ops.rounding import gapped
 from argosy_phi_ops.primitives.checks import INEXACT
 from argosy_phi_ops.reference.kernels import KERNELS
@@ -21,116 +21,110 @@ def comparable(rng: np.random.Generator) -> Iterator[Sample]:
     yield from integer_pairs(rng)
 
 
-@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
+@operator(
+    axes="..., ... -> ...",
+    promote="binary",
+    inplace=True,
+    aliases=INPUT_OTHER,
+    reference=KERNELS["eq"],
+    samples=comparable,
+)
 def equal(x: Tensor, y: Tensor) -> Tensor:
     """Whether ``x == y``, elementwise with broadcasting."""
     return prim.eq(x, y)
 
 
-equal.reference(KERNELS["eq"])
-
-equal.samples(comparable)
-
-
-@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
+@operator(
+    axes="..., ... -> ...",
+    promote="binary",
+    inplace=True,
+    aliases=INPUT_OTHER,
+    reference=KERNELS["ne"],
+    samples=comparable,
+)
 def not_equal(x: Tensor, y: Tensor) -> Tensor:
     """Whether ``x != y``, elementwise with broadcasting."""
     return prim.ne(x, y)
 
 
-not_equal.reference(KERNELS["ne"])
-
-not_equal.samples(comparable)
-
-
-@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
+@operator(
+    axes="..., ... -> ...",
+    promote="binary",
+    inplace=True,
+    aliases=INPUT_OTHER,
+    reference=KERNELS["lt"],
+    samples=comparable,
+)
 def less_than(x: Tensor, y: Tensor) -> Tensor:
     """Whether ``x < y``, elementwise with broadcasting."""
     return prim.lt(x, y)
 
 
-less_than.reference(KERNELS["lt"])
-
-less_than.samples(comparable)
-
-
-@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
+@operator(
+    axes="..., ... -> ...",
+    promote="binary",
+    inplace=True,
+    aliases=INPUT_OTHER,
+    reference=KERNELS["le"],
+    samples=comparable,
+)
 def less_equal(x: Tensor, y: Tensor) -> Tensor:
     """Whether ``x <= y``, elementwise with broadcasting."""
     return prim.le(x, y)
 
 
-less_equal.reference(KERNELS["le"])
-
-less_equal.samples(comparable)
-
-
-@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
+@operator(
+    axes="..., ... -> ...",
+    promote="binary",
+    inplace=True,
+    aliases=INPUT_OTHER,
+    reference=KERNELS["gt"],
+    samples=comparable,
+)
 def greater_than(x: Tensor, y: Tensor) -> Tensor:
     """Whether ``x > y``, elementwise with broadcasting."""
     return prim.gt(x, y)
 
 
-greater_than.reference(KERNELS["gt"])
-
-greater_than.samples(comparable)
-
-
-@operator(axes="..., ... -> ...", promote="binary", inplace=True, aliases={"input": "x", "other": "y"})
+@operator(
+    axes="..., ... -> ...",
+    promote="binary",
+    inplace=True,
+    aliases=INPUT_OTHER,
+    reference=KERNELS["ge"],
+    samples=comparable,
+)
 def greater_equal(x: Tensor, y: Tensor) -> Tensor:
     """Whether ``x >= y``, elementwise with broadcasting."""
     return prim.ge(x, y)
-
-
-greater_equal.reference(KERNELS["ge"])
-
-greater_equal.samples(comparable)
 
 
 def _truth(x: Tensor) -> Tensor:
     return x if x.dtype == "bool" else prim.cast(x, dtype="bool")
 
 
-@operator(axes="..., ... -> ...", inplace=True)
+@operator(axes="..., ... -> ...", inplace=True, reference=KERNELS["logical_and"], samples=boolean_pairs)
 def logical_and(x: Tensor, y: Tensor) -> Tensor:
     """Whether both hold; numbers count as true unless they are zero."""
     return prim.logical_and(_truth(x), _truth(y))
 
 
-logical_and.reference(KERNELS["logical_and"])
-
-logical_and.samples(boolean_pairs)
-
-
-@operator(axes="..., ... -> ...", inplace=True)
+@operator(axes="..., ... -> ...", inplace=True, reference=KERNELS["logical_or"], samples=boolean_pairs)
 def logical_or(x: Tensor, y: Tensor) -> Tensor:
     """Whether one holds; numbers count as true unless they are zero."""
     return prim.logical_or(_truth(x), _truth(y))
 
 
-logical_or.reference(KERNELS["logical_or"])
-
-logical_or.samples(boolean_pairs)
-
-
-@operator(axes="..., ... -> ...", inplace=True)
+@operator(axes="..., ... -> ...", inplace=True, reference=KERNELS["logical_xor"], samples=boolean_pairs)
 def logical_xor(x: Tensor, y: Tensor) -> Tensor:
     """Whether exactly one holds; numbers count as true unless they are zero."""
     return prim.logical_xor(_truth(x), _truth(y))
 
 
-logical_xor.reference(KERNELS["logical_xor"])
-
-logical_xor.samples(boolean_pairs)
-
-
-@operator(axes="... -> ...", inplace=True)
+@operator(axes="... -> ...", inplace=True, reference=KERNELS["logical_not"])
 def logical_not(x: Tensor) -> Tensor:
     """Whether each element is false (zero)."""
     return prim.logical_not(_truth(x))
-
-
-logical_not.reference(KERNELS["logical_not"])
 
 
 @logical_not.samples
@@ -187,55 +181,34 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, x[:1])
 
 
-@operator(axes="... -> ...")
+@operator(axes="... -> ...", reference=KERNELS["is_finite"], samples=gapped)
 def isfinite(x: Tensor) -> Tensor:
     """Whether each element is neither infinite nor NaN."""
     return prim.is_finite(x)
 
 
-isfinite.reference(KERNELS["is_finite"])
-
-isfinite.samples(gapped)
-
-
-@operator(axes="... -> ...")
+@operator(axes="... -> ...", reference=KERNELS["is_nan"], samples=gapped)
 def isnan(x: Tensor) -> Tensor:
     """Whether each element is NaN."""
     return prim.is_nan(x)
 
 
-isnan.reference(KERNELS["is_nan"])
-
-isnan.samples(gapped)
-
-
-@operator(axes="... -> ...")
+@operator(axes="... -> ...", reference=KERNELS["is_inf"], samples=gapped)
 def isinf(x: Tensor) -> Tensor:
     """Whether each element is infinite."""
     return prim.is_inf(x)
 
 
-isinf.reference(KERNELS["is_inf"])
-
-isinf.samples(gapped)
-
-
-@operator(axes="... -> ...")
+@operator(axes="... -> ...", samples=gapped)
 def isposinf(x: Tensor) -> Tensor:
     """Whether each element is plus infinity."""
     return prim.logical_and(prim.is_inf(x), prim.gt(x, 0))
 
 
-isposinf.samples(gapped)
-
-
-@operator(axes="... -> ...")
+@operator(axes="... -> ...", samples=gapped)
 def isneginf(x: Tensor) -> Tensor:
     """Whether each element is minus infinity."""
     return prim.logical_and(prim.is_inf(x), prim.lt(x, 0))
-
-
-isneginf.samples(gapped)
 
 
 @operator(axes="... -> ...")

@@ -31,25 +31,15 @@ def _common_divisor(x: Any, y: Any) -> Any:
     return prim.abs(scan(step, [steps], sizes)[1][0])
 
 
-@operator(promote="binary", inplace=True)
+@operator(promote="binary", inplace=True, reference=np.gcd, samples=integer_pairs)
 def gcd(x: Tensor, y: Tensor) -> Tensor:
     """The greatest common divisor of integers, 0 of zeros."""
     return _common_divisor(x, y)
 
 
-gcd.reference(np.gcd)
-
-gcd.samples(integer_pairs)
-
-
-@operator(promote="binary", inplace=True)
+@operator(promote="binary", inplace=True, reference=np.lcm, samples=integer_pairs)
 def lcm(x: Tensor, y: Tensor) -> Tensor:
     """The least common multiple of integers, 0 where one of them is."""
     divisor = _common_divisor(x, y)
     part = prim.floor_div(prim.abs(prim.broadcast_to(x, divisor.shape)), prim.maximum(divisor, 1))
     return prim.mul(part, prim.abs(prim.broadcast_to(y, divisor.shape)))
-
-
-lcm.reference(np.lcm)
-
-lcm.samples(integer_pairs)

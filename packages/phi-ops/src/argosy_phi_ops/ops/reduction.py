@@ -11,7 +11,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.declare.call_overloads import keepdim_first
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.ops.common.arguments import Axes, axes_of, ones_at, require_size, restore
+from argosy_phi_ops.ops.common.arguments import INPUT, Axes, axes_of, ones_at, require_size, restore
 from argosy_phi_ops.primitives.checks import BOOL, COMPLEX, FLOATING
 from argosy_phi_ops.reference.kernels.registry import quiet
 from argosy_tensorcore.tensor import Tensor
@@ -86,15 +86,12 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.integers(0, 9, (2, 3)))
 
 
-@operator(aliases={"input": "x", "dim": "axis"}, positional_out=True)
+@operator(aliases={"input": "x", "dim": "axis"}, positional_out=True, samples=reducible)
 def prod(x: Tensor, axis: Axes = None, keepdim: bool = False, dtype: str | None = None) -> Tensor:
     """The product over `axis` (all by default)."""
     x = in_dtype(x, dtype or ("int64" if x.dtype == "bool" else None))
     axes = axes_of("prod", axis, x.ndim)
     return keep(prim.reduce_prod(x, axes=axes), x.shape, axes, keepdim)
-
-
-prod.samples(reducible)
 
 
 def check_elements(name: str, x: Tensor, axes: Sequence[int]) -> None:
@@ -107,7 +104,7 @@ def check_elements(name: str, x: Tensor, axes: Sequence[int]) -> None:
             raise ShapeError(f"{name} over no elements has no value: axes {tuple(axes)} of {x.type}")
 
 
-@operator()
+@operator(samples=reducible)
 def max_(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     """The maximum over `axis` (all by default). Raises :class:`ShapeError` over no elements."""
     axes = axes_of("max", axis, x.ndim)
@@ -115,10 +112,7 @@ def max_(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     return keep(prim.reduce_max(x, axes=axes), x.shape, axes, keepdim)
 
 
-max_.samples(reducible)
-
-
-@operator()
+@operator(samples=reducible)
 def min_(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     """The minimum over `axis` (all by default). Raises :class:`ShapeError` over no elements."""
     axes = axes_of("min", axis, x.ndim)
@@ -126,10 +120,7 @@ def min_(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     return keep(prim.reduce_min(x, axes=axes), x.shape, axes, keepdim)
 
 
-min_.samples(reducible)
-
-
-@operator()
+@operator(samples=reducible)
 def amax(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     """The maximum over `axis`, as :func:`max`; equal maxima share the gradient."""
     axes = axes_of("amax", axis, x.ndim)
@@ -137,18 +128,12 @@ def amax(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     return keep(prim.reduce_max(x, axes=axes), x.shape, axes, keepdim)
 
 
-amax.samples(reducible)
-
-
-@operator()
+@operator(samples=reducible)
 def amin(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     """The minimum over `axis`, as :func:`min`; equal minima share the gradient."""
     axes = axes_of("amin", axis, x.ndim)
     check_elements("amin", x, axes)
     return keep(prim.reduce_min(x, axes=axes), x.shape, axes, keepdim)
-
-
-amin.samples(reducible)
 
 
 def truths(rng: np.random.Generator) -> Iterator[Sample]:
@@ -162,34 +147,25 @@ def _truth(x: Tensor) -> Tensor:
     return x if x.dtype in BOOL else prim.cast(x, dtype="bool")
 
 
-@operator()
+@operator(samples=truths)
 def all_(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     """Whether all elements over `axis` are true (not zero)."""
     axes = axes_of("all", axis, x.ndim)
     return keep(prim.reduce_and(_truth(x), axes=axes), x.shape, axes, keepdim)
 
 
-all_.samples(truths)
-
-
-@operator()
+@operator(samples=truths)
 def any_(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     """Whether any element over `axis` is true (not zero)."""
     axes = axes_of("any", axis, x.ndim)
     return keep(prim.reduce_or(_truth(x), axes=axes), x.shape, axes, keepdim)
 
 
-any_.samples(truths)
-
-
-@operator()
+@operator(samples=truths)
 def count_nonzero(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     """How many elements over `axis` are not zero, as int64."""
     axes = axes_of("count_nonzero", axis, x.ndim)
     return keep(prim.reduce_sum(prim.cast(_truth(x), dtype="int64"), axes=axes), x.shape, axes, keepdim)
-
-
-count_nonzero.samples(truths)
 
 
 @operator(promote="float")
@@ -208,7 +184,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([[-np.inf, -np.inf], [np.inf, 1.0]]), 1)
 
 
-@operator(aliases={"input": "x"})
+@operator(aliases=INPUT)
 def nansum(x: Tensor, axis: Axes = None, dtype: str | None = None, keepdim: bool = False) -> Tensor:
     """The sum over `axis` of the elements that are not NaN; int32 is summed in int64."""
     if dtype is None and x.dtype in ("bool", "int32"):
@@ -229,7 +205,7 @@ def with_nan(rng: np.random.Generator) -> Iterator[Sample]:
 nansum.samples(with_nan)
 
 
-@operator(promote="float", aliases={"input": "x"})
+@operator(promote="float", aliases=INPUT, samples=with_nan)
 def nanmean(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     """The mean over `axis` of the elements that are not NaN."""
     axes = axes_of("nanmean", axis, x.ndim)
@@ -237,9 +213,6 @@ def nanmean(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     total = prim.reduce_sum(prim.select(missing, 0.0, x), axes=axes)
     count = prim.reduce_sum(prim.cast(prim.logical_not(missing), dtype=x.dtype), axes=axes)
     return keep(prim.div(total, count), x.shape, axes, keepdim)
-
-
-nanmean.samples(with_nan)
 
 
 @operator()

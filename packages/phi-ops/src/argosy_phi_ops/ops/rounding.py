@@ -9,6 +9,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import DTypeError
+from argosy_phi_ops.ops.common.arguments import INPUT
 from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING
 from argosy_tensorcore.tensor import Tensor
 
@@ -32,43 +33,31 @@ def _integral(name: str, x: Tensor) -> Tensor:
     return x
 
 
-@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", inplace=True, aliases=INPUT, samples=halves)
 def floor(x: Tensor) -> Tensor:
     """The largest whole number not above each element."""
     return prim.floor(x) if x.dtype in FLOATING else _integral("floor", x)
 
 
-floor.samples(halves)
-
-
-@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", inplace=True, aliases=INPUT, samples=halves)
 def ceil(x: Tensor) -> Tensor:
     """The smallest whole number not below each element."""
     return prim.ceil(x) if x.dtype in FLOATING else _integral("ceil", x)
 
 
-ceil.samples(halves)
-
-
-@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", inplace=True, aliases=INPUT, samples=halves)
 def trunc(input: Tensor) -> Tensor:
     """Each element without its fraction."""
     return prim.trunc(input) if input.dtype in FLOATING else _integral("trunc", input)
 
 
-trunc.samples(halves)
-
-
-@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", inplace=True, aliases=INPUT, samples=halves)
 def frac(x: Tensor) -> Tensor:
     """The fraction of each element, with its sign: ``x - trunc(x)``."""
     return prim.sub(x, prim.trunc(x)) if x.dtype in FLOATING else prim.constant(0, _integral("frac", x).dtype, x.shape)
 
 
-frac.samples(halves)
-
-
-@operator(axes="... -> ...", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", inplace=True, aliases=INPUT)
 def round_(x: Tensor, decimals: int = 0) -> Tensor:
     """The nearest number with that many decimals, halves to the even one (negative: tens, hundreds...).
 

@@ -39,22 +39,16 @@ def _flat_or_along(primitive: Any, x: Tensor, axis: int | None, keepdim: bool, d
     return keep(primitive(x, axis=at, dtype=dtype), shape, (at,), keepdim)
 
 
-@operator()
+@operator(samples=index_values)
 def argmax(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: str = "int64") -> Tensor:
     """The index of the first maximum along `axis`, or in the flattened tensor. ShapeError over no elements."""
     return _flat_or_along(prim.argmax, x, axis, keepdim, dtype)
 
 
-argmax.samples(index_values)
-
-
-@operator()
+@operator(samples=index_values)
 def argmin(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: str = "int64") -> Tensor:
     """The index of the first minimum along `axis`, or in the flattened tensor. ShapeError over no elements."""
     return _flat_or_along(prim.argmin, x, axis, keepdim, dtype)
-
-
-argmin.samples(index_values)
 
 
 def _with_indices(x: Tensor, axis: int, descending: bool) -> tuple[Tensor, Tensor]:
@@ -70,7 +64,7 @@ def sortable(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, 0, descending=True)
 
 
-@operator(aliases={"input": "x", "dim": "axis"})
+@operator(aliases={"input": "x", "dim": "axis"}, samples=sortable)
 def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The elements along `axis` in order, NaN counting as largest; always stable."""
     if not x.ndim:
@@ -79,18 +73,12 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = Fal
     return values[0] if isinstance(values, tuple) else values
 
 
-sort.samples(sortable)
-
-
-@operator(aliases={"input": "x", "dim": "axis"})
+@operator(aliases={"input": "x", "dim": "axis"}, samples=sortable)
 def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices that would sort along `axis`; always stable."""
     if not x.ndim:
         return prim.constant(0, "int64")
     return _with_indices(x, axis_of("argsort", axis, x.ndim), descending)[1]
-
-
-argsort.samples(sortable)
 
 
 @operator(aliases={"input": "x", "dim": "axis"})

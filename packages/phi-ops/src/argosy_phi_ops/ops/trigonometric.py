@@ -9,22 +9,19 @@ import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
-from argosy_phi_ops.ops.common.arguments import pairs, real, smooth_abs, unit
+from argosy_phi_ops.ops.common.arguments import INPUT, pairs, real, smooth_abs, unit
 from argosy_phi_ops.ops.exponential import above_one
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator(axes="..., ... -> ...", promote="wide")
+@operator(axes="..., ... -> ...", promote="wide", samples=pairs)
 def atan2(x: Tensor, y: Tensor) -> Tensor:
     """The angle of the point with ordinate `x` and abscissa `y`, in radians; of integers in float64."""
     return prim.atan2(x, y)
 
 
-atan2.samples(pairs)
-
-
-@operator(axes="..., ... -> ...", promote="float", inplace=True, upcast=True)
+@operator(axes="..., ... -> ...", promote="float", inplace=True, upcast=True, samples=pairs)
 def hypot(x: Tensor, y: Tensor) -> Tensor:
     """``sqrt(x^2 + y^2)`` without overflow in between."""
     a, b = smooth_abs(x), smooth_abs(y)
@@ -36,157 +33,90 @@ def hypot(x: Tensor, y: Tensor) -> Tensor:
     return prim.select(prim.is_inf(larger), larger, prim.select(nothing, 0.0, length))
 
 
-hypot.samples(pairs)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["sin"], samples=real)
 def sin(x: Tensor) -> Tensor:
     """The sine of angles in radians."""
     return prim.sin(x)
 
 
-sin.reference(KERNELS["sin"])
-
-sin.samples(real)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["cos"], samples=real)
 def cos(x: Tensor) -> Tensor:
     """The cosine of angles in radians."""
     return prim.cos(x)
 
 
-cos.reference(KERNELS["cos"])
-
-cos.samples(real)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["tan"], samples=unit)
 def tan(x: Tensor) -> Tensor:
     """The tangent of angles in radians."""
     return prim.tan(x)
 
 
-tan.reference(KERNELS["tan"])
-
-tan.samples(unit)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["asin"], samples=unit)
 def asin(x: Tensor) -> Tensor:
     """The inverse sine, in radians."""
     return prim.asin(x)
 
 
-asin.reference(KERNELS["asin"])
-
-asin.samples(unit)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["acos"], samples=unit)
 def acos(x: Tensor) -> Tensor:
     """The inverse cosine, in radians."""
     return prim.acos(x)
 
 
-acos.reference(KERNELS["acos"])
-
-acos.samples(unit)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["atan"], samples=real)
 def atan(x: Tensor) -> Tensor:
     """The inverse tangent, in radians."""
     return prim.atan(x)
 
 
-atan.reference(KERNELS["atan"])
-
-atan.samples(real)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["sinh"], samples=real)
 def sinh(x: Tensor) -> Tensor:
     """The hyperbolic sine."""
     return prim.sinh(x)
 
 
-sinh.reference(KERNELS["sinh"])
-
-sinh.samples(real)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["cosh"], samples=real)
 def cosh(x: Tensor) -> Tensor:
     """The hyperbolic cosine."""
     return prim.cosh(x)
 
 
-cosh.reference(KERNELS["cosh"])
-
-cosh.samples(real)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["tanh"], samples=real)
 def tanh(x: Tensor) -> Tensor:
     """The hyperbolic tangent."""
     return prim.tanh(x)
 
 
-tanh.reference(KERNELS["tanh"])
-
-tanh.samples(real)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["asinh"], samples=real)
 def asinh(x: Tensor) -> Tensor:
     """The inverse hyperbolic sine."""
     return prim.asinh(x)
 
 
-asinh.reference(KERNELS["asinh"])
-
-asinh.samples(real)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(
+    axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["acosh"], samples=above_one
+)
 def acosh(x: Tensor) -> Tensor:
     """The inverse hyperbolic cosine of numbers from 1 on."""
     return prim.acosh(x)
 
 
-acosh.reference(KERNELS["acosh"])
-
-acosh.samples(above_one)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["atanh"], samples=unit)
 def atanh(x: Tensor) -> Tensor:
     """The inverse hyperbolic tangent of numbers in (-1, 1)."""
     return prim.atanh(x)
 
 
-atanh.reference(KERNELS["atanh"])
-
-atanh.samples(unit)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True)
+@operator(axes="... -> ...", promote="float", inplace=True, samples=real)
 def deg2rad(x: Tensor) -> Tensor:
     """Degrees in radians."""
     return prim.mul(x, pi / 180)
 
 
-deg2rad.samples(real)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True)
+@operator(axes="... -> ...", promote="float", inplace=True, samples=real)
 def rad2deg(x: Tensor) -> Tensor:
     """Radians in degrees."""
     return prim.mul(x, 180 / pi)
-
-
-rad2deg.samples(real)
 
 
 @operator(axes="... -> ...", promote="float", inplace=True, upcast=True)
@@ -219,10 +149,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([0.0, 0.25, -1.5]))
 
 
-@operator(axes="... -> ...", promote="float", upcast=True)
+@operator(axes="... -> ...", promote="float", upcast=True, samples=real)
 def stanh(x: Tensor, scale_a: float = 0.67, scale_b: float = 1.7159) -> Tensor:
     """``scale_b * tanh(scale_a * x)``."""
     return prim.mul(prim.tanh(prim.mul(x, scale_a)), scale_b)
-
-
-stanh.samples(real)

@@ -19,6 +19,12 @@ Shape = tuple[Any, ...]
 
 Axes = int | Sequence[int] | None
 
+INPUT = {"input": "x"}
+"""The alias of the parameter of operators of one tensor."""
+
+INPUT_OTHER = {"input": "x", "other": "y"}
+"""The aliases of the parameters of operators of two tensors."""
+
 FACTORY = ("device", "requires_grad", "pin_memory")
 """The keywords of operators that make tensors; see :mod:`argosy_phi_ops.declare.keywords`."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.call_overloads import sizes_from
 from argosy_phi_ops.declare.operator import Sample, operator
-from argosy_phi_ops.ops.common.arguments import FACTORY
+from argosy_phi_ops.ops.common.arguments import FACTORY, INPUT
 from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING
 from argosy_phi_ops.reference.kernels.registry import Array, numpy_dtype
 from argosy_tensorcore.dtype import default_dtype
@@ -44,7 +44,7 @@ def shapes(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(4)
 
 
-@operator(aliases={"size": "shape"}, keywords=FACTORY, form=sizes_from(0))
+@operator(aliases={"size": "shape"}, keywords=FACTORY, form=sizes_from(0), samples=shapes)
 def zeros(shape: int | Sequence[int], dtype: str | None = None) -> Tensor:
     """Zeros, of the default dtype unless told."""
     return fill_shape(0, dtype or default_dtype().name, _dims(shape))
@@ -52,10 +52,8 @@ def zeros(shape: int | Sequence[int], dtype: str | None = None) -> Tensor:
 
 zeros.reference(lambda shape, dtype: _full_array(shape, 0, dtype or default_dtype().name))
 
-zeros.samples(shapes)
 
-
-@operator(aliases={"size": "shape"}, keywords=FACTORY, form=sizes_from(0))
+@operator(aliases={"size": "shape"}, keywords=FACTORY, form=sizes_from(0), samples=shapes)
 def ones(shape: int | Sequence[int], dtype: str | None = None) -> Tensor:
     """Ones, of the default dtype unless told."""
     return fill_shape(1, dtype or default_dtype().name, _dims(shape))
@@ -63,18 +61,14 @@ def ones(shape: int | Sequence[int], dtype: str | None = None) -> Tensor:
 
 ones.reference(lambda shape, dtype: _full_array(shape, 1, dtype or default_dtype().name))
 
-ones.samples(shapes)
 
-
-@operator(aliases={"size": "shape"}, keywords=FACTORY, form=sizes_from(0))
+@operator(aliases={"size": "shape"}, keywords=FACTORY, form=sizes_from(0), samples=shapes)
 def empty(shape: int | Sequence[int], dtype: str | None = None) -> Tensor:
     """Memory to be overwritten; it holds zeros, so that programs stay deterministic."""
     return fill_shape(0, dtype or default_dtype().name, _dims(shape))
 
 
 empty.reference(lambda shape, dtype: _full_array(shape, 0, dtype or default_dtype().name))
-
-empty.samples(shapes)
 
 
 def fill_dtype(value: Number, dtype: str | None) -> str:
@@ -109,34 +103,25 @@ def like(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), dtype="int32")
 
 
-@operator(constant=True, aliases={"input": "x"}, keywords=FACTORY)
+@operator(constant=True, aliases=INPUT, keywords=FACTORY, samples=like)
 def zeros_like(x: Tensor, dtype: str | None = None) -> Tensor:
     """Zeros in the shape (and dtype, unless told) of `x`."""
     return fill_shape(0, dtype or x.dtype, x.shape)
 
 
-zeros_like.samples(like)
-
-
-@operator(constant=True, aliases={"input": "x"}, keywords=FACTORY)
+@operator(constant=True, aliases=INPUT, keywords=FACTORY, samples=like)
 def ones_like(x: Tensor, dtype: str | None = None) -> Tensor:
     """Ones in the shape (and dtype, unless told) of `x`."""
     return fill_shape(1, dtype or x.dtype, x.shape)
 
 
-ones_like.samples(like)
-
-
-@operator(constant=True, aliases={"input": "x"}, keywords=FACTORY)
+@operator(constant=True, aliases=INPUT, keywords=FACTORY, samples=like)
 def empty_like(x: Tensor, dtype: str | None = None) -> Tensor:
     """Zeros in the shape (and dtype, unless told) of `x`, to be overwritten."""
     return fill_shape(0, dtype or x.dtype, x.shape)
 
 
-empty_like.samples(like)
-
-
-@operator(constant=True, aliases={"input": "x"}, keywords=FACTORY)
+@operator(constant=True, aliases=INPUT, keywords=FACTORY)
 def full_like(x: Tensor, fill_value: Number, dtype: str | None = None) -> Tensor:
     """`fill_value` in the shape (and dtype, unless told) of `x`."""
     return fill_shape(fill_value, dtype or x.dtype, x.shape)

@@ -9,7 +9,7 @@ import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
-from argosy_phi_ops.ops.common.arguments import FACTORY, axis_of, known_sizes, table
+from argosy_phi_ops.ops.common.arguments import FACTORY, INPUT, axis_of, known_sizes, table
 from argosy_phi_ops.reference.kernels.registry import Array, numpy_dtype
 from argosy_pir.dims import maximum, minimum
 from argosy_tensorcore.dtype import default_dtype
@@ -52,7 +52,7 @@ def corners(rng: np.random.Generator) -> Iterator[Sample]:
 tril_indices.samples(corners)
 
 
-@operator()
+@operator(samples=corners)
 def triu_indices(row: int, col: int | None = None, offset: int = 0, dtype: str = "int64") -> Tensor:
     """Row and column indices [2, n] of the upper triangle from the diagonal `offset` on, of known sizes."""
     known_sizes("triu_indices", (row, row if col is None else col))
@@ -64,10 +64,7 @@ def _upper_corner(row: int, col: int | None, offset: int, dtype: str) -> Array:
     return np.array(np.triu_indices(row, offset, row if col is None else col), numpy_dtype(dtype))
 
 
-triu_indices.samples(corners)
-
-
-@operator(aliases={"input": "x"})
+@operator(aliases=INPUT)
 def one_hot(x: Tensor, num_classes: int) -> Tensor:
     """1 at the index that `x` holds along a new last axis of `num_classes`, 0 elsewhere, in the default dtype."""
     shape = (*x.shape, num_classes)
@@ -113,13 +110,10 @@ def triangles(rng: np.random.Generator) -> Iterator[Sample]:
 tril.samples(triangles)
 
 
-@operator(inplace=True)
+@operator(inplace=True, samples=triangles)
 def triu(x: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangles from `diagonal` on, the rest zero."""
     return _triangle(x, prim.logical_not(below_diagonal(x.shape[-2], x.shape[-1], diagonal - 1)))
-
-
-triu.samples(triangles)
 
 
 @operator(view=True, aliases={"dim1": "axis1", "dim2": "axis2"})

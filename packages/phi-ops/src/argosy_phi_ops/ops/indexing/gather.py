@@ -63,7 +63,7 @@ def picks(rng: np.random.Generator) -> Iterator[Sample]:
 gather.samples(picks)
 
 
-@operator(aliases={"input": "x", "dim": "axis"}, form=index_first)
+@operator(aliases={"input": "x", "dim": "axis"}, form=index_first, samples=picks)
 def index_select(x: Tensor, index: Tensor, axis: int = 0) -> Tensor:
     """The slices of `x` along `axis` at the indices of a vector."""
     return _take("index_select", x, index, axis_of("index_select", axis, x.ndim))
@@ -72,9 +72,6 @@ def index_select(x: Tensor, index: Tensor, axis: int = 0) -> Tensor:
 @index_select.bounded
 def _(x: Array, index: Array, axis: int) -> Bounds:
     yield span(index, x.shape[axis])
-
-
-index_select.samples(picks)
 
 
 @operator()

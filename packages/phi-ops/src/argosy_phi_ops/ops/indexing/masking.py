@@ -8,13 +8,14 @@ import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
+from argosy_phi_ops.ops.common.arguments import INPUT, INPUT_OTHER
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_tensorcore.tensor import Tensor
 
 # Results whose size depends on the values: these run eagerly only
 
 
-@operator(opaque=True, aliases={"input": "x"})
+@operator(opaque=True, aliases=INPUT)
 def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     """The elements of `x` where `mask` holds, as a vector. Its size depends on the values: eager only."""
     raise NotImplementedError  # opaque: the kernel below is all there is
@@ -31,7 +32,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), np.array([True, False, True]))
 
 
-@operator(opaque=True, aliases={"input": "x"})
+@operator(opaque=True, aliases=INPUT)
 def nonzero(x: Tensor) -> Tensor:
     """The positions of the elements that are not zero, [count, axes]. Eager only."""
     raise NotImplementedError  # opaque: the kernel below is all there is
@@ -47,7 +48,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([[0, 1], [2, 0]]))
 
 
-@operator(promote="where", inplace=True, aliases={"input": "x", "other": "y"})
+@operator(promote="where", inplace=True, aliases=INPUT_OTHER)
 def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """`x` where `condition` holds, else `y`, with broadcasting."""
     if condition.dtype != "bool":

@@ -66,7 +66,7 @@ def _exchange(y: Tensor, index: Tensor, k: int, other: Tensor, axis: int) -> Ten
     return prim.select(at_k, rows[1], prim.select(at_other, rows[0], y))
 
 
-@operator()
+@operator(samples=rectangles)
 def qr(x: Tensor, mode: str = "reduced") -> Tensor | tuple[Tensor, Tensor]:
     """Orthonormal Q and upper triangular R of ``x = Q R``; mode "complete" makes Q square, "r" gives R alone."""
     if mode not in ("reduced", "complete", "r"):
@@ -75,29 +75,20 @@ def qr(x: Tensor, mode: str = "reduced") -> Tensor | tuple[Tensor, Tensor]:
     return r if mode == "r" else (q, r)
 
 
-qr.samples(rectangles)
-
-
-@operator(apart=True)
+@operator(apart=True, samples=rectangles)
 def svd(x: Tensor, full_matrices: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """U, the singular values in descending order, and V^H of ``x = U diag(S) V^H``."""
     u, s, vh = prim.svd(x, full=full_matrices)
     return u, s, vh
 
 
-svd.samples(rectangles)
-
-
-@operator()
+@operator(samples=rectangles)
 def svdvals(x: Tensor) -> Tensor:
     """The singular values in descending order."""
     return prim.svd(x)[1]
 
 
-svdvals.samples(rectangles)
-
-
-@operator(apart=True)
+@operator(apart=True, samples=symmetric)
 def eigh(x: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
     """Ascending eigenvalues and eigenvectors (columns) of Hermitian matrices, read from one triangle."""
     check_square("eigh", x)
@@ -105,20 +96,14 @@ def eigh(x: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
     return values, vectors
 
 
-eigh.samples(symmetric)
-
-
-@operator()
+@operator(samples=symmetric)
 def eigvalsh(x: Tensor, UPLO: str = "L") -> Tensor:
     """Ascending eigenvalues of Hermitian matrices, read from one triangle."""
     check_square("eigvalsh", x)
     return prim.eigh(x, lower=UPLO == "L")[0]
 
 
-eigvalsh.samples(symmetric)
-
-
-@operator(apart=True)
+@operator(apart=True, samples=squares)
 def eig(x: Tensor) -> tuple[Tensor, Tensor]:
     """Complex eigenvalues and eigenvectors (columns) of square matrices."""
     check_square("eig", x)
@@ -126,27 +111,18 @@ def eig(x: Tensor) -> tuple[Tensor, Tensor]:
     return values, vectors
 
 
-eig.samples(squares)
-
-
-@operator()
+@operator(samples=squares)
 def eigvals(x: Tensor) -> Tensor:
     """Complex eigenvalues of square matrices."""
     check_square("eigvals", x)
     return prim.eig(x)[0]
 
 
-eigvals.samples(squares)
-
-
-@operator()
+@operator(samples=rectangles)
 def lu_factor(x: Tensor) -> tuple[Tensor, Tensor]:
     """The packed factors of ``P L U = x`` with partial pivoting and the row exchanges (int32, counted from 1)."""
     packed, pivots, _ = prim.lu(x)
     return packed, prim.add(pivots, 1)
-
-
-lu_factor.samples(rectangles)
 
 
 @operator()

@@ -43,7 +43,7 @@ def _decompose(x: Array, rcond: float) -> tuple[Array, Array, Array]:
     return np.matmul(v * inverse[..., None, :], u), s, kept
 
 
-@operator()
+@operator(samples=rectangles)
 def pinv(x: Tensor, rcond: float = 1e-15, hermitian: bool = False) -> Tensor:
     """The pseudo-inverse by singular values; those below `rcond` times the largest count as zero."""
     u, s, vh = prim.svd(x)
@@ -53,9 +53,6 @@ def pinv(x: Tensor, rcond: float = 1e-15, hermitian: bool = False) -> Tensor:
 @pinv.reference
 def _(x: Array, rcond: float, hermitian: bool) -> Array:
     return _decompose(x, rcond)[0]
-
-
-pinv.samples(rectangles)
 
 
 @operator(promote="same")

@@ -30,7 +30,7 @@ def _swaps(pivots: Tensor) -> Tensor:
     return prim.sub(1, prim.mul(prim.floor_mod(moved, 2), 2))
 
 
-@operator()
+@operator(samples=squares)
 def det(x: Tensor) -> Tensor:
     """The determinants: the product of the pivots of an LU decomposition, with the sign of its row exchanges.
 
@@ -84,10 +84,7 @@ def _entry(x: Tensor, i: int, j: int) -> Tensor:
     return prim.reshape(part, shape=x.shape[:-2])
 
 
-det.samples(squares)
-
-
-@operator()
+@operator(samples=squares)
 def slogdet(x: Tensor) -> Tensor:
     """The sign and the logarithm of the absolute value of the determinants, side by side along a new first axis."""
     check_square("slogdet", x)
@@ -107,9 +104,6 @@ def _(x: np.ndarray) -> np.ndarray:
         size = np.abs(diagonal)
         sign = np.sign(diagonal) if x.dtype.kind == "f" else np.where(size == 0, 0, diagonal / size)
         return np.stack([sign.prod(-1) * swaps, np.log(size).sum(-1)]).astype(x.dtype)
-
-
-slogdet.samples(squares)
 
 
 @operator()

@@ -10,12 +10,12 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.ops.common.arguments import axis_of
+from argosy_phi_ops.ops.common.arguments import INPUT_OTHER, axis_of
 from argosy_phi_ops.reference.kernels.registry import is_narrow_float, round_narrow, widen
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator(promote="binary", aliases={"input": "x", "other": "y"})
+@operator(promote="binary", aliases=INPUT_OTHER)
 def matmul(x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = False) -> Tensor:
     """The matrix product over the last two axes, batched over the leading ones with broadcasting.
 

@@ -12,13 +12,10 @@ from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator()
+@operator(reference=KERNELS["cast"])
 def cast(x: Tensor, dtype: str) -> Tensor:
     """The elements converted to `dtype`."""
     return prim.cast(x, dtype=dtype)
-
-
-cast.reference(KERNELS["cast"])
 
 
 def castable(rng: np.random.Generator) -> Iterator[Sample]:
@@ -31,15 +28,10 @@ def castable(rng: np.random.Generator) -> Iterator[Sample]:
 cast.samples(castable)
 
 
-@operator()
+@operator(reference=KERNELS["cast"], samples=castable)
 def astype(x: Tensor, dtype: str) -> Tensor:
     """The elements converted to `dtype`, as :func:`cast`."""
     return prim.cast(x, dtype=dtype)
-
-
-astype.reference(KERNELS["cast"])
-
-astype.samples(castable)
 
 
 def copy_elements(rng: np.random.Generator) -> Iterator[Sample]:
@@ -48,23 +40,13 @@ def copy_elements(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.asarray(True))
 
 
-@operator()
+@operator(reference=KERNELS["copy"], samples=copy_elements)
 def clone(x: Tensor) -> Tensor:
     """A copy in memory of its own, through which gradients flow."""
     return prim.copy(x)
 
 
-clone.reference(KERNELS["copy"])
-
-clone.samples(copy_elements)
-
-
-@operator()
+@operator(reference=KERNELS["copy"], samples=copy_elements)
 def assign(x: Tensor) -> Tensor:
     """A copy in memory of its own, as :func:`clone`."""
     return prim.copy(x)
-
-
-assign.reference(KERNELS["copy"])
-
-assign.samples(copy_elements)

@@ -11,13 +11,13 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.declare.call_overloads import sizes_from
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import AxisError
-from argosy_phi_ops.ops.common.arguments import Axes, axes_of, axis_of, require_size, resolved_shape
+from argosy_phi_ops.ops.common.arguments import INPUT, Axes, axes_of, axis_of, require_size, resolved_shape
 from argosy_phi_ops.ops.common.bit_casts import reread, reread_array
 from argosy_pir.dims import dim_bounds, maximum
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator(view=True, inplace=True, aliases={"input": "x"}, form=sizes_from(1, 1))
+@operator(view=True, inplace=True, aliases=INPUT, form=sizes_from(1, 1))
 def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
     """The elements in row-major order under another shape; 0 copies the size of that axis, one -1 is worked out.
 
@@ -134,9 +134,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((4, 6)), 0, [2, -1])
 
 
-@operator(
-    view=True,
-)
+@operator(view=True)
 def ravel(input: Tensor) -> Tensor:
     """All elements as one axis."""
     return prim.reshape(input, shape=(input.type.size,))

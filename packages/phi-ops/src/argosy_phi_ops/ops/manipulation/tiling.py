@@ -45,13 +45,10 @@ def broadcastable(rng: np.random.Generator) -> Iterator[Sample]:
 broadcast_to.samples(broadcastable)
 
 
-@operator(aliases={"input": "x", "size": "shape"}, form=sizes_from(1, 1))
+@operator(aliases={"input": "x", "size": "shape"}, form=sizes_from(1, 1), samples=broadcastable)
 def expand(x: Tensor, shape: Sequence[int]) -> Tensor:
     """`x` repeated to `shape`, as :func:`broadcast_to`."""
     return broadcast_to(x, shape)
-
-
-expand.samples(broadcastable)
 
 
 @operator()

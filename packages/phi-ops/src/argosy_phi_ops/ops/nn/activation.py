@@ -12,6 +12,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import OperatorError, ShapeError
 from argosy_phi_ops.ops.common.arguments import (
+    INPUT,
     axis_of,
     broadcast_along,
     clamp,
@@ -27,7 +28,7 @@ from argosy_phi_ops.reference.kernels.registry import Array, ieee, round_narrow,
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator(axes="... -> ...", inplace=True)
+@operator(axes="... -> ...", inplace=True, samples=real)
 def relu(x: Tensor) -> Tensor:
     """``max(x, 0)``."""
     return positive_part(x)
@@ -42,9 +43,6 @@ def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
         return None
     zero = np.zeros((), types[0].dtype.numpy)
     return lambda x: np.maximum(x, zero)
-
-
-relu.samples(real)
 
 
 @operator(axes="... -> ...", inplace=True)
@@ -109,22 +107,16 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), approximate=True)
 
 
-@operator(axes="... -> ...", promote="float", aliases={"input": "x"}, upcast=True)
+@operator(axes="... -> ...", promote="float", aliases=INPUT, upcast=True, samples=real)
 def silu(x: Tensor, inplace: bool = False) -> Tensor:
     """Sigmoid-weighted linear unit ``x * logistic(x)`` (Elfwing et al., 2018)."""
     return prim.mul(x, prim.logistic(x))
 
 
-silu.samples(real)
-
-
-@operator(axes="... -> ...", promote="float", upcast=True)
+@operator(axes="... -> ...", promote="float", upcast=True, samples=real)
 def swish(x: Tensor) -> Tensor:
     """``x * logistic(x)``, as :func:`silu`."""
     return prim.mul(x, prim.logistic(x))
-
-
-swish.samples(real)
 
 
 @operator(upcast=True)
@@ -166,13 +158,10 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((4, 3)), axis=0)
 
 
-@operator(axes="... -> ...", inplace=True)
+@operator(axes="... -> ...", inplace=True, samples=real)
 def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
     """`x` where it is not negative, else ``negative_slope * x``."""
     return prim.select(prim.ge(x, 0.0), x, prim.mul(x, negative_slope))
-
-
-leaky_relu.samples(real)
 
 
 @operator()
@@ -190,61 +179,43 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3, 4)), np.array([0.1, 0.2, 0.3]))
 
 
-@operator(axes="... -> ...", inplace=True, upcast=True)
+@operator(axes="... -> ...", inplace=True, upcast=True, samples=real)
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """`x` where it is positive, else ``alpha * (exp(x) - 1)`` (Clevert et al., 2015)."""
     positive = prim.gt(x, 0.0)
     return prim.select(positive, x, prim.mul(prim.expm1(prim.select(positive, 0.0, x)), alpha))
 
 
-elu.samples(real)
-
-
-@operator(axes="... -> ...", upcast=True)
+@operator(axes="... -> ...", upcast=True, samples=real)
 def selu(x: Tensor, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772) -> Tensor:
     """``scale * elu(x, alpha)`` (Klambauer et al., 2017)."""
     return prim.mul(elu(x, alpha), scale)
 
 
-selu.samples(real)
-
-
-@operator(axes="... -> ...", upcast=True)
+@operator(axes="... -> ...", upcast=True, samples=real)
 def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)`` (Barron, 2017)."""
     negative = prim.mul(prim.expm1(prim.div(prim.minimum(x, 0.0), alpha)), alpha)
     return prim.add(prim.maximum(x, 0.0), negative)
 
 
-celu.samples(real)
-
-
-@operator(axes="... -> ...", inplace=True)
+@operator(axes="... -> ...", inplace=True, samples=real)
 def hardtanh(x: Tensor, min: float = -1.0, max: float = 1.0) -> Tensor:
     """`x` moved into [min, max]; `max` where the bounds are exchanged."""
     return clamp(x, min if min <= max else max, max)
 
 
-hardtanh.samples(real)
-
-
-@operator(axes="... -> ...", upcast=True)
+@operator(axes="... -> ...", upcast=True, samples=real)
 def hardsigmoid(x: Tensor, slope: float = 0.1666667, offset: float = 0.5) -> Tensor:
     """``slope * x + offset`` moved into [0, 1]."""
     return clamp(prim.add(prim.mul(x, slope), offset), 0.0, 1.0)
 
 
-hardsigmoid.samples(real)
-
-
-@operator(axes="... -> ...", upcast=True)
+@operator(axes="... -> ...", upcast=True, samples=real)
 def hardswish(x: Tensor) -> Tensor:
     """``x * min(max(x + 3, 0), 6) / 6`` (Howard et al., 2019)."""
     inside = prim.div(prim.mul(x, prim.add(x, 3.0)), 6.0)
     return prim.select(prim.le(x, -3.0), 0.0, prim.select(prim.ge(x, 3.0), x, inside))
-
-
-hardswish.samples(real)
 
 
 @operator(axes="... -> ...", promote="float", upcast=True)
@@ -266,68 +237,47 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)) * 20, beta=2)
 
 
-@operator(axes="... -> ...", promote="float", upcast=True)
+@operator(axes="... -> ...", promote="float", upcast=True, samples=complex_too)
 def softsign(x: Tensor) -> Tensor:
     """``x / (1 + |x|)``."""
     size = prim.abs(x)
     return prim.div(x, prim.add(size if size.dtype == x.dtype else prim.cast(size, dtype=x.dtype), 1.0))
 
 
-softsign.samples(complex_too)
-
-
-@operator(axes="... -> ...", promote="float", upcast=True)
+@operator(axes="... -> ...", promote="float", upcast=True, samples=real)
 def mish(x: Tensor) -> Tensor:
     """``x * tanh(softplus(x))`` (Misra, 2019)."""
     return prim.mul(x, prim.tanh(_softplus(x)))
 
 
-mish.samples(real)
-
-
-@operator(axes="... -> ...", promote="float", aliases={"input": "x"}, upcast=True)
+@operator(axes="... -> ...", promote="float", aliases=INPUT, upcast=True, samples=real)
 def log_sigmoid(x: Tensor) -> Tensor:
     """``log(logistic(x))`` without overflow."""
     return prim.neg(_softplus(prim.neg(x)))
 
 
-log_sigmoid.samples(real)
-
-
-@operator(axes="... -> ...", promote="float", upcast=True)
+@operator(axes="... -> ...", promote="float", upcast=True, samples=real)
 def tanhshrink(x: Tensor) -> Tensor:
     """``x - tanh(x)``."""
     return prim.sub(x, prim.tanh(x))
 
 
-tanhshrink.samples(real)
-
-
-@operator(axes="... -> ...", aliases={"input": "x", "lambd": "threshold"})
+@operator(axes="... -> ...", aliases={"input": "x", "lambd": "threshold"}, samples=real)
 def hardshrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     """`x` where ``|x| >= threshold``, else 0."""
     return prim.select(prim.lt(prim.abs(x), threshold), 0.0, x)
 
 
-hardshrink.samples(real)
-
-
-@operator(axes="... -> ...", aliases={"input": "x", "lambd": "threshold"}, upcast=True)
+@operator(axes="... -> ...", aliases={"input": "x", "lambd": "threshold"}, upcast=True, samples=real)
 def softshrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     """`x` moved towards zero by `threshold`, stopping there."""
     return prim.mul(prim.sign(x), positive_part(prim.sub(prim.abs(x), threshold)))
 
 
-softshrink.samples(real)
-
-
-@operator(axes="... -> ...", inplace=True)
+@operator(axes="... -> ...", inplace=True, samples=real)
 def thresholded_relu(x: Tensor, threshold: float = 1.0, value: float = 0.0) -> Tensor:
     """`x` where it is above `threshold` (or NaN), else `value`."""
     return prim.select(prim.le(x, threshold), value, x)
-
-
-thresholded_relu.samples(real)
 
 
 @operator(promote="float", inplace=True)
@@ -365,7 +315,7 @@ def softmax_samples(rng: np.random.Generator) -> Iterator[Sample]:
 softmax.samples(softmax_samples)
 
 
-@operator(promote="float")
+@operator(promote="float", samples=softmax_samples)
 def log_softmax(x: Tensor, axis: int = -1, dtype: str | None = None) -> Tensor:
     """``x - log(sum(exp(x)))`` along `axis`; computed in `dtype` if given."""
     if dtype is not None and x.dtype != dtype:
@@ -374,6 +324,3 @@ def log_softmax(x: Tensor, axis: int = -1, dtype: str | None = None) -> Tensor:
     shifted = prim.sub(x, largest(x, axes))
     total = prim.log(prim.reduce_sum(prim.exp(shifted), axes=axes))
     return prim.sub(shifted, restore(total, x.shape, axes))
-
-
-log_softmax.samples(softmax_samples)

@@ -10,7 +10,7 @@ import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
-from argosy_phi_ops.ops.common.arguments import ones_at, section
+from argosy_phi_ops.ops.common.arguments import INPUT, ones_at, section
 from argosy_phi_ops.ops.nn.interpolation import mix_pixels
 from argosy_phi_ops.ops.nn.pooling import Sizes, pool_channels_first
 from argosy_phi_ops.ops.nn.symbolic_interpolation import OpenWay
@@ -103,7 +103,7 @@ def _mean_over(x: Tensor, axes: tuple[int, ...]) -> Tensor:
     return prim.div(prim.reduce_sum(x, axes=axes), count_of(x.shape, axes, x.dtype))
 
 
-@operator(aliases={"input": "x"})
+@operator(aliases=INPUT)
 def adaptive_avg_pool1d(x: Tensor, output_size: int | Sequence[Any]) -> Tensor:
     """The mean of as many windows over one spatial axis as `output_size` asks for; None keeps an axis."""
     name = "adaptive_avg_pool1d"
@@ -118,7 +118,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, 4)
 
 
-@operator(aliases={"input": "x"})
+@operator(aliases=INPUT)
 def adaptive_avg_pool2d(x: Tensor, output_size: int | Sequence[Any], data_format: str = "NCHW") -> Tensor:
     """The mean of as many windows over two spatial axes as `output_size` asks for; None keeps an axis."""
     name = "adaptive_avg_pool2d"
@@ -135,7 +135,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, [5, 3])
 
 
-@operator(aliases={"input": "x"})
+@operator(aliases=INPUT)
 def adaptive_avg_pool3d(x: Tensor, output_size: int | Sequence[Any], data_format: str = "NCDHW") -> Tensor:
     """The mean of as many windows over three spatial axes as `output_size` asks for; None keeps an axis."""
     name = "adaptive_avg_pool3d"

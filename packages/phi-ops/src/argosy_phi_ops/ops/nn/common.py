@@ -10,12 +10,13 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import OperatorError, ShapeError
+from argosy_phi_ops.ops.common.arguments import INPUT
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator(promote="same", aliases={"input": "x"})
+@operator(promote="same", aliases=INPUT)
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``x @ weight + bias`` with weight [in, out]."""
     if weight.ndim != 2:
@@ -41,7 +42,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 4, 3)), weight)
 
 
-@operator(aliases={"input": "x"})
+@operator(aliases=INPUT)
 def embedding(
     x: Tensor,
     weight: Tensor,

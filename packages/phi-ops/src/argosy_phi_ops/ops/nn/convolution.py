@@ -10,7 +10,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.ops.common.arguments import broadcast_along, per_axis
+from argosy_phi_ops.ops.common.arguments import INPUT, broadcast_along, per_axis
 from argosy_phi_ops.ops.common.windows import (
     Padding,
     Pairs,
@@ -90,7 +90,7 @@ def _keep_windowless(result: Tensor, counts: Sequence[Any]) -> Tensor:
     return prim.slice(result, start=(0,) * rank, limit=(*result.shape[:2], *limit), stride=(1,) * rank)
 
 
-@operator(promote="same", aliases={"input": "x"})
+@operator(promote="same", aliases=INPUT)
 def conv1d(
     x: Tensor,
     weight: Tensor,
@@ -117,7 +117,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, rng.standard_normal((6, 4, 8)), rng.standard_normal(6))
 
 
-@operator(promote="same", aliases={"input": "x"})
+@operator(promote="same", aliases=INPUT)
 def conv2d(
     x: Tensor,
     weight: Tensor,
@@ -145,7 +145,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, w, stride=2, padding="same", dilation=2)
 
 
-@operator(promote="same", aliases={"input": "x"})
+@operator(promote="same", aliases=INPUT)
 def conv3d(
     x: Tensor,
     weight: Tensor,
@@ -230,7 +230,7 @@ def _turn(weight: Tensor, groups: int) -> Tensor:
     return prim.reverse(flat, axes=tuple(range(2, 2 + len(window))))
 
 
-@operator(promote="same", aliases={"input": "x"})
+@operator(promote="same", aliases=INPUT)
 def conv1d_transpose(
     x: Tensor,
     weight: Tensor,
@@ -256,7 +256,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, w, stride=2, output_size=12)
 
 
-@operator(promote="same", aliases={"input": "x"})
+@operator(promote="same", aliases=INPUT)
 def conv2d_transpose(
     x: Tensor,
     weight: Tensor,
@@ -281,7 +281,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, w, None, [2, 1], [1, 0], dilation=2)
 
 
-@operator(promote="same", aliases={"input": "x"})
+@operator(promote="same", aliases=INPUT)
 def conv3d_transpose(
     x: Tensor,
     weight: Tensor,

@@ -8,12 +8,12 @@ import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
-from argosy_phi_ops.ops.common.arguments import axes_of
+from argosy_phi_ops.ops.common.arguments import INPUT, axes_of
 from argosy_phi_ops.ops.random.values import uniform_values
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator(random=True, aliases={"input": "x"})
+@operator(random=True, aliases=INPUT)
 def dropout(
     x: Tensor,
     p: float = 0.5,

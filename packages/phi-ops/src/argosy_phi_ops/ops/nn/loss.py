@@ -281,14 +281,11 @@ def regressions(rng: np.random.Generator) -> Iterator[Sample]:
         yield Sample(rng.standard_normal((2, 3)), rng.standard_normal((2, 3)), reduction=reduction)
 
 
-@operator(promote="binary")
+@operator(promote="binary", samples=regressions)
 def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     """The squared difference."""
     difference = _difference("mse_loss", input, label)
     return reduce_loss("mse_loss", prim.mul(difference, difference), reduction)
-
-
-mse_loss.samples(regressions)
 
 
 @operator(promote="binary")
@@ -303,13 +300,10 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), rng.standard_normal((2, 3)))
 
 
-@operator(promote="binary")
+@operator(promote="binary", samples=regressions)
 def l1_loss(input: Tensor, label: Tensor, reduction: str = "mean") -> Tensor:
     """The absolute difference."""
     return reduce_loss("l1_loss", prim.abs(_difference("l1_loss", input, label)), reduction)
-
-
-l1_loss.samples(regressions)
 
 
 @operator(promote="binary")

@@ -12,7 +12,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import DTypeError, ShapeError
-from argosy_phi_ops.ops.common.arguments import per_axis
+from argosy_phi_ops.ops.common.arguments import INPUT, per_axis
 from argosy_phi_ops.ops.common.windows import (
     Padding,
     Pairs,
@@ -293,7 +293,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, 3, 2, 1, ceil_mode=True, return_mask=True)
 
 
-@operator(aliases={"input": "x"})
+@operator(aliases=INPUT)
 def avg_pool1d(
     x: Tensor,
     kernel_size: Sizes,
@@ -315,7 +315,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, 2, ceil_mode=True)
 
 
-@operator(aliases={"input": "x"})
+@operator(aliases=INPUT)
 def avg_pool2d(
     x: Tensor,
     kernel_size: Sizes,
@@ -341,7 +341,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, [2, 3], data_format="NHWC")
 
 
-@operator(aliases={"input": "x"})
+@operator(aliases=INPUT)
 def avg_pool3d(
     x: Tensor,
     kernel_size: Sizes,

@@ -15,7 +15,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.declare.call_overloads import sizes_from
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.ops.common.arguments import FACTORY, section, table
+from argosy_phi_ops.ops.common.arguments import FACTORY, INPUT, section, table
 from argosy_phi_ops.ops.random.values import PARTS, normal_values, random_bits, uniform_values, word_pairs
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_tensorcore.dtype import default_dtype
@@ -64,7 +64,7 @@ def floats(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample([4, 0], "float16")
 
 
-@operator(random=True, aliases={"size": "shape"}, keywords=FACTORY, form=sizes_from(0))
+@operator(random=True, aliases={"size": "shape"}, keywords=FACTORY, form=sizes_from(0), samples=floats)
 def rand(shape: int | Sequence[int], dtype: str | None = None, rng: Tensor | None = None, counter: int = 0) -> Tensor:
     """Numbers uniform in [0, 1)."""
     return uniform_values(rng, counter, _dims(shape), dtype or default_dtype().name)
@@ -76,10 +76,7 @@ def _(shape: int | Sequence[int], dtype: str | None, rng: Array, counter: int) -
     return uniform_from_bits(random_bits(rng, counter, _dims(shape), name), name)
 
 
-rand.samples(floats)
-
-
-@operator(random=True, aliases={"size": "shape"}, keywords=FACTORY, form=sizes_from(0))
+@operator(random=True, aliases={"size": "shape"}, keywords=FACTORY, form=sizes_from(0), samples=floats)
 def randn(shape: int | Sequence[int], dtype: str | None = None, rng: Tensor | None = None, counter: int = 0) -> Tensor:
     """Standard normal numbers."""
     return normal_values(rng, counter, _dims(shape), dtype or default_dtype().name)
@@ -95,9 +92,6 @@ def _(shape: int | Sequence[int], dtype: str | None, rng: Array, counter: int) -
         )
         return np.asarray(pairs[..., 0] + 1j * pairs[..., 1], name)
     return normal_from_bits(random_bits(rng, counter, _dims(shape), name), name)
-
-
-randn.samples(floats)
 
 
 @operator(random=True, aliases={"size": "shape"})
@@ -165,13 +159,10 @@ def like(rng: np.random.Generator) -> Iterator[Sample]:
 rand_like.samples(like)
 
 
-@operator(random=True, constant=True, aliases={"input": "x"}, keywords=FACTORY)
+@operator(random=True, constant=True, aliases=INPUT, keywords=FACTORY, samples=like)
 def randn_like(x: Tensor, dtype: str | None = None, rng: Tensor | None = None, counter: int = 0) -> Tensor:
     """Standard normal numbers in the shape (and dtype, unless told) of `x`."""
     return normal_values(rng, counter, x.shape, dtype or x.dtype)
-
-
-randn_like.samples(like)
 
 
 @operator(random=True)
@@ -243,7 +234,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3)), 2.0)
 
 
-@operator(random=True, aliases={"input": "x"})
+@operator(random=True, aliases=INPUT)
 def multinomial(
     x: Tensor, num_samples: int = 1, replacement: bool = False, rng: Tensor | None = None, counter: int = 0
 ) -> Tensor:

@@ -85,40 +85,28 @@ def _real(name: str, x: Tensor) -> Tensor:
     return x
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, upcast=True)
+@operator(axes="... -> ...", promote="float", inplace=True, upcast=True, samples=real)
 def i0(x: Tensor) -> Tensor:
     """The modified Bessel function of the first kind of order 0."""
     return _bessel(smooth_abs(_real("i0", x)), 0, False)
 
 
-i0.samples(real)
-
-
-@operator(axes="... -> ...", promote="float", upcast=True)
+@operator(axes="... -> ...", promote="float", upcast=True, samples=real)
 def i0e(x: Tensor) -> Tensor:
     """The modified Bessel function of order 0, times ``exp(-|x|)``."""
     return _bessel(prim.abs(_real("i0e", x)), 0, True)
 
 
-i0e.samples(real)
-
-
-@operator(axes="... -> ...", promote="float", upcast=True)
+@operator(axes="... -> ...", promote="float", upcast=True, samples=real)
 def i1(x: Tensor) -> Tensor:
     """The modified Bessel function of the first kind of order 1; odd."""
     return _odd(x, _bessel(smooth_abs(x), 1, False))
 
 
-i1.samples(real)
-
-
-@operator(axes="... -> ...", promote="float", upcast=True)
+@operator(axes="... -> ...", promote="float", upcast=True, samples=real)
 def i1e(x: Tensor) -> Tensor:
     """The modified Bessel function of order 1, times ``exp(-|x|)``; odd."""
     return _odd(x, _bessel(smooth_abs(x), 1, True))
-
-
-i1e.samples(real)
 
 
 def _odd(x: Tensor, positive: Tensor) -> Tensor:

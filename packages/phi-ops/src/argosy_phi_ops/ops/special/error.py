@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import operator
-from argosy_phi_ops.ops.common.arguments import real, unit
+from argosy_phi_ops.ops.common.arguments import INPUT, real, unit
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["erf"], samples=real)
 def erf(x: Tensor) -> Tensor:
     """The error function."""
     return prim.erf(x)
 
 
-erf.reference(KERNELS["erf"])
-
-erf.samples(real)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["erfinv"], samples=unit)
 def erfinv(x: Tensor) -> Tensor:
     """The inverse of the error function on (-1, 1)."""
     return prim.erfinv(x)
-
-
-erfinv.reference(KERNELS["erfinv"])
-
-erfinv.samples(unit)

@@ -10,31 +10,26 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import OperatorError
-from argosy_phi_ops.ops.common.arguments import positive, table
+from argosy_phi_ops.ops.common.arguments import INPUT, positive, table
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(
+    axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["lgamma"], samples=positive
+)
 def lgamma(x: Tensor) -> Tensor:
     """The logarithm of ``|gamma(x)|``."""
     return prim.lgamma(x)
 
 
-lgamma.reference(KERNELS["lgamma"])
-
-lgamma.samples(positive)
-
-
-@operator(axes="... -> ...", promote="float", inplace=True, aliases={"input": "x"})
+@operator(
+    axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["digamma"], samples=positive
+)
 def digamma(x: Tensor) -> Tensor:
     """The derivative of ``lgamma``."""
     return prim.digamma(x)
 
-
-digamma.reference(KERNELS["digamma"])
-
-digamma.samples(positive)
 
 _SHIFT = 12
 
