@@ -4,23 +4,20 @@ before they are rounded, and its inputs divided by them: ``factors = mean(|x|) *
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from argosy_infer.compress.calibration import Inputs, observe_inputs
+from argosy_infer.compress.calibration import Inputs
 from argosy_infer.compress.packing import (
+    CalibrationData,
     QuantizationReport,
     Quantized,
-    check_format,
-    choose_products,
-    packed_layer,
+    quantize_weights,
     round_with,
     scales_of,
 )
 from argosy_infer.export import LoadedProgram
-from argosy_infer.weights import replace_products
 
 __all__ = ["awq"]
 
@@ -31,7 +28,7 @@ _TRIALS = 11
 
 def awq(
     loaded: LoadedProgram,
-    data: Iterable[Sequence[Any] | Mapping[str, Any]],
+    data: CalibrationData,
     bits: int = 4,
     group_size: int = 128,
 ) -> tuple[LoadedProgram, QuantizationReport]:
@@ -41,16 +38,7 @@ def awq(
     data: entries of the program's inputs, in order or by name. Raises ValueError for other bits and groups, InputError
     for no data.
     """
-    check_format("awq", bits, group_size)
-    found, skipped = choose_products(loaded, bits, group_size)
-    observed = observe_inputs(loaded, list(found.values()), data)
-    made, layers = {}, []
-    for name, product in found.items():
-        matrix = product.matrix(loaded.states)
-        chosen = _best(matrix, observed[name], bits, group_size)
-        made[product], report = packed_layer(product, matrix, chosen)
-        layers.append(report)
-    return replace_products(loaded, made), QuantizationReport(tuple(layers), skipped)
+    return quantize_weights("awq", loaded, bits, group_size, lambda *of: _best(*of, bits, group_size), data)
 
 
 def _best(matrix: Array, inputs: Inputs, bits: int, group_size: int) -> Quantized:

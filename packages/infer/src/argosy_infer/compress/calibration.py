@@ -21,30 +21,25 @@ Array = np.ndarray[Any, Any]
 @dataclass
 class Inputs:
     """The inputs [rows, in] of a weight product: how many ``rows``, the sums of ``x x^T`` [in, in] in float64, of
-    ``|x|`` [in], the ``largest`` magnitudes [in], and some rows as a ``sample``."""
+    ``|x|`` [in], and the ``largest`` magnitudes [in]."""
 
     rows: int
     products: Array
     magnitudes: Array
     largest: Array
-    sample: Array
 
-    def add(self, x: Array, kept: int) -> None:
-        """Count in more rows; the sample has ``kept`` of them at most."""
+    def add(self, x: Array) -> None:
+        """Count in more rows."""
         self.rows += len(x)
         self.products += x.T.astype(np.float64) @ x
         self.magnitudes += np.abs(x).sum(axis=0)
         np.maximum(self.largest, np.abs(x).max(axis=0), out=self.largest)
-        if len(self.sample) < kept:
-            self.sample = np.concatenate([self.sample, x[: kept - len(self.sample)]])
 
 
 def observe_inputs(
     loaded: LoadedProgram,
     products: Sequence[WeightProduct],
     data: Iterable[Sequence[Any] | Mapping[str, Any]],
-    compiler: str | None = None,
-    kept: int = 256,
 ) -> dict[str, Inputs]:
     """The inputs of weight products by the weight's name, while the program runs on ``data``: each entry has the
     program's inputs, in order or by name. Raises :class:`InputError` where there is no entry."""
@@ -54,7 +49,7 @@ def observe_inputs(
     inputs = [_other_operand(weight) for weight in weights]
     distinct = list(dict.fromkeys(inputs))
     program.set_outputs(distinct, list(program.state_updates))
-    predictor = Predictor(LoadedProgram(program, dict(loaded.states)), compiler)
+    predictor = Predictor(LoadedProgram(program, dict(loaded.states)))
     found: dict[Any, Inputs] = {}
     for entry in data:
         made = predictor.run(**entry) if isinstance(entry, Mapping) else predictor.run(*entry)
@@ -63,8 +58,8 @@ def observe_inputs(
             if value not in found:
                 size = rows.shape[1]
                 zeros = np.zeros(size, np.float32)
-                found[value] = Inputs(0, np.zeros((size, size)), zeros, zeros.copy(), rows[:0])
-            found[value].add(rows, kept)
+                found[value] = Inputs(0, np.zeros((size, size)), zeros, zeros.copy())
+            found[value].add(rows)
     if not found:
         raise InputError("calibration needs data: there is no entry")
     return {product.name: found[value] for product, value in zip(products, inputs, strict=True)}

@@ -7,23 +7,20 @@ e moves each later row j by ``-e U[i, j] / U[i, i]``. ``act_order`` takes inputs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from argosy_infer.compress.calibration import Inputs, observe_inputs
+from argosy_infer.compress.calibration import Inputs
 from argosy_infer.compress.packing import (
     LARGEST,
+    CalibrationData,
     QuantizationReport,
     Quantized,
-    check_format,
-    choose_products,
-    packed_layer,
+    quantize_weights,
     scales_of,
 )
 from argosy_infer.export import LoadedProgram
-from argosy_infer.weights import replace_products
 
 __all__ = ["gptq"]
 
@@ -34,7 +31,7 @@ _BLOCK = 128
 
 def gptq(
     loaded: LoadedProgram,
-    data: Iterable[Sequence[Any] | Mapping[str, Any]],
+    data: CalibrationData,
     bits: int = 4,
     group_size: int = 128,
     act_order: bool = False,
@@ -46,16 +43,8 @@ def gptq(
     data: entries of the program's inputs, in order or by name. damping: what is added to the diagonal of H, as a share
     of its mean. Raises ValueError for other bits and groups, InputError for no data.
     """
-    check_format("gptq", bits, group_size)
-    found, skipped = choose_products(loaded, bits, group_size)
-    observed = observe_inputs(loaded, list(found.values()), data)
-    made, layers = {}, []
-    for name, product in found.items():
-        matrix = product.matrix(loaded.states)
-        chosen = _rounded(matrix, observed[name], bits, group_size, act_order, damping)
-        made[product], report = packed_layer(product, matrix, chosen)
-        layers.append(report)
-    return replace_products(loaded, made), QuantizationReport(tuple(layers), skipped)
+    settings = (bits, group_size, act_order, damping)
+    return quantize_weights("gptq", loaded, bits, group_size, lambda *of: _rounded(*of, *settings), data)
 
 
 def _rounded(matrix: Array, inputs: Inputs, bits: int, group_size: int, act_order: bool, damping: float) -> Quantized:

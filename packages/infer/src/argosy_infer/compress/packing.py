@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from argosy_infer.compress.calibration import observe_inputs
 from argosy_infer.export import LoadedProgram
-from argosy_infer.weights import Replacement, WeightProduct, apply_operator, find_weight_products
+from argosy_infer.weights import Replacement, WeightProduct, apply_operator, find_weight_products, replace_products
 from argosy_pir.values import Value
 
 __all__ = [
-    "LARGEST", "LayerReport", "QuantizationReport", "Quantized", "check_format", "choose_products", "packed_layer",
-    "round_with", "scales_of",
+    "LARGEST", "CalibrationData", "LayerReport", "QuantizationReport", "Quantized", "quantize_weights",
+    "replace_weights", "round_with", "scales_of",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
+CalibrationData = Iterable[Sequence[Any] | Mapping[str, Any]]
 LARGEST = {8: 127.0, 4: 7.0}
 GROUPS = (-1, 32, 64, 128)
 
@@ -61,12 +63,6 @@ class Quantized:
         return made if self.factors is None else made * self.factors.astype(np.float32)[:, None]
 
 
-def check_format(name: str, bits: int, group_size: int) -> None:
-    """Raises ValueError for bits and groups that have no code."""
-    if bits not in LARGEST or group_size not in GROUPS:
-        raise ValueError(f"{name}: bits 8 or 4, groups of -1, 32, 64 or 128; got {bits} and {group_size}")
-
-
 def _reason_against(shape: tuple[int, ...], bits: int, group_size: int) -> str:
     """Why a weight [in, out] has no such form; empty where it has."""
     size, out = shape
@@ -77,7 +73,7 @@ def _reason_against(shape: tuple[int, ...], bits: int, group_size: int) -> str:
     return ""
 
 
-def choose_products(
+def _choose_products(
     loaded: LoadedProgram, bits: int, group_size: int
 ) -> tuple[dict[str, WeightProduct], dict[str, str]]:
     """The weight products that have such a form by the weight's name, and why others have none."""
@@ -88,6 +84,43 @@ def choose_products(
             skipped[name] = reason
             del found[name]
     return found, skipped
+
+
+def replace_weights(
+    loaded: LoadedProgram,
+    bits: int,
+    group_size: int,
+    replace: Callable[[WeightProduct, Array, Any], tuple[Replacement, LayerReport]],
+    data: CalibrationData | None = None,
+) -> tuple[LoadedProgram, QuantizationReport]:
+    """The program with ``replace(product, matrix, inputs)`` in the place of its weight products that have such a form:
+    ``matrix`` is the weight [in, out], ``inputs`` its :class:`Inputs` on ``data``, None without data."""
+    found, skipped = _choose_products(loaded, bits, group_size)
+    observed = {} if data is None else observe_inputs(loaded, list(found.values()), data)
+    made, layers = {}, []
+    for name, product in found.items():
+        made[product], report = replace(product, product.matrix(loaded.states), observed.get(name))
+        layers.append(report)
+    return replace_products(loaded, made), QuantizationReport(tuple(layers), skipped)
+
+
+def quantize_weights(
+    name: str,
+    loaded: LoadedProgram,
+    bits: int,
+    group_size: int,
+    quantize: Callable[[Array, Any], Quantized],
+    data: CalibrationData | None = None,
+) -> tuple[LoadedProgram, QuantizationReport]:
+    """:func:`replace_weights` by ``quantize(matrix, inputs)``, for the pass ``name``. Raises ValueError for bits and
+    groups that have no code."""
+    if bits not in LARGEST or group_size not in GROUPS:
+        raise ValueError(f"{name}: bits 8 or 4, groups of -1, 32, 64 or 128; got {bits} and {group_size}")
+
+    def replace(product: WeightProduct, matrix: Array, inputs: Any) -> tuple[Replacement, LayerReport]:
+        return _packed_layer(product, matrix, quantize(matrix, inputs))
+
+    return replace_weights(loaded, bits, group_size, replace, data)
 
 
 def scales_of(matrix: Array, bits: int, group_size: int) -> Array:
@@ -104,7 +137,7 @@ def round_with(matrix: Array, scales: Array, bits: int) -> Array:
     return whole.reshape(matrix.shape).astype(np.int8)
 
 
-def packed_layer(product: WeightProduct, before: Array, made: Quantized) -> tuple[Replacement, LayerReport]:
+def _packed_layer(product: WeightProduct, before: Array, made: Quantized) -> tuple[Replacement, LayerReport]:
     """What takes the place of a product whose weight [in, out] was ``before``, and the report of it."""
     name = product.name
     numbers = np.ascontiguousarray(made.whole.T)

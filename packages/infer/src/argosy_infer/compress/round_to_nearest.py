@@ -10,17 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from argosy_infer.compress.packing import (
-    QuantizationReport,
-    Quantized,
-    check_format,
-    choose_products,
-    packed_layer,
-    round_with,
-    scales_of,
-)
+from argosy_infer.compress.packing import QuantizationReport, Quantized, quantize_weights, round_with, scales_of
 from argosy_infer.export import LoadedProgram
-from argosy_infer.weights import replace_products
 
 __all__ = ["round_to_nearest"]
 
@@ -36,14 +27,11 @@ def round_to_nearest(
     Weights that are used otherwise as well, such as tied embeddings, and those whose sizes do not divide stay floats
     and are reported. Raises ValueError for other bits and groups.
     """
-    check_format("round_to_nearest", bits, group_size)
-    found, skipped = choose_products(loaded, bits, group_size)
-    made, layers = {}, []
-    for product in found.values():
-        matrix = product.matrix(loaded.states)
+
+    def nearest(matrix: Array, inputs: None) -> Quantized:
         wide = matrix.astype(np.float32)
         scales = scales_of(wide, bits, group_size).astype(matrix.dtype)
         whole = round_with(wide, scales.astype(np.float32), bits)
-        made[product], report = packed_layer(product, matrix, Quantized(whole, scales, bits, group_size))
-        layers.append(report)
-    return replace_products(loaded, made), QuantizationReport(tuple(layers), skipped)
+        return Quantized(whole, scales, bits, group_size)
+
+    return quantize_weights("round_to_nearest", loaded, bits, group_size, nearest)

@@ -5,15 +5,22 @@ rows of the weight multiplied with them, so that both are rounded to eight bits 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from argosy_infer.compress.calibration import Inputs, observe_inputs
-from argosy_infer.compress.packing import LayerReport, QuantizationReport, choose_products, round_with, scales_of
+from argosy_infer.compress.calibration import Inputs
+from argosy_infer.compress.packing import (
+    CalibrationData,
+    LayerReport,
+    QuantizationReport,
+    replace_weights,
+    round_with,
+    scales_of,
+)
 from argosy_infer.export import LoadedProgram
-from argosy_infer.weights import Replacement, WeightProduct, replace_products
+from argosy_infer.weights import Replacement, WeightProduct
 from argosy_phi_ops import prim
 from argosy_pir.values import Value
 
@@ -25,7 +32,7 @@ _LARGEST, _SMALLEST = np.float32(127), np.float32(1e-5)
 
 def smooth_quant(
     loaded: LoadedProgram,
-    data: Iterable[Sequence[Any] | Mapping[str, Any]],
+    data: CalibrationData,
     alpha: float = 0.5,
     static: bool = False,
 ) -> tuple[LoadedProgram, QuantizationReport]:
@@ -35,14 +42,8 @@ def smooth_quant(
 
     data: entries of the program's inputs, in order or by name. Raises InputError for no data.
     """
-    found, skipped = choose_products(loaded, 8, -1)
-    observed = observe_inputs(loaded, list(found.values()), data)
-    made, layers = {}, []
-    for name, product in found.items():
-        matrix = product.matrix(loaded.states)
-        made[product], report = _smoothed(product, matrix, observed[name], np.float32(alpha), static)
-        layers.append(report)
-    return replace_products(loaded, made), QuantizationReport(tuple(layers), skipped)
+    settings = (np.float32(alpha), static)
+    return replace_weights(loaded, 8, -1, lambda *of: _smoothed(*of, *settings), data)
 
 
 def _smoothed(

@@ -25,6 +25,11 @@ __all__ = [
 QuantStub = MovingAverageAbsMaxScale
 
 
+def _make(kind: Any) -> Any:
+    """A layer of a class, None for none."""
+    return None if kind is None else kind()
+
+
 class QuantizedLayer(Layer):
     """A layer of one weight and one input, both rounded.
 
@@ -54,18 +59,11 @@ class QuantizedLayer(Layer):
         super().__init__()
         self.weight, self.bias = layer.weight, layer.bias
         channels = (self.weight.shape[self._axis], self._axis)
-        self._fake_quant_weight = (
-            make_fake_quant(weight_quantize_type, self.weight.name, weight_bits, moving_rate, channels)
-            if weight_quant_layer is None
-            else weight_quant_layer()
-        )
-        self._fake_quant_input = (
-            make_fake_quant(activation_quantize_type, layer.full_name(), activation_bits, moving_rate, None)
-            if act_quant_layer is None
-            else act_quant_layer()
-        )
-        self._act_preprocess = None if act_pre_layer is None else act_pre_layer()
-        self._weight_preprocess = None if weight_pre_layer is None else weight_pre_layer()
+        of_weight = (weight_quantize_type, self.weight.name, weight_bits, moving_rate, channels)
+        of_input = (activation_quantize_type, layer.full_name(), activation_bits, moving_rate, None)
+        self._fake_quant_weight = _make(weight_quant_layer) or make_fake_quant(*of_weight)
+        self._fake_quant_input = _make(act_quant_layer) or make_fake_quant(*of_input)
+        self._act_preprocess, self._weight_preprocess = _make(act_pre_layer), _make(weight_pre_layer)
 
     def _rounded(self, input: Any) -> tuple[Any, Any]:
         """Input and weight, rounded."""
@@ -146,14 +144,10 @@ class QuantizedMatmul(Layer):
         act_quant_layer: Any = None,
     ) -> None:
         super().__init__()
+        settings = (activation_quantize_type, "quant_dequant", activation_bits, moving_rate, None)
         for operand in "xy":
-            quant = (
-                make_fake_quant(activation_quantize_type, "quant_dequant", activation_bits, moving_rate, None)
-                if act_quant_layer is None
-                else act_quant_layer()
-            )
-            setattr(self, f"_fake_quant_{operand}", quant)
-            setattr(self, f"_act_preprocess_{operand}", None if act_pre_layer is None else act_pre_layer())
+            setattr(self, f"_fake_quant_{operand}", _make(act_quant_layer) or make_fake_quant(*settings))
+            setattr(self, f"_act_preprocess_{operand}", _make(act_pre_layer))
 
     def forward(
         self,
@@ -169,8 +163,22 @@ class QuantizedMatmul(Layer):
         return get_operator("matmul")(self._fake_quant_x(x), self._fake_quant_y(y), transpose_x, transpose_y)
 
 
-class MAOutputScaleLayer(Layer):
+class _OutputLayer(Layer):
+    """``layer`` with ``_after`` after it; several results are left alone."""
+
+    _layer: Any
+    _after: ClassVar[str]
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """What the layer gives, rounded or observed."""
+        out = self._layer(*inputs, **kwargs)
+        return out if isinstance(out, list | tuple | dict) else getattr(self, self._after)(out)
+
+
+class MAOutputScaleLayer(_OutputLayer):
     """``layer``, with a moving average of the largest magnitude of its result; several results are left alone."""
+
+    _after = "_ma_output_scale"
 
     def __init__(
         self,
@@ -184,14 +192,11 @@ class MAOutputScaleLayer(Layer):
         self._layer = layer
         self._ma_output_scale = MovingAverageAbsMaxScale(name or layer.full_name(), moving_rate, dtype, reduce_type)
 
-    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """What the layer gives."""
-        out = self._layer(*inputs, **kwargs)
-        return out if isinstance(out, list | tuple | dict) else self._ma_output_scale(out)
 
-
-class FakeQuantMAOutputScaleLayer(Layer):
+class FakeQuantMAOutputScaleLayer(_OutputLayer):
     """``layer`` with a rounded result; several results are left alone."""
+
+    _after = "_fake_quant_output"
 
     def __init__(
         self,
@@ -207,8 +212,3 @@ class FakeQuantMAOutputScaleLayer(Layer):
         self._fake_quant_output = FakeQuantMovingAverageAbsMax(
             name or layer.full_name(), moving_rate, activation_bits, reduce_type=reduce_type
         )
-
-    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """What the layer gives, rounded."""
-        out = self._layer(*inputs, **kwargs)
-        return out if isinstance(out, list | tuple | dict) else self._fake_quant_output(out)
