@@ -16,10 +16,11 @@ import numpy as np
 
 from argosy.jit.arguments import Call
 from argosy.jit.automatic_sizes import AutomaticSizes
+from argosy.jit.captures import Uncapturable
 from argosy.jit.compiled import CompiledCall, Effects, OutputTree, Position
 from argosy.jit.conversion.split import split_function
 from argosy.jit.guards import Guards
-from argosy.jit.static_function import StaticFunction, Uncapturable
+from argosy.jit.static_function import StaticFunction
 from argosy_phi_ops.capture.tracer import Captured
 from argosy_tensorcore.tensor import Tensor
 
