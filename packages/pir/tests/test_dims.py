@@ -13,7 +13,8 @@ from pir_programs import dims, steady
 
 import argosy_pir.dims as dims_module
 from argosy_pir import SymExpr, dim_product, evaluate_dim, is_static, maximum, minimum, parse_dim
-from argosy_pir.dims import dim_bounds, observe_comparisons
+from argosy_pir.comparisons import observe_comparisons
+from argosy_pir.dims import dim_bounds
 
 a, b, c = map(SymExpr.symbol, "abc")
 VALUES = st.fixed_dictionaries({name: st.integers(1, 50) for name in ("s0", "s1", "batch")})

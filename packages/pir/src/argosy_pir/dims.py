@@ -8,15 +8,16 @@ minus infinity. The latest results of arithmetic are remembered; other expressio
 
 from __future__ import annotations
 
-from _thread import allocate_lock, get_ident
-from contextlib import contextmanager
+from _thread import allocate_lock
 from functools import lru_cache
 from operator import index
 from weakref import WeakValueDictionary
 
+from argosy_pir.comparisons import observers, tell_observer
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, TypeAlias
 
     Dim: TypeAlias = "int | SymExpr"
@@ -133,16 +134,16 @@ class SymExpr:
         return NotImplemented if not _is_dim(other) else modulo(other, self)
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is the same expression; see :func:`observe_comparisons`."""
+        """Whether it is the same expression; see :mod:`.comparisons`."""
         if self is other:
             return True
-        if _observers and _may_equal(self, other):
-            _tell_observer()
+        if observers and _may_equal(self, other):
+            tell_observer()
         return False
 
     def __hash__(self) -> int:
-        if _observers:
-            _tell_observer()
+        if observers:
+            tell_observer()
         return id(self) >> 4
 
     def __str__(self) -> str:
@@ -161,32 +162,6 @@ class SymExpr:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (tuple((tuple(map(_pickle_atom, m)), c) for m, c in self.terms),)
-
-
-_observers: dict[int, Callable[[], None]] = {}  # by thread
-
-
-@contextmanager
-def observe_comparisons(observer: Callable[[], None]) -> Iterator[None]:
-    """Call ``observer`` wherever this thread compares an expression, by ``==``, with another one or an integer that may
-    be the same number, or looks for it in a table: there code decides for all sizes what it would decide otherwise
-    for some. Comparisons by ``<`` are TypeErrors always."""
-    thread = get_ident()
-    before = _observers.get(thread)
-    _observers[thread] = observer
-    try:
-        yield
-    finally:
-        if before is None:
-            del _observers[thread]
-        else:
-            _observers[thread] = before
-
-
-def _tell_observer() -> None:
-    observer = _observers.get(get_ident())
-    if observer is not None:
-        observer()
 
 
 def _may_equal(a: SymExpr, other: object) -> bool:
@@ -523,25 +498,3 @@ def _pickle_atom(atom: Atom) -> tuple[Any, ...]:
 
 def _rebuild(terms: tuple[tuple[tuple[Any, ...], int], ...]) -> Dim:
     return _intern({tuple(_atom(kind, tuple(rest)) for kind, *rest in m): c for m, c in terms})
-
-
-def solve_equality(a: Dim, b: Dim) -> tuple[str, int] | None:
-    """The one symbol and number that make ``a`` and ``b`` equal whatever the other symbols are, but for their zeros:
-    ``s0*s1`` is ``9*s0`` where ``s1`` is 9. None where that needs more."""
-    difference = a - b
-    if not isinstance(difference, SymExpr):
-        return None
-    for name in sorted(difference.symbols):
-        slope, rest = (
-            difference.substitute({name: 1}) - difference.substitute({name: 0}),
-            difference.substitute({name: 0}),
-        )
-        for number in _candidates(rest, slope):
-            if number > 0 and difference.substitute({name: number}) == 0:
-                return name, number
-    return None
-
-
-def _candidates(rest: Dim, slope: Dim) -> list[int]:
-    numbers: list[dict[Any, int]] = [dict(x.terms) if isinstance(x, SymExpr) else {(): x} for x in (rest, slope)]
-    return [-c // numbers[1][m] for m, c in numbers[0].items() if numbers[1].get(m)]

@@ -12,7 +12,8 @@ from argosy.jit.arguments import Call
 from argosy.settings import OPEN_AFTER
 from argosy_phi_ops.bounded_cache import BoundedCache
 from argosy_phi_ops.user_line import user_frame
-from argosy_pir.dims import SymExpr, observe_comparisons
+from argosy_pir.comparisons import observe_comparisons
+from argosy_pir.dims import SymExpr
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.shape import Size

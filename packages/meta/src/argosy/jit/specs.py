@@ -9,7 +9,8 @@ from typing import Any
 from argosy.jit.arguments import Call
 from argosy.jit.input_spec import InputSpec
 from argosy_phi_ops.errors import ShapeError
-from argosy_pir.dims import Dim, SymExpr, solve_equality
+from argosy_pir.dims import Dim, SymExpr
+from argosy_pir.equations import solve_equality
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import DType
 
