@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from argosy_cinn.printers.types import FLOAT, HALF, I16, I32, Value, constant, lanes_of, vector
 
 if TYPE_CHECKING:
-    from argosy_cinn.printers.instructions import Instructions
+    from argosy_cinn.printers.arithmetic import Arithmetic
 
 _SHIFT = 23 - 10  # between the lowest bits of both significands
 _REBIAS = (127 - 15) << 23
@@ -22,7 +22,7 @@ _SMALLEST_NORMAL, _BEYOND = (127 - 14) << 23, (127 + 16) << 23
 _SUBNORMAL = (127 - 15 + _SHIFT + 1) << 23
 
 
-def widen(b: Instructions, x: Value) -> Value:
+def widen(b: Arithmetic, x: Value) -> Value:
     """Halves as floats."""
     lanes = lanes_of(x.type)
     integers, floats = vector(I32, lanes), vector(FLOAT, lanes)
@@ -38,7 +38,7 @@ def widen(b: Instructions, x: Value) -> Value:
     return b.bitcast(b.binary("or", result, b.binary("shl", b.binary("and", bits, 0x8000), 16)), floats)
 
 
-def narrow(b: Instructions, x: Value) -> Value:
+def narrow(b: Arithmetic, x: Value) -> Value:
     """Floats rounded to halves."""
     lanes = lanes_of(x.type)
     integers, floats = vector(I32, lanes), vector(FLOAT, lanes)
