@@ -19,6 +19,7 @@ from argosy_cinn.loops import elementwise, reductions
 from argosy_cinn.loops.schedule import row_buffers, row_prefetches, shares_columns, shares_places
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.llvm import Function, Loop, Module
+from argosy_cinn.printers.opencl import Kernel
 from argosy_cinn.printers.types import I8, I64, LLVM_TYPES, PTR, Value, constant, vector
 from argosy_cinn.printers.types import Index as MachineIndex
 from argosy_cinn.runtime.workers import scratch
@@ -414,15 +415,18 @@ class _Nest:
                 mask = b.tail_mask(b.sub(end, loop.index), lanes) if masked else None
                 variables = {**row.variables, self.lane.number: loop.index}
                 scope = Evaluator(b, self.pointers, variables, self.lane_number, lanes, mask, row)
-                total = self._sequential(scope, 0, reductions.identity(r.kind, r.dtype, lanes), mask)
+                total = sequential_reduction(b, kernel, scope)
                 if kernel.running:
                     continue
                 scope.known[r.result.number] = elementwise.round_to(b, total, r.dtype) if r.dtype in NARROW else total
                 scope.store_all([store])
 
-    def _sequential(self, scope: Evaluator, depth: int, total: Value, mask: Value | None) -> Value:
-        b, kernel = self.b, self.kernel
-        (r,) = kernel.reductions
+
+def sequential_reduction(b: Function | Kernel, kernel: LoopNest, scope: Evaluator) -> Value:
+    """The reduction of a nest over its sequential variables, for the elements at which ``scope`` stands."""
+    (r,) = kernel.reductions
+
+    def reduced(scope: Evaluator, depth: int, total: Value) -> Value:
         if depth == len(kernel.sequential):
             total = reductions.combine(b, r.kind, r.dtype, total, scope.full(r.body))
             if kernel.running:
@@ -431,9 +435,11 @@ class _Nest:
         variable = kernel.sequential[depth]
         with b.loop(0, variable.extent, 1, [total]) as loop:
             variables = {**scope.variables, variable.number: loop.index}
-            inside = Evaluator(b, self.pointers, variables, self.lane_number, self.lanes, mask, scope)
-            loop.next(self._sequential(inside, depth + 1, loop.carry[0], mask))
+            inside = Evaluator(b, scope.pointers, variables, scope.lane, scope.lanes, scope.mask, parent=scope)
+            loop.next(reduced(inside, depth + 1, loop.carry[0]))
         return loop.results[0]
+
+    return reduced(scope, 0, reductions.identity(r.kind, r.dtype, scope.lanes))
 
 
 class _RowEvaluator(Evaluator):

@@ -21,6 +21,7 @@ from argosy_cinn.forms.indices import Variable
 from argosy_cinn.forms.nest import Chunks, LoopNest, Reduction, choose_chunks, phase_roots, phases, several
 from argosy_cinn.loops import elementwise, reductions
 from argosy_cinn.loops.elementwise import REGISTER
+from argosy_cinn.loops.nest import sequential_reduction
 from argosy_cinn.loops.schedule import row_buffers
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.opencl import Kernel
@@ -150,25 +151,10 @@ def _emit_blocks(b: Kernel, kernel: LoopNest, shape: _Blocks, pointers: Callable
 
 def _emit_sequential(b: Kernel, kernel: LoopNest, scope: Evaluator) -> None:
     (r,) = kernel.reductions
-    total = _reduced(b, kernel, scope, 0, reductions.identity(r.kind, r.dtype, scope.lanes))
+    total = sequential_reduction(b, kernel, scope)
     if not kernel.running:
         scope.known[r.result.number] = total
         scope.store_all(kernel.stores)
-
-
-def _reduced(b: Kernel, kernel: LoopNest, scope: Evaluator, depth: int, total: Value) -> Value:
-    (r,) = kernel.reductions
-    if depth == len(kernel.sequential):
-        total = reductions.combine(b, r.kind, r.dtype, total, scope.full(r.body))
-        if kernel.running:
-            scope.store_value(kernel.stores[0].buffer, kernel.stores[0].index, total, r.dtype)
-        return total
-    variable = kernel.sequential[depth]
-    with b.loop(0, variable.extent, 1, [total]) as loop:
-        variables = {**scope.variables, variable.number: loop.index}
-        inside = Evaluator(b, scope.pointers, variables, scope.lane, scope.lanes, scope.mask, parent=scope)
-        loop.next(_reduced(b, kernel, inside, depth + 1, loop.carry[0]))
-    return loop.results[0]
 
 
 def _fixed(base: Value, buffer: Any) -> Value:

@@ -21,6 +21,7 @@ class AbsTransform(Transform):
     """``|x|``. It has two inverses, -y and y, which :meth:`inverse` both gives."""
 
     _type = Type.SURJECTION
+    _codomain = variable.positive
 
     def _forward(self, x: Any) -> Any:
         return x.abs()
@@ -31,10 +32,6 @@ class AbsTransform(Transform):
     def _inverse_log_det_jacobian(self, y: Any) -> tuple[Tensor, Tensor]:
         zero = get_operator("zeros")([], y.dtype.name)
         return zero, zero
-
-    @property
-    def _codomain(self) -> variable.Variable:
-        return variable.positive
 
 
 class AffineTransform(Transform):
@@ -77,10 +74,7 @@ class ExpTransform(Transform):
     """``exp(x)``."""
 
     _type = Type.BIJECTION
-
-    @property
-    def _codomain(self) -> variable.Variable:
-        return variable.positive
+    _codomain = variable.positive
 
     def _forward(self, x: Any) -> Any:
         return x.exp()
@@ -96,6 +90,7 @@ class PowerTransform(Transform):
     """``x**power`` of numbers that are not negative. Raises ``TypeError`` where ``power`` is no tensor."""
 
     _type = Type.BIJECTION
+    _codomain = variable.positive
 
     def __init__(self, power: Tensor) -> None:
         require_tensor("PowerTransform", "power", power)
@@ -105,10 +100,6 @@ class PowerTransform(Transform):
     def power(self) -> Tensor:
         """The exponent."""
         return self._power
-
-    @property
-    def _codomain(self) -> variable.Variable:
-        return variable.positive
 
     def _forward(self, x: Any) -> Any:
         return x.pow(self._power)
@@ -129,9 +120,7 @@ class PowerTransform(Transform):
 class SigmoidTransform(Transform):
     """``1 / (1 + exp(-x))``."""
 
-    @property
-    def _codomain(self) -> variable.Variable:
-        return variable.Variable(False, 0, constraint.Range(0.0, 1.0))
+    _codomain = variable.Variable(False, 0, constraint.Range(0.0, 1.0))
 
     def _forward(self, x: Any) -> Any:
         return F.sigmoid(x)
@@ -147,10 +136,7 @@ class TanhTransform(Transform):
     """``tanh(x)``."""
 
     _type = Type.BIJECTION
-
-    @property
-    def _codomain(self) -> variable.Variable:
-        return variable.Variable(False, 0, constraint.Range(-1.0, 1.0))
+    _codomain = variable.Variable(False, 0, constraint.Range(-1.0, 1.0))
 
     def _forward(self, x: Any) -> Any:
         return x.tanh()

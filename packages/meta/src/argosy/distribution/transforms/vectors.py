@@ -77,14 +77,8 @@ class SoftmaxTransform(Transform):
     """Vectors as points of a simplex: not injective, for a constant added to all elements changes nothing."""
 
     _type = Type.OTHER
-
-    @property
-    def _domain(self) -> variable.Variable:
-        return variable.Independent(variable.real, 1)
-
-    @property
-    def _codomain(self) -> variable.Variable:
-        return variable.Variable(False, 1, constraint.simplex)
+    _domain = variable.Independent(variable.real, 1)
+    _codomain = variable.Variable(False, 1, constraint.simplex)
 
     def _forward(self, x: Any) -> Any:
         return F.softmax(x, -1)
@@ -109,14 +103,8 @@ class StickBreakingTransform(Transform):
     """Vectors of n numbers as points of a simplex of n + 1: each breaks its share off what the ones before left."""
 
     _type = Type.BIJECTION
-
-    @property
-    def _domain(self) -> variable.Variable:
-        return variable.Independent(variable.real, 1)
-
-    @property
-    def _codomain(self) -> variable.Variable:
-        return variable.Variable(False, 1, constraint.simplex)
+    _domain = variable.Independent(variable.real, 1)
+    _codomain = variable.Variable(False, 1, constraint.simplex)
 
     def _forward(self, x: Any) -> Any:
         share: Any = F.sigmoid(x - _offset(x, x.shape[-1]))

@@ -17,7 +17,6 @@ __all__ = ["box_coder", "distribute_fpn_proposals", "nms", "prior_box", "yolo_bo
 
 
 @checked
-@checked
 def nms(
     boxes: Tensor,
     iou_threshold: float = 0.3,
@@ -100,7 +99,6 @@ def _not_removed(removes: np.ndarray) -> list[int]:
 
 
 @checked
-@checked
 def box_coder(
     prior_box: Tensor,
     prior_box_var: Any,
@@ -156,7 +154,6 @@ def _numbers(given: Any) -> list[float]:
 
 
 @checked
-@checked
 def prior_box(
     input: Tensor,
     image: Tensor,
@@ -204,7 +201,6 @@ def prior_box(
     return Tensor(made.astype(dtype)), Tensor(spread.astype(dtype))
 
 
-@checked
 @checked
 def yolo_box(
     x: Tensor,
@@ -255,7 +251,6 @@ def yolo_box(
     return boxes, scores.transpose([0, 1, 3, 4, 2]).reshape([n, -1, class_num])
 
 
-@checked
 @checked
 def distribute_fpn_proposals(
     fpn_rois: Tensor,

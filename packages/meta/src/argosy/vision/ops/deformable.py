@@ -24,7 +24,6 @@ def _pair(name: str, value: Any) -> tuple[int, int]:
 
 
 @checked
-@checked
 def deform_conv2d(
     x: Tensor,
     offset: Tensor,

@@ -35,7 +35,6 @@ def _overlaps(box: np.ndarray, others: np.ndarray, more: float) -> np.ndarray:
 
 
 @checked
-@checked
 def matrix_nms(
     bboxes: Tensor,
     scores: Tensor,
@@ -98,7 +97,6 @@ def _decay(
     return [(int(at), score) for at, score in zip(order, fallen, strict=True) if score > after]
 
 
-@checked
 @checked
 def generate_proposals(
     scores: Tensor,

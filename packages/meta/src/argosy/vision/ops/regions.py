@@ -64,7 +64,6 @@ def _average(x: Tensor, images: np.ndarray, rows: np.ndarray, columns: np.ndarra
 
 
 @checked
-@checked
 def roi_align(
     x: Tensor,
     boxes: Tensor,
@@ -127,7 +126,6 @@ def _round(values: np.ndarray) -> np.ndarray:
 
 
 @checked
-@checked
 def roi_pool(
     x: Tensor,
     boxes: Tensor,
@@ -156,7 +154,6 @@ def roi_pool(
     return _collect(parts, x, x.shape[1], size)
 
 
-@checked
 @checked
 def psroi_pool(
     x: Tensor,

@@ -20,7 +20,6 @@ _LEAST = 1e-6  # boxes of smaller sides are padding
 
 
 @checked
-@checked
 def yolo_loss(
     x: Tensor,
     gt_box: Tensor,
