@@ -6,6 +6,8 @@ anything else the result is :data:`~argosy_cinn.eager.application.SLOW`, with no
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from argosy_cinn.eager.application import (
     SLOW,
     join_blockers,
@@ -29,6 +31,19 @@ __all__ = ["add_calls"]
 _TUPLE_ITEMS = 24  # ob_item
 
 
+@dataclass(frozen=True)
+class _Call:
+    """A call as it is read: its ``plan``, ``count`` operands, the ``given`` data of those that are tensors and of the
+    generator's state, and what blocks the gradient of the result."""
+
+    plan: Value
+    count: Value
+    operands: Value
+    datas: Value
+    given: Value
+    blockers: Value
+
+
 def add_calls(module: Module, layout: Layout) -> None:
     """Define ``invoke``."""
     _add_several(module, layout)
@@ -40,94 +55,126 @@ def add_calls(module: Module, layout: Layout) -> None:
         silent = need_no_layers(c)
         plan = f.call("find_call", PTR, callee, reading)
         c.need(f.icmp("ne", plan, NULL), "slow")
-        count, tensors = c.plan_word(plan, "operands", I64), operands_of(c, reading)
-        operands, numbers = f.alloca(PTR, OPERANDS + 1), c.plan_word(plan, "numbers")
-        datas, given = f.alloca(PTR, OPERANDS + 1), f.alloca(I64, 1)
-        f.store(constant(I64, 0), given)
-        spot, blockers = f.alloca(I64, 1), f.alloca(PTR, 1)
-        f.store(constant(I64, 0), spot)
-        f.store(c.word("none"), blockers)
-        with f.loop(0, count, carry=[constant(I64, 0)]) as loop:
-            number = f.load(PTR, f.at(numbers, loop.index, PTR))
-            place = f.at(operands, loop.index, PTR)
-            tensor, following = f.name("tensor"), f.name("following")
-            f.store(number, place)
-            before = f.label
-            f.branch(f.icmp("eq", number, NULL), tensor, following)
-            f.start(tensor)
-            at = f.load(I64, given)
-            x = f.load(PTR, f.at(tensors, at, PTR))
-            f.store(x, place)
-            data = _data(c, plan, c.field(x, "tensor.payload"), spot)
-            f.store(data, f.at(datas, at, PTR))
-            f.store(f.index(f.add(at, 1)), given)
-            join_blockers(c, blockers, c.field(x, "tensor._gradient_blockers"))
-            wish = f.binary("or", loop.carry[0], f.binary("shl", wants_gradient(c, x), loop.index))
-            after = f.label
-            f.jump(following)
-            f.start(following)
-            loop.next(f.phi([(loop.carry[0], before), (wish, after)]))
-        draws = c.plan_word(plan, "draws")
-        with f.when(f.icmp("ne", draws, NULL)):
-            _need_generator(c, plan, draws)
-            at = f.load(I64, given)
-            f.store(c.field(draws, "ndarray.data"), f.at(datas, at, PTR))
-            f.store(f.index(f.add(at, 1)), given)
-        inputs = f.load(I64, given)
+        call, wishes = _read_operands(c, plan, reading)
+        draws = _read_generator(c, call)
+        inputs = f.load(I64, call.given)
         with f.when(f.icmp("ne", c.plan_word(plan, "bounds"), NULL)):
-            c.need(f.icmp("ne", f.call("in_bounds", I32, c.plan_word(plan, "bounds"), datas), 0), "slow")
-        wanted = f.alloca(I64, 1)
-        f.store(loop.carry[0], wanted)
-        with f.when(f.icmp("ne", loop.carry[0], 0)):
-            unrecorded = c.plan_word(plan, "unrecorded", I64)
-            with f.when(f.icmp("ne", silent, c.word("zero"))):
-                need_silence(c, silent)
-                silence(c, blockers)
-                f.store(constant(I64, 0), wanted)
-            c.need(c.one_of(f.icmp("ne", unrecorded, 1), f.icmp("eq", f.load(I64, wanted), 0)), "slow")  # a blocker
-            with f.when(f.icmp("ne", unrecorded, 0)):
-                f.store(constant(I64, 0), wanted)
-        wants = f.load(I64, wanted)
+            c.need(f.icmp("ne", f.call("in_bounds", I32, c.plan_word(plan, "bounds"), call.datas), 0), "slow")
+        wants = _recorded_wishes(c, call, wishes, silent)
         several = c.plan_word(plan, "several")
         c.need(f.icmp("ne", wants, 0), "unrecorded")
         c.need(f.icmp("eq", several, NULL), "slow")  # the tape has a node for all of them
         c.need(f.icmp("eq", draws, NULL), "slow")  # the tape keeps the state as a tensor
-        recipe = _recipe(c, plan, wants)
-        called, keeps = f.load(PTR, f.at(recipe, 2, I64)), f.load(I64, f.at(recipe, 3, I64))
-        with f.loop(0, count) as loop, f.when(bit_of(c, keeps, loop.index)):
-            x = f.load(PTR, f.at(operands, loop.index, PTR))
-            with f.when(c.is_a(x, "tensor")):
-                version = f.call("version", PTR, c.field(x, "tensor.payload"))
-                c.need(f.icmp("ne", version, NULL), "slow")
-        result = f.call("computed", PTR, plan, operands, datas, inputs)
-        c.need(_is_object(c, result), "none")
-        recipe = f.load(PTR, f.at(recipe, 1, I64))
-        done = f.call("record", I32, recipe, called, keeps, wants, operands, count, result)
-        c.need(f.icmp("ne", done, 0), "undo")
-        c.give(result, "tensor._gradient_blockers", f.load(PTR, blockers))
-        f.ret(result)
-        f.start("undo")
-        c.drop(result)
-        f.ret(NULL)
+        _give_recorded(c, call, wants, inputs)
         f.start("unrecorded")
-        result = f.call("computed", PTR, plan, operands, datas, inputs)
-        c.need(_is_object(c, result), "none")
-        with f.when(f.icmp("ne", several, NULL)):
-            with f.loop(0, f.load(I64, several)) as loop:
-                one = f.load(PTR, f.at(f.at(result, _TUPLE_ITEMS, "i8"), loop.index, PTR))
-                leave_unrecorded(c, one, f.load(PTR, blockers))
-            f.ret(result)
-        leave_unrecorded(c, result, f.load(PTR, blockers))
-        with f.when(f.icmp("ne", draws, NULL)):
-            drawn = f.at(c.field(draws, "ndarray.data"), 1, I64)
-            f.store(f.index(f.add(f.load(I64, drawn), 1)), drawn)
-        f.ret(result)
+        _give_unrecorded(c, call, inputs, several, draws)
         f.start("none")
         with f.when(f.icmp("ne", c.call("PyErr_Occurred", PTR), NULL)):
             f.ret(NULL)
         f.jump("slow")
         f.start("slow")
         f.ret(SLOW)
+
+
+def _read_operands(c: Code, plan: Value, reading: Value) -> tuple[_Call, Value]:
+    """The call of a plan, and which of its operands want gradients."""
+    f = c.f
+    count, tensors = c.plan_word(plan, "operands", I64), operands_of(c, reading)
+    operands, numbers = f.alloca(PTR, OPERANDS + 1), c.plan_word(plan, "numbers")
+    datas, given = f.alloca(PTR, OPERANDS + 1), f.alloca(I64, 1)
+    f.store(constant(I64, 0), given)
+    spot, blockers = f.alloca(I64, 1), f.alloca(PTR, 1)
+    f.store(constant(I64, 0), spot)
+    f.store(c.word("none"), blockers)
+    with f.loop(0, count, carry=[constant(I64, 0)]) as loop:
+        number = f.load(PTR, f.at(numbers, loop.index, PTR))
+        place = f.at(operands, loop.index, PTR)
+        tensor, following = f.name("tensor"), f.name("following")
+        f.store(number, place)
+        before = f.label
+        f.branch(f.icmp("eq", number, NULL), tensor, following)
+        f.start(tensor)
+        at = f.load(I64, given)
+        x = f.load(PTR, f.at(tensors, at, PTR))
+        f.store(x, place)
+        data = _data(c, plan, c.field(x, "tensor.payload"), spot)
+        f.store(data, f.at(datas, at, PTR))
+        f.store(f.index(f.add(at, 1)), given)
+        join_blockers(c, blockers, c.field(x, "tensor._gradient_blockers"))
+        wish = f.binary("or", loop.carry[0], f.binary("shl", wants_gradient(c, x), loop.index))
+        after = f.label
+        f.jump(following)
+        f.start(following)
+        loop.next(f.phi([(loop.carry[0], before), (wish, after)]))
+    return _Call(plan, count, operands, datas, given, blockers), loop.carry[0]
+
+
+def _read_generator(c: Code, call: _Call) -> Value:
+    """The state of the generator that the plan draws from, which is one more input, or null."""
+    f = c.f
+    draws = c.plan_word(call.plan, "draws")
+    with f.when(f.icmp("ne", draws, NULL)):
+        _need_generator(c, call.plan, draws)
+        at = f.load(I64, call.given)
+        f.store(c.field(draws, "ndarray.data"), f.at(call.datas, at, PTR))
+        f.store(f.index(f.add(at, 1)), call.given)
+    return draws
+
+
+def _recorded_wishes(c: Code, call: _Call, wishes: Value, silent: Value) -> Value:
+    """The operands whose gradients are recorded: none under a blocker, or where the plan has no derivative."""
+    f = c.f
+    wanted = f.alloca(I64, 1)
+    f.store(wishes, wanted)
+    with f.when(f.icmp("ne", wishes, 0)):
+        unrecorded = c.plan_word(call.plan, "unrecorded", I64)
+        with f.when(f.icmp("ne", silent, c.word("zero"))):
+            need_silence(c, silent)
+            silence(c, call.blockers)
+            f.store(constant(I64, 0), wanted)
+        c.need(c.one_of(f.icmp("ne", unrecorded, 1), f.icmp("eq", f.load(I64, wanted), 0)), "slow")  # a blocker
+        with f.when(f.icmp("ne", unrecorded, 0)):
+            f.store(constant(I64, 0), wanted)
+    return f.load(I64, wanted)
+
+
+def _give_recorded(c: Code, call: _Call, wants: Value, inputs: Value) -> None:
+    """Compute, record and return the result."""
+    f = c.f
+    recipe = _recipe(c, call.plan, wants)
+    called, keeps = f.load(PTR, f.at(recipe, 2, I64)), f.load(I64, f.at(recipe, 3, I64))
+    with f.loop(0, call.count) as loop, f.when(bit_of(c, keeps, loop.index)):
+        x = f.load(PTR, f.at(call.operands, loop.index, PTR))
+        with f.when(c.is_a(x, "tensor")):
+            version = f.call("version", PTR, c.field(x, "tensor.payload"))
+            c.need(f.icmp("ne", version, NULL), "slow")
+    result = f.call("computed", PTR, call.plan, call.operands, call.datas, inputs)
+    c.need(_is_object(c, result), "none")
+    recipe = f.load(PTR, f.at(recipe, 1, I64))
+    done = f.call("record", I32, recipe, called, keeps, wants, call.operands, call.count, result)
+    c.need(f.icmp("ne", done, 0), "undo")
+    c.give(result, "tensor._gradient_blockers", f.load(PTR, call.blockers))
+    f.ret(result)
+    f.start("undo")
+    c.drop(result)
+    f.ret(NULL)
+
+
+def _give_unrecorded(c: Code, call: _Call, inputs: Value, several: Value, draws: Value) -> None:
+    """Compute and return the result, or all of ``several``, and count what was drawn."""
+    f = c.f
+    result = f.call("computed", PTR, call.plan, call.operands, call.datas, inputs)
+    c.need(_is_object(c, result), "none")
+    with f.when(f.icmp("ne", several, NULL)):
+        with f.loop(0, f.load(I64, several)) as loop:
+            one = f.load(PTR, f.at(f.at(result, _TUPLE_ITEMS, "i8"), loop.index, PTR))
+            leave_unrecorded(c, one, f.load(PTR, call.blockers))
+        f.ret(result)
+    leave_unrecorded(c, result, f.load(PTR, call.blockers))
+    with f.when(f.icmp("ne", draws, NULL)):
+        drawn = f.at(c.field(draws, "ndarray.data"), 1, I64)
+        f.store(f.index(f.add(f.load(I64, drawn), 1)), drawn)
+    f.ret(result)
 
 
 def _data(c: Code, plan: Value, payload: Value, spot: Value) -> Value:

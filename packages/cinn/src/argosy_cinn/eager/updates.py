@@ -7,6 +7,7 @@ They compute what the rules in `argosy.optimizer` do operator by operator, in th
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from argosy_cinn.eager.application import payload_of
 from argosy_cinn.eager.arithmetic import DTYPES
@@ -94,6 +95,15 @@ def _adam(f: Function, values: list[Value], scalar: Callable[[int], Value]) -> l
 _STEPS: dict[str, _Step] = {"sgd": _sgd, "momentum": _momentum, "nesterov": _nesterov, "adam": _adam}
 
 
+class _Tensors(NamedTuple):
+    """``total`` tensors, ``arrays`` for each kernel, of which those that have a bit in ``written`` are written."""
+
+    items: Value
+    total: Value
+    arrays: Value
+    written: Value
+
+
 def add_update_all(module: Module, layout: Layout) -> None:
     """Define ``update_all(kernel, arrays, written, dtype, scalars, tensors)``, a builtin: run a kernel on each so many
     of the tensors, with the same scalars, and count versions of those that have a bit in ``written``. False, with
@@ -102,35 +112,14 @@ def add_update_all(module: Module, layout: Layout) -> None:
     _add_elements(module, layout)
     with module.function("update_all", [(PTR, "self"), (PTR, "arguments"), (I64, "count")], PTR) as f:
         c = Code(f, layout)
-        kernel, arrays, written, dtype, scalars, tensors = (f.load(PTR, f.at(f.arguments[1], i, PTR)) for i in range(6))
+        kernel, arrays, written, dtype, scalars, given = (f.load(PTR, f.at(f.arguments[1], i, PTR)) for i in range(6))
         kernel, scalars = (c.call("PyLong_AsVoidPtr", PTR, each) for each in (kernel, scalars))
         arrays, written = (c.call("PyLong_AsLongLong", I64, each) for each in (arrays, written))
-        total, items = c.field(tensors, _SIZE, I64), c.field(tensors, _ITEMS)
+        total, items = c.field(given, _SIZE, I64), c.field(given, _ITEMS)
         table = c.call("PyMem_RawRealloc", PTR, NULL, f.index(f.mul(f.index(f.add(total, 1)), 16)))
         c.need(f.icmp("ne", table, NULL), "no")
-        kind = f.alloca(PTR, 1)
-        with f.loop(0, total) as loop:
-            x = f.load(PTR, f.at(items, loop.index, PTR))
-            number = f.rem(loop.index, arrays)
-            c.need(c.is_a(x, "tensor"), "slow")
-            payload = payload_of(c, x)
-            known = c.field(payload, "payload.array_type")
-            with f.when(f.icmp("eq", f.index(number), 0)):
-                f.store(known, kind)
-                elements = f.call("elements_of", I64, c.field(payload, "payload.shape"))
-                f.store(elements, f.at(f.at(table, total, I64), loop.index, I64))
-            data = f.call("data", PTR, payload)
-            for good in (
-                f.icmp("ne", known, NULL), c.is_same(known, f.load(PTR, kind)), f.icmp("ne", data, NULL),
-                c.is_same(c.field(payload, "payload.dtype"), dtype),
-                c.is_same(c.field(x, "tensor._node"), c.word("none")),
-            ):  # fmt: skip
-                c.need(good, "slow")
-            f.store(data, f.at(table, loop.index, PTR))
-            with f.when(_is_written(c, written, number)):
-                storage = c.field(payload, "payload._storage")
-                c.need(f.icmp("ne", storage, NULL), "slow")
-                c.need(c.is_a(storage, "storage"), "slow")
+        tensors = _Tensors(items, total, arrays, written)
+        _read_arrays(c, tensors, dtype, table)
         state = c.call("PyEval_SaveThread", PTR)
         with f.loop(0, total, arrays) as loop:
             elements = f.load(I64, f.at(f.at(table, total, I64), loop.index, I64))
@@ -140,15 +129,7 @@ def add_update_all(module: Module, layout: Layout) -> None:
                     f.call_pointer(kernel, VOID, *[f.load(PTR, place) for place in places[:number]], scalars, elements)
         c.call("PyEval_RestoreThread", VOID, state)
         c.call("PyMem_RawFree", VOID, table)
-        with f.loop(0, total) as loop, f.when(_is_written(c, written, f.rem(loop.index, arrays))):
-            x = f.load(PTR, f.at(items, loop.index, PTR))
-            storage = c.field(c.field(x, "tensor.payload"), "payload._storage")
-            old = c.field(storage, "storage.version")
-            number = f.index(f.add(c.call("PyLong_AsLongLong", I64, old), 1))
-            made = c.call("PyLong_FromLongLong", PTR, number)
-            c.need(f.icmp("ne", made, NULL), "lost")
-            c.put(storage, "storage.version", made)
-            c.drop(old)
+        _count_versions(c, tensors)
         c.hold(c.word("true"))
         f.ret(c.word("true"))
         f.start("slow")
@@ -159,6 +140,49 @@ def add_update_all(module: Module, layout: Layout) -> None:
         f.ret(c.word("false"))
         f.start("lost")
         f.ret(NULL)
+
+
+def _read_arrays(c: Code, tensors: _Tensors, dtype: Value, table: Value) -> None:
+    """Fill the table with the data of all, and then with the elements of the first of each kernel; at ``slow`` where
+    one has none that a kernel may have."""
+    f = c.f
+    kind = f.alloca(PTR, 1)
+    with f.loop(0, tensors.total) as loop:
+        x = f.load(PTR, f.at(tensors.items, loop.index, PTR))
+        number = f.rem(loop.index, tensors.arrays)
+        c.need(c.is_a(x, "tensor"), "slow")
+        payload = payload_of(c, x)
+        known = c.field(payload, "payload.array_type")
+        with f.when(f.icmp("eq", f.index(number), 0)):
+            f.store(known, kind)
+            elements = f.call("elements_of", I64, c.field(payload, "payload.shape"))
+            f.store(elements, f.at(f.at(table, tensors.total, I64), loop.index, I64))
+        data = f.call("data", PTR, payload)
+        for good in (
+            f.icmp("ne", known, NULL), c.is_same(known, f.load(PTR, kind)), f.icmp("ne", data, NULL),
+            c.is_same(c.field(payload, "payload.dtype"), dtype),
+            c.is_same(c.field(x, "tensor._node"), c.word("none")),
+        ):  # fmt: skip
+            c.need(good, "slow")
+        f.store(data, f.at(table, loop.index, PTR))
+        with f.when(_is_written(c, tensors.written, number)):
+            storage = c.field(payload, "payload._storage")
+            c.need(f.icmp("ne", storage, NULL), "slow")
+            c.need(c.is_a(storage, "storage"), "slow")
+
+
+def _count_versions(c: Code, tensors: _Tensors) -> None:
+    """Count the version of each that was written."""
+    f = c.f
+    with f.loop(0, tensors.total) as loop, f.when(_is_written(c, tensors.written, f.rem(loop.index, tensors.arrays))):
+        x = f.load(PTR, f.at(tensors.items, loop.index, PTR))
+        storage = c.field(c.field(x, "tensor.payload"), "payload._storage")
+        old = c.field(storage, "storage.version")
+        number = f.index(f.add(c.call("PyLong_AsLongLong", I64, old), 1))
+        made = c.call("PyLong_FromLongLong", PTR, number)
+        c.need(f.icmp("ne", made, NULL), "lost")
+        c.put(storage, "storage.version", made)
+        c.drop(old)
 
 
 def _is_written(c: Code, written: Value, number: object) -> Value:

@@ -52,13 +52,7 @@ def make_plan(
     updates = list(zip(program.states, program.state_updates, strict=True))
     changed = [(value, state.argument) for state, value in updates if value is not state.argument]
     copies = [(value, argument) for value, argument in changed if value not in in_place and 0 not in sizes(value)]
-    constants: list[Value] = [
-        v
-        for v in memory.values
-        if isinstance(v, OpResult) and v.op.name == "builtin.constant" and v not in fusion.maker
-        if is_static(v.shape) or 0 not in v.shape  # what is empty at any size has no data
-    ]
-    constants += [v for form in memory.native.values() for v in form.constants()]
+    constants = _constants(memory, fusion)
     checked = any(step.checks_indices for step in steps.values())
     entries: list[Hashable] = [*program.block.arguments, *program.outputs, *constants]
     entries += [RECORD] if checked and inner else []  # of the program around it
@@ -98,6 +92,17 @@ def make_plan(
         places.update((key, Place(0, offset)) for key, offset in offsets.items())
     places.update((value, places[first]) for value, first in over.items())
     return made
+
+
+def _constants(memory: Memory, fusion: Fusion) -> list[Value]:
+    """Values that lie in the program: its own, and those that forms of whole functions bring."""
+    own: list[Value] = [
+        v
+        for v in memory.values
+        if isinstance(v, OpResult) and v.op.name == "builtin.constant" and v not in fusion.maker
+        if is_static(v.shape) or 0 not in v.shape  # what is empty at any size has no data
+    ]
+    return own + [v for form in memory.native.values() for v in form.constants()]
 
 
 def _scheduled(forms: list[Form], target: Target) -> list[Form]:
