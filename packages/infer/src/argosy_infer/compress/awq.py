@@ -4,6 +4,7 @@ before they are rounded, and its inputs divided by them: ``factors = mean(|x|) *
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def awq(
     data: entries of the program's inputs, in order or by name. Raises ValueError for other bits and groups, InputError
     for no data.
     """
-    return quantize_weights("awq", loaded, bits, group_size, lambda *of: _best(*of, bits, group_size), data)
+    return quantize_weights("awq", loaded, bits, group_size, partial(_best, bits=bits, group_size=group_size), data)
 
 
 def _best(matrix: Array, inputs: Inputs, bits: int, group_size: int) -> Quantized:

@@ -7,6 +7,7 @@ e moves each later row j by ``-e U[i, j] / U[i, i]``. ``act_order`` takes inputs
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,8 +44,8 @@ def gptq(
     data: entries of the program's inputs, in order or by name. damping: what is added to the diagonal of H, as a share
     of its mean. Raises ValueError for other bits and groups, InputError for no data.
     """
-    settings = (bits, group_size, act_order, damping)
-    return quantize_weights("gptq", loaded, bits, group_size, lambda *of: _rounded(*of, *settings), data)
+    rounded = partial(_rounded, bits=bits, group_size=group_size, act_order=act_order, damping=damping)
+    return quantize_weights("gptq", loaded, bits, group_size, rounded, data)
 
 
 def _rounded(matrix: Array, inputs: Inputs, bits: int, group_size: int, act_order: bool, damping: float) -> Quantized:

@@ -6,6 +6,7 @@ rows of the weight multiplied with them, so that both are rounded to eight bits 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,7 @@ def smooth_quant(
 
     data: entries of the program's inputs, in order or by name. Raises InputError for no data.
     """
-    settings = (np.float32(alpha), static)
-    return replace_weights(loaded, 8, -1, lambda *of: _smoothed(*of, *settings), data)
+    return replace_weights(loaded, 8, -1, partial(_smoothed, alpha=np.float32(alpha), static=static), data)
 
 
 def _smoothed(
