@@ -42,3 +42,15 @@ def verified_passes(monkeypatch):
 def own_programs(monkeypatch):
     """A profiler makes the code of all programs again: here of the test's, not of those that hundreds of tests left."""
     monkeypatch.setattr(tracing, "_programs", WeakSet())
+
+
+@pytest.fixture(scope="session")
+def mpiexec():
+    """The command that starts so many processes as ranks; tests that ask for it are skipped without MPI."""
+    from argosy.distributed.launch.mpiexec import NoMpi, command
+
+    try:
+        command(1)
+    except NoMpi as error:
+        pytest.skip(str(error))
+    return command

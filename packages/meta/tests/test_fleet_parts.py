@@ -67,12 +67,6 @@ def test_recompute_stays_a_function_once_its_module_is_imported():
     np.testing.assert_allclose(x.grad.numpy(), np.cos(x.numpy()), rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["DygraphShardingOptimizer", "GroupShardedScaler"])
-def test_what_splits_over_ranks_says_what_to_use(kind):
-    with pytest.raises(NotImplementedError, match=rf"fleet\.{kind} .* use distributed\."):
-        getattr(import_module("argosy.distributed.fleet.absent"), kind)()
-
-
 # ---- layers
 
 

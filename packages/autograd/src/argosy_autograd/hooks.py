@@ -30,8 +30,9 @@ _numbers = count()
 class JointHook:
     """A hook of several leaves, which is called once in a backward pass, when all their gradients are known."""
 
-    def __call__(self, leaves: Sequence[Tensor], gradients: Sequence[Tensor]) -> Sequence[Tensor]:
-        """The gradients that take the places of these ones, in an order that depends on the program alone."""
+    def __call__(self, leaves: Sequence[Tensor], gradients: Sequence[Tensor]) -> Sequence[Tensor | None]:
+        """The gradients that take the places of these ones, which come in an order that depends on the program alone;
+        None for a leaf that is to keep what it has."""
         raise NotImplementedError("a JointHook needs a method __call__(leaves, gradients)")
 
     def register(self, leaves: Iterable[Tensor]) -> None:

@@ -259,6 +259,7 @@ class Sweep:
         for hook, members in joint.items():
             made = hook([leaf for leaf, _ in members], [g for _, g in members])
             _replace(members, made)
+        entries = [entry for entry in entries if entry[1] is not None]
         for kind, members in kinds.items():
             if self.recorded:
                 _replace(members, [leaf.payload.adopt_gradient(g) for leaf, g in members])

@@ -51,7 +51,8 @@ def traced_backward(ends: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> N
         found = [_run_hooks(leaf, _constant(tracer, g)) for (leaf, _), g in zip(chosen, made, strict=True)]
         _call_joint([leaf for leaf, _ in chosen], found)
         for (leaf, _), g in zip(chosen, found, strict=True):
-            _accumulate(tracer, leaf, g)
+            if g is not None:
+                _accumulate(tracer, leaf, g)
 
 
 def gave_up_outside(tracer: Tracer, ends: Sequence[Tensor]) -> bool:
@@ -332,7 +333,7 @@ def _run_hooks(leaf: Tensor, g: Tensor) -> Tensor:
     return g
 
 
-def _call_joint(leaves: Sequence[Tensor], gradients: list[Tensor]) -> None:
+def _call_joint(leaves: Sequence[Tensor], gradients: list[Any]) -> None:
     """Let hooks of several leaves replace their gradients."""
     joint: dict[JointHook, list[int]] = {}
     for i, leaf in enumerate(leaves):

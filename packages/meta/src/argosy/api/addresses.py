@@ -130,19 +130,20 @@ ADDRESSES = {
             Group
     """,
     "argosy.distributed.fleet.meta_optimizers": """
-        # Where Paddle has optimizers of split models; :mod:`argosy.distributed.fleet.absent` says what to use.
+        # Where Paddle has optimizers of split models.
     """,
     "argosy.distributed.fleet.meta_optimizers.dygraph_optimizer": """
-        # Optimizers of split models, each raising NotImplementedError.
-        argosy.distributed.fleet.absent: DygraphShardingOptimizer
-        argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer: HybridParallelOptimizer
+        # Optimizers of split models.
+        argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer: DygraphShardingOptimizer
+            HybridParallelOptimizer
     """,
     "argosy.distributed.fleet.meta_optimizers.dygraph_optimizer.dygraph_sharding_optimizer": """
-        # Where Paddle has optimizers whose states are split; each raises NotImplementedError.
-        argosy.distributed.fleet.absent: DygraphShardingOptimizer DygraphShardingOptimizerV2
+        # Where Paddle has optimizers whose states are split.
+        argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer: DygraphShardingOptimizer
+            DygraphShardingOptimizerV2
     """,
     "argosy.distributed.fleet.meta_optimizers.dygraph_optimizer.hybrid_parallel_optimizer": """
-        # Where Paddle has the optimizer of split models, which raises NotImplementedError.
+        # Where Paddle has the optimizer of split models.
         argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer: HybridParallelOptimizer
         argosy.distributed.fleet.training: _obtain_optimizer_parameters_list=obtain_optimizer_parameters_list
     """,
@@ -152,15 +153,23 @@ ADDRESSES = {
             RNGStatesTracker
     """,
     "argosy.distributed.fleet.meta_parallel.sharding": """
-        # Where Paddle has optimizers of split states and gradients.
+        # Where Paddle has models and optimizers of split states, gradients and parameters.
     """,
     "argosy.distributed.fleet.meta_parallel.sharding.group_sharded_optimizer_stage2": """
-        # Where Paddle has the optimizer of split states and gradients, which raises NotImplementedError.
-        argosy.distributed.fleet.absent: GroupShardedOptimizerStage2
+        # Where Paddle has the optimizer of split states and gradients.
+        argosy.distributed.sharding.group_sharded: GroupShardedOptimizerStage2
+    """,
+    "argosy.distributed.fleet.meta_parallel.sharding.group_sharded_stage2": """
+        # Where Paddle has the model of split gradients.
+        argosy.distributed.sharding.group_sharded: GroupShardedStage2
+    """,
+    "argosy.distributed.fleet.meta_parallel.sharding.group_sharded_stage3": """
+        # Where Paddle has the model of split parameters.
+        argosy.distributed.sharding.group_sharded: GroupShardedStage3
     """,
     "argosy.distributed.fleet.meta_parallel.sharding.group_sharded_utils": """
-        # Where Paddle has the scaler of split gradients, which raises NotImplementedError.
-        argosy.distributed.fleet.absent: GroupShardedScaler
+        # Where Paddle has the scaler of split gradients.
+        argosy.distributed.sharding.group_sharded: GroupShardedScaler
     """,
     "argosy.distributed.fleet.model": """
         # Where Paddle has ``distributed_model``.

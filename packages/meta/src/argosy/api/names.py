@@ -149,6 +149,9 @@ NAMES = {
         .: hybrid_parallel_util log_util sequence_parallel_utils
         argosy.distributed.fleet.recompute.recompute: recompute
     """,
+    "argosy.distributed.sharding": """
+        .group_sharded: group_sharded_parallel save_group_sharded_model
+    """,
     "argosy.framework": """
         .: core io random recall_error
         .asynchronous_saving: async_save

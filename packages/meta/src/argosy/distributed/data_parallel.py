@@ -13,9 +13,10 @@ import numpy as np
 from argosy.distributed.buffers import readable
 from argosy.distributed.captured import capturing
 from argosy.distributed.checked import agree
-from argosy.distributed.collective import all_reduce, broadcast
+from argosy.distributed.collective import all_reduce
 from argosy.distributed.group import Group, world_group
 from argosy.distributed.reduction import ReduceOp
+from argosy.distributed.wrapped_layer import WrappedLayer, equalize
 from argosy.nn.layer import Layer
 from argosy_autograd.hooks import JointHook
 from argosy_autoparallel.bucketing import all_reduce_together
@@ -75,7 +76,7 @@ class _Averaging(JointHook):
         return made
 
 
-class DataParallel(Layer):
+class DataParallel(WrappedLayer):
     """``layers`` with the parameters and buffers of the group's first rank everywhere; calls are those of ``layers``.
 
     At the end of a backward pass gradients become their means over the ranks of ``group`` (default: all), so every rank
@@ -93,10 +94,7 @@ class DataParallel(Layer):
         find_unused_parameters: bool = False,
         group: Group | None = None,
     ) -> None:
-        super().__init__()
-        if not isinstance(layers, Layer):
-            raise TypeError(f"DataParallel takes a Layer, not {type(layers).__name__}")
-        self._layers = layers
+        super().__init__(layers)
         self._group = world_group() if group is None else group
         self._averaging = True
         self._buffer_bytes = int(comm_buffer_size * (1 << 20))
@@ -104,15 +102,11 @@ class DataParallel(Layer):
         if not self._group.is_member():
             raise ValueError(f"DataParallel: this rank is not a member of {self._group!r}")
         if self._group.nranks > 1:
-            self._equalize()
+            for tensor in (*layers.parameters(), *layers.buffers()):
+                if is_dist(tensor):
+                    raise TypeError(f"DataParallel: {tensor.name} is a distributed tensor already")
+            equalize(layers, self._group, split_too=True)
             self.init_reducer()
-
-    def _equalize(self) -> None:
-        """Give every rank the first one's values."""
-        for tensor in (*self._layers.parameters(), *self._layers.buffers()):
-            if is_dist(tensor):
-                raise TypeError(f"DataParallel: {tensor.name} is a distributed tensor already")
-            broadcast(tensor, self._group.ranks[0], self._group)
 
     def init_reducer(self) -> None:
         """Let gradients be averaged at the end of each backward pass."""
@@ -127,24 +121,9 @@ class DataParallel(Layer):
         finally:
             self._averaging = before
 
-    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """What ``layers`` gives."""
-        return self._layers(*inputs, **kwargs)
-
     def scale_loss(self, loss: Tensor) -> Tensor:
         """The loss itself: gradients are averaged, not added."""
         return loss
 
     def apply_collective_grads(self) -> None:
         """Nothing is left to do: gradients are averaged in the backward pass."""
-
-    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """That of ``layers``, under its own names."""
-        return self._layers.state_dict(*args, **kwargs)
-
-    def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> Any:
-        """Put back what :meth:`state_dict` gave."""
-        return self._layers.set_state_dict(state_dict, use_structured_name)
-
-    set_dict = set_state_dict
-    load_dict = set_state_dict

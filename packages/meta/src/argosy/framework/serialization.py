@@ -50,7 +50,7 @@ def save(obj: Any, path: str | os.PathLike[str] | BinaryIO, protocol: int = 4, *
     if hasattr(path, "write"):
         path.write(pickled.dumps(obj, protocol))
         return
-    if _is_pickled(path, "save"):
+    if _is_pickled(path, "save", isinstance(obj, Mapping)):
         replace_file(path, pickled.dumps(obj, protocol))
         return
     tensors: dict[str, Any] = {}
@@ -97,7 +97,7 @@ def load(path: str | os.PathLike[str] | BinaryIO, return_numpy: bool = False, **
 def _load(path: Any, return_numpy: bool) -> Any:
     if hasattr(path, "read"):
         return _load_pickled(path.read(), getattr(path, "name", "the file object"), return_numpy)
-    if _is_pickled(path, "load"):
+    if _is_pickled(path, "load", _holds_pickle(path)):
         with open(path, "rb") as stream:
             return _load_pickled(stream.read(), os.fspath(path), return_numpy)
     with SafetensorsFile(path) as file:
@@ -113,13 +113,14 @@ def _load(path: Any, return_numpy: bool) -> Any:
     return _decode(tree, arrays, make, os.fspath(path), 0)
 
 
-def _is_pickled(path: Any, verb: str) -> bool:
-    """Whether the name of ``path`` asks for Paddle's format. Raises NotImplementedError for formats of programs."""
+def _is_pickled(path: Any, verb: str, is_state: bool) -> bool:
+    """Whether the name of ``path`` asks for Paddle's format. Raises NotImplementedError for names of programs, unless
+    a state is there, as ``save_group_sharded_model`` writes it."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"{verb}(): argument 'path' must be a path or a file object, got {path!r:.60}")
     text: str = os.fspath(path)
     extension = os.path.splitext(text)[1]
-    if extension in _OTHER:
+    if extension in _OTHER and not is_state:
         raise NotImplementedError(
             f"{verb}({text!r}): programs are not written or read here; for them there are jit.save and jit.load, and "
             "static.save_inference_model"
@@ -127,6 +128,13 @@ def _is_pickled(path: Any, verb: str) -> bool:
     if not os.path.basename(text):
         raise ValueError(f"{verb}({text!r}): the path should name a file, not a folder")
     return extension != ".safetensors"
+
+
+def _holds_pickle(path: Any) -> bool:
+    if not isinstance(path, (str, os.PathLike)) or not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read(1) == b"\x80"
 
 
 def replace_file(path: str | os.PathLike[str], data: bytes) -> None:

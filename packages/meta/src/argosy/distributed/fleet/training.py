@@ -7,8 +7,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from math import prod
-from typing import Any, TypeVar
+from typing import Any
 
+from argosy.amp import GradScaler
 from argosy.distributed.collective import barrier
 from argosy.distributed.data_parallel import DataParallel
 from argosy.distributed.environment import get_rank, get_world_size
@@ -18,6 +19,7 @@ from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import Hyb
 from argosy.distributed.fleet.meta_parallel.pipeline_parallel import DualPipeVParallel, PipelineParallel
 from argosy.distributed.fleet.meta_parallel.wrappers import SegmentParallel, ShardingParallel, TensorParallel
 from argosy.distributed.group import init_parallel_env, world_group
+from argosy.distributed.sharded_scaler import shard_scaler
 from argosy.nn.layer import Layer
 from argosy_phi_ops.context import RankState
 from argosy_tensorcore.tensor import Tensor
@@ -27,8 +29,6 @@ __all__ = [
     "fused_allreduce_gradients", "get_hybrid_communicate_group", "init", "is_first_worker", "is_worker",
     "obtain_optimizer_parameters_list", "worker_index", "worker_num",
 ]  # fmt: skip
-
-T = TypeVar("T")
 
 _HARMLESS: dict[str, Any] = {
     "find_unused_parameters": False,
@@ -214,9 +214,11 @@ def distributed_optimizer(optimizer: Any, strategy: DistributedStrategy | None =
     return HybridParallelOptimizer(optimizer, job.groups, job.strategy)
 
 
-def distributed_scaler(scaler: T) -> T:
-    """The scaler itself: averages of gradients are finite on all ranks or on none."""
-    return scaler
+def distributed_scaler(scaler: GradScaler) -> GradScaler:
+    """The scaler; where not all ranks have the same gradients it skips a step on every rank that one has to skip.
+    Raises RuntimeError before :func:`init`."""
+    alike = _initialised("distributed_scaler").groups.get_parallel_mode() == ParallelMode.DATA_PARALLEL
+    return scaler if alike else shard_scaler(scaler)
 
 
 def fused_allreduce_gradients(parameter_list: Iterable[Tensor], hcg: HybridCommunicateGroup | None = None) -> None:

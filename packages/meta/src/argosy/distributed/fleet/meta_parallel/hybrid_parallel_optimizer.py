@@ -9,17 +9,22 @@ import numpy as np
 
 from argosy.distributed.buffers import readable
 from argosy.distributed.captured import capturing
-from argosy.distributed.collective import all_reduce, broadcast
+from argosy.distributed.collective import all_reduce
 from argosy.distributed.fleet.layers.mpu.mp_ops import sum_of
 from argosy.distributed.group import Group
+from argosy.distributed.parameter_owners import ParameterOwners
 from argosy.distributed.reduction import ReduceOp
 from argosy.nn.clip import ClipGradByGlobalNorm, Pairs
 from argosy.optimizer.optimizer import Optimizer
 from argosy_autoparallel.bucketing import all_reduce_together
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["HybridParallelClipGrad", "HybridParallelOptimizer", "average_gradients"]
+__all__ = [
+    "DygraphShardingOptimizer", "DygraphShardingOptimizerV2", "HybridParallelClipGrad", "HybridParallelOptimizer",
+    "average_gradients",
+]  # fmt: skip
 
 _BUCKET = 25 << 20
 
@@ -41,21 +46,31 @@ def average_gradients(parameters: Sequence[Tensor], groups: Sequence[Group]) -> 
 
 
 class HybridParallelClipGrad(ClipGradByGlobalNorm):
-    """Clipping by the norm of the gradients of all ranks: those of split layers (``is_distributed``) are added up over
-    ``group``, of the others every rank has the same."""
+    """Clipping by the norm of the gradients of all ranks. Those of split layers (``is_distributed``) are added up over
+    ``parts``, of the others every rank there has the same; each of ``owners`` has gradients of its own."""
 
-    def __init__(self, clip: ClipGradByGlobalNorm, group: Group) -> None:
+    def __init__(self, clip: ClipGradByGlobalNorm, parts: Group | None, owners: Group | None = None) -> None:
         super().__init__(clip.clip_norm, clip.group_name, clip.auto_skip_clip)
-        self._group = group
+        self._parts, self._owners = parts, owners
+
+    def __call__(self, params_grads: Pairs) -> list[tuple[Tensor, Tensor | None]]:
+        """The pairs with clipped gradients."""
+        if not params_grads:  # the others' norms are to be added up all the same
+            self._total(params_grads)
+        return super().__call__(params_grads)
 
     def _total(self, pairs: Pairs, beside: Any = None) -> Any:
-        split = [(p, g) for p, g in pairs if getattr(p, "is_distributed", False)]
-        whole = [(p, g) for p, g in pairs if not getattr(p, "is_distributed", False)]
-        if not split:
-            return super()._total(whole)
-        total = super()._total(split)
-        total = sum_of(total, self._group)
-        return total if not whole else total + super()._total(whole, total)
+        parts = self._parts
+        split = [pair for pair in pairs if parts is not None and getattr(pair[0], "is_distributed", False)]
+        whole = [pair for pair in pairs if parts is None or not getattr(pair[0], "is_distributed", False)]
+        found = []
+        if split:
+            assert parts is not None
+            found.append(sum_of(super()._total(split), parts))
+        if whole:
+            found.append(super()._total(whole, *found))
+        total = sum(found[1:], found[0]) if found else get_operator("full")([], 0, "float32")
+        return total if self._owners is None else sum_of(total.cast("float64"), self._owners)
 
 
 class HybridParallelOptimizer:
@@ -65,13 +80,21 @@ class HybridParallelOptimizer:
     """
 
     def __init__(self, optimizer: Optimizer, hcg: Any = None, strategy: Any = None) -> None:
+        self._hcg, self._strategy = hcg, strategy
+        piped = hcg is not None and hcg.get_pipe_parallel_world_size() > 1
+        shards = None if hcg is None or piped else _shared(hcg.get_sharding_parallel_group())
+        self._prepare(optimizer, None if hcg is None else _shared(hcg.get_model_parallel_group()), shards)
+        self._copies = None if hcg is None or piped else hcg.get_dp_sep_parallel_group()
+
+    def _prepare(self, optimizer: Optimizer, parts: Group | None, shards: Group | None) -> None:
+        """Clip over all ranks, split states over ``shards``."""
         if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"HybridParallelOptimizer takes an Optimizer, not {type(optimizer).__name__}")
-        self._inner_opt, self._hcg, self._strategy = optimizer, hcg, strategy
+            raise TypeError(f"{type(self).__name__} takes an Optimizer, not {type(optimizer).__name__}")
+        self._inner_opt = optimizer
+        self._owners = None if shards is None else ParameterOwners(optimizer._parameter_list, shards)
         clip = optimizer._grad_clip
-        if hcg is not None and type(clip) is ClipGradByGlobalNorm and hcg.get_model_parallel_world_size() > 1:
-            optimizer._grad_clip = HybridParallelClipGrad(clip, hcg.get_model_parallel_group())
-        self._owners: dict[int, int] = {}
+        if type(clip) is ClipGradByGlobalNorm and (parts is not None or shards is not None):
+            optimizer._grad_clip = HybridParallelClipGrad(clip, parts, shards)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_inner_opt":
@@ -80,45 +103,44 @@ class HybridParallelOptimizer:
 
     def step(self) -> None:
         """Update every parameter that has a gradient, by the mean over the copies."""
-        hcg, inner = self._hcg, self._inner_opt
-        if hcg is None or hcg.get_pipe_parallel_world_size() > 1:
+        inner = self._inner_opt
+        if self._copies is not None:
+            average_gradients(inner._parameter_list, [self._copies])
+        if self._owners is None:
             inner.step()
             return
-        shards = hcg.get_sharding_parallel_group()
-        average_gradients(inner._parameter_list, [hcg.get_dp_sep_parallel_group(), shards])
-        if shards.nranks == 1:
-            inner.step()
-        else:
-            self._step_of_shards(shards)
+        held: list[Any] = [(p, p.grad) for p in inner._parameter_list if not p.stop_gradient and p.grad is not None]
+        parameters = [p for p, _ in held]
+        means = self._owners.means(parameters, [g for _, g in held])
+        self._update([(p, mean) for p, mean in zip(parameters, means, strict=True) if mean is not None], parameters)
+
+    def _update(self, own: Pairs, parameters: Sequence[Tensor]) -> None:
+        """Update those of ``parameters`` that are this rank's, by these gradients; take the others' from their
+        owners."""
+        assert self._owners is not None
+        inner = self._inner_opt
+        clip: Callable[[Pairs], Pairs] | None = inner._grad_clip
+        clipped = own if clip is None else clip(own)
+        inner._grad_clip = None
+        try:
+            inner.apply_gradients([(p, g) for p, g in clipped if g is not None])
+        finally:
+            inner._grad_clip = clip
+        self._owners.publish(parameters)
 
     def minimize(self, loss: Tensor, *args: Any, **kwargs: Any) -> tuple[None, list[Any]]:
         """The backward pass is the caller's; :meth:`step`."""
         self.step()
         return None, []
 
-    def _step_of_shards(self, group: Group) -> None:
-        """Each member updates its parameters and has states of those alone."""
-        inner = self._inner_opt
-        parameters = inner._parameter_list
-        if not self._owners:
-            self._owners = _owners(parameters, group.nranks)
-        clip: Callable[[Pairs], Pairs] | None = inner._grad_clip
-        pairs: Pairs = [(p, p.grad) for p in parameters if not p.stop_gradient and p.grad is not None]
-        if clip is not None:
-            pairs, inner._grad_clip = clip(pairs), None
-        try:
-            inner.apply_gradients([(p, g) for p, g in pairs if g is not None and self._owners[id(p)] == group.rank])
-        finally:
-            inner._grad_clip = clip
-        for parameter, _ in pairs:
-            broadcast(parameter, group.ranks[self._owners[id(parameter)]], group)
+
+class DygraphShardingOptimizer(HybridParallelOptimizer):
+    """An optimizer of a grid whose states are split over ranks."""
 
 
-def _owners(parameters: Sequence[Tensor], ranks: int) -> dict[int, int]:
-    """The member that has the states of each parameter: the largest first, to whoever has least."""
-    loads, found = [0] * ranks, {}
-    for parameter in sorted(parameters, key=lambda p: -p.size):
-        owner = loads.index(min(loads))
-        loads[owner] += parameter.size
-        found[id(parameter)] = owner
-    return found
+class DygraphShardingOptimizerV2(DygraphShardingOptimizer):
+    """An optimizer of a grid whose states are split over ranks, as the first one."""
+
+
+def _shared(group: Group) -> Group | None:
+    return group if group.nranks > 1 else None

@@ -9,8 +9,8 @@ from argosy.amp import GradScaler
 from argosy.distributed.fleet.base.topology import HybridCommunicateGroup
 from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer
 from argosy.distributed.fleet.meta_parallel.parallel_layers.pp_layers import PipelineLayer
-from argosy.distributed.fleet.meta_parallel.wrappers import equalize
 from argosy.distributed.pipeline.trainer import Pipeline, PipelineSettings
+from argosy.distributed.wrapped_layer import equalize
 from argosy.nn.layer import Layer
 from argosy_autograd.modes import no_grad
 from argosy_autoparallel import ProcessMesh, Shard

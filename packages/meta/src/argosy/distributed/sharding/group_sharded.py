@@ -1,0 +1,314 @@
+"""``group_sharded_parallel``: optimizer states ("os"), gradients ("os_g") and parameters ("p_g_os") split over the
+ranks of a group, each of which has a batch of its own (ZeRO; Rajbhandari et al., 2020)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from argosy.amp import GradScaler
+from argosy.distributed.captured import capturing
+from argosy.distributed.checked import agree
+from argosy.distributed.collective import all_reduce, barrier, broadcast
+from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer
+from argosy.distributed.group import Group, world_group
+from argosy.distributed.local_parts import local_part
+from argosy.distributed.objects import all_gather_object
+from argosy.distributed.reduction import ReduceOp
+from argosy.distributed.semi_auto import reshard, shard_tensor
+from argosy.distributed.sharded_optimizer import ShardingStage3, shard_optimizer
+from argosy.distributed.sharded_scaler import shard_scaler
+from argosy.distributed.wrapped_layer import WrappedLayer, equalize
+from argosy.framework.serialization import save
+from argosy.nn.layer import Layer
+from argosy.optimizer.optimizer import Optimizer
+from argosy_autograd.hooks import JointHook, saved_tensors_hooks
+from argosy_autograd.modes import no_grad
+from argosy_autoparallel import Partial, Placement, ProcessMesh, ReduceType, Replicate
+from argosy_autoparallel.dist_tensor import is_dist
+from argosy_phi_ops.eager.dispatch import Interpreter, layer
+from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.tensor import Tensor
+
+__all__ = [
+    "GroupShardedOptimizerStage2", "GroupShardedScaler", "GroupShardedStage2", "GroupShardedStage3",
+    "group_sharded_parallel", "save_group_sharded_model",
+]  # fmt: skip
+
+_LEVELS = ("os", "os_g", "p_g_os")
+
+
+def group_sharded_parallel(
+    model: Layer, optimizer: Optimizer, level: str, scaler: GradScaler | None = None, group: Group | None = None,
+    offload: bool = False, sync_buffers: bool = False, buffer_max_size: int = 1 << 23, segment_size: int = 1 << 20,
+    sync_comm: bool = False, dp_group: Group | None = None, exclude_layer: Sequence[Any] | None = None,
+) -> tuple[Layer, Any, GradScaler | None]:  # fmt: skip
+    """``model``, ``optimizer`` and ``scaler`` for training on the ranks of ``group`` (default: all).
+
+    Gradients are means over the group, and over ``dp_group``, whose members have copies. At levels "os" and "os_g" each
+    rank updates some of the parameters, has states and gradients of those alone, and gives them to the others; at most
+    ``buffer_max_size`` numbers travel together. At "p_g_os" parameters of at least ``segment_size`` numbers, of layers
+    that ``exclude_layer`` does not name (by class or ``id``), become distributed tensors, whole only where they are
+    used. ``sync_buffers``: buffers are the first rank's in each forward pass. ``offload`` and ``sync_comm`` change
+    nothing: parameters are in host memory, collectives end where they are called.
+
+    Raises ValueError for another level, TypeError for what is no layer, optimizer or scaler, NotImplementedError for
+    "p_g_os" with a ``dp_group``.
+    """
+    if level not in _LEVELS:
+        raise ValueError(f"group_sharded_parallel: level is one of {list(_LEVELS)}, not {level!r}")
+    if not isinstance(model, Layer) or not isinstance(optimizer, Optimizer):
+        raise TypeError(
+            f"group_sharded_parallel takes a Layer and an Optimizer, not {type(model).__name__} and "
+            f"{type(optimizer).__name__}"
+        )
+    made: Layer
+    sharded: Any = optimizer
+    if level == "p_g_os":
+        if dp_group is not None and dp_group.nranks > 1:
+            raise NotImplementedError("group_sharded_parallel: level 'p_g_os' with a dp_group is not implemented")
+        made = GroupShardedStage3(
+            model, optimizer, group, sync_buffers, segment_size=segment_size, exclude_layer=exclude_layer
+        )
+    else:
+        sharded = GroupShardedOptimizerStage2(optimizer._parameter_list, optimizer, group, dp_group=dp_group)
+        made = GroupShardedStage2(model, sharded, group, sync_buffers, buffer_max_size, dp_group=dp_group)
+    return made, sharded, None if scaler is None else GroupShardedScaler(scaler)
+
+
+def GroupShardedScaler(scaler: GradScaler) -> GradScaler:
+    """The scaler, which skips a step on every rank where a gradient of any overflows."""
+    return shard_scaler(scaler)
+
+
+class GroupShardedOptimizerStage2(HybridParallelOptimizer):
+    """An optimizer each of whose ranks has the states of some parameters, and their gradients: ``step`` updates those
+    and gives them to the others. Otherwise it acts as ``optim``."""
+
+    def __init__(
+        self, params: Sequence[Tensor], optim: Optimizer, group: Group | None = None, offload: bool = False,
+        device: str = "cpu", pertrain_sync_models: bool = True, dp_group: Group | None = None, **options: Any,
+    ) -> None:  # fmt: skip
+        self._hcg = self._strategy = self._copies = None
+        self._prepare(optim, None, world_group() if group is None else group)
+
+    @property
+    def _optim(self) -> Optimizer:
+        return self._inner_opt
+
+    def step(self) -> None:
+        """Update this rank's parameters that have a gradient."""
+        parameters = [p for p in self._inner_opt._parameter_list if not p.stop_gradient]
+        own = [(p, p.grad) for p in parameters if p.grad is not None and self._owners.is_own(p)]  # type: ignore[union-attr]
+        self._update(own, parameters)
+
+
+class _ToOwners(JointHook):
+    """Gives each owner the mean of its gradients at the end of a backward pass; the other ranks keep none."""
+
+    def __init__(self, layers: Layer, optimizer: GroupShardedOptimizerStage2, copies: Group | None) -> None:
+        self._owners, self._copies = optimizer._owners, copies
+        self._numbers = {id(x): number for number, x in enumerate(layers.parameters())}
+
+    def __call__(self, leaves: Sequence[Tensor], gradients: Sequence[Tensor]) -> Sequence[Tensor | None]:
+        owners = self._owners
+        assert owners is not None
+        numbers = [self._numbers[id(x)] for x in leaves]
+        order = sorted(range(len(numbers)), key=numbers.__getitem__)  # whatever the order of the backward pass
+        if not capturing():
+            agree(
+                owners.group.communicator, "GroupShardedStage2", gradients=f"{len(order)} of {len(self._numbers)}",
+                of=crc32(str(sorted(numbers)).encode()),
+            )  # fmt: skip
+        made: list[Tensor | None] = [None] * len(order)
+        means = owners.means([leaves[i] for i in order], [gradients[i] for i in order])
+        for i, mean in zip(order, means, strict=True):
+            if mean is not None and self._copies is not None:
+                all_reduce(mean, ReduceOp.AVG, self._copies)
+            made[i] = mean
+        return made
+
+
+class _Sharded(WrappedLayer):
+    """A layer whose ranks begin with the first one's values."""
+
+    def __init__(self, layers: Layer, group: Group | None, sync_buffers: bool) -> None:
+        super().__init__(layers)
+        self._group, self._sync_buffers = world_group() if group is None else group, sync_buffers
+        if not self._group.is_member():
+            raise ValueError(f"{type(self).__name__}: this rank is not a member of {self._group!r}")
+        equalize(layers, self._group, split_too=True)
+
+    @property
+    def _layer(self) -> Layer:
+        return self._layers
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """What ``layers`` gives."""
+        if self._sync_buffers:
+            for buffer in self._layers.buffers():
+                broadcast(buffer, self._group.ranks[0], self._group)
+        return self._layers(*inputs, **kwargs)
+
+
+class GroupShardedStage2(_Sharded):
+    """A layer whose gradients go, as means over the group, to the owners of their parameters."""
+
+    def __init__(
+        self, layer: Layer, sharding_optimizer: GroupShardedOptimizerStage2, group: Group | None = None,
+        sync_buffers: bool = False, buffer_max_size: int = 1 << 23, auto_refresh_trainable: bool = True,
+        device: str = "cpu", dp_group: Group | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(layer, group, sync_buffers)
+        copies = dp_group if dp_group is not None and dp_group.nranks > 1 else None
+        if copies is not None:
+            equalize(layer, copies, split_too=True)
+        assert sharding_optimizer._owners is not None
+        sharding_optimizer._owners.limit = buffer_max_size * 4
+        hook = _ToOwners(layer, sharding_optimizer, copies)
+        hook.register(x for x in layer.parameters() if not x.stop_gradient)
+
+
+class GroupShardedStage3(_Sharded):
+    """A layer whose parameters are split over the ranks: each is gathered where it is used, forward and backward, and
+    given up afterwards; its gradient goes, as a mean over the group, to the ranks that have the parts."""
+
+    def __init__(
+        self, layer: Layer, optimizer: Optimizer, group: Group | None = None, sync_buffers: bool = False,
+        device: str = "cpu", segment_size: int = 1 << 20, pretrain_sync_models: bool = True, offload: bool = False,
+        sync_comm: bool = False, dp_group: Group | None = None, exclude_layer: Sequence[Any] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(layer, group, sync_buffers)
+        mesh = ProcessMesh(list(self._group.ranks), ["sharding"])
+        excluded = {id(p) for each in _named(layer, exclude_layer or ()) for p in each.parameters()}
+        shard_optimizer(optimizer, _Large(mesh, segment_size, excluded))
+        for parameter in layer.parameters():
+            if parameter.process_mesh is None:
+                shard_tensor(parameter, mesh, [Replicate()])
+        self._gathering = _Gathering(mesh)
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """What ``layers`` gives for this rank's inputs."""
+        with self._gathering.active():
+            return super().forward(*inputs, **kwargs)
+
+    def get_all_parameters(self, convert2cpu: bool = False) -> None:
+        """Let every rank have all parameters whole, to save them, say. All ranks call it."""
+        for parameter in self._layers.parameters():
+            shard_tensor(parameter, self._gathering.mesh, [Replicate()])
+
+
+class _Large(ShardingStage3):
+    """Splits parameters of at least ``least`` numbers, but for those ``excluded`` by identity."""
+
+    def __init__(self, mesh: ProcessMesh, least: int, excluded: set[int]) -> None:
+        super().__init__("sharding", mesh)
+        self._least, self._excluded = least, excluded
+
+    def split(self, param: Any) -> list[Placement]:
+        """See :class:`ShardingStage1`."""
+        if param.size < self._least or id(param) in self._excluded:
+            return list(param.placements)
+        return super().split(param)
+
+
+class _Gathering(Interpreter):
+    """Gives operators the whole of parameters that are split over ``mesh``, as ordinary tensors of this rank, whose
+    gradients are to be averaged. What is kept of them for the backward pass is gathered again there."""
+
+    def __init__(self, mesh: ProcessMesh) -> None:
+        self.mesh = mesh
+        self._sources: dict[int, Tensor] = {}  # by the payload that an operator has now
+        self._is_gathering = False
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Within the block operators are given whole parameters."""
+        hooks = nullcontext() if capturing() else saved_tensors_hooks(self._pack, self._unpack)
+        with layer(self), hooks:
+            yield
+
+    def process(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]) -> Any:
+        """See :class:`Interpreter`."""
+        if self._is_gathering:
+            return below(op, operands, attributes)
+        sources = self._sources
+        self._sources = {}
+        try:
+            return below(op, [self._whole(x) if type(x) is Tensor else x for x in operands], attributes)
+        finally:
+            self._sources = sources
+
+    def _whole(self, x: Tensor) -> Tensor:
+        if not is_dist(x) or x.process_mesh != self.mesh:
+            return x
+        self._is_gathering = True
+        try:
+            gradient = self.mesh, [Partial(ReduceType.kRedAvg)]
+            made = local_part(reshard(x, self.mesh, [Replicate()]), gradient)
+        finally:
+            self._is_gathering = False
+        if not x.placements[0].is_replicated():
+            self._sources[id(made.payload)] = x
+        return made
+
+    def _pack(self, kept: Tensor) -> Any:
+        source = self._sources.get(id(kept.payload))
+        return kept if source is None else (source,)
+
+    def _unpack(self, packed: Any) -> Tensor:
+        if type(packed) is not tuple:
+            return packed  # type: ignore[no-any-return]
+        with no_grad():
+            made: Tensor = reshard(packed[0].detach(), self.mesh, [Replicate()])._local_value()
+            return made
+
+
+def _named(model: Layer, chosen: Sequence[Any]) -> list[Layer]:
+    """The layers of a model whose class or identity is among ``chosen``."""
+    return [each for each in model.sublayers(include_self=True) if {type(each).__name__, id(each)} & {*chosen}]
+
+
+def save_group_sharded_model(model: Layer, output: str, optimizer: Any = None) -> None:
+    """Write the whole model to ``output/model.pdmodel``, and the states of what :func:`group_sharded_parallel` gave as
+    optimizer to ``output/model.pdopt``. All ranks of the group call it, its first one writes.
+
+    Raises ValueError for a model of another kind, and where ``output`` is a file.
+    """
+    if not isinstance(model, _Sharded):
+        raise ValueError(f"save_group_sharded_model takes what group_sharded_parallel gave, not {type(model).__name__}")
+    if os.path.isfile(output):
+        raise ValueError(f"save_group_sharded_model: {output!r} should be a folder, but is a file")
+    if isinstance(model, GroupShardedStage3):
+        model.get_all_parameters()
+    group = model._group
+    states = None if optimizer is None else _states(optimizer, group)
+    if group.rank == 0:
+        os.makedirs(output, exist_ok=True)
+        save(model._layers.state_dict(), os.path.join(output, "model.pdmodel"))
+        if states is not None:
+            save(states, os.path.join(output, "model.pdopt"))
+    barrier(group)
+
+
+def _states(optimizer: Any, group: Group) -> dict[str, Any]:
+    """The states of all ranks: those of parameters from their owners, of distributed tensors the whole."""
+    own = {name: _plain(value) for name, value in optimizer.state_dict().items()}
+    if not isinstance(optimizer, GroupShardedOptimizerStage2):
+        return own
+    parts: list[dict[str, Any]] = []
+    all_gather_object(parts, own, group)
+    whole = {name: x for part in parts for name, x in part.items()}
+    masters = {name: x for part in parts for name, x in part.get("master_weights", {}).items()}
+    return {**whole, "master_weights": masters} if masters else whole
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(x) for name, x in value.items()}
+    return Tensor._wrap(Strided(np.array(value.payload.to_host()))) if isinstance(value, Tensor) else value
