@@ -2,7 +2,8 @@
 
 A piece is a program: the forward pass of a stage, its backward pass, or that in two. What one piece makes and another
 reads is a value with a name: a residual within a stage, a message between stages. Constants, and what only repeats or
-rearranges, are made anew where they are read. Gradients of weights leave a piece as terms that are added up over
+rearranges, are made anew where they are read; so is what a region marked ``recompute`` computes, of whose values its
+backward pass then has those from outside alone. Gradients of weights leave a piece as terms that are added up over
 microbatches; of a weight that several stages share, each has its own.
 """
 
@@ -197,25 +198,32 @@ class _Cutting:
                 continue
             draft.ops.add(needed)
             for value in (*needed.operands, *captured(needed)):
-                pending += self._operand(value, piece)
+                pending += self._operand(value, piece, needed)
 
     def _read(self, value: Value, key: Key) -> None:
         """Let a piece have a value."""
         for op, piece in self._operand(value, key):
             self._need(op, piece)
 
-    def _operand(self, value: Value, key: Key) -> list[tuple[Operation, Key]]:
-        """What it takes that a piece has a value: operations, each in a piece."""
+    def _operand(self, value: Value, key: Key, reader: Operation | None = None) -> list[tuple[Operation, Key]]:
+        """What it takes that a piece has a value, which ``reader`` reads: operations, each in a piece."""
         draft = self.drafts[key]
         if not isinstance(value, OpResult):
             self._argument(value, key, draft)
             return []
         owner = self._key(value.op)
-        if owner == key or _is_made_anew(value.op):
+        if owner == key or _is_made_anew(value.op) or self._is_recomputed(value.op, key, reader):
             return [(value.op, key)]
         draft.inputs[value] = None
         self.drafts[owner].outputs[value] = None
         return [(value.op, owner)]
+
+    def _is_recomputed(self, op: Operation, key: Key, reader: Operation | None) -> bool:
+        """Whether the backward pass of a region, or what it computes again, reads what the region computes."""
+        region = op.annotations.get("recompute")
+        if region is None or key[0] == FORWARD or "phase" in op.annotations or self.stage_of[op] != key[1]:
+            return False
+        return reader is not None and reader.annotations.get("recompute") == region
 
     def _argument(self, value: Value, key: Key, draft: _Draft) -> None:
         number = self.place[value] - self.first_state

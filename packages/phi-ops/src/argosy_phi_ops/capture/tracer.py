@@ -105,7 +105,10 @@ class Tracer(Interpreter):
     placing: Callable[[TracedPayload], Any] | None = None
     """What finds out how a traced tensor will lie on a mesh, where somebody can."""
     stage: int | None = None
-    """The stage of a pipeline that operations belong to from here on, where the model is cut: their attribute."""
+    """The stage of a pipeline that operations belong to from here on, where the model is cut: their annotation."""
+    recompute: int | None = None
+    """The number of the region that is computed again in the backward pass of a stage, while one is captured."""
+    regions = 0
 
     def __init__(self, name: str = "main") -> None:
         self.program = Program(name)
@@ -273,7 +276,7 @@ class Tracer(Interpreter):
             f"phi.{op.name}", values, attributes, expansion.result_types, location=location, inferred=True
         )
         if self.stage is not None:
-            made.annotate(stage=self.stage)
+            made.annotate(stage=self.stage, **({} if self.recompute is None else {"recompute": self.recompute}))
         active = any(type(x) is Tensor and self._is_active(x) for x in operands)
         wants = recording and any(type(x) is Tensor and not x.stop_gradient for x in operands)
         results = tuple([self._result(value, location, active, wants) for value in made.results])

@@ -112,7 +112,8 @@ def recompute(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     ``preserve_rng_state`` (True) draws the same random numbers then; ``use_reentrant`` changes nothing: gradients reach
     everything that the function reads. What it does besides computing, as running statistics, happens twice. In a
-    captured function the region is captured once and kept as the compiler plans it. Raises TypeError for what cannot be
+    captured function the region is captured once; a stage of a pipeline computes it again, elsewhere the compiler plans
+    what is kept. Raises TypeError for what cannot be
     called; the backward pass raises DifferentiationError where arguments were changed in place meanwhile, or the second
     run kept other tensors than the first.
     """
@@ -120,9 +121,24 @@ def recompute(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     kwargs.pop("use_reentrant", None)
     if not callable(function):
         raise TypeError(f"recompute: a function or a layer is wanted, got {type(function).__name__}")
-    if active_tracer() is not None or not is_grad_enabled():
+    tracer = active_tracer()
+    if tracer is not None and tracer.stage is not None:
+        return _captured(tracer, function, args, kwargs)
+    if tracer is not None or not is_grad_enabled():
         return function(*args, **kwargs)
     return _Region(function, args, kwargs, same_random).run()
+
+
+def _captured(tracer: Any, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
+    """The region in the capture of a model that is cut, its operations marked; one within another belongs to it."""
+    if tracer.recompute is not None:
+        return function(*args, **kwargs)
+    tracer.regions += 1
+    tracer.recompute = tracer.regions
+    try:
+        return function(*args, **kwargs)
+    finally:
+        tracer.recompute = None
 
 
 def recompute_sequential(ctx: Mapping[str, Any], functions: Any, *args: Any, **kwargs: Any) -> Any:

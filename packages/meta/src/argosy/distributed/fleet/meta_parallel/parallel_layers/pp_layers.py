@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from argosy.distributed.environment import get_rank
@@ -63,13 +64,13 @@ class PipelineLayer(Layer):
 
     ``seg_method``: "uniform", or "layer:Name" to cut before layers of a class, evenly; or the numbers of the layers
     with which stages begin, and the number of layers. ``loss_fn`` is kept for the training loop. With
-    ``recompute_interval`` of n, n layers at a time are one recomputed region. As in Paddle, layer number i is made with
-    the generator seeded to 1234 + i; every rank makes all of them, and gives up what others have at the first step.
+    ``recompute_interval`` of n, n layers of a stage at a time are one recomputed region. As in Paddle, layer number i is
+    made with the generator seeded to 1234 + i; every rank makes all of them, and gives up what others have at the first
+    step.
 
     With ``use_dualpipev`` each rank has two stages, the second of rank r the one before that of rank r - 1.
 
-    Raises ValueError without ``num_stages`` or ``topology`` and for fewer layers than stages, NotImplementedError for
-    recomputation in several stages.
+    Raises ValueError without ``num_stages`` or ``topology`` and for fewer layers than stages.
     """
 
     def __init__(
@@ -95,8 +96,6 @@ class PipelineLayer(Layer):
             2 if use_dualpipev else num_virtual_pipeline_stages or 1,
         )
         self._stage_id = 0 if topology is None or ranks == 1 else topology.get_coord(get_rank()).pipe
-        if recompute_interval and ranks * self._virtual > 1:
-            raise NotImplementedError("PipelineLayer: recompute_interval in several stages is not implemented")
         self._recompute_interval, self.recompute_ctx = recompute_interval, recompute_ctx
         self._layers_desc = list(layers)
         self._num_layers = len(self._layers_desc)
@@ -157,14 +156,15 @@ class PipelineLayer(Layer):
             place = self._num_stages - 1 - self._stage_id if self._use_dualpipev and chunk_id else self._stage_id
             stage = chunk_id * self._num_stages + place
             return self.forward_function(*self.segment_parts[stage : stage + 2])(input)
-        count, step = len(self.run_function), self._recompute_interval
+        step = self._recompute_interval
         if step == 0:
-            return self.forward_function(0, count)(input)
-        for start in range(0, count, step):
-            end = min(start + step, count)
-            given = input if isinstance(input, tuple) else (input,)
-            function = self.forward_function(start, end)
-            input = recompute(function, *given) if self._worth(start, end, given) else function(*given)
+            return self.forward_function(0, len(self.run_function))(input)
+        for first, last in pairwise(self.segment_parts):
+            for start in range(first, last, step):
+                end = min(start + step, last)
+                given = input if isinstance(input, tuple) else (input,)
+                function = self.forward_function(start, end)
+                input = recompute(function, *given) if self._worth(start, end, given) else function(*given)
         return input
 
     def _worth(self, start: int, end: int, inputs: Sequence[Any]) -> bool:
