@@ -77,6 +77,49 @@ def test_nothing_is_left_of_a_job_whose_rank_is_killed_in_a_step(tmp_path):
     _assert_ended(pids)
 
 
+PIPELINE = """
+import os
+import argosy as paddle
+import argosy.distributed as dist
+from argosy import nn
+from argosy.distributed import fleet
+from argosy.distributed.fleet import meta_parallel as parts
+
+strategy = fleet.DistributedStrategy()
+strategy.hybrid_configs = {"pp_degree": 2}
+strategy.pipeline_configs = {"accumulate_steps": 4, "micro_batch_size": 2}
+fleet.init(is_collective=True, strategy=strategy)
+net = parts.PipelineLayer([nn.Linear(4, 4) for _ in range(2)], 2, loss_fn=nn.MSELoss())
+model, x = fleet.distributed_model(net), paddle.ones([8, 4])
+
+def killing(run, calls=[]):
+    def backward(*given):
+        calls.append(1)
+        if len(calls) == 2:
+            os.kill(os.getpid(), 9)
+        return run(*given)
+    return backward
+
+for step in range(3):
+    model.forward_backward_pipeline([x, x])
+    if step == 1 and dist.get_rank() == 1:
+        functions = list(model._pipeline._steps.values())[-1].functions
+        functions["backward", 1] = killing(functions["backward", 1])
+"""
+
+
+@needs_mpi
+def test_a_rank_that_is_killed_in_an_instruction_ends_its_pipeline(tmp_path):
+    """In the backward pass of the second microbatch, for whose gradient the other stage waits."""
+    (tmp_path / "train.py").write_text(PIPELINE)
+    done = subprocess.run(
+        [sys.executable, "-m", "argosy.distributed.launch", "--nproc_per_node", "2", "train.py"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=3600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 137
+    assert "rank 1 was killed by SIGKILL; the job of 2 ranks was ended" in done.stderr
+
+
 def _assert_ended(pids):
     deadline = time.monotonic() + 3600
     while left := [pid for pid in pids if _runs(pid)]:
