@@ -1,5 +1,7 @@
 """Scripts that train a ``PipelineLayer`` by ``fleet``: the losses and parameters of one process."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -131,7 +133,7 @@ def test_recomputed_regions_keep_what_goes_into_them():
         (step,) = model._pipeline._steps.values()
         return step.verified.peaks[1].device  # of rank 0 the input wants no gradient
 
-    without, recomputed = (run_ranks(lambda: program(interval), 2)[0] for interval in (0, 8))
+    without, recomputed = (run_ranks(partial(program, interval), 2)[0] for interval in (0, 8))
     assert recomputed < 0.3 * without
 
 

@@ -178,13 +178,16 @@ def test_means_of_gradients_by_hand() -> None:
 
 def test_what_fleet_lacks_is_named() -> None:
     strategy = fleet.DistributedStrategy()
-    assert strategy.amp is False
-    assert strategy.amp_configs == {}
-    strategy.amp_configs = {"init_loss_scaling": 1.0}  # what nothing reads while the switch is off
-    assert strategy.amp_configs == {"init_loss_scaling": 1.0}
-    strategy.amp = False
-    with pytest.raises(NotImplementedError, match=r"DistributedStrategy.amp is not implemented; use amp.auto_cast"):
-        strategy.amp = True
+    assert strategy.recompute is False
+    strategy.recompute_configs = {"checkpoints": []}  # what nothing reads
+    assert strategy.recompute_configs == {"checkpoints": []}
+    strategy.recompute = False
+    with pytest.raises(NotImplementedError, match=r"DistributedStrategy.recompute is not implemented; use fleet"):
+        strategy.recompute = True
+    with pytest.raises(ValueError, match=r"lamb_configs has no \['decay'\]; it has \['exclude_from_weight_decay'"):
+        strategy.lamb_configs = {"decay": 1.0}
+    with pytest.warns(UserWarning, match="DistributedStrategy.fp16_allreduce does nothing here: gradients travel"):
+        strategy.fp16_allreduce = True
     with pytest.raises(NotImplementedError, match="cp_degree of 2 is not implemented"):
         strategy.hybrid_configs = {"cp_degree": 2}
     strategy.hybrid_configs = {"order": ["tp"]}

@@ -47,7 +47,7 @@ def test_nested_objects_come_back_as_they_were(tmp_path):
 def test_other_formats_and_values_are_refused_by_name(tmp_path):
     """Formats that are not implemented and values that cannot be stored say so, and leave no file."""
     with pytest.raises(NotImplementedError, match="pdmodel"):
-        paddle.save({}, tmp_path / "m.pdmodel")
+        paddle.save([], tmp_path / "m.pdmodel")  # a state may stand there: group_sharded_parallel's does
     with pytest.raises(ValueError, match="should name a file"):
         paddle.save({}, f"{tmp_path}/")
     with pytest.raises(TypeError, match="object at 'a/0'"):

@@ -141,7 +141,8 @@ NAMES = {
         .: base layers meta_optimizers meta_parallel model utils
         .base.topology: CommunicateTopology HybridCommunicateGroup
         .recompute.recompute: recompute recompute_sequential
-        .training: barrier_worker distributed_model distributed_optimizer distributed_scaler DistributedStrategy
+        .strategy: DistributedStrategy
+        .training: barrier_worker distributed_model distributed_optimizer distributed_scaler
             get_hybrid_communicate_group init is_first_worker is_worker worker_index worker_num
         argosy.distributed.: fleet
     """,

@@ -8,8 +8,10 @@ from argosy.checked import checked
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn.initializer import Constant
 from argosy.nn.layer import Layer
+from argosy.nn.meshes import mesh_of
 from argosy.nn.named_activations import activate
 from argosy.nn.statistics import batch_norm
+from argosy.nn.synchronised import batch_norm_over_ranks
 from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
 
@@ -72,8 +74,8 @@ class _BatchNorm(Layer):
 
     def _moved_to(self, kind: type[SyncBatchNorm]) -> SyncBatchNorm:
         made = kind(self._num_features, self._momentum, self._epsilon, False, False, self._data_format)
-        made._parameters.clear()
-        made._parameters.update(self._parameters)
+        for name, parameter in self._parameters.items():
+            setattr(made, name, parameter)
         made.training = self.training
         return made
 
@@ -177,8 +179,8 @@ class BatchNorm(Layer):
 class SyncBatchNorm(_BatchNorm):
     """Batch normalisation by the statistics of all ranks' batches together; of one rank, :class:`BatchNorm2D`.
 
-    On distributed tensors the engine sums the statistics over ranks for any batch normalisation. Ranks that hold
-    ordinary tensors are not synchronised: with several of them ``forward`` in training raises NotImplementedError.
+    On distributed tensors the engine sums the statistics over ranks for any batch normalisation; ranks that hold
+    ordinary tensors do so here, in training.
     """
 
     def __init__(
@@ -195,12 +197,10 @@ class SyncBatchNorm(_BatchNorm):
 
     def forward(self, x: Tensor) -> Tensor:
         """The normalised input."""
-        distributed = getattr(x.payload, "layout", None) is not None
-        if self.training and context().size > 1 and not distributed:
-            raise NotImplementedError(
-                f"SyncBatchNorm: {context().size} ranks hold ordinary tensors, whose statistics are not synchronised; "
-                "shard the batch with distributed.shard_tensor"
-            )
+        if self.training and context().size > 1 and mesh_of(x) is None and not self._use_global_stats:
+            self._check_input_dim(x)
+            statistics = self._mean, self._variance, self.weight, self.bias
+            return batch_norm_over_ranks(x, *statistics, self._momentum, self._epsilon, self._data_format)
         return super().forward(x)
 
     @classmethod

@@ -94,11 +94,11 @@ class GroupShardedOptimizerStage2(HybridParallelOptimizer):
         self, params: Sequence[Tensor], optim: Optimizer, group: Group | None = None, offload: bool = False,
         device: str = "cpu", pertrain_sync_models: bool = True, dp_group: Group | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        self._hcg = self._strategy = self._copies = None
         self._prepare(optim, None, world_group() if group is None else group)
+        self._hcg = self._strategy = self._copies = None
 
     @property
-    def _optim(self) -> Optimizer:
+    def _optim(self) -> Any:
         return self._inner_opt
 
     def step(self) -> None:

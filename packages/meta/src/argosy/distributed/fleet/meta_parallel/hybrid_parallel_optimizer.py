@@ -23,10 +23,16 @@ from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
     "DygraphShardingOptimizer", "DygraphShardingOptimizerV2", "HybridParallelClipGrad", "HybridParallelOptimizer",
-    "average_gradients",
+    "WrappedOptimizer", "average", "average_gradients",
 ]  # fmt: skip
 
 _BUCKET = 25 << 20
+
+
+def average(tensors: Sequence[Tensor], group: Group) -> list[Any]:
+    """The means of tensors over the ranks of a group, as arrays."""
+    arrays = [readable(x, "average") for x in tensors]
+    return [np.asarray(mean) for mean in all_reduce_together(arrays, group.communicator, "avg", _BUCKET)]
 
 
 def average_gradients(parameters: Sequence[Tensor], groups: Sequence[Group]) -> None:
@@ -39,10 +45,9 @@ def average_gradients(parameters: Sequence[Tensor], groups: Sequence[Group]) -> 
             for _, grad in held:
                 all_reduce(grad, ReduceOp.AVG, group)
             continue
-        arrays = [readable(p.grad, "average_gradients") for p, _ in held]  # type: ignore[arg-type]
-        means = all_reduce_together(arrays, group.communicator, "avg", _BUCKET)
+        means = average([p.grad for p, _ in held], group)  # type: ignore[misc]
         for (parameter, _), mean in zip(held, means, strict=True):
-            parameter._grad = Tensor._wrap(Strided(np.asarray(mean)))
+            parameter._grad = Tensor._wrap(Strided(mean))
 
 
 class HybridParallelClipGrad(ClipGradByGlobalNorm):
@@ -73,33 +78,49 @@ class HybridParallelClipGrad(ClipGradByGlobalNorm):
         return total if self._owners is None else sum_of(total.cast("float64"), self._owners)
 
 
-class HybridParallelOptimizer:
+class WrappedOptimizer:
+    """``optimizer`` with other steps; otherwise it acts as that one."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self._inner_opt = optimizer
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_inner_opt":
+            raise AttributeError(name)
+        return getattr(self._inner_opt, name)
+
+    def step(self) -> None:
+        """Update."""
+        self._inner_opt.step()
+
+    def minimize(self, loss: Tensor, *args: Any, **kwargs: Any) -> tuple[None, list[Any]]:
+        """The backward pass is the caller's; :meth:`step`."""
+        self.step()
+        return None, []
+
+
+class HybridParallelOptimizer(WrappedOptimizer):
     """An optimizer of a model whose layers, states or stages lie on several ranks. ``step`` averages gradients over the
     copies (a pipeline has done that), clips by the norm of all ranks, and where states are split over ranks (ZeRO 1)
     updates this rank's parameters, which it then gives to the others. Otherwise it acts as ``optimizer``.
     """
 
     def __init__(self, optimizer: Optimizer, hcg: Any = None, strategy: Any = None) -> None:
-        self._hcg, self._strategy = hcg, strategy
         piped = hcg is not None and hcg.get_pipe_parallel_world_size() > 1
         shards = None if hcg is None or piped else _shared(hcg.get_sharding_parallel_group())
         self._prepare(optimizer, None if hcg is None else _shared(hcg.get_model_parallel_group()), shards)
         self._copies = None if hcg is None or piped else hcg.get_dp_sep_parallel_group()
+        self._hcg, self._strategy = hcg, strategy
 
     def _prepare(self, optimizer: Optimizer, parts: Group | None, shards: Group | None) -> None:
         """Clip over all ranks, split states over ``shards``."""
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(self).__name__} takes an Optimizer, not {type(optimizer).__name__}")
-        self._inner_opt = optimizer
+        super().__init__(optimizer)
         self._owners = None if shards is None else ParameterOwners(optimizer._parameter_list, shards)
         clip = optimizer._grad_clip
         if type(clip) is ClipGradByGlobalNorm and (parts is not None or shards is not None):
             optimizer._grad_clip = HybridParallelClipGrad(clip, parts, shards)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_inner_opt":
-            raise AttributeError(name)
-        return getattr(self._inner_opt, name)
 
     def step(self) -> None:
         """Update every parameter that has a gradient, by the mean over the copies."""
@@ -127,11 +148,6 @@ class HybridParallelOptimizer:
         finally:
             inner._grad_clip = clip
         self._owners.publish(parameters)
-
-    def minimize(self, loss: Tensor, *args: Any, **kwargs: Any) -> tuple[None, list[Any]]:
-        """The backward pass is the caller's; :meth:`step`."""
-        self.step()
-        return None, []
 
 
 class DygraphShardingOptimizer(HybridParallelOptimizer):

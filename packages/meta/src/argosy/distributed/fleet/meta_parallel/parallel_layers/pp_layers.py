@@ -64,9 +64,9 @@ class PipelineLayer(Layer):
 
     ``seg_method``: "uniform", or "layer:Name" to cut before layers of a class, evenly; or the numbers of the layers
     with which stages begin, and the number of layers. ``loss_fn`` is kept for the training loop. With
-    ``recompute_interval`` of n, n layers of a stage at a time are one recomputed region. As in Paddle, layer number i is
-    made with the generator seeded to 1234 + i; every rank makes all of them, and gives up what others have at the first
-    step.
+    ``recompute_interval`` of n, n layers of a stage at a time are one recomputed region. As in Paddle, layer number i
+    is made with the generator seeded to 1234 + i; every rank makes all of them, and gives up what others have at the
+    first step.
 
     With ``use_dualpipev`` each rank has two stages, the second of rank r the one before that of rank r - 1.
 

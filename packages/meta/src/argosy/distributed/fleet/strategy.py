@@ -1,0 +1,139 @@
+"""``DistributedStrategy``: what :func:`fleet.init` is told. Each switch does what it says, or says by name that it does
+not; what a switch does to models and optimizers is in ``strategy_effects``."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["AXES", "DistributedStrategy"]
+
+AXES = {"dp": "data", "pp": "pipe", "sharding": "sharding", "sep": "sep", "cp": "context", "mp": "model"}
+"""From the names of ``hybrid_configs["order"]`` to those of the grid, in the order that they have by default."""
+_DEGREES = ("dp_degree", "mp_degree", "pp_degree", "sharding_degree", "sep_degree", "cp_degree", "ep_degree")
+_NOT_SPLIT = ("cp_degree", "ep_degree")
+_SUB_CONFIGS = ("mp_configs", "pp_configs", "sharding_configs", "dp_comm_configs", "ep_configs", "cp_configs")
+
+_SETTINGS: dict[str, Any] = {
+    "find_unused_parameters": False, "fuse_all_reduce_ops": True, "fuse_grad_size_in_MB": 32,
+    "last_comm_group_size_MB": 1, "nccl_comm_num": 1, "sync_nccl_allreduce": True, "cudnn_exhaustive_search": False,
+    "conv_workspace_size_limit": 512, "cudnn_batchnorm_spatial_persistent": False, "without_graph_optimization": True,
+    "fuse_grad_size_in_num": 8, "hierarchical_allreduce_inter_nranks": 1, "split_data": True,
+}  # fmt: skip
+"""Settings that change no result: they may be set to anything."""
+_CONFIGS: dict[str, dict[str, Any]] = {
+    "amp": {
+        "init_loss_scaling": 32768.0, "incr_every_n_steps": 1000, "decr_every_n_nan_or_inf": 2, "incr_ratio": 2.0,
+        "decr_ratio": 0.8, "use_dynamic_loss_scaling": True, "custom_white_list": [], "custom_black_list": [],
+        "custom_black_varnames": [], "use_pure_fp16": False, "use_pure_bf16": False, "use_fp16_guard": True,
+        "use_optimizer_fp16": False,
+    },
+    "gradient_merge": {"k_steps": 1, "avg": True},
+    "lamb": {"lamb_weight_decay": 0.01, "exclude_from_weight_decay": []},
+    "localsgd": {"k_steps": 1, "begin_step": 1},
+    "pipeline": {
+        "accumulate_steps": 1, "micro_batch_size": 1, "schedule_mode": "1F1B", "p2p_cache_shape": True,
+        "enable_partial_send_recv": True,
+    },
+    "sharding": {
+        "sharding_segment_strategy": "segment_broadcast_MB", "segment_broadcast_MB": 32.0, "segment_anchors": [],
+        "sharding_degree": 8, "mp_degree": 1, "dp_degree": 1, "hybrid_dp": False, "gradient_merge_acc_step": 1,
+        "optimize_offload": False, "pp_allreduce_in_optimize": False, "pp_degree": 1, "optimize_cast": False,
+        "stage": 1, "enable_tuning": False, "use_calc_stream": False,
+    },
+    "tensor_parallel": {"tensor_parallel_degree": 1, "tensor_init_seed": -1},
+    "sync_batch_norm": {},
+}  # fmt: skip
+"""Switches that act, with the defaults of their ``..._configs``."""
+_IDLE = {
+    "fp16_allreduce": "gradients travel in their own dtype",
+    "use_hierarchical_allreduce": "MPI chooses how it reduces",
+    "fuse_grad_merge": "gradients are added where they are",
+    "heter_ccl_mode": "there is one kind of link",
+    "auto_search": "nothing is searched for",
+}
+"""Switches that are taken and do nothing, and why."""
+_INSTEAD = {
+    "recompute": "fleet.recompute, or recompute_interval of a PipelineLayer",
+    "semi_auto": "distributed.shard_tensor",
+    "auto": "distributed.shard_tensor",
+    "lars": "optimizer.Momentum with a trust ratio of your own",
+    "a_sync": "is_collective=True: there are no parameter servers",
+    "adaptive_localsgd": "localsgd",
+    "asp": "incubate.asp.decorate",
+    "qat": "quantization.QAT",
+}
+"""What scripts may take for a switch that is not implemented."""
+
+
+class DistributedStrategy:
+    """How :func:`init` is to train: by default copies of the model on all ranks, each with data of its own.
+
+    ``hybrid_configs`` are degrees of a grid. ``amp`` runs forward passes under ``auto_cast`` (bfloat16 with
+    ``use_pure_bf16``, else float16, where the script scales losses itself), ``gradient_merge`` updates in every
+    ``k_steps``-th step, ``localsgd`` averages parameters after every ``k_steps`` steps instead of gradients, ``lamb``
+    makes Lamb of Adam, ``sharding`` is ``sharding_degree`` and ``tensor_parallel`` is ``mp_degree`` by another name,
+    ``sync_batch_norm`` converts the layers of what :func:`distributed_model` is given.
+
+    Settings that change no result may be set to anything, a switch that does nothing here says so once. Raises
+    NotImplementedError, with what to use instead, where another switch is on, and for ``hybrid_configs`` of a
+    ``cp_degree`` or ``ep_degree`` above 1; ValueError for keys of ``..._configs`` that there are not.
+    """
+
+    def __init__(self) -> None:
+        hybrid: dict[str, Any] = dict.fromkeys(_DEGREES, 1) | {"dp_degree": -1, "order": [*AXES]}
+        self.__dict__.update(_SETTINGS, hybrid_configs=hybrid | {name: {} for name in _SUB_CONFIGS})
+        for name, defaults in _CONFIGS.items():
+            self.__dict__[name] = False
+            if defaults:
+                self.__dict__[f"{name}_configs"] = dict(defaults)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "hybrid_configs":
+            self._set_degrees(value)
+        elif name.endswith("_configs"):
+            self._set_configs(name, value)
+        elif name in _SETTINGS or name in _CONFIGS:
+            self.__dict__[name] = value
+        elif name in _IDLE:
+            self.__dict__[name] = value
+            if value:
+                warnings.warn(f"DistributedStrategy.{name} does nothing here: {_IDLE[name]}", stacklevel=2)
+        elif value:
+            other = _INSTEAD.get(name)
+            raise NotImplementedError(
+                f"DistributedStrategy.{name} is not implemented" + (f"; use {other}" if other else "")
+            )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return {} if name.endswith("_configs") else False
+
+    def _set_configs(self, name: str, value: Mapping[str, Any]) -> None:
+        """Of a switch that acts; those of others nothing reads."""
+        known = _CONFIGS.get(name.removesuffix("_configs"))
+        if known is not None and (unknown := value.keys() - known.keys()):
+            raise ValueError(f"DistributedStrategy.{name} has no {sorted(unknown)}; it has {sorted(known)}")
+        self.__dict__[name] = {**getattr(self, name), **value}
+
+    def _set_degrees(self, given: Mapping[str, Any]) -> None:
+        for name in _NOT_SPLIT:
+            if given.get(name, 1) not in (1, -1):
+                raise NotImplementedError(
+                    f"DistributedStrategy.hybrid_configs: {name} of {given[name]} is not implemented here; annotate: "
+                    "distributed.parallelize, shard_layer, shard_optimizer"
+                )
+        self.__dict__["hybrid_configs"] = {**self.hybrid_configs, **given}
+
+    def degrees(self) -> dict[str, int]:
+        """The sizes of the grid by the names of ``order``; -1 as many copies as fill it."""
+        configs = self.hybrid_configs
+        found = {axis: int(configs.get(f"{axis}_degree", 1)) for axis in AXES}
+        found = {axis: degree if axis == "dp" and degree == -1 else max(1, degree) for axis, degree in found.items()}
+        if self.tensor_parallel:
+            found["mp"] = int(self.tensor_parallel_configs["tensor_parallel_degree"])
+        if self.sharding:
+            found["sharding"] = int(self.sharding_configs["sharding_degree"])
+        return found
