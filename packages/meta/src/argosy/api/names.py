@@ -107,7 +107,7 @@ NAMES = {
         argosy.device.tensor_types: get_rng_state manual_seed set_rng_state
     """,
     "argosy.distributed": """
-        .: checkpoint communication debug fleet flex_checkpoint rpc
+        .: checkpoint communication debug fleet flex_checkpoint rpc sharding
         .checkpoint.loading: load_merged_state_dict load_state_dict
         .checkpoint.saving: save_state_dict
         .collective: all_gather all_reduce alltoall alltoall_single barrier broadcast gather reduce

@@ -1,7 +1,7 @@
 """Written by ``python -m argosy.api.stubs``."""
 
 from argosy.distributed.fleet.base.topology import CommunicateTopology as CommunicateTopology
-from argosy.distributed.fleet.training import DistributedStrategy as DistributedStrategy
+from argosy.distributed.fleet.strategy import DistributedStrategy as DistributedStrategy
 from argosy.distributed.fleet.base.topology import HybridCommunicateGroup as HybridCommunicateGroup
 from argosy.distributed.fleet.training import barrier_worker as barrier_worker
 from argosy.distributed.fleet import base as base

@@ -1,3 +1,3 @@
 """Written by ``python -m argosy.api.stubs``."""
 
-from argosy.distributed.fleet.absent import GroupShardedOptimizerStage2 as GroupShardedOptimizerStage2
+from argosy.distributed.sharding.group_sharded import GroupShardedOptimizerStage2 as GroupShardedOptimizerStage2

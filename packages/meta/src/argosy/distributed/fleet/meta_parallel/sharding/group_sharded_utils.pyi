@@ -1,3 +1,3 @@
 """Written by ``python -m argosy.api.stubs``."""
 
-from argosy.distributed.fleet.absent import GroupShardedScaler as GroupShardedScaler
+from argosy.distributed.sharding.group_sharded import GroupShardedScaler as GroupShardedScaler

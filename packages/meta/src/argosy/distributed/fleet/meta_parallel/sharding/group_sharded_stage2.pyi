@@ -1,0 +1,3 @@
+"""Written by ``python -m argosy.api.stubs``."""
+
+from argosy.distributed.sharding.group_sharded import GroupShardedStage2 as GroupShardedStage2
