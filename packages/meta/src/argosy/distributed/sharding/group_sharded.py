@@ -82,13 +82,17 @@ def group_sharded_parallel(
 
 
 def GroupShardedScaler(scaler: GradScaler) -> GradScaler:
-    """The scaler, which skips a step on every rank where a gradient of any overflows."""
+    """The ``scaler``, which skips a step on every rank where a gradient of any overflows."""
     return shard_scaler(scaler)
 
 
 class GroupShardedOptimizerStage2(HybridParallelOptimizer):
     """An optimizer each of whose ranks has the states of some parameters, and their gradients: ``step`` updates those
-    and gives them to the others. Otherwise it acts as ``optim``."""
+    and gives them to the others. Otherwise it acts as ``optim``.
+
+    params: taken as Paddle takes it, the parameters are those of ``optim``. group: the ranks; ``dp_group``: see
+    :class:`GroupShardedStage2`. ``offload``, ``device``, ``pertrain_sync_models`` and other ``options`` change nothing.
+    """
 
     def __init__(
         self, params: Sequence[Tensor], optim: Optimizer, group: Group | None = None, offload: bool = False,
@@ -157,7 +161,12 @@ class _Sharded(WrappedLayer):
 
 
 class GroupShardedStage2(_Sharded):
-    """A layer whose gradients go, as means over the group, to the owners of their parameters."""
+    """A layer whose gradients go, as means over the group, to the owners of their parameters.
+
+    layer, sharding_optimizer: the model, and the optimizer that says who owns what. sync_buffers: buffers are the first
+    rank's in each forward pass. buffer_max_size: how many numbers travel together. dp_group: ranks that have copies,
+    over which gradients are averaged as well. ``auto_refresh_trainable`` and ``device`` change nothing.
+    """
 
     def __init__(
         self, layer: Layer, sharding_optimizer: GroupShardedOptimizerStage2, group: Group | None = None,
@@ -176,7 +185,13 @@ class GroupShardedStage2(_Sharded):
 
 class GroupShardedStage3(_Sharded):
     """A layer whose parameters are split over the ranks: each is gathered where it is used, forward and backward, and
-    given up afterwards; its gradient goes, as a mean over the group, to the ranks that have the parts."""
+    given up afterwards; its gradient goes, as a mean over the group, to the ranks that have the parts.
+
+    layer, optimizer: the model, and its optimizer, whose states are split as well. sync_buffers: buffers are the first
+    rank's in each forward pass. segment_size: the least size of a parameter that is split. exclude_layer: layers, by
+    class or ``id``, whose parameters stay whole. ``device``, ``pretrain_sync_models``, ``offload``, ``sync_comm`` and
+    ``dp_group`` change nothing.
+    """
 
     def __init__(
         self, layer: Layer, optimizer: Optimizer, group: Group | None = None, sync_buffers: bool = False,
@@ -276,7 +291,7 @@ def _named(model: Layer, chosen: Sequence[Any]) -> list[Layer]:
 
 def save_group_sharded_model(model: Layer, output: str, optimizer: Any = None) -> None:
     """Write the whole model to ``output/model.pdmodel``, and the states of what :func:`group_sharded_parallel` gave as
-    optimizer to ``output/model.pdopt``. All ranks of the group call it, its first one writes.
+    ``optimizer`` to ``output/model.pdopt``. All ranks of the group call it, its first one writes.
 
     Raises ValueError for a model of another kind, and where ``output`` is a file.
     """
