@@ -15,6 +15,7 @@ import numpy as np
 
 from argosy_autoparallel.dist_tensor import Sharded, replicated_payload
 from argosy_autoparallel.groups import communicators, rank
+from argosy_autoparallel.implicit_gathers import ImplicitGatherError, is_strict
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.partition import partition
 from argosy_autoparallel.redistribution import redistribute, redistribute_op
@@ -196,6 +197,8 @@ def _application(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -
     key: tuple[Any, ...] = application_key(operands, attributes)
     if not any([type(kind) is ShardType for kind in key[0]]):
         key += _LAYER, context().rank
+    if is_strict():
+        key += ("strict",)
     found: DistributedApplication | None = op.applications.by_key.get(key)
     if found is None:
         found = DistributedApplication(op, operands, attributes)
@@ -248,6 +251,8 @@ def _owned(array: Array) -> Strided:
 def _run_whole(op: Any, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]) -> Any:
     """An operator that does not decompose runs on whole tensors, on every rank; its results are replicated."""
     mesh = next(x.payload.mesh for x in operands if type(x) is Tensor and type(x.payload) is Sharded)
+    if is_strict():
+        raise ImplicitGatherError(f"{op.name}: has no decomposition and runs on whole tensors; unshard_dtensor first")
     whole = [_gathered(x) if type(x) is Tensor and type(x.payload) is Sharded else x for x in operands]
     made = below(op, whole, attributes)
     results = made if isinstance(made, tuple) else (made,)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from argosy_autoparallel.broadcast_resharding import broadcast_of, source_placement
+from argosy_autoparallel.implicit_gathers import check_gather, is_strict
 from argosy_autoparallel.localize import Local, emit_local
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.passes.combine_all_reduces import CombineAllReduces, note_all_reduces
@@ -92,6 +93,8 @@ class Partitioner:
         self.emitter = Emitter(self.target, rank)
         self.held: dict[Value, ValueLayouts] = {}
         self.choosing = StrategyChoice(self.held)
+        self._asking: Operation | None = None  # what is worked on, where it asks for no layouts
+        self._strict = is_strict()
         self.state_layouts = tuple(states) or (None,) * len(program.states)
         for value, layout in zip(program.inputs, inputs, strict=True):
             self.enter(value, layout)
@@ -110,6 +113,7 @@ class Partitioner:
             self.emitter.advance()
             ambient.location = op.location  # what it takes to run the operation comes from its line, too
             self._operation(op)
+        self._asking = None
 
     def layout(self, value: Value) -> Layout | None:
         """How a value lies that has been walked over: where it is needed next, unless that place asks otherwise."""
@@ -201,6 +205,8 @@ class Partitioner:
         again = self._spread_again(value, layout, best[0])
         if again:
             return again[0]
+        if self._strict and self._asking is not None:
+            check_gather(self._asking, best[1], layout, shape, value.dtype)
         return convert(self.emitter, best[2], best[1], layout, shape, value.dtype, best[3])
 
     def _spread_again(self, value: Value, layout: Layout, price: float) -> list[Value | None]:
@@ -264,6 +270,7 @@ class Partitioner:
         if earlier is not None:
             raise ValueError(f"partition: '{op.name}' is no primitive; run the pass {earlier} first")
         own = _OWN.get(op.name)
+        self._asking = op if own is None else None
         if own is not None:
             own(self, op)
         elif op.name in _COMMUNICATION:

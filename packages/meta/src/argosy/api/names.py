@@ -135,7 +135,7 @@ NAMES = {
         .spawning: spawn
         .strategy: Strategy
         absent parameter-servers: CountFilterEntry InMemoryDataset ProbabilityEntry QueueDataset ShowClickEntry
-        argosy_autoparallel: Partial Placement ProcessMesh ReduceType Replicate Shard
+        argosy_autoparallel: Partial Placement ProcessMesh ReduceType Replicate Shard strict
     """,
     "argosy.distributed.fleet": """
         .: base layers meta_optimizers meta_parallel model utils
