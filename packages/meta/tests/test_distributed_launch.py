@@ -52,6 +52,30 @@ def test_ranks_communicate_print_and_log(tmp_path):
 
 
 @needs_mpi
+def test_ranks_of_several_machines_are_told_where_they_are(tmp_path):
+    """Names of one machine: ranks beside each other first; all logs come together, and a rank that fails is named with
+    its machine."""
+    script = (
+        "names = ('PADDLE_LOCAL_RANK', 'PADDLE_LOCAL_SIZE', 'PADDLE_NNODES', 'PADDLE_CURRENT_ENDPOINT')\n"
+        "x = paddle.ones([1])\n"
+        "dist.all_reduce(x)\n"
+        "print(x.item(), *[os.environ[name] for name in names], flush=True)\n"
+        "dist.barrier()\n"
+        "if dist.get_rank() == 2:\n"
+        "    os.kill(os.getpid(), 9)\n"
+        "dist.barrier()\n"
+    )
+    (tmp_path / "hosts").write_text("localhost:2  # slots\n\n127.0.0.1\n")
+    done = _launch(tmp_path, script, "--hostfile", str(tmp_path / "hosts"), "--nproc_per_node", "2")
+    assert done.returncode == 137
+    assert "rank 2 on 127.0.0.1 was killed by SIGKILL; the job of 4 ranks was ended" in done.stderr
+    said = [(tmp_path / "log" / f"workerlog.{rank}").read_text().splitlines()[0] for rank in range(4)]
+    ends = ["localhost:6070", "localhost:6071", "127.0.0.1:6070", "127.0.0.1:6071"]
+    assert said == [f"4.0 {rank % 2} 2 2 {end}" for rank, end in enumerate(ends)]
+    assert {path.name for path in (tmp_path / "log").iterdir()} == {f"workerlog.{rank}" for rank in range(4)}
+
+
+@needs_mpi
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system tells who is stopped on Linux")
 def test_a_stopped_rank_is_named(tmp_path):
     """The others wait for it, and nobody else would say why; the job goes on when it does."""
@@ -229,8 +253,11 @@ def test_spawn_runs_a_function_as_ranks(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--nnodes", "2"], "several machines"),
-        (["--ips", "a,b"], "several machines"),
+        (["--nnodes", "2"], "0 machines are named; name all by --hosts"),
+        (["--nnodes", "3", "--hosts", "a,b"], "2 machines are named"),
+        (["--hosts", "a,a"], "a machine appears more than once"),
+        (["--hostfile", "missing"], "No such file"),
+        (["--rank", "1"], "one launcher starts the ranks of all machines"),
         (["--max_restart", "3"], "restarting"),
         (["--run_mode", "ps"], "only collective"),
         (["--auto_cluster_config", "c.json"], "not implemented"),

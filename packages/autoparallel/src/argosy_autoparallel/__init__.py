@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     )
     from argosy_autoparallel.counting import Counts, count_collectives
     from argosy_autoparallel.dist_tensor import Sharded, is_dist, layout_of
-    from argosy_autoparallel.implicit_gathers import ImplicitGatherError, strict
     from argosy_autoparallel.groups import communicators, ensure_groups, set_world, world
     from argosy_autoparallel.implicit_gathers import ImplicitGatherError, strict
     from argosy_autoparallel.partition import Partitioned
@@ -28,10 +27,10 @@ if TYPE_CHECKING:
     from argosy_autoparallel.planner import Cluster, Plan, Planner, PlanningError, get_planner, planner_names
 
 __all__ = [
-    "Cluster", "Counts", "ImplicitGatherError", "Layout", "LocalSlice", "Partial", "Partitioned", "Placement", "Plan", "Planner",
-    "PlanningError", "ProcessMesh", "ReduceType", "Replicate", "Shard", "Sharded", "__version__", "communicators",
-    "count_collectives", "dtensor_from_fn", "dtensor_from_local", "dtensor_to_local", "ensure_groups", "get_planner",
-    "is_dist", "largest_local_shape", "layout_of", "local_shape", "local_slice", "partition_program",
+    "Cluster", "Counts", "ImplicitGatherError", "Layout", "LocalSlice", "Partial", "Partitioned", "Placement", "Plan",
+    "Planner", "PlanningError", "ProcessMesh", "ReduceType", "Replicate", "Shard", "Sharded", "__version__",
+    "communicators", "count_collectives", "dtensor_from_fn", "dtensor_from_local", "dtensor_to_local", "ensure_groups",
+    "get_planner", "is_dist", "largest_local_shape", "layout_of", "local_shape", "local_slice", "partition_program",
     "planner_names", "reshard", "set_world", "shard_tensor", "strict", "unshard_dtensor", "world",
 ]  # fmt: skip
 

@@ -90,6 +90,7 @@ from argosy.distributed.sharded_scaler import shard_scaler as shard_scaler
 from argosy.distributed.semi_auto import shard_tensor as shard_tensor
 from argosy.distributed import sharding as sharding
 from argosy.distributed.spawning import spawn as spawn
+from argosy_autoparallel.implicit_gathers import strict as strict
 from argosy.distributed.dist_model import to_static as to_static
 from argosy_autoparallel.api import unshard_dtensor as unshard_dtensor
 from argosy.distributed.collective import wait as wait

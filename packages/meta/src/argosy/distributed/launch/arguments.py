@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 __all__ = ["Launch", "parse"]
 
-_OTHER_MACHINES = "jobs over several machines are not implemented"
 _UNSUPPORTED = {
-    "--ips": _OTHER_MACHINES,
     "--elastic_level": "elastic training is not implemented",
     "--elastic_timeout": "elastic training is not implemented",
     "--max_restart": "restarting failed jobs is not implemented: a rank that dies ends the job",
@@ -29,9 +27,13 @@ _TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
 
 
 class Launch(argparse.Namespace):
-    """What was asked for: ``ranks`` processes running ``training_script`` with ``script_args``."""
+    """What was asked for: ``ranks`` processes on each of ``machines`` (none: this one) running ``training_script`` with
+    ``script_args``."""
 
     ranks: int
+    machines: list[str]
+    hosts: str | None
+    hostfile: str | None
     devices: str | None
     nproc_per_node: int | None
     nnodes: str
@@ -71,8 +73,7 @@ def parse(arguments: Sequence[str] | None, prog: str) -> Launch:
     """Read the command line. Ends the process with code 2 and a message for what is wrong or unsupported."""
     parser = _parser(prog)
     chosen = parser.parse_args(arguments, Launch())
-    if chosen.nnodes not in ("1", "1:1") or chosen.rank > 0:
-        parser.error(f"--nnodes {chosen.nnodes}, --rank {chosen.rank}: {_OTHER_MACHINES}")
+    chosen.machines = _machines(parser, chosen)
     if chosen.run_mode != "collective":
         parser.error(f"--run_mode {chosen.run_mode}: only collective is implemented")
     if chosen.log_overwrite.lower() not in _TRUE | _FALSE:
@@ -85,15 +86,19 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=prog,
         allow_abbrev=False,  # options are recognised before the script is found: its own may begin like ours
-        description="Run a script as several ranks on this machine. Each rank's output goes to LOG_DIR/workerlog.N, "
-        "rank 0's also to the terminal; a rank that fails ends the job.",
+        description="Run a script as several ranks, on this machine or on several. Each rank's output goes to "
+        "LOG_DIR/workerlog.N, rank 0's also to the terminal; a rank that fails ends the job.",
     )
     add = parser.add_argument
     add("--devices", "--device", "--gpus", "--npus", "--xpus", dest="devices", metavar="0,1,...", help="one rank each")
     add("--nproc_per_node", type=int, metavar="N", help="number of ranks (default: one for each device given, else 1)")
-    add("--nnodes", default="1", help="number of machines: 1")
-    add("--master", metavar="IP:PORT", help="accepted for compatibility: ranks of one machine need no meeting point")
-    add("--rank", type=int, default=-1, help="number of this machine: 0, or -1 to find out")
+    add(
+        "--hosts", "--ips", dest="hosts", metavar="A,B", help="the machines; they share LOG_DIR and the script's folder"
+    )
+    add("--hostfile", metavar="FILE", help="the same, a machine a line")
+    add("--nnodes", default="1", help="number of machines, as many as are named")
+    add("--master", metavar="IP:PORT", help="accepted for compatibility: MPI needs no meeting point")
+    add("--rank", type=int, default=-1, help="accepted for compatibility: 0, or -1")
     add("--log_dir", default="log", help="folder of the ranks' outputs (default: log)")
     add("--log_level", default="INFO", help="accepted for compatibility")
     add("--log_overwrite", default="True", metavar="False", help="False: go on in the files of earlier jobs")
@@ -110,6 +115,32 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     add("training_script", help="the Python script, or another program")
     add("script_args", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
     return parser
+
+
+def _machines(parser: argparse.ArgumentParser, chosen: Launch) -> list[str]:
+    """The names of the machines, none for this one alone."""
+    if chosen.hostfile is not None:
+        try:
+            with open(chosen.hostfile, encoding="utf-8") as file:
+                lines = [line.split("#")[0].split() for line in file]
+        except OSError as error:
+            parser.error(f"--hostfile {chosen.hostfile}: {error.strerror}")
+        names = [line[0].split(":")[0] for line in lines if line]
+    else:
+        names = [name.strip() for name in (chosen.hosts or "").split(",") if name.strip()]
+    count = chosen.nnodes.split(":")[0]
+    if not count.isdigit() or (names and count not in ("1", str(len(names)))) or (not names and count != "1"):
+        parser.error(
+            f"--nnodes {chosen.nnodes}: {len(names)} machines are named; name all by --hosts or --hostfile, on one of "
+            "them, or let the cluster's own mpiexec or srun start the script"
+        )
+    if len(set(names)) != len(names):
+        parser.error(
+            f"--hosts {','.join(names)}: a machine appears more than once; --nproc_per_node says how many ranks"
+        )
+    if chosen.rank > 0:
+        parser.error(f"--rank {chosen.rank}: one launcher starts the ranks of all machines")
+    return names
 
 
 def _count(parser: argparse.ArgumentParser, chosen: Launch) -> int:

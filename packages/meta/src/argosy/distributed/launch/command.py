@@ -16,8 +16,9 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m argosy.distributed.launch") -> int:
     """Run a job; returns its exit code: 0, or that of the rank that failed first (128 + n for signal n)."""
     chosen = parse(arguments, prog)
-    names = [f"{chosen.host}:{chosen.start_port + rank}" for rank in range(chosen.ranks)]
-    job = Job(chosen.ranks, chosen.command, chosen.log_dir, chosen.job_id, names, chosen.append)
+    machines = chosen.machines or [chosen.host]
+    names = [f"{host}:{chosen.start_port + rank}" for host in machines for rank in range(chosen.ranks)]
+    job = Job(len(names), chosen.command, chosen.log_dir, chosen.job_id, names, chosen.append, chosen.machines)
     if chosen.check:
         job.settings[CHECK_PROGRAMS.name] = "1"
     try:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import BinaryIO, NamedTuple
@@ -32,11 +32,14 @@ class Failure(NamedTuple):
     rank: int
     code: int
     cause: str
+    host: str = ""
+    """The machine, where there are several."""
 
     def __str__(self) -> str:
+        rank = f"rank {self.rank}{self.host and f' on {self.host}'}"
         if self.code < 0:
-            return f"rank {self.rank} was killed by {signal.Signals(-self.code).name}"
-        return f"rank {self.rank} failed: {self.cause} (exit code {self.code})"
+            return f"{rank} was killed by {signal.Signals(-self.code).name}"
+        return f"{rank} failed: {self.cause} (exit code {self.code})"
 
 
 class Interrupted(Exception):
@@ -50,19 +53,20 @@ class Interrupted(Exception):
 class Job:
     """``ranks`` processes that run ``command``, and their outputs in ``log_dir``.
 
-    ``names`` are the ranks' in PADDLE_TRAINER_ENDPOINTS; with ``append`` the logs of an earlier job are kept.
+    ``names`` are the ranks' in PADDLE_TRAINER_ENDPOINTS; with ``append`` the logs of an earlier job are kept. ``hosts``
+    are the machines of the ranks, as many on each, where there are others than this one: they have ``log_dir``, too.
     """
 
     def __init__(
         self, ranks: int, command: Sequence[str], log_dir: str, job_id: str = "default",
-        names: Sequence[str] = (), append: bool = False,
+        names: Sequence[str] = (), append: bool = False, hosts: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.ranks = ranks
         self.command = list(command)
         self.log_dir = Path(log_dir).absolute()
         self.job_id = job_id
         self.names = list(names) or [f"127.0.0.1:{_FIRST_PORT + rank}" for rank in range(ranks)]
-        self.append = append
+        self.append, self.hosts = append, list(hosts)
         self.settings: dict[str, str] = {}  # variables of all ranks besides those of the launcher
         self.failure: Failure | None = None
         self._shown = 0
@@ -77,7 +81,7 @@ class Job:
             old.unlink()
         shown = self.log_dir / "workerlog.0"
         self._shown = shown.stat().st_size if shown.exists() else 0
-        with tempfile.TemporaryDirectory(prefix="argosy-job-") as folder:
+        with tempfile.TemporaryDirectory(prefix="argosy-job-", dir=self.log_dir if self.hosts else None) as folder:
             self._folder = Path(folder)
             return self._with_signals() if handle_signals else self._run()
 
@@ -96,7 +100,7 @@ class Job:
         worker = [sys.executable, "-u", "-m", "argosy.distributed.launch.worker", str(self._folder), str(self.log_dir)]
         with open(self._folder / "mpiexec.log", "wb") as log:
             self._process = subprocess.Popen(
-                [*mpiexec.command(self.ranks), *worker, *self.command],
+                [*mpiexec.command(self.ranks, self.hosts), *worker, *self.command],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                 env={**mpiexec.environment(self.names, self.job_id), **self.settings},
                 preexec_fn=die_with(os.getpid(), signal.SIGTERM),
@@ -123,10 +127,7 @@ class Job:
 
     def _warn_of_stopped(self, known: set[int]) -> None:
         """Name each rank that somebody stops (SIGSTOP, a full terminal): the others wait for it without a word."""
-        for path in self._folder.glob("pid.*"):
-            if path.suffix == ".part":
-                continue
-            rank, process = int(path.suffix[1:]), int(path.read_text(encoding="utf-8"))
+        for rank, process in self._processes():
             stopped = _is_stopped(process)
             if stopped and rank not in known:
                 sys.stderr.write(
@@ -161,9 +162,16 @@ class Job:
             except subprocess.TimeoutExpired:
                 _kill(self._process.pid)
                 self._process.wait()
+        for _, process in self._processes():
+            _kill(process)
+
+    def _processes(self) -> Iterator[tuple[int, int]]:
+        """The ranks of this machine with their processes; of others mpiexec knows."""
         for path in self._folder.glob("pid.*"):
             if path.suffix != ".part":
-                _kill(int(path.read_text(encoding="utf-8")))
+                process, _, machine = path.read_text(encoding="utf-8").partition(" ")
+                if machine == os.uname().nodename:
+                    yield int(path.suffix[1:]), int(process)
 
     def _verdict(self) -> int:
         failures = sorted(self._failures())
@@ -185,7 +193,9 @@ class Job:
             when, code = path.read_text(encoding="utf-8").split()
             cause = path.with_name("cause" + path.suffix)
             said = cause.read_text(encoding="utf-8") if cause.exists() else "it exited without an exception"
-            found.append(Failure(float(when), int(path.suffix[1:]), int(code), said))
+            rank = int(path.suffix[1:])
+            host = self.hosts[rank * len(self.hosts) // self.ranks] if self.hosts else ""
+            found.append(Failure(float(when), rank, int(code), said, host))
         return found
 
     def _explain(self, failure: Failure) -> None:

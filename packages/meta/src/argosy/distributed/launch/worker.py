@@ -20,9 +20,9 @@ from argosy_phi_ops.settings import export
 
 __all__ = ["main", "run_script"]
 
-_RANK = ("PADDLE_TRAINER_ID", "PADDLE_GLOBAL_RANK", "PADDLE_LOCAL_RANK", "PADDLE_RANK_IN_NODE")
-_SIZE = ("PADDLE_TRAINERS_NUM", "PADDLE_GLOBAL_SIZE", "PADDLE_LOCAL_SIZE")
-"""What the program of a rank reads of both."""
+_RANK, _SIZE = ("PADDLE_TRAINER_ID", "PADDLE_GLOBAL_RANK"), ("PADDLE_TRAINERS_NUM", "PADDLE_GLOBAL_SIZE")
+_LOCAL_RANK, _LOCAL_SIZE = ("PADDLE_LOCAL_RANK", "PADDLE_RANK_IN_NODE"), ("PADDLE_LOCAL_SIZE",)
+"""What the program of a rank reads of its place in the job, and on its machine."""
 
 
 def main() -> None:
@@ -36,7 +36,7 @@ def main() -> None:
         die_with(parent, signal.SIGKILL)()
         _run(folder, rank, command)
         return
-    _write(f"{folder}/pid.{rank}", str(child))
+    _write(f"{folder}/pid.{rank}", f"{child} {os.uname().nodename}")
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda got, frame: _forward(child, got, frame))
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -50,8 +50,11 @@ def _announce() -> int:
     if found is None:
         raise SystemExit("mpiexec announced no rank: neither PMI_RANK nor OMPI_COMM_WORLD_RANK is set")
     rank, size = found
-    export({**dict.fromkeys(_RANK, str(rank)), **dict.fromkeys(_SIZE, str(size))})
-    CURRENT_ENDPOINT.write(ENDPOINTS.read().split(",")[rank])
+    names = ENDPOINTS.read().split(",")
+    beside = [name for name in names if name.rpartition(":")[0] == names[rank].rpartition(":")[0]]
+    said = (_RANK, rank), (_SIZE, size), (_LOCAL_RANK, beside.index(names[rank])), (_LOCAL_SIZE, len(beside))
+    export({variable: str(number) for variables, number in said for variable in variables})
+    CURRENT_ENDPOINT.write(names[rank])
     return rank
 
 
