@@ -164,6 +164,24 @@ def test_a_model_and_its_states_are_written_whole(expected, level, tmp_path):
     )
 
 
+def test_a_rank_without_gradients_to_clip_takes_part():
+    """One small parameter of two ranks: its owner clips it as one process does."""
+
+    def program(level):
+        layer = nn.Linear(2, 1, bias_attr=False)
+        layer.weight.set_value(np.ones((2, 1), np.float32))
+        clip = nn.ClipGradByGlobalNorm(0.1)
+        optimizer = paddle.optimizer.SGD(1.0, parameters=layer.parameters(), grad_clip=clip)
+        if level:
+            layer, optimizer, _ = group_sharded_parallel(layer, optimizer, level)
+        layer(paddle.ones([3, 2])).sum().backward()
+        optimizer.step()
+        return layer.state_dict()["weight"].numpy()
+
+    expected = run_ranks(lambda: program(None), 1) * 2
+    np.testing.assert_allclose(run_ranks(lambda: program("os_g"), 2), expected, rtol=1e-6)
+
+
 def test_what_does_not_fit_is_named(tmp_path):
     model, optimizer = prepared()
     with pytest.raises(ValueError, match="level is one of"):

@@ -60,8 +60,8 @@ class HybridParallelClipGrad(ClipGradByGlobalNorm):
 
     def __call__(self, params_grads: Pairs) -> list[tuple[Tensor, Tensor | None]]:
         """The pairs with clipped gradients."""
-        if not params_grads:  # the others' norms are to be added up all the same
-            self._total(params_grads)
+        if not any(g is not None and getattr(p, "need_clip", True) for p, g in params_grads):
+            self._total([])  # the others' norms are to be added up all the same
         return super().__call__(params_grads)
 
     def _total(self, pairs: Pairs, beside: Any = None) -> Any:
