@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent  # some tests change the folder
-PASSED = HERE / "passed"
 ALIKE = json.loads((HERE / "alike.json").read_text(encoding="utf-8"))
 
 
@@ -25,9 +24,9 @@ def pytest_collection():  # what is collected stays: the collector need not look
 
 
 def pytest_runtest_logreport(report):
-    if report.when == "call" and report.passed:
-        with PASSED.open("a", encoding="utf-8") as file:
-            print(report.nodeid, file=file)
+    if report.skipped or (report.when == "call" and report.passed):
+        with (HERE / "outcomes").open("a", encoding="utf-8") as file:
+            print(report.nodeid, repr(report.longrepr[2]) if report.skipped else "", sep="\t", file=file)
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from functools import cache
@@ -81,16 +82,33 @@ def registered_beside(package: str) -> set[str]:
     return {name for groups in others for names in groups.values() for name in names}
 
 
-def runs_alike_alone(package: str, item: pytest.Item) -> bool:
+def runs_alike_alone(package: str, item: pytest.Function) -> bool:
     """Whether a test of a package runs the same code where the package is installed alone: nothing there could be
-    plugged in that is missing, and neither it nor its file may skip."""
+    plugged in that is missing, and nothing is missing there, but not here, that it would be skipped for."""
     name = item.nodeid.removeprefix(f"packages/{package}/")
     if package in PLUGGED_INTO and not name.startswith(PLUGGED_INTO[package]):
         return False
-    marked = any(item.get_closest_marker(name) for name in ("skipif", "soak"))
-    return not marked and not _may_skip(item.path)
+    if any(MISSING.search(mark.kwargs["reason"]) for mark in item.iter_markers("skipif")):
+        return False
+    return not {"", item.originalname, *item.fixturenames} & _functions_that_skip(item.path)
+
+
+MISSING = re.compile("import|mpi|installed|repository|readme|source tree|part of the package", re.IGNORECASE)
+"""What reasons for skipping tests say of what may not be there where a package is installed alone, though it is here.
+Any other reason is the machine."""
 
 
 @cache
-def _may_skip(path: Path) -> bool:
-    return bool(re.search(r"importorskip|skip\(|find_spec", path.read_text(encoding="utf-8")))
+def _functions_that_skip(path: Path) -> set[str]:
+    """The functions of a module that may skip for what is missing, or use one that does; an empty name where the module
+    as a whole may."""
+    nodes = ast.parse(path.read_text(encoding="utf-8")).body
+    texts = [(getattr(node, "name", ""), ast.unparse(node)) for node in nodes]
+    found = {name for name, text in texts if re.search(r"\b(importorskip|find_spec)\(", text)}
+    found |= {name for name, text in texts if any(map(MISSING.search, re.findall(r"\bskip\((.*)", text)))}
+    new = found - {""}
+    while new:
+        used = re.compile(r"\b(" + "|".join(new) + r")\b")
+        new = {name for name, text in texts if used.search(text)} - found
+        found |= new
+    return found
