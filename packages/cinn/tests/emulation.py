@@ -46,12 +46,12 @@ def dot_of_bfloats(name, lanes):
     b = Lanes()
     result = f"<{lanes} x float> %0"
     for k in (1, 0):
-        picks = ", ".join(f"i32 {2 * i + k}" for i in range(lanes))
-        wide = []
+        bits, wide = f"<{lanes} x i32>", []
         for operand in (1, 2):
-            type = f"<{2 * lanes} x bfloat>"
-            half = b(f"shufflevector {type} %{operand}, {type} poison, <{lanes} x i32> <{picks}>")
-            wide.append(b(f"fpext <{lanes} x bfloat> {half} to <{lanes} x float>"))
+            pairs = b(f"bitcast <{2 * lanes} x bfloat> %{operand} to {bits}")
+            half = b(f"and {bits} {pairs}, {splat('i32', -1 << 16, lanes)}" if k else
+                     f"shl {bits} {pairs}, {splat('i32', 16, lanes)}")  # fmt: skip
+            wide.append(b(f"bitcast {bits} {half} to <{lanes} x float>"))
         product = b(f"fmul <{lanes} x float> {wide[0]}, {wide[1]}")  # exact
         result = f"<{lanes} x float> {b(f'fadd {result}, {product}')}"
     type = f"<{lanes} x float>"
@@ -159,6 +159,15 @@ def emulate(wanted):
     import argosy_cinn.runtime.objects as objects
 
     jit.parse_module = objects.parse_module = parse_portable
+    jit.target_machine = objects.target_machine = quick_target_machine
+
+
+def quick_target_machine(target):
+    """A code generator that optimises nothing, which takes half as long: what it makes is not what ships."""
+    factory = jit.initialized_llvm().Target.from_triple(target.triple)
+    return factory.create_target_machine(
+        cpu=target.cpu, features=target.features, opt=0, reloc="pic", codemodel="small"
+    )
 
 
 if __name__ == "__main__":
