@@ -10,6 +10,10 @@ import pytest
 from once import made_once
 from workspace import ROOT, TESTED_ALONE, runs_alike_alone
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+"""Numpy's library has a thread a core, which wait for work by looking for it: beside another worker and threads of ours
+that is most of the time of tests that multiply matrices."""
+
 
 @pytest.fixture
 def hot_at_once(monkeypatch):
