@@ -1,14 +1,18 @@
 """Products of few rows whose number is known when they run: weights are read where they lie, and once."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 from argosy_cinn import CinnCompiler
+from argosy_cinn.assembly.building import generated_code
 from argosy_cinn.pipeline import lower_program
 from argosy_cinn.runtime import set_threads
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
+from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.passes.decompose import Decompose
@@ -115,3 +119,23 @@ def test_bits_of_a_row_depend_on_itself_where_that_is_asked_for(kind, known):
         bits.add(got[0].tobytes())
     assert len(bits) == 1
     np.testing.assert_allclose(got.astype(np.float64), x.astype(np.float64) @ exact.T, rtol=2e-2, atol=2e-2)
+
+
+def open_product(columns, depth):
+    """``x [n, depth] @ w [columns, depth]`` with an open number of rows."""
+    program = Program("open")
+    sizes = ((SymExpr.symbol("n"), depth), (columns, depth))
+    operands = [program.add_input(TensorType(shape, "float32")) for shape in sizes]
+    with building(Builder.at_end(program.block)):
+        program.set_outputs([prim.dot_general(*operands, lhs_contract=(1,), rhs_contract=(1,))])
+    return program
+
+
+def test_code_for_few_rows_is_emitted_for_weights_and_once():
+    """What few rows share is that they read weights once: their sizes are known. Each function is another."""
+    functions = re.compile(r"^define [^@]*@(\S+?)\(.*?\n(.*?)^}", re.MULTILINE | re.DOTALL)
+    for columns, depth in ((OUT, SIZE), (SymExpr.symbol("m"), 64), (64, SymExpr.symbol("m"))):
+        found = functions.findall(generated_code(open_product(columns, depth)))
+        assert len({body for _, body in found}) == len(found)
+        few = {name.rpartition(".")[2] for name, _ in found} & {"one", "two", "four", "eight"}
+        assert few > {"one"} if (columns, depth) == (OUT, SIZE) else few == {"one"}

@@ -28,8 +28,8 @@ from argosy_cinn.target import Target
 
 #: Rows for which copying the right operand does not pay.
 _FEW_ROWS = 64
-#: Code of products that read the right operand where it lies: rows that it takes together, and up to how many there
-#: may be. The narrower ones compute no row twice.
+#: Code of products that read the right operand where it lies: the most rows that it takes together, and up to how many
+#: there may be.
 _TOGETHER = {"one": (1, 1), "two": (2, 2), "four": (4, 4), "eight": (8, 32)}
 #: Bytes that a cache has lost before an epilogue reads them.
 _LEAST_TOUCHED = 1 << 20
@@ -176,12 +176,28 @@ def variants_of(b: Function, problem: Contraction) -> list[str]:
     few rows, which read the right operand where it lies. Each is a function: together they would be worse code."""
     if isinstance(problem.m, int) or problem.batch:
         return ["any"]
-    if takes_all_rows(problem, b.module.target):
-        return list(_TOGETHER)
-    skinny = plan_skinny(replace(problem, m=1), b.module.target) is not None
-    if not choose(replace(problem, m=_FEW_ROWS), b.module.target).packs_b:
+    target = b.module.target
+    few = _few_variants(problem, target)
+    if takes_all_rows(problem, target):
+        return few
+    skinny = plan_skinny(replace(problem, m=1), target) is not None
+    if not choose(replace(problem, m=_FEW_ROWS), target).packs_b:
         return ["one", "few", "any"] if skinny else ["few", "any"]
-    return [*_TOGETHER, "any"] if skinny else ["any"]
+    is_weight = isinstance(problem.n, int) and isinstance(problem.k, int)  # else B has open sizes as A has
+    return [*(few if is_weight else few[:1]), "any"] if skinny else ["any"]
+
+
+def _few_variants(problem: Contraction, target: Target) -> list[str]:
+    """The distinct ones that read B where it lies. Two rows take no longer by the code of four, unless numbers of bytes
+    are unpacked for them."""
+    most = _most_together(target)
+    narrow = [kind for kind, (rows, _) in _TOGETHER.items() if rows < most and (rows != 2 or problem.b.numbers)]
+    return [*narrow, "eight"]
+
+
+def _most_together(target: Target) -> int:
+    """Rows whose sums registers hold: of three wide rows, or of one that serves two products."""
+    return target.registers // 4
 
 
 def variant(b: Function, problem: Contraction, kind: str) -> tuple[Contraction, Blocking | None]:
@@ -192,8 +208,7 @@ def variant(b: Function, problem: Contraction, kind: str) -> tuple[Contraction, 
     if kind == "one":
         return _with(problem, m=1), None
     if kind in _TOGETHER:
-        fits = b.module.target.registers // 4  # sums of three wide rows, or of one that serves two products
-        return _with(problem, together=min(_TOGETHER[kind][0], fits)), None
+        return _with(problem, together=min(_TOGETHER[kind][0], _most_together(b.module.target))), None
     return problem, choose(replace(problem, m=_FEW_ROWS), b.module.target) if kind == "few" else None
 
 
