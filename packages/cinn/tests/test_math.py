@@ -50,7 +50,7 @@ EXACT = {
 #: What the docstrings state.
 BOUNDS = {"exp": 1.1, "logistic": 2.5, "tanh": 5.0, "log": 0.9, "erf": 6.0, "erfc": 6.0, "log1p": 3.0, "expm1": 4.0}
 #: The same on processors without fused multiply-adds, where that differs.
-UNFUSED = {"tanh": 6.0, "erfc": 7.0}
+UNFUSED = {"tanh": 6.0, "erfc": 7.5}
 LEAST = {"log": 0.0, "log1p": -1.0}
 
 
@@ -86,6 +86,17 @@ def test_tanh_is_never_above_one(cpu):
     small = every_magnitude()
     small = np.resize(small[np.abs(small) < 1e-4], 4096)
     np.testing.assert_array_equal(applied("tanh", cpu, small), small)
+
+
+@pytest.mark.parametrize("cpu", TARGETS)
+def test_erfc_is_as_exact_in_its_tail(cpu):
+    """Gelu takes its negative tail from it, down to the least denormal number, which one step may be lost of."""
+    bits = np.arange(np.float32(1e-3).view(np.uint32), np.float32(10.3).view(np.uint32), 331, dtype=np.uint32)
+    x = np.resize(np.concatenate([bits, bits | 1 << 31]).view(np.float32), -(-bits.size // 8) * 16)
+    got, want = applied("erfc", cpu, x), KERNELS["erfc"](x.astype(np.float64))
+    steps = np.spacing(np.abs(want.astype(np.float32)))
+    assert (np.abs(got - want) / steps).max() <= bound("erfc", cpu)
+    assert applied("erfc", cpu, np.zeros(16, np.float32)).tolist() == [1.0] * 16
 
 
 @pytest.mark.parametrize("cpu", TARGETS)

@@ -68,8 +68,8 @@ def check_same_shape(name: str, **tensors: Any) -> None:
     """Raises :class:`ShapeError` where a tensor is not of the shape of the first; sizes that are open may be equal."""
     (first, x), *others = tensors.items()
     for argument, y in others:
-        known = [(m, n) for m, n in zip(x.shape, y.shape, strict=False) if isinstance(m, int) and isinstance(n, int)]
-        if len(x.shape) != len(y.shape) or any(m != n for m, n in known):
+        pairs = zip(x.shape, y.shape, strict=False)
+        if len(x.shape) != len(y.shape) or any(isinstance(m, int) and isinstance(n, int) and m != n for m, n in pairs):
             shapes = f"{list(x.shape)}, got {list(y.shape)}"
             raise ShapeError(f"{name}: argument '{argument}' should be of the shape of '{first}', {shapes}")
 
