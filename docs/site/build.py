@@ -50,8 +50,11 @@ def main() -> int:
 
 
 def _timed(what, work):
+    from argosy.waiting import waiting
+
     began = time.perf_counter()
-    result = work()
+    with waiting(what):
+        result = work()
     print(f"{what}: {time.perf_counter() - began:.0f} s", flush=True)
     return result
 

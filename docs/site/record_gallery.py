@@ -70,7 +70,7 @@ def record(name: str, script: str) -> dict[str, Any]:
 
 
 def _keep(picture: Path, name: str) -> None:
-    """As few colours and pixels as show it."""
+    """At most 256 colours, and as few pixels as show it."""
     from PIL import Image
 
     with Image.open(picture) as image:
@@ -78,7 +78,9 @@ def _keep(picture: Path, name: str) -> None:
     for suffix, width in (("", WIDE), ("-small", 320)):
         scale = min(width / whole.width, 1)
         small = whole.resize((round(whole.width * scale), round(whole.height * scale)), Image.Resampling.LANCZOS)
-        small.quantize(96, dither=Image.Dither.NONE).save(FOLDER / f"{name}{suffix}.png", optimize=True)
+        # Median cut would spend the colours on the large areas, and show others as what they are not.
+        few = small.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        few.save(FOLDER / f"{name}{suffix}.png", optimize=True)
 
 
 def main() -> None:

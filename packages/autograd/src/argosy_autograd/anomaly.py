@@ -219,8 +219,8 @@ def reasons(ends: Sequence[Tensor], x: Tensor) -> str:
     if made:
         return f"they were made by {', '.join(made[:_MOST_NAMES])} from other tensors"
     return (
-        "no operation is recorded that made them: they are constants or integers, or come from such, or from numpy's "
-        "arrays"
+        "no operation is recorded that made them: they are constants or integers, or were computed from such or by "
+        "numpy"
     )
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from argosy.framework import paddle_pickle as pickled
 from argosy.static.scope import Variable
+from argosy.waiting import waiting
 from argosy_hwadapt.files import content_key, member_path, write_file, write_files
 from argosy_tensorcore.dtype import bfloat16
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save_file
@@ -50,9 +51,15 @@ def save(obj: Any, path: str | os.PathLike[str] | BinaryIO, protocol: int = 4, *
     if hasattr(path, "write"):
         path.write(pickled.dumps(obj, protocol))
         return
-    if _is_pickled(path, "save", isinstance(obj, Mapping)):
-        replace_file(path, pickled.dumps(obj, protocol))
-        return
+    is_pickled = _is_pickled(path, "save", isinstance(obj, Mapping))
+    with waiting(f"saving {os.fspath(path)}"):
+        if is_pickled:
+            replace_file(path, pickled.dumps(obj, protocol))
+        else:
+            _save_tensors(obj, path)
+
+
+def _save_tensors(obj: Any, path: str | os.PathLike[str]) -> None:
     tensors: dict[str, Any] = {}
     if isinstance(obj, Mapping) and all(isinstance(k, str) and _is_array(v) for k, v in obj.items()):
         save_file(obj, path)
@@ -89,7 +96,8 @@ def load(path: str | os.PathLike[str] | BinaryIO, return_numpy: bool = False, **
     if configs:
         raise TypeError(f"load() has no argument {sorted(configs)}")
     try:
-        return _load(path, return_numpy)
+        with waiting(f"loading {path}"):
+            return _load(path, return_numpy)
     except FileNotFoundError as error:
         raise MissingFileError(error.errno, error.strerror, os.fspath(path)) from None  # type: ignore[arg-type]
 

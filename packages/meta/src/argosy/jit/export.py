@@ -21,6 +21,7 @@ from argosy.jit.structure import leaves, map_items
 from argosy.jit.tracing import explain_break
 from argosy.jit.translated import METHODS
 from argosy.nn.layer import Layer
+from argosy.waiting import waiting
 from argosy_infer.export import LoadedProgram, save_program
 from argosy_infer.predictor import SIZES
 from argosy_phi_ops.capture.tracer import Captured, Tracer
@@ -35,6 +36,7 @@ __all__ = ["export_program", "save"]
 _PIPELINE = "cse,dce"
 
 
+@waiting("exporting a program")
 @checked
 def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | None = None, **configs: Any) -> None:
     """Write the forward function of ``layer`` (or a function) as ``<path>.pir`` and ``<path>.safetensors``, and its

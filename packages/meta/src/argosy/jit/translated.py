@@ -16,6 +16,7 @@ from argosy.jit.paddle_format.stepwise import StepwiseProgram
 from argosy.jit.properties import PROPERTIES, property_methods
 from argosy.jit.replay import check_replayable, is_replayable, replay
 from argosy.nn.layer import Layer
+from argosy.waiting import waiting
 from argosy_autograd.modes import is_grad_enabled, set_grad_enabled
 from argosy_infer.errors import ProgramFileError
 from argosy_infer.export import LoadedProgram, load_methods, load_program
@@ -141,7 +142,11 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
         raise NotImplementedError(f"jit.load() has no option {sorted(configs)}")
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"jit.load(): argument 'path' must be a path, got {path!r:.60}")
-    base = os.fspath(path)
+    with waiting(f"loading {path}"):
+        return _load(os.fspath(path))
+
+
+def _load(base: str) -> TranslatedLayer:
     if os.path.exists(base + ".json") and not os.path.exists(base + ".pir"):
         files = {"forward": base, **{method: f"{base}.{method}" for method in _methods_beside(base)}}
         return _layer_of({name: read_paddle_program(file) for name, file in files.items()})

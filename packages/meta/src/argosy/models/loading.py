@@ -16,6 +16,7 @@ from argosy.models.quantized import QuantizedLinear, quantize_layers
 from argosy.models.weights import collect_weights, fill_weights
 from argosy.nn.layer import Layer
 from argosy.nn.lazy import LazyGuard
+from argosy.waiting import waiting
 
 __all__ = ["build", "family_of", "load_model", "save"]
 
@@ -53,6 +54,11 @@ def load_model(folder: str | os.PathLike[str], dtype: str | None = None) -> Laye
     writes to private copies of pages. ``dtype`` converts the weights, which makes copies. Raises ConfigurationError and
     CheckpointError naming file, key or tensor.
     """
+    with waiting(f"loading {folder}"):
+        return _load_model(folder, dtype)
+
+
+def _load_model(folder: str | os.PathLike[str], dtype: str | None) -> Layer:
     files: GgufFile | ModelFiles
     if os.fspath(folder).endswith(".gguf"):
         files = GgufFile(folder)
@@ -78,8 +84,9 @@ def save(model: Layer, folder: str | os.PathLike[str], format: str = "F32") -> N
         )
     if any(isinstance(layer, QuantizedLinear) for layer in model.sublayers()):
         raise NotImplementedError("save(): writing models of integer weights is not implemented; export them instead")
-    tensors = collect_weights(model, family_of(config))
-    if os.fspath(folder).endswith(".gguf"):
-        write_gguf(folder, config, tensors, format)
-    else:
-        write_folder(folder, json.loads(json.dumps(config.values)), tensors)
+    with waiting(f"saving {folder}"):
+        tensors = collect_weights(model, family_of(config))
+        if os.fspath(folder).endswith(".gguf"):
+            write_gguf(folder, config, tensors, format)
+        else:
+            write_folder(folder, json.loads(json.dumps(config.values)), tensors)

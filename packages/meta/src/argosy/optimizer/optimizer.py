@@ -64,7 +64,9 @@ class Optimizer(Checked, FusedStorage, Internals):
         multi_precision: bool = False,
     ) -> None:
         if parameters is None and being_built() is None:
-            raise AttributeError("parameters must be given: a list of tensors, as model.parameters() gives it")
+            raise AttributeError(
+                f"{type(self).__name__}: parameters must be given: a list of tensors, as model.parameters() gives it"
+            )
         if isinstance(parameters, Tensor):
             raise TypeError("parameters must be a list of tensors, not a single tensor")
         kind = type(self).__name__

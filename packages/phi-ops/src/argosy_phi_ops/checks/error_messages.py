@@ -86,6 +86,7 @@ _INNER_WORDS = {
     "modulo by zero": "a number of parts should be positive",
     "division by zero": "it needs a tensor with elements",
     "negative dimensions": "sizes should not be negative",
+    "Matrix is not positive definite": "x is not positive definite",
 }
 """What errors of Python's and numpy's insides mean to users of operators."""
 

@@ -90,7 +90,9 @@ def conv(
         f"prim.conv: strides, padding and dilations need one entry for each of the {rank} spatial axes",
     )
     expected = w.shape[1] * groups
-    require(x.shape[1] == expected, f"prim.conv: x has {x.shape[1]} channels, w expects {expected} (groups={groups})")
+    require(
+        x.shape[1] == expected, f"prim.conv: x has {x.shape[1]} channels, weight expects {expected} (groups={groups})"
+    )
     require(w.shape[0] % groups == 0, f"prim.conv: {w.shape[0]} output channels are not divisible by {groups} groups")
     require(x.dtype in NUMERIC, f"prim.conv: dtype {x.dtype} is not numeric", DTypeError)
     spatial = [

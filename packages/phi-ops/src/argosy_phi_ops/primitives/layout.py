@@ -148,7 +148,7 @@ def concat(*xs: TensorType, axis: int) -> TensorType:
         same = len(x.shape) == len(xs[0].shape) and x.shape[:axis] == xs[0].shape[:axis]
         require(
             same and x.shape[axis + 1 :] == xs[0].shape[axis + 1 :],
-            f"prim.concat: {x} does not fit {xs[0]} along axis {axis}",
+            f"prim.concat: {xs[0]} and {x} should be of one shape, but for axis {axis}",
         )
     total = sum((x.shape[axis] for x in xs[1:]), xs[0].shape[axis])
     return TensorType((*xs[0].shape[:axis], total, *xs[0].shape[axis + 1 :]), xs[0].dtype)

@@ -90,7 +90,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 def bmm(x: Tensor, y: Tensor) -> Tensor:
     """The products of two stacks of matrices [b, m, k] and [b, k, n]."""
     if x.ndim != 3 or y.ndim != 3 or x.shape[0] != y.shape[0]:
-        raise ShapeError(f"bmm takes two stacks of as many matrices, got {x.type} and {y.type}")
+        raise ShapeError(f"bmm takes x [batch, n, k] and y [batch, k, m], got {x.type} and {y.type}")
     return matmul(x, y)
 
 
