@@ -29,6 +29,7 @@ NOT_RUN = {
     "pip install 'argosy[mpi]'": "needs the package index",
     "python -m argosy_hwadapt.testing virtual": "packages/hwadapt/tests/test_conformance.py runs the kit",
     "import argosy.as_paddle": "tests/clients runs libraries so",
+    "kernel  ": "a table that the page prints, which is compared where it does",
     "packages/<name>/": "a picture of folders",
     '[project.entry-points."argosy.devices"]': "lines of a plug-in's pyproject.toml",
     "paddle.matmul(x, w)": "a picture of what an application does",
@@ -61,6 +62,9 @@ def test_python_of_a_page_runs_in_order(page: Path, tmp_path: Path) -> None:
         [sys.executable, "page.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{_name(page)}\n{done.stderr[-3000:]}"
+    tables = [text for language, text in _blocks(page) if language == "text" and text.startswith("kernel  ")]
+    cells = [cell for text in tables for line in text.splitlines()[2:] for cell in re.split("  +", line)]
+    assert [cell for cell in cells if cell not in done.stdout] == []
 
 
 def test_every_other_block_is_known() -> None:
