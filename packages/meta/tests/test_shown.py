@@ -5,6 +5,8 @@ import io
 import re
 import time
 import zlib
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -129,3 +131,35 @@ def test_what_takes_long_is_announced_on_terminals(monkeypatch: pytest.MonkeyPat
     with waiting("nothing", quick):
         pass
     assert quick.getvalue() == ""
+
+
+def test_objects_show_what_made_them() -> None:
+    """By the arguments that they keep, other than defaults; a long one is shortened."""
+    transforms, io = paddle.vision.transforms, paddle.io
+    shown = {
+        "Normal(std=0.02)": paddle.nn.initializer.Normal(0.0, 0.02),
+        "Compose(\n    Resize(size=8, keys=('image',))\n)": transforms.Compose([transforms.Resize(8)]),
+        "BatchSampler(sampler=SequenceSampler(data_source=[1, 2, 3]), batch_size=2)": io.BatchSampler(
+            [1, 2, 3], batch_size=2
+        ),
+        "SequenceSampler(data_source=[0, 1, 2, 3, ...])": io.SequenceSampler(list(range(1000))),
+        "ParameterList(0: float32 [2])": paddle.nn.ParameterList([paddle.create_parameter([2], "float32")]),
+        "<Program: 0 operations, 0 parameters>": paddle.static.Program(),
+        "GPTConfig(width=8, heads=2, hidden=32)": paddle.models.GPTConfig(width=8, heads=2),
+    }
+    assert {text: repr(value) for text, value in shown.items()} == {text: text for text in shown}
+
+
+def test_loading_and_saving_are_announced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As what runs long is: by the name of the file."""
+    announced: list[str] = []
+
+    def announce(what: str) -> AbstractContextManager[None]:
+        announced.append(what)
+        return nullcontext()
+
+    monkeypatch.setattr("argosy.framework.serialization.waiting", announce)
+    path = tmp_path / "x.pdparams"
+    paddle.save({"x": paddle.ones([2])}, path)
+    paddle.load(path)
+    assert announced == [f"saving {path}", f"loading {path}"]

@@ -14,6 +14,7 @@ from opcode import opname
 from types import FunctionType, TracebackType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+from argosy.argument_repr import ArgumentRepr
 from argosy_tensorcore.suggestions import did_you_mean
 from argosy_tensorcore.tensor import Tensor
 
@@ -308,7 +309,7 @@ def _checked_constructor(make: FunctionType) -> Any:
     return construct
 
 
-class Checked:
+class Checked(ArgumentRepr):
     """A base of classes whose constructors, where they are argosy's, hold their arguments against their annotations,
     and tell in errors what came."""
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from argosy.amp.captured_scaling import ScaleState, any_overflow, step_unless
+from argosy.argument_repr import ArgumentRepr
 from argosy.checked import checked
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.capture.tracer import active_tracer
@@ -22,7 +23,7 @@ __all__ = ["GradScaler"]
 _SETTINGS = ("incr_ratio", "decr_ratio", "incr_every_n_steps", "decr_every_n_nan_or_inf")
 
 
-class GradScaler:
+class GradScaler(ArgumentRepr):
     """Scales losses by a factor that halves when gradients overflow and doubles after many steps without.
 
     ``scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update()``, or ``minimize`` for the last two. Steps

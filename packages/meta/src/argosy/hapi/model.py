@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.argument_repr import ArgumentRepr
 from argosy.checked import checked
 from argosy.framework.random import get_rng_state, set_rng_state
 from argosy.framework.serialization import load, loadable_path, save_together
@@ -29,7 +30,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["Model"]
 
 
-class Model:
+class Model(ArgumentRepr):
     """A network with ``prepare``, ``fit``, ``evaluate`` and ``predict``.
 
     inputs, labels: InputSpecs; how many there are says how a batch is divided. Without labels the last entry of a batch

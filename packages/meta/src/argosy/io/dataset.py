@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from argosy.argument_repr import ArgumentRepr
 from argosy.checked import checked
 from argosy.io.sampler import permutation
 
@@ -23,7 +24,7 @@ __all__ = [
 ]
 
 
-class Dataset:
+class Dataset(ArgumentRepr):
     """Samples by index: subclasses define ``__getitem__`` and ``__len__``."""
 
     def __getitem__(self, idx: int) -> Any:

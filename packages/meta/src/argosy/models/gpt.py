@@ -10,6 +10,7 @@ from typing import Any
 
 import argosy as paddle
 from argosy import nn
+from argosy.argument_repr import ArgumentRepr
 from argosy.models.attention import Positions
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
@@ -17,7 +18,7 @@ from argosy.nn.layer import Layer
 __all__ = ["GPT", "Attention", "Block", "GPTConfig"]
 
 
-class GPTConfig:
+class GPTConfig(ArgumentRepr):
     """Sizes of a GPT: vocabulary, longest sequence, width, layers, heads, dropout probability.
 
     ``tied``: the head is the table of tokens. ``epsilon`` of the norms. ``hidden``: the perceptrons' width, four times

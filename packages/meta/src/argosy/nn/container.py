@@ -185,8 +185,15 @@ class LayerDict(Layer):
         self._sub_layers.clear()
 
 
+def _sizes(layer: Layer) -> str:
+    """The parameters of a layer, each with dtype and shape."""
+    return ", ".join(f"{name}: {p.dtype.name} {list(p.shape)}" for name, p in layer._parameters.items())
+
+
 class ParameterList(Layer):
     """Parameters in a list."""
+
+    extra_repr = _sizes
 
     def __init__(self, parameters: Iterable[Tensor] | None = None) -> None:
         super().__init__()
@@ -219,6 +226,8 @@ class ParameterList(Layer):
 
 class ParameterDict(Layer):
     """Parameters in a dictionary."""
+
+    extra_repr = _sizes
 
     def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None) -> None:
         super().__init__()

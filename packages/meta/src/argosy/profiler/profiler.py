@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from threading import get_ident
 from typing import Any
 
+from argosy.argument_repr import ArgumentRepr
 from argosy.profiler.recording import Event, EventRecorder, clock
 from argosy.profiler.states import (
     ProfilerState,
@@ -25,7 +26,7 @@ __all__ = ["Profiler"]
 _RECORDS = (ProfilerState.RECORD, ProfilerState.RECORD_AND_RETURN)
 
 
-class Profiler:
+class Profiler(ArgumentRepr):
     """Records operators, compiled programs and marked stretches, for the steps that ``scheduler`` chooses.
 
     targets: kinds of devices; only the CPU is recorded, others are refused with a warning.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from argosy.argument_repr import ArgumentRepr
 from argosy.nn.activation import ReLU
 from argosy.nn.common import Linear
 from argosy.nn.conv import Conv2D
@@ -45,7 +46,7 @@ class SingleLayerConfig:
         return f"activation: {self._activation}\nweight: {self._weight}"
 
 
-class QuantConfig:
+class QuantConfig(ArgumentRepr):
     """Factories of quanters for all layers, for types of them, for names, for single ones: the later wins.
 
     activation, weight: of all layers, None for none. A layer within another one has what its parent has, unless it is

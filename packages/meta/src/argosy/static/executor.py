@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy.argument_repr import ArgumentRepr
 from argosy.jit import lowering
 from argosy.jit.counting import note_compile
 from argosy.static.program import Program, default_main_program
@@ -80,7 +81,7 @@ class _CompiledProgram:
         return self._run([Strided.from_array(array, self.device) for array in arrays])
 
 
-class Executor:
+class Executor(ArgumentRepr):
     """Runs programs where their parameters are, or, without any, where new tensors are made, whatever ``place`` is."""
 
     def __init__(self, place: Any = None) -> None:

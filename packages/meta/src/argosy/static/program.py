@@ -179,6 +179,10 @@ class Program:
     def __str__(self) -> str:
         return str(self.tracer.close_program([], frozen=False))
 
+    def __repr__(self) -> str:
+        operations = len(list(self.tracer.program.block))
+        return f"<Program: {operations} operations, {len(self.parameters)} parameters>"
+
     def _repr_html_(self) -> str:
         return self.tracer.close_program([], frozen=False)._repr_html_()
 

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from argosy.argument_repr import ArgumentRepr
+
 __all__ = ["AXES", "DistributedStrategy"]
 
 AXES = {"dp": "data", "pp": "pipe", "sharding": "sharding", "sep": "sep", "cp": "context", "mp": "model"}
@@ -67,7 +69,7 @@ _INSTEAD = {
 """What scripts may take for a switch that is not implemented."""
 
 
-class DistributedStrategy:
+class DistributedStrategy(ArgumentRepr):
     """How :func:`init` is to train: by default copies of the model on all ranks, each with data of its own.
 
     ``hybrid_configs`` are degrees of a grid. ``amp`` runs forward passes under ``auto_cast`` (bfloat16 with

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from argosy.argument_repr import ArgumentRepr
 from argosy.checked import checked
 from argosy.io.dataloader.collate import as_tensors, collate_arrays, default_convert_fn
 from argosy.io.dataloader.pool import WorkerPool
@@ -38,7 +39,7 @@ class _Batches(Iterator[Any]):
             close()
 
 
-class DataLoader:
+class DataLoader(ArgumentRepr):
     """An iterable of batches, as lists of tensors.
 
     dataset: indexable or an IterableDataset; batch_size None gives single samples without a batch axis; num_workers: 0
