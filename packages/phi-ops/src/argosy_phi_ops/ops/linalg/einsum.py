@@ -98,7 +98,9 @@ def _match(left: list[str], x: Tensor, right: list[str], y: Tensor) -> tuple[Ten
         for name, n in zip(names, v.shape, strict=True):
             sizes[name] = n if sizes.get(name, 1) == 1 else sizes[name]
             if n not in (1, sizes[name]) and isinstance(n, int) and isinstance(sizes[name], int):
-                raise ShapeError(f"einsum: axis {name!r} has {sizes[name]} elements in one operand and {n} in another")
+                raise ShapeError(
+                    f"einsum: axis {name!r} has {sizes[name]} elements in one operand and {n} in another; they should be equal"
+                )
     wanted = [tuple(sizes[n] if n in left and n in right else m for n, m in zip(names, v.shape, strict=True))
               for names, v in ((left, x), (right, y))]  # fmt: skip
     return prim.broadcast_to(x, wanted[0]), prim.broadcast_to(y, wanted[1])
