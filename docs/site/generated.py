@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import reference
-from record_gallery import FOLDER, RUNS, command
+from record_gallery import FOLDER, RUNS, command, scripts
 from staging import ROOT
 
 COMMANDS = {
@@ -114,8 +114,9 @@ def gallery(source: Path) -> None:
     )
     _append(page, [f"gallery/{name}" for name in runs])
     missing = sorted(p.name for p in FOLDER.glob("*.png") if p.stem.removesuffix("-small") not in runs)
-    if missing:
-        raise RuntimeError(f"pictures of no run: {missing}")
+    unseen = sorted(scripts().keys() - runs.keys())
+    if missing or unseen:
+        raise RuntimeError(f"pictures of no run: {missing}; examples without a picture: {unseen}")
 
 
 def _docstring(script: Path) -> tuple[str, str]:

@@ -1,16 +1,17 @@
 """Tell good reviews from bad ones in a `datasets.Dataset` of Hugging Face: no Trainer, a loop of one's own.
 
-python examples/scripts/reviews.py [--steps 200]
+python examples/scripts/reviews.py [--steps 200] [--plots plots]
 
 The reviews are made up here, so that nothing is downloaded; `datasets.load_dataset(...)` gives others.
 """
 
 from __future__ import annotations
 
-import argparse
+from typing import Any
 
 import datasets
 import numpy as np
+from common import confusion, curve, draw, options
 
 import argosy as paddle
 from argosy import nn
@@ -57,7 +58,7 @@ class Classifier(nn.Layer):
         return logits
 
 
-def main(steps: int = 200) -> list[float]:
+def main(steps: int = 200, plots: str = "") -> list[float]:
     """Train, and say how many of new reviews are told right. The losses."""
     paddle.seed(0)
     data = reviews(512).map(numbered, batched=True).with_format("numpy", columns=["words", "label"])
@@ -79,12 +80,18 @@ def main(steps: int = 200) -> list[float]:
         for batch in loader:
             losses.append(float(step(batch["words"], batch["label"])))
     model.eval()
-    right = model(paddle.to_tensor(test["words"][:])).argmax(-1).numpy() == np.asarray(test["label"][:])
-    print(f"loss {losses[0]:.3f} -> {losses[-1]:.4f}; {right.mean():.1%} of new reviews told right")
+    found = model(paddle.to_tensor(test["words"][:])).argmax(-1).numpy()
+    truth = np.asarray(test["label"][:])
+    print(f"loss {losses[0]:.3f} -> {losses[-1]:.4f}; {(found == truth).mean():.1%} of new reviews told right")
+
+    def paint(loss: Any, table: Any) -> None:
+        curve(loss, losses, log=True)
+        confusion(table, truth, found, ["bad", "good"])
+
+    draw("reviews", plots, 2, paint)
     return losses
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=200)
-    main(parser.parse_args().steps)
+    arguments = options(__doc__, steps=200)
+    main(arguments.steps, arguments.plots)

@@ -8,9 +8,12 @@ import pytest
 SCRIPT = Path(__file__).parents[2] / "examples" / "scripts" / "reviews.py"
 
 
-def test_reviews_are_learned_from_a_hugging_face_data_set(capsys: pytest.CaptureFixture[str]) -> None:
+def test_reviews_are_learned_from_a_hugging_face_data_set(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A DataLoader takes the data set as it is; new reviews are told right."""
     pytest.importorskip("datasets")
+    monkeypatch.syspath_prepend(SCRIPT.parent)
     spec = importlib.util.spec_from_file_location("reviews", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
