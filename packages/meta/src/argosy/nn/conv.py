@@ -19,8 +19,29 @@ __all__ = ["Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "
 class _ConvNd(Layer):
     """What convolutions and transposed convolutions are, for ``isinstance``; Paddle's name."""
 
+    spatial: ClassVar[int]
+    function: ClassVar[str]
+    weight: Any
+    bias: Any
     output_padding: Any = 0
     _padding_mode: str = "zeros"
+
+    def _take_sizes(self, channels: tuple[int, int], kernel_size: int | Sequence[int], groups: int) -> None:
+        """Keep channels, kernel and groups. Raises ValueError where they do not fit."""
+        in_channels, out_channels = self._in_channels, self._out_channels = channels
+        self._groups = groups
+        name = type(self).__name__
+        if in_channels % groups or out_channels % groups:
+            raise ValueError(f"{name}: {in_channels} and {out_channels} channels do not split into {groups} groups")
+        self._kernel_size = _of_axes(kernel_size, self.spatial)
+        if len(self._kernel_size) != self.spatial:
+            raise ValueError(f"{name}: kernel_size needs {self.spatial} numbers, got {self._kernel_size}")
+        self._shown = f"{in_channels}, {out_channels}, kernel_size={self._kernel_size}"
+
+    def _make_parameters(self, shape: list[int], attrs: Sequence[Any], start: Normal | None = None) -> None:
+        self._param_attr, self._bias_attr = attrs
+        self.weight = self.create_parameter(shape, attrs[0], default_initializer=start)
+        self.bias = self.create_parameter([self._out_channels], attrs[1], is_bias=True)
 
 
 class _Conv(_ConvNd):
@@ -29,32 +50,17 @@ class _Conv(_ConvNd):
     The weight starts normal with standard deviation √(2 / (in_channels * kernel elements)), the bias at 0.
     """
 
-    spatial: ClassVar[int]
-    function: ClassVar[str]
-    weight: Any
-    bias: Any
-
     def _make(
         self, channels: tuple[int, int], kernel_size: int | Sequence[int], groups: int, attrs: Sequence[Any]
     ) -> None:
-        in_channels, out_channels = self._in_channels, self._out_channels = channels
-        self._groups = groups
-        name = type(self).__name__
-        if in_channels % groups or out_channels % groups:
-            raise ValueError(f"{name}: {in_channels} and {out_channels} channels do not split into {groups} groups")
-        self._kernel_size = _of_axes(kernel_size, self.spatial)
-        sizes = {"in_channels": [in_channels], "out_channels": [out_channels], "kernel_size": self._kernel_size}
+        self._take_sizes(channels, kernel_size, groups)
+        (in_channels, out_channels), kernel = channels, self._kernel_size
+        sizes = {"in_channels": [in_channels], "out_channels": [out_channels], "kernel_size": kernel}
         for argument, given in sizes.items():
             if any(n < 1 for n in given):
-                raise ValueError(f"{name}(): argument {argument!r} should be positive, got {given}")
-        if len(self._kernel_size) != self.spatial:
-            raise ValueError(f"{name}: kernel_size needs {self.spatial} numbers, got {self._kernel_size}")
-        self._shown = f"{in_channels}, {out_channels}, kernel_size={self._kernel_size}"
-        self._param_attr, self._bias_attr = attrs
-        std = math.sqrt(2.0 / (in_channels * math.prod(self._kernel_size)))
-        shape = [out_channels, in_channels // groups, *self._kernel_size]
-        self.weight = self.create_parameter(shape, attrs[0], default_initializer=Normal(0.0, std))
-        self.bias = self.create_parameter([out_channels], attrs[1], is_bias=True)
+                raise ValueError(f"{type(self).__name__}(): argument {argument!r} should be positive, got {given}")
+        std = math.sqrt(2.0 / (in_channels * math.prod(kernel)))
+        self._make_parameters([out_channels, in_channels // groups, *kernel], attrs, Normal(0.0, std))
 
     def _set(self, stride: Any, padding: Any, dilation: Any, groups: int, data_format: str, mode: str) -> None:
         kind = type(self).__name__
@@ -210,27 +216,11 @@ class _ConvTranspose(_ConvNd):
     The weight starts by Xavier's rule, not as a convolution's.
     """
 
-    spatial: ClassVar[int]
-    function: ClassVar[str]
-    weight: Any
-    bias: Any
-
     def _make(
         self, channels: tuple[int, int], kernel_size: int | Sequence[int], groups: int, attrs: Sequence[Any]
     ) -> None:
-        in_channels, out_channels = self._in_channels, self._out_channels = channels
-        self._groups = groups
-        name = type(self).__name__
-        if in_channels % groups or out_channels % groups:
-            raise ValueError(f"{name}: {in_channels} and {out_channels} channels do not split into {groups} groups")
-        kernel = self._kernel_size = _of_axes(kernel_size, self.spatial)
-        if len(kernel) != self.spatial:
-            raise ValueError(f"{name}: kernel_size needs {self.spatial} numbers, got {kernel}")
-        self._param_attr, self._bias_attr = attrs
-        shape = [in_channels, out_channels // groups, *kernel]
-        self.weight = self.create_parameter(shape, attrs[0])
-        self.bias = self.create_parameter([out_channels], attrs[1], is_bias=True)
-        self._shown = f"{in_channels}, {out_channels}, kernel_size={kernel}"
+        self._take_sizes(channels, kernel_size, groups)
+        self._make_parameters([channels[0], channels[1] // groups, *self._kernel_size], attrs)
 
     def _set(self, groups: int, data_format: str, padding: Any, **steps: Any) -> None:
         check_settings(type(self).__name__, self.spatial, data_format, padding, **steps)
