@@ -99,7 +99,8 @@ def _match(left: list[str], x: Tensor, right: list[str], y: Tensor) -> tuple[Ten
             sizes[name] = n if sizes.get(name, 1) == 1 else sizes[name]
             if n not in (1, sizes[name]) and isinstance(n, int) and isinstance(sizes[name], int):
                 raise ShapeError(
-                    f"einsum: axis {name!r} has {sizes[name]} elements in one operand and {n} in another; they should be equal"
+                    f"einsum: axis {name!r} has {sizes[name]} elements in one operand and {n} in another; "
+                    "they should be equal"
                 )
     wanted = [tuple(sizes[n] if n in left and n in right else m for n, m in zip(names, v.shape, strict=True))
               for names, v in ((left, x), (right, y))]  # fmt: skip
