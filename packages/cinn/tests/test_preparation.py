@@ -1,7 +1,11 @@
 """Programs whose passes need not run: found by the hash of what they were before."""
 
+import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +13,7 @@ import pytest
 
 from argosy_cinn import CinnCompiler, explain
 from argosy_cinn.runtime import ObjectCache
-from argosy_cinn.store.preparation import is_lasting
+from argosy_cinn.store.preparation import PreparedProgram, is_lasting
 from argosy_hwadapt import device
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_pir import Builder, Program, TensorType
@@ -124,3 +128,29 @@ def test_what_makes_code_is_not_loaded_where_programs_are_found(cache):
     script = FOUND.format(tests=str(Path(__file__).parent), folder=str(cache.folder))
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX processes")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_has_no_program_that_is_half_prepared():
+    """A process forks when nothing is being prepared, and its child prepares what is left."""
+    begun = threading.Event()
+
+    class Slow(Counted):
+        def run(self, program):
+            begun.set()
+            time.sleep(0.05)  # the fork begins meanwhile
+            super().run(program)
+
+    slow = Slow()
+    prepared = [PreparedProgram(captured(), preparation) for preparation in (slow, Counted())]
+    thread = threading.Thread(target=prepared[0])
+    thread.start()
+    begun.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # a child that waits for ever is killed by it
+        whole = slow.runs == 1 and all(op.dialect != "phi" for made in prepared for op in made().walk())
+        os._exit(0 if whole else 1)
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0

@@ -1,6 +1,5 @@
 """Several threads start the compiler, compile and run at the same time."""
 
-import importlib
 import os
 import signal
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 from programs import assert_equal, build
 
 from argosy_cinn import CinnCompiler
-from argosy_cinn.call_once import call_once, held_at_fork
+from argosy_cinn.call_once import call_once
 from argosy_cinn.runtime import set_threads
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
@@ -246,71 +245,3 @@ def test_a_child_forked_while_threads_compile_compiles_too():
         capture_output=True, text=True, timeout=3600, check=False,
     )  # fmt: skip
     assert done.stdout.split() == ["done", "forked"], done.stderr[-2000:]
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX processes")
-def test_a_child_does_not_wait_for_a_module_that_a_thread_was_importing(tmp_path, monkeypatch):
-    """Whoever compiles first imports parts of the compiler: a process that forks then has a child that can, too."""
-    (tmp_path / "slowly_imported.py").write_text("import time\ntime.sleep(0.3)\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    importing = threading.Thread(target=importlib.import_module, args=("slowly_imported",))
-    importing.start()
-    while "slowly_imported" not in sys.modules:
-        pass
-    child = os.fork()
-    if child == 0:
-        signal.alarm(20)  # a child that waits for ever is killed by it
-        importlib.import_module("slowly_imported")
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    importing.join()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX processes")
-def test_a_child_imports_again_what_began_to_be_imported_just_before_the_fork(tmp_path):
-    """After the process has waited for imports another may begin: its lock is nobody's in the child."""
-    (tmp_path / "slowly_imported.py").write_text("import time\ntime.sleep(0.3)\ndone = True\n")
-    code = """
-        import importlib, os, signal, sys, threading
-        thread = threading.Thread(target=importlib.import_module, args=("slowly_imported",))
-        def begin():
-            thread.start()
-            while "slowly_imported" not in sys.modules:
-                pass
-        os.register_at_fork(before=begin)  # hooks run in reverse order: this one is the last
-        import argosy_cinn.call_once
-        child = os.fork()
-        if child == 0:
-            signal.alarm(20)  # a child that waits for ever is killed by it
-            import slowly_imported
-            os._exit(7 if slowly_imported.done else 1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-        thread.join()
-    """
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)], env=environment, capture_output=True, text=True,
-        timeout=3600, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX processes")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_lock_that_comes_while_a_process_forks_was_not_taken(capfd):
-    """A module that the fork waits for may bring one: nobody releases what nobody holds."""
-    locks = []
-
-    def bring():
-        if not locks:
-            locks.append(held_at_fork(threading.Lock()))
-
-    os.register_at_fork(before=bring)
-    for _ in range(2):  # the second time it is taken
-        child = os.fork()
-        if child == 0:
-            os._exit(0 if locks[0].acquire(blocking=False) else 1)
-        assert os.waitpid(child, 0)[1] == 0
-        assert locks[0].acquire(blocking=False)
-        locks[0].release()
-    assert "release unlocked lock" not in capfd.readouterr().err

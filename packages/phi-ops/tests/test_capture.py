@@ -1,10 +1,14 @@
 """Capture keeps what Python did as a program that verifies, prints and computes the same."""
 
+import os
+import signal
+import threading
+
 import numpy as np
 import pytest
 
 from argosy_phi_ops.capture.tracer import Tracer, active_tracer
-from argosy_phi_ops.context import set_grad_enabled
+from argosy_phi_ops.context import Context, context, set_grad_enabled
 from argosy_phi_ops.eager.dispatch import suspend_layers, write
 from argosy_phi_ops.errors import CaptureError, GraphBreak
 from argosy_phi_ops.passes.decompose import Decompose
@@ -127,3 +131,27 @@ def test_a_state_that_was_changed_behind_the_tracers_back_is_named():
         weight.set_value(np.zeros(3, np.float32))
         with pytest.raises(CaptureError, match="changed outside of it"):
             tracer.finish([x])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX processes")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_changes_its_layers_whoever_changed_them_in_its_parent():
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with Context._changing:
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # a child that waits for ever is killed by it
+        layer = object()
+        context().put_everywhere(layer)
+        os._exit(0 if context().layers[0] is layer else 1)
+    done.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from threading import RLock
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from argosy_hwadapt.contract import ABI, HOST, DeviceInfo, DeviceRuntime
 from argosy_hwadapt.device import Device, HostDevice
 from argosy_hwadapt.errors import AbiMismatch, DeviceError, DeviceNotFound
+from argosy_hwadapt.fork import renewed_in_child
 from argosy_hwadapt.plugins import PlugIns
 
 _PLUG_INS = PlugIns(
@@ -23,9 +23,7 @@ _PLUG_INS = PlugIns(
     },
 )
 
-_lock = RLock()
-if hasattr(os, "register_at_fork"):  # a child finds it free, and nothing half loaded
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+_lock = renewed_in_child(RLock())
 _runtimes: dict[str, DeviceRuntime] = {}
 _devices: dict[tuple[str, int], Device] = {}
 _failures: dict[str, DeviceError] = {}

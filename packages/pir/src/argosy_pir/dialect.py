@@ -7,11 +7,11 @@ parse, print and move, but nothing is verified or assumed about them.
 
 from __future__ import annotations
 
-import os
 from _thread import RLock
 from sys import _getframe
 
 from argosy_pir.errors import DialectError, VerifyError
+from argosy_pir.fork import held_at_fork
 from argosy_pir.opdef import OpDef
 
 TYPE_CHECKING = False
@@ -94,9 +94,7 @@ class Dialect:
 
 _dialects: dict[str, Dialect] = {}
 _absent: set[str] = set()
-_lock = RLock()  # several ranks may live in one process, a thread each
-if hasattr(os, "register_at_fork"):  # a child finds it free, and nothing half loaded
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+_lock = held_at_fork(RLock())  # several ranks may live in one process, a thread each
 
 
 def register_dialect(dialect: Dialect) -> Dialect:

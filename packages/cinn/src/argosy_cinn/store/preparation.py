@@ -11,7 +11,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from threading import Lock
+from threading import RLock
 from typing import Any, Protocol
 
 from argosy_cinn.call_once import call_once
@@ -24,10 +24,12 @@ from argosy_cinn.tools.dump import is_dumping
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir.core import Operation
 from argosy_pir.errors import FormatError
+from argosy_pir.fork import held_at_fork
 from argosy_pir.program import Program, from_bytes
 from argosy_pir.serialization import to_bytes
 from argosy_tensorcore.dtype import default_dtype
 
+_preparing = held_at_fork(RLock())  # a child has no program that is half prepared
 _REQUESTS = frozenset({"ad.gradient", "ad.jet"})
 _PACKAGES = ("argosy_pir", "argosy_phi_ops", "argosy_autograd")
 
@@ -49,11 +51,10 @@ class PreparedProgram:
     def __init__(self, program: Program, preparation: Preparation) -> None:
         self._program: Program | bytes = program
         self._preparation: Preparation | None = preparation  # None when it is done
-        self._lock = Lock()
 
     def __call__(self) -> Program:
         """The prepared program."""
-        with self._lock:
+        with _preparing:
             if isinstance(self._program, bytes):
                 self._program = from_bytes(self._program)
             if self._preparation is not None:
@@ -63,7 +64,7 @@ class PreparedProgram:
 
     def pack(self) -> bool:
         """Keep the program as bytes until somebody asks for it. Returns False where it has no such form."""
-        with self._lock:
+        with _preparing:
             if not isinstance(self._program, bytes):
                 try:
                     self._program = to_bytes(self._program)

@@ -11,9 +11,9 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from argosy_cinn.call_once import held_at_fork
 from argosy_cinn.runtime.entry import AnsweringEntry
 from argosy_cinn.runtime.trace import Trace, clock
+from argosy_pir.fork import held_at_fork
 
 if TYPE_CHECKING:
     from argosy_cinn.executable import Executable

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import gc
-import os
 from threading import RLock
 from typing import Any
 
+from argosy_hwadapt.fork import renewed_in_child
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["live_tensors"]
 
-_looking = RLock()
+_looking = renewed_in_child(RLock())
 
 
 def live_tensors(tracer: object) -> list[Tensor]:
@@ -29,13 +29,3 @@ def live_tensors(tracer: object) -> list[Tensor]:
 def _is_traced_by(tracer: object, x: Any) -> bool:
     payload = getattr(x, "payload", None) if type(x) is Tensor else None
     return payload is not None and payload.is_traced and payload.tracer is tracer
-
-
-def _look_again() -> None:
-    """In a forked child the thread that looked is gone."""
-    global _looking
-    _looking = RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_look_again)

@@ -8,7 +8,6 @@ application that leaves its table of applications takes its plans out (:func:`dr
 from __future__ import annotations
 
 import ctypes
-import os
 from array import array
 from collections.abc import Sequence
 from math import prod
@@ -18,19 +17,14 @@ from typing import Any
 from argosy_phi_ops.eager.native.loading import Native, native
 from argosy_phi_ops.eager.native.memory import peek, poke
 from argosy_phi_ops.eager.native.signatures import hash_words, place_of
+from argosy_pir.fork import held_at_fork
 from argosy_tensorcore.storage import ArrayType
 
 __all__ = ["Plan", "describe", "drop", "is_small", "is_small_type", "least_steps", "link", "remember", "size_class"]
 
 _LARGEST, _ELEMENTS = 1 << 16, 1 << 14  # bytes of a result, elements of operands: a call holds the global lock briefly
-_changing = RLock()
+_changing = held_at_fork(RLock())
 """Held while plans change: what native code finds and what an application has must be of the same thread."""
-if hasattr(os, "register_at_fork"):  # nobody waits for anything meanwhile, so a child finds it free
-    os.register_at_fork(
-        before=lambda: _changing.acquire(),
-        after_in_parent=lambda: _changing.release(),
-        after_in_child=lambda: _changing.release(),
-    )
 
 
 class Plan:
