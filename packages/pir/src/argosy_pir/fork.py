@@ -6,13 +6,12 @@ child finds them free, and nothing half changed. What began to be imported since
 
 from __future__ import annotations
 
-import _frozen_importlib
 import os
 import sys
-import threading
-from contextlib import suppress
-from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False  # without loading typing
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["held_at_fork"]
 
@@ -30,6 +29,9 @@ def held_at_fork(lock: Any) -> Any:
 
 
 def _before() -> None:
+    from contextlib import suppress
+    from importlib import import_module
+
     for name in _half_imported():
         with suppress(Exception):  # it is an error there
             import_module(name)
@@ -56,9 +58,12 @@ def _after() -> None:
 def _after_in_child() -> None:
     """Forget what threads that the child does not have were importing, too: CPython gives their locks to nobody, so
     that the child would wait for them for ever."""
+    import _frozen_importlib
+    from _thread import get_ident
+
     _after()
     locks = getattr(_frozen_importlib, "_module_locks", {})
-    mine = {name for name, lock in list(locks.items()) if getattr(lock(), "owner", None) == threading.get_ident()}
+    mine = {name for name, lock in list(locks.items()) if getattr(lock(), "owner", None) == get_ident()}
     for name in _half_imported():
         if name not in mine:
             del sys.modules[name]

@@ -25,15 +25,18 @@ def pad(
     """Elements added around `x`: two counts for each axis, or for each spatial axis (the last one first).
 
     With counts for all axes they start from the first axis, or from the last unless `pad_from_left_axis`. Modes:
-    constant (`value`), reflect, replicate and circular.
+    constant (`value`), reflect, replicate and circular. Negative counts take elements away, after the others are added.
     """
     before, after = _pad_counts(x.ndim, tuple(pad), data_format, pad_from_left_axis)
     if mode == "constant":
         filler = prim.constant(value if x.dtype.startswith(("float", "bfloat", "complex")) else int(value), x.dtype)
         return prim.pad(x, filler, low=before, high=after, interior=(0,) * x.ndim)
     for axis in range(x.ndim):
-        if before[axis] or after[axis]:
-            x = _extend(x, axis, before[axis], after[axis], mode)
+        low, high = before[axis], after[axis]
+        if low or high:
+            x = _extend(x, axis, max(low, 0), max(high, 0), mode)
+        if low < 0 or high < 0:
+            x = section(x, axis, max(-low, 0), x.shape[axis] - max(-high, 0))
     return x
 
 
@@ -84,4 +87,5 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, [0, 0, 1, 0, 0, 2, 1, 1], value=7.0)
     for mode in ("constant", "reflect", "replicate", "circular"):
         yield Sample(x, [1, 2, 0, 1], mode=mode)
+        yield Sample(x, [-1, 2, 2, -1], mode=mode)
     yield Sample(x, [1, 0, 0, 2], data_format="NHWC")
