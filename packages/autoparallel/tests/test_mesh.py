@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argosy_autoparallel import ProcessMesh
@@ -86,6 +86,7 @@ def test_coordinates_and_lines(mesh):
 
 
 @given(st.permutations(range(6)))
+@settings(deadline=None)
 def test_every_rank_is_found_where_it_is(ranks):
     """coordinate is the inverse of indexing."""
     mesh = ProcessMesh(np.reshape(ranks, (3, 2)))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import argosy_hwadapt as hw
@@ -42,6 +42,7 @@ def test_unknown_device_and_index_are_errors_that_say_what_exists():
 
 
 @given(st.integers(1, 1 << 40))
+@settings(deadline=None)
 def test_size_class_wastes_at_most_an_eighth(nbytes):
     """A block holds its request, is aligned and wastes at most an eighth (or less than one granule)."""
     block = size_class(nbytes)
@@ -129,6 +130,7 @@ def test_empty_buffer_has_no_handle(cpu):
 
 
 @given(st.data())
+@settings(deadline=None)
 def test_copies_move_exactly_the_range(data):
     """Offsets and sizes are honoured to the byte, also when source and destination overlap."""
     cpu = hw.device()

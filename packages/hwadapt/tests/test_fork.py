@@ -32,7 +32,7 @@ def test_a_child_allocates_while_a_thread_of_its_parent_holds_the_lock(name):
     held.wait()
     child = os.fork()
     if child == 0:
-        signal.alarm(20)  # a child that waits for ever is killed by it
+        signal.alarm(600)  # a child that waits for ever is killed by it
         size = device("virtual").allocate(4000).nbytes + cpu.allocate(3 << 20).nbytes
         os._exit(0 if size == 4000 + (3 << 20) else 1)
     done.set()

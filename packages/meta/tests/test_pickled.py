@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import argosy as paddle
@@ -189,6 +189,7 @@ def test_nests_within_themselves_are_refused():
 
 
 @given(st.binary(max_size=60), st.integers(0, 400))
+@settings(deadline=None)
 def test_damaged_files_are_named(noise, at):
     """Whatever bytes stand in a file, reading it gives a value or a CheckpointError; cut ones are named."""
     data = pickle.dumps({"w": np.ones((2, 2)), "n": [1, ("a", None)]}, 4)

@@ -50,3 +50,16 @@ def test_exported_pools_have_the_windows_of_eager_ones(name: str, rank: int, kwa
     layer = Pool(name, rank, kwargs)
     paddle.jit.save(layer, str(tmp_path / "pool"), input_spec=[InputSpec([None] * (rank + 2), "float32", "x")])
     np.testing.assert_allclose(paddle.jit.load(str(tmp_path / "pool"))(x).numpy(), layer(x).numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("exclusive", [True, False])
+def test_means_of_windows_that_cover_an_open_axis(exclusive: bool) -> None:
+    """The padding that does it depends on the size."""
+
+    def pool(x: paddle.Tensor) -> paddle.Tensor:
+        return paddle.nn.functional.avg_pool2d(x, [4, 3], [3, 2], "SAME", exclusive=exclusive)
+
+    captured = paddle.jit.to_static(pool, full_graph=True, input_spec=[InputSpec([None] * 4, "float32", "x")])
+    for size in ((2, 3), (5, 9), (9, 4)):
+        x = paddle.to_tensor(np.random.default_rng(0).standard_normal((1, 2, *size)).astype("float32"))
+        np.testing.assert_allclose(captured(x).numpy(), pool(x).numpy(), rtol=1e-5, atol=1e-6)

@@ -210,6 +210,9 @@ def test_stubs_and_layers_are_replaced_by_what_the_config_says():
     inner += "    (activation_quanter): FakeQuanterWithAbsMaxObserverLayer()\n"
     stub = "  (quant): QuanterStub(\n    (_observer): FakeQuanterWithAbsMaxObserverLayer()\n  )\n"
     assert found == f"_Stubbed(\n{stub}  (fc): QuantedLinear(\n{inner}  )\n)"
+    assert _everywhere(q).global_config.weight is q
+    x = paddle.ones([1, 2])
+    assert Stub()(x) is x
     net, config = _net(), QuantConfig(activation=None, weight=None)
     config.add_layer_config(net[3], activation=q, weight=q)
     config.add_type_config([paddle.nn.ReLU], activation=q)

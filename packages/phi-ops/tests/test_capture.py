@@ -148,7 +148,7 @@ def test_a_child_changes_its_layers_whoever_changed_them_in_its_parent():
     held.wait()
     child = os.fork()
     if child == 0:
-        signal.alarm(20)  # a child that waits for ever is killed by it
+        signal.alarm(600)  # a child that waits for ever is killed by it
         layer = object()
         context().put_everywhere(layer)
         os._exit(0 if context().layers[0] is layer else 1)

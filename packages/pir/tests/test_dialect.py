@@ -175,7 +175,7 @@ def test_a_child_does_not_wait_for_a_dialect_that_a_thread_was_loading(monkeypat
     started.wait()
     child = os.fork()
     if child == 0:
-        signal.alarm(20)  # a child that waits for ever is killed by it
+        signal.alarm(600)  # a child that waits for ever is killed by it
         os._exit(0 if get_dialect("slowly_loaded") is not None and get_dialect("builtin") is not None else 1)
     assert os.waitpid(child, 0)[1] == 0
     loading.join()

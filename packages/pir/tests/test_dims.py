@@ -105,6 +105,7 @@ def test_bounds_are_close():
 
 
 @given(dims)
+@settings(deadline=None)
 def test_text_pickle_and_copy_give_the_same_object(x):
     """Text, pickling and copying all end at the one canonical object."""
     assert parse_dim(str(x)) == x

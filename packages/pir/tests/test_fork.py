@@ -29,7 +29,7 @@ def test_a_child_does_not_wait_for_a_module_that_a_thread_was_importing(tmp_path
         pass
     child = os.fork()
     if child == 0:
-        signal.alarm(20)  # a child that waits for ever is killed by it
+        signal.alarm(600)  # a child that waits for ever is killed by it
         importlib.import_module("slowly_imported")
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
@@ -50,7 +50,7 @@ def test_a_child_imports_again_what_began_to_be_imported_just_before_the_fork(tm
         import argosy_pir
         child = os.fork()
         if child == 0:
-            signal.alarm(20)  # a child that waits for ever is killed by it
+            signal.alarm(600)  # a child that waits for ever is killed by it
             import slowly_imported
             os._exit(7 if slowly_imported.done else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argosy_tensorcore.erfinv import erfinv, log_positive
@@ -38,6 +38,7 @@ def test_known_answers_of_the_authors(counter, key, expected):
 
 
 @given(words64, words64, st.integers(0, 2**40), st.integers(0, 200))
+@settings(deadline=None)
 def test_arrays_equal_blocks(seed, counter, index0, count):
     """Array evaluation gives the same words as one block at a time, from any element on."""
     bits = philox_bits(seed, counter, (count,), index0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -35,6 +35,7 @@ def test_size_is_a_list_that_equals_tuples():
 
 
 @given(shapes)
+@settings(deadline=None)
 def test_contiguous_strides_walk_row_major(shape):
     """Strides are numpy's for arrays that hold elements, and always count as contiguous."""
     strides = contiguous_strides(shape)
@@ -55,12 +56,14 @@ def strided_arrays(draw):
 
 
 @given(strided_arrays())
+@settings(deadline=None)
 def test_contiguity_is_numpys(array):
     """is_contiguous agrees with numpy on every view."""
     assert is_contiguous(array.shape, element_strides(array)) == array.flags.c_contiguous
 
 
 @given(hnp.mutually_broadcastable_shapes(num_shapes=3))
+@settings(deadline=None)
 def test_shapes_broadcast_as_in_numpy(generated):
     """The broadcast of several shapes is numpy's."""
     assert broadcast_shapes(*generated.input_shapes) == generated.result_shape
@@ -74,6 +77,7 @@ def test_shapes_that_do_not_broadcast_are_named():
 
 
 @given(strided_arrays())
+@settings(deadline=None)
 def test_extent_bounds_what_a_view_touches(array):
     """The lowest and highest elements of a view are those its indices reach."""
     low, high = extent(array.shape, element_strides(array))

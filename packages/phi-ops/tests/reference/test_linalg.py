@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argosy_phi_ops.reference.kernels import KERNELS
@@ -80,6 +80,7 @@ def dft(x: np.ndarray, sign: int, axes: tuple[int, ...]) -> np.ndarray:
 
 @pytest.mark.parametrize("inverse", [False, True])
 @given(shape=st.tuples(st.integers(1, 5), st.integers(2, 6)))
+@settings(deadline=None)
 def test_fft_is_the_unscaled_transform_in_all_three_kinds(inverse, shape):
     rng = np.random.default_rng(1)
     z, x = rng.standard_normal((2, *shape)) @ np.eye(shape[1]) + 0j, rng.standard_normal(shape)

@@ -77,12 +77,16 @@ class _Windows:
         touches no element has a negative number.
         """
         n, (before, _), k, s = self.sizes[axis], self.pairs[axis], self.size[axis], self.stride[axis]
+        before, size = _number(before), _number(n)
         start = prim.sub(prim.mul(prim.iota(shape=(self.count[axis],), axis=0, dtype="int32"), s), before)
-        size = n if isinstance(n, int) else prim.dim_size(dim=n, dtype="int32")
-        stop = prim.minimum(prim.add(start, k), prim.add(size, before) if not isinstance(size, int) else size + before)
+        stop = prim.minimum(prim.add(start, k), size + before)
         if not whole:
             start, stop = prim.maximum(start, 0), prim.minimum(stop, size)
         return prim.broadcast(prim.cast(prim.sub(stop, start), dtype=dtype), shape=self.shape, axes=(axis + 2,))
+
+
+def _number(size: Any) -> Any:
+    return size if isinstance(size, int) else prim.dim_size(dim=size, dtype="int32")
 
 
 def _pad(x: Tensor, reach: Pairs, value: Any) -> Tensor:
@@ -147,9 +151,7 @@ def _argmaximum(x: Tensor, windows: _Windows) -> Tensor:
     values = _places(_pad(x, windows.reach, _padding_value(x.dtype, windows)), windows)
     flat: Any = prim.constant(0, "int32", x.shape)
     for axis in range(2, x.ndim):
-        n = x.shape[axis]
-        extent = n if isinstance(n, int) else prim.dim_size(dim=n, dtype="int32")
-        flat = prim.add(prim.mul(flat, extent), prim.iota(shape=x.shape, axis=axis, dtype="int32"))
+        flat = prim.add(prim.mul(flat, _number(x.shape[axis])), prim.iota(shape=x.shape, axis=axis, dtype="int32"))
     indices = _places(_pad(flat, windows.reach, 0), windows)
     best, where = next(values), next(indices)
     for value, index in zip(values, indices, strict=True):
