@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from argosy_autograd.checks import check_program
-from argosy_autograd.rules import unbounded
+from argosy_autograd.rules import while_loops
 from argosy_autograd.transform import jvp_program, vjp_program
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
@@ -146,7 +146,7 @@ def counting_program():
 @pytest.mark.parametrize(("steps", "rows"), [(0, 32), (1, 32), (33, 32), (16, 4), (17, 4), (70, 4), (5, 1)])
 def test_reverse_mode_of_a_while_is_that_of_its_steps(steps, rows, monkeypatch):
     """Whatever the number of steps and of checkpoints, gradients are those of the same steps written out."""
-    monkeypatch.setattr(unbounded, "_ROWS", rows)
+    monkeypatch.setattr(while_loops, "_ROWS", rows)
     x, w, g, h = normal(3), normal(3), normal(3), normal()
     found = interpret(vjp_program(counting_program()), [x, w, np.array(steps), g, h])[0]
     states = [x]

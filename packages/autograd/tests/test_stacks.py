@@ -13,7 +13,7 @@ from argosy_autograd.passes.expand import ExpandGradients
 from argosy_autograd.passes.taylor import TaylorMode
 from argosy_autograd.taylor import families
 from argosy_autograd.taylor.deferred_coefficients import DeferredCoefficients
-from argosy_autograd.taylor.families import Families, Unstackable, compositions, homogeneous
+from argosy_autograd.taylor.families import Families, StackingError, compositions, homogeneous
 from argosy_autograd.taylor.functional import Functional, derivative, proper_splits
 from argosy_autograd.taylor.lifting import convolve
 from argosy_autograd.taylor.stacks import Stacks
@@ -25,7 +25,8 @@ from argosy_pir import Builder, Program, TensorType
 from argosy_pir.passes import PassManager
 
 RNG = np.random.default_rng(11)
-ALONE = DeferredCoefficients.alone
+SINGLE = "argosy_autograd.taylor.deferred_coefficients.DeferredCoefficients.single_coefficient"
+ALONE = DeferredCoefficients.single_coefficient
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def stacked(monkeypatch):
         raise AssertionError("a coefficient was made alone")
 
     monkeypatch.setattr(families, "FEW", 1)
-    monkeypatch.setattr("argosy_autograd.taylor.deferred_coefficients.DeferredCoefficients.alone", refuse)
+    monkeypatch.setattr(SINGLE, refuse)
 
 
 def layers(dimensions, width=8):
@@ -88,7 +89,7 @@ def test_few_coefficients_are_parts_of_the_program(monkeypatch):
     direction."""
     monkeypatch.setattr("argosy_autograd.taylor.deferred_coefficients.Stacks", None)
     assert TaylorMode("always").run(of_network(laplacian, 2))
-    assert not Families([derivative((0,) * 20)]).many
+    assert not Families([derivative((0,) * 20)]).is_costly
 
 
 def test_operators_with_coefficients_of_their_own(stacked):
@@ -275,7 +276,7 @@ def test_derivatives_to_order_eight(stacked, name):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(families, "FEW", few)
             if few > 1:
-                patch.setattr("argosy_autograd.taylor.deferred_coefficients.DeferredCoefficients.alone", ALONE)
+                patch.setattr(SINGLE, ALONE)
             found.append(interpret(simplified(program), [points])[0])
     for got, want in zip(*found, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-8)
@@ -296,7 +297,7 @@ def test_directions_that_are_no_unit_directions():
         sweep = Sweep()
         along = sweep.add_direction(x, prim.constant(2, "float64", (4,)))
         stacks = Stacks(sweep, Families([derivative((along, along))]))
-        with pytest.raises(Unstackable, match="unit direction"):
+        with pytest.raises(StackingError, match="unit direction"):
             stacks.coefficient(prim.sin(x), derivative((along, along)))
 
 

@@ -38,7 +38,7 @@ def _schedules(p, m):
 
 def _costs(F, Bi, W, v=1, latency=0.0):
     durations = {"forward": F / v, "backward": (Bi + W) / v, "backward_input": Bi / v, "backward_weight": W / v}
-    return Costs(durations, LinkModel.flat(latency, float("inf")))
+    return Costs(durations, LinkModel.single_level(latency, float("inf")))
 
 
 def _idle(orders, stages, m, costs):

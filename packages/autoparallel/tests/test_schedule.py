@@ -224,7 +224,7 @@ def test_transfers_are_hidden_behind_computation_on_a_modelled_link():
     """A transfer that is started before a piece and waited for after it costs nothing more; waited for before, it does.
     The simulator gives the same times.
     """
-    model = LinkModel.flat(0.0, 1e5)  # 1.6 kB of an all-reduce of two: 16 ms
+    model = LinkModel.single_level(0.0, 1e5)  # 1.6 kB of an all-reduce of two: 16 ms
     type = TensorType([200], "float64")
     signature = {("compute", None): Signature()}
     started = Start("all_reduce", X, Y)

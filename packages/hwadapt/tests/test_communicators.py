@@ -113,7 +113,7 @@ def test_one_thread_may_be_all_ranks():
 
 def test_links_price_collectives_by_the_ring():
     """The golden times of rings: 8 ranks, 5 us, 200 GB/s; and which level a group uses."""
-    model = LinkModel.flat(5e-6, 200e9)
+    model = LinkModel.single_level(5e-6, 200e9)
     members = range(8)
     assert model.seconds("all_reduce", 2**30, members) == pytest.approx(9.465e-3, rel=1e-4)
     assert model.seconds("all_reduce", 2**20, members) == pytest.approx(79.18e-6, rel=1e-4)
@@ -128,7 +128,7 @@ def test_links_price_collectives_by_the_ring():
 
 def test_modelled_links_take_their_time_and_can_be_hidden():
     """An operation ends no earlier than the model says, one after another; computing meanwhile takes no longer."""
-    model = LinkModel.flat(0.0, 1e6)  # 50 ms for 50 kB
+    model = LinkModel.single_level(0.0, 1e6)  # 50 ms for 50 kB
 
     def program(comm):
         linked = ModelledCommunicator(comm, model)
@@ -161,7 +161,7 @@ def test_messages_on_a_modelled_link_arrive_in_their_time():
     """A message arrives after its bytes and the latency; the receiver's wait sleeps for the rest."""
 
     def program(comm):
-        linked = ModelledCommunicator(comm, LinkModel.flat(0.02, 1e6))
+        linked = ModelledCommunicator(comm, LinkModel.single_level(0.02, 1e6))
         if comm.rank == 0:
             linked.send(np.zeros(30_000, np.uint8), 1)
             return None

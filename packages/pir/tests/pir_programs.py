@@ -89,7 +89,7 @@ attributes = st.recursive(
 )
 attribute_sets = st.dictionaries(names, attributes, max_size=3)
 single_locations = st.builds(Location, names, st.integers(0, 999), st.integers(0, 99), st.text(max_size=4))
-locations = st.none() | single_locations | st.lists(single_locations, max_size=3).map(Location.fused)
+locations = st.none() | single_locations | st.lists(single_locations, max_size=3).map(Location.fuse)
 operation_names = st.sampled_from(["foo.add", "foo.bar.baz", "inf.x", "weird name", "nodot", "return", "a.1$"])
 
 

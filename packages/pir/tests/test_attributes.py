@@ -167,13 +167,13 @@ def test_complex_round_trip(value):
 def test_locations_fuse():
     """Fusing flattens, drops repetitions and unknowns, and gives a single place back as itself."""
     a, b = Location("a.py", 1), Location("b.py", 2, 3, "f")
-    assert Location.fused([a, UNKNOWN, a]) is a
-    assert Location.fused([]) is UNKNOWN
-    both = Location.fused([Location.fused([a, b]), a])
+    assert Location.fuse([a, UNKNOWN, a]) is a
+    assert Location.fuse([]) is UNKNOWN
+    both = Location.fuse([Location.fuse([a, b]), a])
     assert both.locations == (a, b)
     assert (both.file, both.line) == ("a.py", 1)
     assert str(both) == "fused[a.py:1, b.py:2:3 in f]"
-    assert both == Location.fused([a, b]) != Location.fused([b, a])
+    assert both == Location.fuse([a, b]) != Location.fuse([b, a])
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from argosy_pir.rewrite import (
     any_value,
     apply_patterns,
     attribute,
-    computed,
+    computed_attribute,
     observe,
     op,
     rule,
@@ -90,7 +90,7 @@ def test_attributes_are_captured_and_computed():
     add = rule(
         "add-axes",
         op("test.typed", op("test.typed", x, axis=attribute("i")), axis=attribute("j", lambda j: j > 2)),
-        op("test.typed", x, axis=computed(lambda m: m["i"] + m["j"]), type=T),
+        op("test.typed", x, axis=computed_attribute(lambda m: m["i"] + m["j"]), type=T),
     )
     apply_patterns(program, [add])
     assert names(program) == ["test.typed"]

@@ -187,7 +187,7 @@ def test_memory_that_the_host_cannot_see_is_copied():
 def test_storage_of_a_buffer():
     """A storage made of a device buffer is as large as it and starts at version 0."""
     storage = Storage(device("cpu").allocate(64))
-    view = Strided.over(storage, "float32", (4, 4))
+    view = Strided.over_storage(storage, "float32", (4, 4))
     assert (storage.nbytes, storage.version, view.dtype) == (64, 0, as_dtype("float32"))
     assert view.array().ctypes.data == view.address
     assert "version=0" in repr(storage)

@@ -16,7 +16,7 @@ else:
 
 __all__ = [
     "COMPLEX", "INEXACT", "Value", "adjoint", "argsort", "conj", "constant_number", "is_complex", "matmul",
-    "negate", "plus", "round_to", "scale_by", "swap_last", "times", "where", "wide", "zeros", "zeros_like",
+    "negate", "plus", "round_to", "scale_by", "swap_last", "times", "where", "widen", "zeros", "zeros_like",
 ]  # fmt: skip
 
 COMPLEX = ("complex64", "complex128")
@@ -88,7 +88,7 @@ def constant_number(x: Value) -> Any:
     return None
 
 
-def wide(x: Value) -> Value:
+def widen(x: Value) -> Value:
     """Floats narrower than float32 as float32, in which a rule of several steps is computed; others as they are."""
     if x.dtype not in NARROW:
         return x
@@ -97,7 +97,7 @@ def wide(x: Value) -> Value:
 
 
 def round_to(x: Value, dtype: str) -> Value:
-    """What was computed of :func:`wide` operands, rounded to their dtype."""
+    """What was computed of :func:`widen` operands, rounded to their dtype."""
     return x if x.dtype == dtype else prim.cast(x, dtype=dtype)
 
 

@@ -55,7 +55,7 @@ class _LineLayer(Interpreter):
     def process(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]) -> Any:
         """See :class:`Interpreter`."""
         made = below(op, operands, attributes)
-        read = [x for x in _flat(operands) if type(x) is Tensor]
+        read = [x for x in _flatten(operands) if type(x) is Tensor]
         for result in made if isinstance(made, tuple) else (made,):
             if type(result) is Tensor:
                 if result._node is not None and result._node not in _lines:
@@ -70,7 +70,7 @@ def note_line(node: Node, always: bool = False) -> None:
         _lines[node] = _line()
 
 
-def _flat(operands: Sequence[Any]) -> list[Any]:
+def _flatten(operands: Sequence[Any]) -> list[Any]:
     return [x for each in operands for x in (each if isinstance(each, (tuple, list)) else (each,))]
 
 

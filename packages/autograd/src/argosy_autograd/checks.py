@@ -58,7 +58,7 @@ def check_program(
     cotangents = [_random_like(t, rng) for t in tangents]
     gradient = vjp_program(program)
     pulled = _outputs(gradient, [*inputs, *cotangents])[len(program.outputs) :]
-    left, right = _inner(cotangents, tangents), _inner(pulled, directions)
+    left, right = _inner_product(cotangents, tangents), _inner_product(pulled, directions)
     np.testing.assert_allclose(
         right, left, 1e-8, 1e-8, err_msg=f"reverse derivative of {program.name} is not the transpose of the forward one"
     )
@@ -97,14 +97,14 @@ def _difference(
     """Central differences, and where the differences to either side agree."""
     plan = ProgramPlan(program)
 
-    def at(distance: float) -> list[Array]:
+    def outputs_at(distance: float) -> list[Array]:
         moved = list(inputs)
         for i, v in zip(moving, directions, strict=True):
             moved[i] = np.asarray(moved[i] + distance * v)
         outputs = plan.run(moved)[0]
         return [outputs[i] for i in ends]
 
-    behind, here, ahead = at(-step), at(0.0), at(step)
+    behind, here, ahead = outputs_at(-step), outputs_at(0.0), outputs_at(step)
     smooth = [
         np.isclose((b - h) / step, (h - a) / step, rtol=1e-2, atol=1e-2)
         for a, h, b in zip(behind, here, ahead, strict=True)
@@ -112,7 +112,7 @@ def _difference(
     return [(b - a) / (2 * step) for a, b in zip(behind, ahead, strict=True)], smooth
 
 
-def _inner(xs: Sequence[Array], ys: Sequence[Array]) -> float:
+def _inner_product(xs: Sequence[Array], ys: Sequence[Array]) -> float:
     """The real inner product."""
     return float(sum(np.sum((np.conj(x) * y).real) for x, y in zip(xs, ys, strict=True)))
 
@@ -140,7 +140,7 @@ def check_grads(
     y = function(*leaves)
     g = _random_like(np.asarray(y.numpy()), rng)
     found = grad(y, leaves, Tensor(g), allow_unused=True)
-    pulled = sum(_inner([d], [p.numpy()]) for d, p in zip(directions, found, strict=True) if p is not None)
+    pulled = sum(_inner_product([d], [p.numpy()]) for d, p in zip(directions, found, strict=True) if p is not None)
     moved = (
         _complex_step(function, arrays, directions) if complex_step else _quotient(function, arrays, directions, step)
     )

@@ -17,7 +17,7 @@ from argosy_autograd.algebra import zeros_like
 from argosy_autograd.errors import MissingRule, asked_for, explain_error, plain_name
 from argosy_autograd.insertion import erase_unused
 from argosy_autograd.operator_rules import WHOLE_RULES
-from argosy_autograd.tiered_program import TieredProgram, runnable
+from argosy_autograd.tiered_program import TieredProgram, expand_custom_gradients
 from argosy_autograd.transform import vjp_values
 from argosy_phi_ops.context import building
 from argosy_phi_ops.declare.expansion import Expansion
@@ -62,7 +62,7 @@ class ProgramOperator:
         self.factors = factors
         self._also = also
         self.device = device
-        self.expansion = Expansion(program, bare=False, runs=runnable(program))
+        self.expansion = Expansion(program, bare=False, runs=expand_custom_gradients(program))
         self.applications = ApplicationTable(64)
 
     @cached_property

@@ -57,7 +57,7 @@ def divergence(ys: Tensor, xs: Tensor) -> Tensor:
             f"divergence: a vector field has the shape of its points {list(xs.shape)}, got {list(ys.shape)}"
         )
     return _compute(
-        "divergence", 1, (), lambda ys, xs: _sum([_partial(ys[..., i], xs, i) for i in range(xs.shape[-1])]), ys, xs
+        "divergence", 1, (), lambda ys, xs: _sum([_derivative(ys[..., i], xs, i) for i in range(xs.shape[-1])]), ys, xs
     )
 
 
@@ -75,7 +75,7 @@ def curl(ys: Tensor, xs: Tensor) -> Tensor:
 
 def _curl(ys: Tensor, xs: Tensor) -> Tensor:
     if xs.shape[-1] == 2:
-        return _partial(ys[..., 1], xs, 0) - _partial(ys[..., 0], xs, 1)
+        return _derivative(ys[..., 1], xs, 0) - _derivative(ys[..., 0], xs, 1)
     slopes = [_gradient(ys[..., i], xs) for i in range(3)]
     parts = [slopes[k][..., j] - slopes[j][..., k] for j, k in ((1, 2), (2, 0), (0, 1))]
     return _operator("stack")(parts, axis=-1)
@@ -120,7 +120,7 @@ def _check_terms(terms: Any, size: int) -> None:
 def _partial_along(known: dict[tuple[int, ...], Tensor], key: tuple[int, ...], xs: Tensor) -> Tensor:
     """The partial derivative along ``key``, from one of one order less."""
     if key not in known:
-        known[key] = _partial(_partial_along(known, key[:-1], xs), xs, key[-1])
+        known[key] = _derivative(_partial_along(known, key[:-1], xs), xs, key[-1])
     return known[key]
 
 
@@ -134,12 +134,12 @@ def _for_each_value(
             f"{name}: values {list(ys.shape)} do not fit points {list(xs.shape)}; expected {rows} or one axis more"
         )
 
-    def whole(ys: Tensor, xs: Tensor, *factors: Tensor) -> Tensor:
+    def apply_to_each(ys: Tensor, xs: Tensor, *factors: Tensor) -> Tensor:
         if ys.ndim < xs.ndim:
             return apply(ys, xs, *factors)
         return _operator("stack")([apply(ys[..., j], xs, *factors) for j in range(ys.shape[-1])], axis=-1)
 
-    return _compute(name, order, key, whole, ys, xs, factors)
+    return _compute(name, order, key, apply_to_each, ys, xs, factors)
 
 
 def _compute(
@@ -185,10 +185,10 @@ def _check_dependence(name: str, ys: Tensor, xs: Tensor) -> None:
 
 def _laplacian(u: Tensor, xs: Tensor) -> Tensor:
     slope = _gradient(u, xs)
-    return _sum([_partial(slope[..., i], xs, i) for i in range(xs.shape[-1])])
+    return _sum([_derivative(slope[..., i], xs, i) for i in range(xs.shape[-1])])
 
 
-def _partial(u: Tensor, xs: Tensor, coordinate: int) -> Tensor:
+def _derivative(u: Tensor, xs: Tensor, coordinate: int) -> Tensor:
     return _gradient(u, xs)[..., coordinate]
 
 

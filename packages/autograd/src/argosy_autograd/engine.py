@@ -57,8 +57,8 @@ def backward(
     seeds = _as_list(grad_tensors) if grad_tensors is not None else [None] * len(ends)
     _check_seeds("backward", ends, seeds)
     tracer = active_tracer()
-    if tracer is not None and not _tracing().gave_up_outside(tracer, ends):
-        _tracing().traced_backward(ends, seeds)
+    if tracer is not None and not _tracing_module().gave_up_outside(tracer, ends):
+        _tracing_module().traced_backward(ends, seeds)
         return
     roots = [(edge, y, g) for y, g in zip(ends, seeds, strict=True) if (edge := edge_of(y)) is not None]
     if not roots:
@@ -138,7 +138,9 @@ def grad(
     constants = [] if no_grad_vars is None else _as_list(no_grad_vars)
     _check_seeds("grad", ends, seeds)
     if active_tracer() is not None:
-        found: list[Tensor | None] = _tracing().traced_grad(ends, wanted, seeds, create_graph, allow_unused, constants)
+        found: list[Tensor | None] = _tracing_module().traced_grad(
+            ends, wanted, seeds, create_graph, allow_unused, constants
+        )
         return found
     retain = create_graph if retain_graph is None else retain_graph
     if create_graph:
@@ -171,7 +173,7 @@ def _check_tensors(function: str, **given: list[Any]) -> None:
 def dependence(y: Tensor, x: Tensor) -> tuple[bool, str, str]:
     """Whether ``y`` depends on ``x`` differentiably; if not, what was asked for and which operation is in the way."""
     if active_tracer() is not None:
-        traced: tuple[bool, str, str] = _tracing().traced_dependence(y, x)
+        traced: tuple[bool, str, str] = _tracing_module().traced_dependence(y, x)
         return traced
     end, source = edge_of(y), edge_of(x)
     if end is not None and source is not None and source in needed_nodes([end], {source: 0}, frozenset())[1]:
@@ -252,7 +254,7 @@ def needed_nodes(
     return between, reached
 
 
-def _tracing() -> Any:
+def _tracing_module() -> Any:
     return import_module("argosy_autograd.tracing")
 
 

@@ -44,7 +44,7 @@ def symbolic_zero(tensor: Tensor) -> Tensor:
     """A gradient of zeros for ``tensor`` that has no memory until somebody reads or writes it."""
     payload = tensor.payload
     storage = _ZeroStorage(prod(payload.shape) * payload.dtype.itemsize)
-    return Tensor._wrap(Strided.over(storage, payload.dtype, payload.shape), False)
+    return Tensor._wrap(Strided.over_storage(storage, payload.dtype, payload.shape), False)
 
 
 def is_symbolic_zero(g: Any) -> bool:

@@ -147,7 +147,7 @@ class _PackedPayload:
         self.unpack = unpack
         self.array_type = array_type
 
-    def unpacked(self) -> Any:
+    def unpack_payload(self) -> Any:
         """The payload of what the hook gives back, which must be like what was packed."""
         found = self.unpack(self.packed)
         if type(found) is not Tensor:
@@ -176,5 +176,5 @@ def unpack_saved(entry: Any) -> tuple[Any, Any]:
     """The payload (or number) and the version of what was kept."""
     value, version = entry
     if type(value) is _PackedPayload:
-        return value.unpacked(), None
+        return value.unpack_payload(), None
     return value, version

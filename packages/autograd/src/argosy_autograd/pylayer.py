@@ -134,13 +134,13 @@ def _record(
     edges: Sequence[Edge | None],
     outputs: list[Any],
 ) -> list[Any]:
-    fresh = _fresh(cls.__name__, ctx, tensors, outputs)
+    fresh = _mark_results(cls.__name__, ctx, tensors, outputs)
     node = _PyLayerNode(cls, ctx, tensors, edges, [y for y in fresh if type(y) is Tensor])
     anomaly.note_line(node, cls.backward is PyLayer.backward)
     return fresh
 
 
-def _fresh(name: str, ctx: PyLayerContext, tensors: Sequence[Tensor], outputs: list[Any]) -> list[Any]:
+def _mark_results(name: str, ctx: PyLayerContext, tensors: Sequence[Tensor], outputs: list[Any]) -> list[Any]:
     """The results, marked as wanting gradients; an input that was returned becomes a new tensor."""
     blockers = blockers_of(tensors)
     inputs = {id(x) for x in tensors}
@@ -167,7 +167,7 @@ def _trace(
     it; one that is not implemented is an error for those alone who ask for the gradient."""
     tracer = active_tracer()
     assert tracer is not None
-    fresh = _fresh(cls.__name__, ctx, tensors, outputs)
+    fresh = _mark_results(cls.__name__, ctx, tensors, outputs)
     results = [y for y in fresh if type(y) is Tensor]
     values, inputs = [tracer.value(y) for y in results], [tracer.value(x) for x in tensors]
 
@@ -179,14 +179,14 @@ def _trace(
         return [g for g, x in zip(matched, tensors, strict=True) if x.payload.dtype.kind in "fc"]
 
     try:
-        made = _tracing().traced_custom(tracer, values, inputs, backward)
+        made = _tracing_module().traced_custom(tracer, values, inputs, backward)
     except (CaptureError, NotImplementedError) as error:
         if tracer.breaks and not tracer.journals:
             tracer.give_up(f"{cls.__name__}.backward: {error}")  # type: ignore[attr-defined]  # it breaks
             return _record(cls, ctx, tensors, [edge_of(x) for x in tensors], outputs)
         if isinstance(error, CaptureError):
             raise
-        refused = _tracing().traced_refusal(results, f"{cls.__name__}.backward is not implemented: {error}")
+        refused = _tracing_module().traced_refusal(results, f"{cls.__name__}.backward is not implemented: {error}")
         made = [tracer.value(y) for y in refused]
     for y, value in zip(results, made, strict=True):
         y.payload = tracer.wrap(value, y.stop_gradient).payload
@@ -198,7 +198,7 @@ def _zero_gradient(ctx: PyLayerContext, y: Tensor) -> Tensor | None:
     return zeros
 
 
-def _tracing() -> Any:
+def _tracing_module() -> Any:
     """The module of gradients while capturing."""
     return import_module("argosy_autograd.tracing")
 

@@ -69,7 +69,9 @@ class Recipe:
             self.run = by_program
         self.code = int(self.run is KERNELS["add"].alike)
         if not self.code and all([type(t) is tuple for t in types]):
-            self.run = TieredKernel(self.run, self._program, self._compile_rule, self._replace, self._least)
+            self.run = TieredKernel(
+                self.run, self._program, self._compile_rule, self._replace, self._least_native_steps
+            )
 
     def _program(self) -> Any:
         """The derivative as a program of primitives; None where there is none."""
@@ -78,7 +80,7 @@ class Recipe:
         except MissingRule:
             return None
 
-    def _least(self) -> int:
+    def _least_native_steps(self) -> int:
         """How many steps native code gains something for: one where it goes back without Python."""
         types = derive(self.key, self.attributes).types
         kinds = [(as_dtype(t.dtype), tuple([n for n in t.shape if isinstance(n, int)])) for t in types]

@@ -86,10 +86,10 @@ def replay_sweep(
     if history is None:
         return None
 
-    def whole(values: list[Tensor], points: list[Tensor], given: list[Tensor]) -> list[Tensor]:
+    def apply(values: list[Tensor], points: list[Tensor], given: list[Tensor]) -> list[Tensor]:
         return [function(values[0], points[0], *given)]
 
-    made = run_replay(name, key, whole, history, [ys], [xs], factors)
+    made = run_replay(name, key, apply, history, [ys], [xs], factors)
     return None if made is None else made[0]
 
 
@@ -138,7 +138,7 @@ def _saved_by_position(item: OperatorNode | Request) -> dict[int, Tensor]:
     assert isinstance(item, OperatorNode)
     count = len(item.edges or ())
     found = {}
-    for position, value in item.unpacked().items():
+    for position, value in item.unpack_saved().items():
         operand = position < count
         edge: Edge | None = item.edges[position] if operand and item.edges else (item, position - count)
         dtype = "" if type(value) is Strided else _dtype(item.recipe, position)

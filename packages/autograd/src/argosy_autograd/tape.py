@@ -128,7 +128,7 @@ class OperatorNode(Node):
             _note_line(self)
 
     @staticmethod
-    def of(application: Any, operands: Sequence[Any], results: Sequence[Tensor]) -> OperatorNode:
+    def from_application(application: Any, operands: Sequence[Any], results: Sequence[Tensor]) -> OperatorNode:
         """The node of an application that looks like earlier ones: its recipe is found in ``application.recipes``."""
         edges = [edge_of(x) for x in operands]
         wants = tuple([edge is not None for edge in edges])
@@ -157,7 +157,7 @@ class OperatorNode(Node):
         """See :class:`Node`; by the registered kernel, or the derived program."""
         recipe = self.recipe
         if recipe.keeps:
-            saved = self.unpacked()
+            saved = self.unpack_saved()
         else:
             self.check_alive()
             saved = _NOTHING
@@ -168,7 +168,7 @@ class OperatorNode(Node):
         """See :class:`Node`; applies the derived program as an operator, so that it is recorded in turn."""
         key = self.recipe.key
         rule = derive(key, self.recipe.attributes, present(key[0], grads))
-        self.unpacked()
+        self.unpack_saved()
         count = len(key[1])
         device = self.on_tensors if self.on_tensors is not True and self.on_tensors else None
         tensors = [self._handle(i, rule) for i in rule.keeps]
@@ -190,7 +190,7 @@ class OperatorNode(Node):
             return tensor_at(value, (self, position - count), rule.types[position].dtype)
         return tensor_at(value, self.edges[position], rule.types[position].dtype)
 
-    def unpacked(self) -> dict[int, Any]:
+    def unpack_saved(self) -> dict[int, Any]:
         """What was saved, checked against in-place changes."""
         self.check_alive()
         assert self.saved is not None
@@ -340,7 +340,7 @@ class Tape(Recorder):
 
     def record_several(self, application: Any, operands: Sequence[Any], results: Sequence[Tensor]) -> None:
         """The same for several results."""
-        OperatorNode.of(application, operands, results)
+        OperatorNode.from_application(application, operands, results)
 
     def rebind(self, target: Tensor, value: Tensor) -> None:
         """``target`` was overwritten with ``value``: its history is that of the value from now on."""

@@ -16,12 +16,12 @@ from argosy_pir import Program
 from argosy_pir.passes import get_pass
 from argosy_tensorcore.storage import Strided
 
-__all__ = ["TieredProgram", "runnable"]
+__all__ = ["TieredProgram", "expand_custom_gradients"]
 
 _RUNS_BEFORE_COMPILING = 2  # of exact programs
 
 
-def runnable(program: Program) -> Program:
+def expand_custom_gradients(program: Program) -> Program:
     """``program`` without derivatives that users give, which are there for further derivatives: itself, or a copy."""
     if not any(inner.dialect == "ad" for op in program.block for inner in op.walk()):
         return program

@@ -89,7 +89,7 @@ def traced_grad(
     if linear.get():
         _check_linear(outputs, chosen)
     found = dict(zip(chosen, _request(tracer, outputs, chosen, seeds, blockers), strict=True)) if chosen else {}
-    wrap = _differentiable if create_graph else _constant
+    wrap = _differentiable_tensor if create_graph else _constant
     return [wrap(tracer, found[v]) if v in found else None for v in values]
 
 
@@ -137,7 +137,7 @@ def traced_custom(
     outer, tracer.builder = tracer.builder, Builder.at_end(block)
     try:
         with unbroken(tracer), building(tracer.builder) as inner:
-            made = backward([_differentiable(tracer, g) for g in block.arguments])
+            made = backward([_differentiable_tensor(tracer, g) for g in block.arguments])
             wanted = [x for x in inputs if has_gradient(x)]
             values = [zeros_like(x) if g is None else _gradient(tracer, g) for g, x in zip(made, wanted, strict=True)]
             inner.create("control.yield", values)
@@ -165,7 +165,7 @@ def traced_refusal(values: Sequence[Tensor], reason: str) -> list[Tensor]:
     op = tracer.builder.create(
         "ad.custom", [*made, *made], attributes, regions=[Region([block])], location=user_location()
     )
-    return [_differentiable(tracer, v) for v in op.results]
+    return [_differentiable_tensor(tracer, v) for v in op.results]
 
 
 def traced_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> bool:
@@ -248,7 +248,7 @@ def _in_the_way(outputs: Sequence[Value], target: Value) -> str:
     blocker = _blocker(outputs, target)
     made = [f"{v.op.kind} ({v.op.location})" for v in outputs if isinstance(v, OpResult)]
     others = f"they were made by {', '.join(made[:_MOST_NAMES])} from other tensors" if made else ""
-    return f"on the way, {blocker}" if blocker else _flat(outputs, target) or others
+    return f"on the way, {blocker}" if blocker else _describe_constant_gradients(outputs, target) or others
 
 
 def _blocker(outputs: Sequence[Value], target: Value) -> str:
@@ -273,7 +273,7 @@ def _blocker(outputs: Sequence[Value], target: Value) -> str:
     return found
 
 
-def _flat(outputs: Sequence[Value], target: Value) -> str:
+def _describe_constant_gradients(outputs: Sequence[Value], target: Value) -> str:
     """Which gradients read ``target`` without moving with it, what they are of, and of what order they are."""
     found = []
     for op in postorder(outputs, None):
@@ -322,7 +322,7 @@ def _constant(tracer: Tracer, value: Value) -> Tensor:
     return Tensor._wrap(TracedPayload(value, tracer, user_location(), True), True)
 
 
-def _differentiable(tracer: Tracer, value: Value) -> Tensor:
+def _differentiable_tensor(tracer: Tracer, value: Value) -> Tensor:
     return Tensor._wrap(TracedPayload(value, tracer, user_location(), True), False)
 
 

@@ -188,7 +188,7 @@ def _keep(held: dict[tuple[Any, ...], Any], key: tuple[Any, ...], made: Any, mos
 def bind_sizes(program: Program, symbols: Mapping[str, int]) -> Program:
     """A copy of the program with numbers for symbols."""
     bound = program.clone()
-    BindSizes.of(symbols).run(bound)
+    BindSizes.from_sizes(symbols).run(bound)
     return bound
 
 

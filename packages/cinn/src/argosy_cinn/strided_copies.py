@@ -27,7 +27,7 @@ def contiguous(payload: Strided) -> Strided:
     copy: Callable[[Sequence[Strided]], list[Strided]] | None = _copies.get(key)
     if copy is None:
         copy = _copies[key] = _compile(payload, high - low, -low)
-    span = Strided.over(payload.storage, payload.dtype, (high - low,), None, payload.offset + low)
+    span = Strided.over_storage(payload.storage, payload.dtype, (high - low,), None, payload.offset + low)
     return copy([span])[0]
 
 

@@ -60,7 +60,7 @@ class Agreement:
         return records
 
     def _by_board(self, board: Board, number: int, record: bytes) -> Generator[set[int], None, list[bytes]]:
-        while behind := self._behind(number - _ROWS):
+        while behind := self._late_members(number - _ROWS):
             yield behind
         size = len(self._members)
         first = size * (number % _ROWS)
@@ -77,7 +77,7 @@ class Agreement:
         self._compared[self._place] = number
         return records
 
-    def _behind(self, number: int) -> set[int]:
+    def _late_members(self, number: int) -> set[int]:
         """The members that have not compared call ``number`` yet, so that its rows are still needed."""
         if number <= self._slowest:
             return set()

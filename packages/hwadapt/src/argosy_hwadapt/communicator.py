@@ -220,7 +220,7 @@ class BaseCommunicator:
         return DONE
 
 
-class _Done:
+class _CompletedHandle:
     def done(self) -> bool:
         """Return True."""
         return True
@@ -229,7 +229,7 @@ class _Done:
         """Return at once."""
 
 
-DONE = _Done()
+DONE = _CompletedHandle()
 """The handle of an operation that was done when it was started."""
 
 

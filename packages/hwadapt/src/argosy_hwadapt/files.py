@@ -138,10 +138,10 @@ def write_files(leader: Path, parts: Sequence[bytes], members: Mapping[str, Part
         for folder in sorted({os.path.dirname(os.path.abspath(path)) for path in (leader, *members)}):
             stack.enter_context(_locked_folder(folder))
         for path, temporary in staged.items():
-            os.replace(temporary, _staged(path, key))
+            os.replace(temporary, _staging_path(path, key))
         write_file(leader, parts)
         for path in staged:
-            os.replace(_staged(path, key), path)
+            os.replace(_staging_path(path, key), path)
             _remove_staged(path)
     for folder in {os.path.dirname(os.path.abspath(path)) for path in members}:
         _sync_folder(folder)
@@ -149,7 +149,7 @@ def write_files(leader: Path, parts: Sequence[bytes], members: Mapping[str, Part
 
 def member_path(path: Path, key: str) -> str:
     """The file with the content of ``path`` that belongs to the leader whose `content_key` is ``key``."""
-    staged = _staged(os.fspath(path), key)
+    staged = _staging_path(os.fspath(path), key)
     return staged if os.path.exists(staged) else os.fspath(path)
 
 
@@ -248,7 +248,7 @@ def _remove_if_abandoned(path: str) -> None:
 # ---- several files
 
 
-def _staged(path: str, key: str) -> str:
+def _staging_path(path: str, key: str) -> str:
     folder, name = os.path.split(path)
     return os.path.join(folder, f".{name}.{key}.staged")
 

@@ -18,7 +18,7 @@ from argosy_hwadapt import calls
 from argosy_hwadapt.calls import Array, Call
 from argosy_hwadapt.communicator import BaseCommunicator, reduce_arrays
 from argosy_hwadapt.errors import CollectiveMismatch, CommunicatorError, RankFailure
-from argosy_hwadapt.rendezvous import Letter, Meeting, Wait, World, disagreement
+from argosy_hwadapt.rendezvous import PendingCollective, PendingMessage, Wait, World, disagreement
 
 T = TypeVar("T")
 
@@ -28,9 +28,9 @@ class _Group:
 
     def __init__(self, world: World, ranks: tuple[int, ...]) -> None:
         self.world, self.ranks = world, ranks
-        self.meetings: dict[int, Meeting] = {}
-        self.sent: defaultdict[tuple[int, int, int], deque[Letter]] = defaultdict(deque)
-        self.asked: defaultdict[tuple[int, int, int], deque[Letter]] = defaultdict(deque)
+        self.meetings: dict[int, PendingCollective] = {}
+        self.sent: defaultdict[tuple[int, int, int], deque[PendingMessage]] = defaultdict(deque)
+        self.asked: defaultdict[tuple[int, int, int], deque[PendingMessage]] = defaultdict(deque)
 
 
 class InprocCommunicator(BaseCommunicator):
@@ -52,9 +52,9 @@ class InprocCommunicator(BaseCommunicator):
     def __repr__(self) -> str:
         return f"InprocCommunicator(rank {self.rank} of {self.size})"
 
-    def start(self, call: Call) -> _Started:
+    def start(self, call: Call) -> _InprocHandle:
         """See :meth:`Communicator.start`. The last rank to arrive moves the data."""
-        return _Started(self._world, self._me, call, self._ask(call) if call.kind == "recv" else self._meet(call))
+        return _InprocHandle(self._world, self._me, call, self._ask(call) if call.kind == "recv" else self._meet(call))
 
     def send(self, buffer: Array, peer: int, tag: int = 0) -> None:
         """See :meth:`Communicator.send`."""
@@ -63,7 +63,7 @@ class InprocCommunicator(BaseCommunicator):
         with self._world.condition:
             self._check_usable(call)
             waiting = self._group.asked[route]
-            letter = waiting.popleft() if waiting else Letter(self._me)
+            letter = waiting.popleft() if waiting else PendingMessage(self._me)
             letter.sent = call
             if letter.asked is not None:
                 letter.deliver(self._group.ranks[peer])
@@ -88,12 +88,12 @@ class InprocCommunicator(BaseCommunicator):
         """See :meth:`Communicator.close`."""
         self._closed = True
 
-    def _ask(self, call: Call) -> Letter:
+    def _ask(self, call: Call) -> PendingMessage:
         route = call.own["from"], self.rank, call.own["tag"]
         with self._world.condition:
             self._check_usable(call)
             arrived = self._group.sent[route]
-            letter = arrived.popleft() if arrived else Letter(self._group.ranks[call.own["from"]])
+            letter = arrived.popleft() if arrived else PendingMessage(self._group.ranks[call.own["from"]])
             letter.asked = call
             if letter.sent is not None:
                 letter.deliver(self._me)
@@ -101,11 +101,11 @@ class InprocCommunicator(BaseCommunicator):
                 self._group.asked[route].append(letter)
         return letter
 
-    def _meet(self, call: Call) -> Meeting:
+    def _meet(self, call: Call) -> PendingCollective:
         with self._world.condition:
             self._check_usable(call)
             self._count += 1
-            meeting = self._group.meetings.setdefault(self._count, Meeting(self._group.ranks))
+            meeting = self._group.meetings.setdefault(self._count, PendingCollective(self._group.ranks))
             meeting.join(self._me, call)
             last = meeting.complete
             if last:
@@ -116,13 +116,13 @@ class InprocCommunicator(BaseCommunicator):
             self._conclude(meeting)
         return meeting
 
-    def _conclude(self, meeting: Meeting) -> None:
+    def _conclude(self, meeting: PendingCollective) -> None:
         try:
             if meeting.calls[self._me].kind == "split":
                 self._split_groups(meeting.in_order())
             else:
                 _MOVES[meeting.calls[self._me].kind](meeting.in_order())
-        except _Unlike as unlike:
+        except _MismatchedCalls as unlike:
             ranks = [meeting.ranks[place] for place in unlike.args]
             meeting.error = disagreement({rank: meeting.calls[rank] for rank in ranks})
         with self._world.condition:
@@ -144,12 +144,12 @@ class InprocCommunicator(BaseCommunicator):
         self._world.check()
 
 
-class _Started:
+class _InprocHandle:
     """The handle of one rank's part in a meeting, or of a letter that it asked for."""
 
     __slots__ = ("_call", "_event", "_rank", "_world")
 
-    def __init__(self, world: World, rank: int, call: Call, event: Meeting | Letter) -> None:
+    def __init__(self, world: World, rank: int, call: Call, event: PendingCollective | PendingMessage) -> None:
         self._world, self._rank, self._call, self._event = world, rank, call, event
 
     def done(self) -> bool:
@@ -202,10 +202,10 @@ def _check_counts(calls: list[Call]) -> None:
     for source, sender in enumerate(calls):
         for target, receiver in enumerate(calls):
             if sender.own["send_counts"][target] != receiver.own["recv_counts"][source]:
-                raise _Unlike(source, target)
+                raise _MismatchedCalls(source, target)
 
 
-class _Unlike(Exception):
+class _MismatchedCalls(Exception):
     """Two members whose calls do not belong together."""
 
 

@@ -21,7 +21,7 @@ class Scalar(NamedTuple):
     code: str
     value: int | float | bool
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Return the value's bytes in native order and size."""
         return pack("=" + self.code, self.value)
 

@@ -39,7 +39,7 @@ class LinkModel:
         self.levels = levels
 
     @classmethod
-    def flat(cls, latency: float, bandwidth: float) -> LinkModel:
+    def single_level(cls, latency: float, bandwidth: float) -> LinkModel:
         """The model of one level that has all ranks."""
         return cls(Level(2**62, latency, bandwidth))
 
@@ -160,7 +160,7 @@ class _Link:
         """Fix the ends of the transfers whose data has arrived, in the order they were started."""
         waiting = []
         for transfer in self._open:
-            if not transfer.arrived():
+            if not transfer.has_arrived():
                 waiting.append(transfer)
                 continue
             start = float(transfer.times.max())
@@ -179,7 +179,7 @@ class _Transfer:
         self.times, self.seconds, self.occupies = times, seconds, occupies
         self.end: float | None = None
 
-    def arrived(self) -> bool:
+    def has_arrived(self) -> bool:
         """Return whether the data is there."""
         return all(part.done() for part in self._parts)
 

@@ -91,7 +91,7 @@ class CachingAllocator:
     def allocate(self, nbytes: int) -> Buffer:
         """Return a buffer of ``nbytes``; 0 gives a buffer without a handle. Raises DeviceOutOfMemory."""
         if nbytes <= 0:
-            return self._empty(nbytes)
+            return self._empty_buffer(nbytes)
         block = size_class(nbytes)
         with self._lock:
             cached = self._free.get(block)
@@ -123,7 +123,7 @@ class CachingAllocator:
         """Return the present counters."""
         return MemoryStats(self._allocated, self._reserved, self._peak)
 
-    def _empty(self, nbytes: int) -> Buffer:
+    def _empty_buffer(self, nbytes: int) -> Buffer:
         if nbytes < 0:
             raise ValueError(f"allocate on {self.device}: nbytes must not be negative, got {nbytes}")
         return Buffer(self.device, 0, None)

@@ -48,14 +48,14 @@ def world(ranks: Sequence[int] | None = None, check: bool = True) -> MpiCommunic
     if ranks is None:
         whole = mpi.COMM_WORLD.Dup()
         forget_segments(whole)
-        return _checked(whole, check)
+        return _make_communicator(whole, check)
     if mpi.COMM_WORLD.rank not in ranks:
         raise ValueError(f"mpi: this process is rank {mpi.COMM_WORLD.rank}, which is not among {tuple(ranks)}")
     group = mpi.COMM_WORLD.group.Incl(list(ranks))
-    return _checked(mpi.COMM_WORLD.Create_group(group), check)
+    return _make_communicator(mpi.COMM_WORLD.Create_group(group), check)
 
 
-def _checked(comm: Any, check: bool) -> MpiCommunicator:
+def _make_communicator(comm: Any, check: bool) -> MpiCommunicator:
     memory = shared_memory(comm, Waits.nbytes(comm.size)) if check else None
     made = MpiCommunicator(comm, Waits(memory, comm.rank, comm.size), tuple(range(comm.size)), check)
     atexit.register(made.finish)
@@ -90,7 +90,7 @@ class MpiCommunicator(BaseCommunicator):
     def __repr__(self) -> str:
         return f"MpiCommunicator(rank {self.rank} of {self.size})"
 
-    def start(self, call: Call) -> _Started:
+    def start(self, call: Call) -> _MpiHandle:
         """See :meth:`Communicator.start`."""
         self._check_open(call.kind)
         if call.kind == "recv":
@@ -100,7 +100,7 @@ class MpiCommunicator(BaseCommunicator):
             steps = self._collective(call, self._count)
         operation = Operation(steps)
         self._waits.progress.add(operation, call.background)
-        return _Started(self._waits, call, operation)
+        return _MpiHandle(self._waits, call, operation)
 
     def send(self, buffer: Array, peer: int, tag: int = 0) -> None:
         """See :meth:`Communicator.send`. The call and its line travel with the data."""
@@ -134,7 +134,7 @@ class MpiCommunicator(BaseCommunicator):
         """See :meth:`Communicator.close`."""
         if not self._closed:
             self._flush()
-            self._waits.progress.locked(self._comm.Free)
+            self._waits.progress.run_locked(self._comm.Free)
         self._closed = True
 
     # Beyond the contract.
@@ -162,12 +162,12 @@ class MpiCommunicator(BaseCommunicator):
         """Wait until what others have or will get of this rank has left its memory."""
         progress, outbox = self._waits.progress, self._waits.outbox
 
-        def leaving() -> set[int] | None:
-            moving = progress.moving()
-            receivers: set[int] = progress.locked(outbox.receivers)
+        def unsent_receivers() -> set[int] | None:
+            moving = progress.has_pending_data()
+            receivers: set[int] = progress.run_locked(outbox.receivers)
             return receivers if receivers or moving else None
 
-        self._waits.wait(lambda: "the delivery of what it has sent", leaving)
+        self._waits.wait(lambda: "the delivery of what it has sent", unsent_receivers)
 
     # The steps of an operation.
 
@@ -196,7 +196,7 @@ class MpiCommunicator(BaseCommunicator):
         request = self._run(name, getattr(self._comm, f"I{name.lower()}" if started else name), *args)
         self._issued += last
         while request is not None and not self._run(name, request.Test):
-            yield self._waits.ended(self._members)
+            yield self._waits.ended_ranks(self._members)
 
     def _receive(self, call: Call) -> Steps:
         """Look for the message once the receives before it have theirs; what does not fit is an error here."""
@@ -239,7 +239,7 @@ class MpiCommunicator(BaseCommunicator):
             np.divide(call.recv, self.size, out=call.recv)
 
 
-class _Started:
+class _MpiHandle:
     """The handle of an operation over MPI."""
 
     __slots__ = ("_call", "_operation", "_waits")
@@ -275,13 +275,13 @@ def _all_reduce(c: MpiCommunicator, call: Call, started: bool) -> Steps:
         yield from c._move(started, "Allgather", _bytes(send), _bytes(whole))
         recv[:] = reduce_arrays(list(whole), str(call.agreed["op"]))
         return
-    source = c._mpi.IN_PLACE if send is recv else _apart(send, recv)
+    source = c._mpi.IN_PLACE if send is recv else _separate_operand(send, recv)
     yield from c._move(started, "Allreduce", source, recv, c._op(call))
     c._average(call)
 
 
 def _all_gather(c: MpiCommunicator, call: Call, started: bool) -> Steps:
-    yield from c._move(started, "Allgather", _bytes(_apart(call.send, call.recv)), _bytes(call.recv))
+    yield from c._move(started, "Allgather", _bytes(_separate_operand(call.send, call.recv)), _bytes(call.recv))
 
 
 def _reduce_scatter(c: MpiCommunicator, call: Call, started: bool) -> Steps:
@@ -291,12 +291,12 @@ def _reduce_scatter(c: MpiCommunicator, call: Call, started: bool) -> Steps:
         yield from c._move(started, "Alltoall", _bytes(send), _bytes(received))
         recv[:] = reduce_arrays(list(received.reshape(c.size, -1)), str(call.agreed["op"]))
         return
-    yield from c._move(started, "Reduce_scatter_block", _apart(send, recv), recv, c._op(call))
+    yield from c._move(started, "Reduce_scatter_block", _separate_operand(send, recv), recv, c._op(call))
     c._average(call)
 
 
 def _all_to_all(c: MpiCommunicator, call: Call, started: bool) -> Steps:
-    send, recv = _apart(call.send, call.recv), call.recv
+    send, recv = _separate_operand(call.send, call.recv), call.recv
     if "parts" not in call.agreed:
         yield from c._move(started, "Alltoall", _bytes(send), _bytes(recv))
         return
@@ -332,7 +332,7 @@ def _bytes(array: Array) -> Array:
     return array.reshape(-1).view(np.uint8)
 
 
-def _apart(send: Array, recv: Array) -> Array:
+def _separate_operand(send: Array, recv: Array) -> Array:
     """Return ``send``, copied if it shares memory with ``recv``: MPI forbids operands that overlap."""
     return send.copy() if np.may_share_memory(send, recv) else send
 

@@ -62,12 +62,12 @@ class Progress:
                 operation.step()
             self._pending = [operation for operation in self._pending if operation.missing is not None]
 
-    def moving(self) -> bool:
+    def has_pending_data(self) -> bool:
         """Move on, and return whether data of any operation is on its way."""
         self.advance()
         return any(not operation.missing for operation in self._pending)
 
-    def locked(self, function: Callable[..., Any], *args: Any) -> Any:
+    def run_locked(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call ``function`` while nothing else uses MPI."""
         with self.lock:
             return function(*args)
@@ -91,5 +91,5 @@ class Progress:
             self._wake.clear()
             pause = _SHORT
             while self._pending and not self._stopped:
-                pause = _SHORT if self.moving() else min(1.3 * pause, _LONG)
+                pause = _SHORT if self.has_pending_data() else min(1.3 * pause, _LONG)
                 time.sleep(pause)

@@ -39,7 +39,7 @@ def device(name: str = "cpu", index: int = 0) -> Device:
         return found
     with _lock:
         if (name, index) not in _devices:
-            _devices[name, index] = _open(name, index)
+            _devices[name, index] = _open_device(name, index)
         return _devices[name, index]
 
 
@@ -91,7 +91,7 @@ def check_abi(name: str, owner: str, abi: tuple[int, int]) -> None:
         )
 
 
-def _open(name: str, index: int) -> Device:
+def _open_device(name: str, index: int) -> Device:
     plugin = runtime(name)
     infos = plugin.devices()
     if not 0 <= index < len(infos):

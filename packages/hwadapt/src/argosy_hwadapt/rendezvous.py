@@ -86,7 +86,7 @@ class World:
             raise RankFailure(f"rank {rank} waits in {wait.call}, but rank {min(gone)} has already finished")
 
 
-class Meeting:
+class PendingCollective:
     """One collective of one group: the calls that have arrived, and how it ended."""
 
     def __init__(self, ranks: tuple[int, ...]) -> None:
@@ -116,7 +116,7 @@ class Meeting:
             self.error, self.done = disagreement({first_rank: first, rank: call}), True
 
 
-class Letter:
+class PendingMessage:
     """A message on its way: asked for, sent, or both."""
 
     def __init__(self, sender: int) -> None:

@@ -62,7 +62,9 @@ class VirtualContext:
 
     def copy(self, dst: Any, dst_off: int, src: Any, src_off: int, nbytes: int) -> None:
         """Queue a copy; the closure keeps host buffers alive."""
-        self._submit(lambda: copy_bytes(self._at(dst, dst_off, nbytes), self._at(src, src_off, nbytes), nbytes))
+        self._submit(
+            lambda: copy_bytes(self._address(dst, dst_off, nbytes), self._address(src, src_off, nbytes), nbytes)
+        )
 
     def launch(self, kernel: NativeKernel, extents: tuple[Any, Any], args: Sequence[Argument]) -> None:
         """Queue a kernel."""
@@ -84,9 +86,9 @@ class VirtualContext:
 
     def _submit(self, work: Callable[[], None]) -> None:
         self._check_alive()
-        self._work.put(lambda: self._guarded(work))
+        self._work.put(lambda: self._run_guarded(work))
 
-    def _guarded(self, work: Callable[[], None]) -> None:
+    def _run_guarded(self, work: Callable[[], None]) -> None:
         """Do one piece of work; keep the first error for the next synchronisation, drop work after a loss."""
         if self._lost is not None:
             return
@@ -104,7 +106,7 @@ class VirtualContext:
             raise DeviceLost(f"virtual: the device died in launch {self._launches} ({kernel})")
         if self._launches == self._hang_at:
             self._never.wait()
-        kernel.run(*extents, [Pointer(self._at(*a, 0)) if isinstance(a, Pointer) else a for a in args])
+        kernel.run(*extents, [Pointer(self._address(*a, 0)) if isinstance(a, Pointer) else a for a in args])
 
     def _free(self, handle: int) -> None:
         with self._lock:
@@ -114,7 +116,7 @@ class VirtualContext:
             self._used -= nbytes
             self._arena.free(address)
 
-    def _at(self, side: Any, offset: int, nbytes: int) -> int:
+    def _address(self, side: Any, offset: int, nbytes: int) -> int:
         """Return the address of a range of a handle or host buffer. Raises DeviceError outside the allocation."""
         if side is None:
             return 0

@@ -76,14 +76,14 @@ class Waits:
         if self._board is not None and self._states[self.rank] != _GAVE_UP:
             self._publish(_ENDED, how)
 
-    def ended(self, ranks: Sequence[int]) -> set[int]:
+    def ended_ranks(self, ranks: Sequence[int]) -> set[int]:
         """Return those of ``ranks`` that communicate no more."""
         return set() if self._board is None else {rank for rank in ranks if self._states[rank] < 0}
 
     def _watch(self, missing: Callable[[], set[int] | None]) -> None:
         pause, before, look = 2e-5, None, time.monotonic() + _LOOK
         while (needed := missing()) is not None:
-            self.progress.locked(self.outbox.receivers)
+            self.progress.run_locked(self.outbox.receivers)
             self._beat(needed)
             if self._board is not None and time.monotonic() > look:
                 before = self._look(before)
@@ -119,7 +119,7 @@ class Waits:
     def _look(self, before: tuple[Any, Any] | None) -> tuple[Any, Any]:
         """Return what is seen now; raises when it and ``before`` show that this wait will never end."""
         states, beats = self._states.copy(), self._beats.copy()
-        stuck = _stuck(states, self._needs.copy())
+        stuck = _find_deadlock(states, self._needs.copy())
         if before is None or self.rank not in stuck:
             return states, beats
         asked_again = (states < 0) | (beats >= before[1] + _BEATS)
@@ -146,7 +146,7 @@ class Waits:
         return text.decode(errors="replace") if text is not None else "(no longer known)"
 
 
-def _stuck(states: Any, needs: Any) -> set[int]:
+def _find_deadlock(states: Any, needs: Any) -> set[int]:
     """Return the ranks that cannot go on, and those ended ranks that they need.
 
     A waiting rank is free if all that it needs are: start from the computing ranks and add until nothing changes.

@@ -60,7 +60,7 @@ def save_program(
     for name, method in (methods or {}).items():
         whole[f".{name}"] = LoadedProgram(method.program, _checked_states(method.program, method.states))
     export = _digest(whole)
-    written = {suffix: _marked(loaded.program, export) for suffix, loaded in whole.items()}
+    written = {suffix: _bytes_with_mark(loaded.program, export) for suffix, loaded in whole.items()}
     for suffix, data in list(written.items())[1:]:
         members[_file(base, suffix, ".pir")] = [data]
     for suffix, data in written.items():
@@ -89,7 +89,7 @@ def _digest(programs: Mapping[str, LoadedProgram]) -> str:
     return digest.hexdigest()
 
 
-def _marked(program: Program, export: str) -> bytes:
+def _bytes_with_mark(program: Program, export: str) -> bytes:
     """The program's bytes with the export that they are of."""
     program.attributes[_EXPORT] = export
     try:
@@ -107,7 +107,7 @@ def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
     data = _read(program_file)
     while True:
         try:
-            return _loaded(program_file, data, content_key([data]))
+            return _load_program(program_file, data, content_key([data]))
         except ProgramFileError:
             before, data = data, _read(program_file)
             if data == before:  # else another process has replaced it meanwhile
@@ -126,13 +126,13 @@ def load_methods(
     for name in methods:
         program_file = Path(_file(base, f".{name}", ".pir"))
         data = _read(Path(member_path(program_file, key)))
-        found[name] = _loaded(program_file, data, key)
+        found[name] = _load_program(program_file, data, key)
         if found[name].export != loaded.export:
             raise ProgramFileError(f"{program_file} and {_file(base, '', '.pir')} come from different exports")
     return found
 
 
-def _loaded(program_file: Path, data: bytes, key: str) -> LoadedProgram:
+def _load_program(program_file: Path, data: bytes, key: str) -> LoadedProgram:
     """The program in ``data``, with its weights; ``key`` is the content key of the file that decides."""
     weight_file = program_file.with_suffix(".safetensors")
     try:

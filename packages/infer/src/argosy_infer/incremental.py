@@ -101,7 +101,7 @@ class _Rewriter:
                 if op is not terminator:
                     self._operation(op)
                 if op is self.last:
-                    self._narrow()
+                    self._select_outputs()
             outputs = self._outputs()
         kept = [self.values[value] for value in self.source.state_updates]
         self.target.set_outputs(outputs, [*kept, *(v for pair in self.caches for v in pair)])
@@ -111,7 +111,7 @@ class _Rewriter:
 
     def _outputs(self) -> list[Value]:
         if self.last is None:
-            self._narrow()
+            self._select_outputs()
         for value in self.source.outputs:
             if TOKENS not in self.roles[value]:
                 raise IncrementalError(f"output of type {value.type} does not run along the tokens")
@@ -163,9 +163,9 @@ class _Rewriter:
         self.values[given] = self.target.add_input(TensorType((self.tokens, *shape[2:]), given.dtype), given.name_hint)
         self.roles[given] = (BATCH, TOKENS, *(NONE,) * (len(shape) - 2))
 
-    def _narrow(self) -> None:
+    def _select_outputs(self) -> None:
         """From here on nothing mixes tokens: only wanted ones are computed."""
-        self.narrowed, self.positions = set(), self._wanted(self.positions, 0)
+        self.narrowed, self.positions = set(), self._gather_outputs(self.positions, 0)
 
     def _value(self, old: Value) -> Value:
         """What became of a value: that of the wanted tokens, where nothing mixes tokens any more."""
@@ -173,10 +173,10 @@ class _Rewriter:
         if self.narrowed is not None and old not in self.narrowed and (TOKENS in roles or FLAT in roles):
             self.narrowed.add(old)
             axis = kept_axes(roles)[next(i for i, role in enumerate(roles) if role in (TOKENS, FLAT))]
-            self.values[old] = self._wanted(self.values[old], axis)
+            self.values[old] = self._gather_outputs(self.values[old], axis)
         return self.values[old]
 
-    def _wanted(self, value: Value, axis: int) -> Value:
+    def _gather_outputs(self, value: Value, axis: int) -> Value:
         made = prim.gather(value, prim.reshape(self.outputs, shape=(self.outputs.shape[0], 1)), axes=(axis,))
         order = (*range(1, axis + 1), 0, *range(axis + 1, made.ndim))
         return made if axis == 0 else prim.transpose(made, permutation=order)  # type: ignore[no-any-return]
@@ -197,7 +197,7 @@ class _Rewriter:
             return
         if primitive is None:
             raise IncrementalError(f"{_place(op)} takes tokens, and its dependence on positions is not known")
-        notation = primitive.notation([v.type for v in op.operands], _declared(primitive, op))
+        notation = primitive.notation([v.type for v in op.operands], _declared_attributes(primitive, op))
         if notation is None:
             raise IncrementalError(f"{_place(op)} takes tokens, and has no axis notation")
         operand_roles = [self.roles[v] for v in op.operands]
@@ -307,7 +307,7 @@ def _mentions(dim: Any, symbol: Any) -> bool:
     return isinstance(dim, SymExpr) and isinstance(symbol, SymExpr) and bool(dim.symbols & symbol.symbols)
 
 
-def _declared(primitive: Any, op: Operation) -> dict[str, Any]:
+def _declared_attributes(primitive: Any, op: Operation) -> dict[str, Any]:
     declared: dict[str, Any] = primitive.complete({k: v for k, v in op.attributes.items() if k in primitive.attributes})
     return declared
 

@@ -141,10 +141,12 @@ def replace_products(loaded: LoadedProgram, made: Mapping[WeightProduct, Replace
 def lay_out_weights(loaded: LoadedProgram) -> LoadedProgram:
     """The program with weights [out, in] in all weight products, copied where they lie otherwise."""
     found, _ = find_weight_products(loaded.program)
-    return replace_products(loaded, {p: _turned(p, loaded.states[p.name]) for p in found.values() if not p.is_turned})
+    return replace_products(
+        loaded, {p: _transpose_weight(p, loaded.states[p.name]) for p in found.values() if not p.is_turned}
+    )
 
 
-def _turned(product: WeightProduct, weight: Array) -> Replacement:
+def _transpose_weight(product: WeightProduct, weight: Array) -> Replacement:
     def build(x: Value, bias: Value | None, states: Mapping[str, Value]) -> Value:
         where = product.op.location
         made = apply_operator("matmul", x, states[product.name], transpose_y=True, location=where)

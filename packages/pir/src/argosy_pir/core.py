@@ -374,7 +374,7 @@ class Block:
             copy = target.insert_before(before, op.clone(mapping))
             if location is not None:
                 for inner in copy.walk():
-                    inner.location = Location.fused([inner.location, location])
+                    inner.location = Location.fuse([inner.location, location])
             op = op._next
         return [mapping.get(value, value) for value in last._operands]
 

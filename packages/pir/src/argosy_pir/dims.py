@@ -103,21 +103,21 @@ class SymExpr:
         return result
 
     def __add__(self, other: Dim) -> Dim:
-        return NotImplemented if not _is_dim(other) else _add(self, _plain(other), 1)
+        return NotImplemented if not _is_dim(other) else _add(self, _as_plain(other), 1)
 
     __radd__ = __add__
 
     def __sub__(self, other: Dim) -> Dim:
-        return NotImplemented if not _is_dim(other) else _add(self, _plain(other), -1)
+        return NotImplemented if not _is_dim(other) else _add(self, _as_plain(other), -1)
 
     def __rsub__(self, other: Dim) -> Dim:
-        return NotImplemented if not _is_dim(other) else _add(_plain(other), self, -1)
+        return NotImplemented if not _is_dim(other) else _add(_as_plain(other), self, -1)
 
     def __neg__(self) -> Dim:
         return _scale(self, -1)
 
     def __mul__(self, other: Dim) -> Dim:
-        return NotImplemented if not _is_dim(other) else _multiply(self, _plain(other))
+        return NotImplemented if not _is_dim(other) else _multiply(self, _as_plain(other))
 
     __rmul__ = __mul__
 
@@ -177,7 +177,7 @@ _expressions: WeakValueDictionary[tuple[Any, ...], SymExpr] = WeakValueDictionar
 
 def floor_div(a: Dim, b: Dim) -> Dim:
     """``a // b``. Exact quotients of polynomials simplify, taking divisors to be non-zero."""
-    return _floor_div(_plain(a), _plain(b))
+    return _floor_div(_as_plain(a), _as_plain(b))
 
 
 @lru_cache(_KEPT_RESULTS)
@@ -197,7 +197,7 @@ def _floor_div(a: Dim, b: Dim) -> Dim:
 
 def modulo(a: Dim, b: Dim) -> Dim:
     """``a % b``, with the sign of ``b`` as in Python; terms that ``b`` divides drop out."""
-    return _modulo(_plain(a), _plain(b))
+    return _modulo(_as_plain(a), _as_plain(b))
 
 
 @lru_cache(_KEPT_RESULTS)
@@ -215,12 +215,12 @@ def _modulo(a: Dim, b: Dim) -> Dim:
 
 def minimum(a: Dim, b: Dim) -> Dim:
     """The smaller of two sizes."""
-    return _extremum("min", _plain(a), _plain(b))
+    return _extremum("min", _as_plain(a), _as_plain(b))
 
 
 def maximum(a: Dim, b: Dim) -> Dim:
     """The larger of two sizes."""
-    return _extremum("max", _plain(a), _plain(b))
+    return _extremum("max", _as_plain(a), _as_plain(b))
 
 
 _APPLY = {"floordiv": floor_div, "mod": modulo, "min": minimum, "max": maximum}
@@ -300,7 +300,7 @@ def _is_dim(x: object) -> bool:
     return isinstance(x, (int, SymExpr)) or hasattr(x, "__index__")
 
 
-def _plain(x: Dim) -> Dim:
+def _as_plain(x: Dim) -> Dim:
     """Integers of other kinds, such as numpy's, as plain ones."""
     return x if isinstance(x, (int, SymExpr)) else index(x)
 

@@ -54,12 +54,12 @@ def collect_now() -> bool:
     """
     thread, started = get_ident(), []
 
-    def seen(phase: str, info: dict[str, Any]) -> None:
+    def note_collection(phase: str, info: dict[str, Any]) -> None:
         if phase == "start" and get_ident() == thread:
             started.append(info)
 
     deadline = time.monotonic() + _PATIENCE
-    gc.callbacks.append(seen)
+    gc.callbacks.append(note_collection)
     try:
         while True:
             started.clear()  # of what began by itself
@@ -70,7 +70,7 @@ def collect_now() -> bool:
                 return False
             time.sleep(_PAUSE)
     finally:
-        gc.callbacks.remove(seen)
+        gc.callbacks.remove(note_collection)
 
 
 def _forget() -> None:

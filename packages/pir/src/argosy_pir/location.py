@@ -20,7 +20,7 @@ class Location:
         self.function = function
 
     @staticmethod
-    def fused(locations: Iterable[Location]) -> Location:
+    def fuse(locations: Iterable[Location]) -> Location:
         """The location of an operation made from several: the distinct known ones, flattened."""
         parts: dict[Location, None] = {}
         for location in locations:
@@ -55,7 +55,7 @@ class Location:
 
 
 class FusedLocation(Location):
-    """Several places at once, as :meth:`Location.fused` makes it; ``file`` and ``line`` are those of the
+    """Several places at once, as :meth:`Location.fuse` makes it; ``file`` and ``line`` are those of the
     first."""
 
     __slots__ = ("locations",)

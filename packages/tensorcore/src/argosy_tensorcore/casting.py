@@ -25,7 +25,7 @@ def cast_exactly(array: Array, dtype: DType) -> Array:
         raise DataError(f"has dtype {given.name}, which {dtype.name} does not hold")
     with np.errstate(all="ignore"):
         made = array.astype(dtype.numpy)
-        wrong = ~_same(array, made, given, dtype)
+        wrong = ~_keeps_values(array, made, given, dtype)
     if wrong.any():
         raise DataError(f"holds {array[wrong].flat[0]}, which {dtype.name} does not")
     return made
@@ -34,7 +34,7 @@ def cast_exactly(array: Array, dtype: DType) -> Array:
 _KINDS = "buifc"
 
 
-def _same(array: Array, made: Array, given: DType, dtype: DType) -> Array:
+def _keeps_values(array: Array, made: Array, given: DType, dtype: DType) -> Array:
     """Where nothing is lost but what rounding of floats loses."""
     if given.kind in "fc":
         return np.isfinite(made) | ~np.isfinite(array)

@@ -9,7 +9,7 @@ import numpy as np
 from argosy_tensorcore.dtype import DType, as_dtype, default_dtype
 from argosy_tensorcore.place import Place
 from argosy_tensorcore.storage import Array, Strided
-from argosy_tensorcore.uninitialized import Uninitialized, give_memory
+from argosy_tensorcore.uninitialized_payload import UninitializedPayload, give_memory
 
 if TYPE_CHECKING:
     from argosy_tensorcore.tensor import Tensor
@@ -139,7 +139,7 @@ def new_array(data: Any, dtype: DType | None) -> Array:
         raise ValueError(f"cannot make a tensor of {data!r}: nested sequences must be rectangular and hold numbers")
     if dtype is None and (held := _dtypes_within(data)):
         return np.array(a, np.result_type(*held))
-    return np.array(a, (dtype or _inferred(a.dtype)).numpy)
+    return np.array(a, (dtype or _inferred_dtype(a.dtype)).numpy)
 
 
 def _dtypes_within(data: Any) -> set[np.dtype[Any]]:
@@ -155,7 +155,7 @@ def _dtypes_within(data: Any) -> set[np.dtype[Any]]:
 _NUMBERS = {bool, int, float, complex}
 
 
-def _inferred(dtype: np.dtype[Any]) -> DType:
+def _inferred_dtype(dtype: np.dtype[Any]) -> DType:
     """The dtype of Python numbers that numpy read as dtype."""
     default = default_dtype()
     if dtype.kind == "f":
@@ -202,7 +202,7 @@ def shallow_copy(tensor: Tensor) -> Tensor:
     """Another tensor of the same payload, graph position and attributes, under a new name."""
     from argosy_tensorcore.naming import generate
 
-    if type(tensor.payload) is not Uninitialized:
+    if type(tensor.payload) is not UninitializedPayload:
         _ = getattr(tensor.payload, "storage", None)  # so that both count in-place writes together
     copy = type(tensor)._wrap(tensor.payload, tensor.stop_gradient)
     copy._node, copy._slot, copy._grad = tensor._node, tensor._slot, tensor._grad

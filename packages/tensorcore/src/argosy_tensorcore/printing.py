@@ -13,7 +13,7 @@ import numpy as np
 from argosy_tensorcore.conversion import host_array, is_elsewhere
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Array
-from argosy_tensorcore.uninitialized import Uninitialized
+from argosy_tensorcore.uninitialized_payload import UninitializedPayload
 
 if TYPE_CHECKING:
     from argosy_tensorcore.tensor import Tensor
@@ -68,7 +68,7 @@ def format_tensor(tensor: Tensor, prefix: str = "Tensor") -> str:
         f"{heading}{prefix}(shape={list(payload.shape)}, dtype={payload.dtype.name}, place={tensor.place!r}, "
         f"stop_gradient={tensor.stop_gradient},{_layout(payload)}"
     )
-    if is_elsewhere(tensor) or type(payload) is Uninitialized:
+    if is_elsewhere(tensor) or type(payload) is UninitializedPayload:
         return f"{text})"
     values = repr(payload) if payload.is_traced else format_array(host_array(tensor, "printing"), indent)
     return f"{text}\n{' ' * indent}{values})"
@@ -102,7 +102,7 @@ class _Formatter:
             return f"{x:.{self.options.precision}e}"
         return f"{x:.0f}." if np.ceil(x) == x else f"{x:.{self.options.precision}f}"
 
-    def padded(self, x: Any) -> str:
+    def pad(self, x: Any) -> str:
         """The text of one element in the common width, with room for a sign where any element has one."""
         text = self.element(x)
         if self.signed and len(text) < self.width and not x < 0:
@@ -112,14 +112,14 @@ class _Formatter:
     def format(self, a: Array, indent: int) -> str:
         """The text of an array of any rank."""
         if a.ndim == 0:
-            return self.padded(a[()])
+            return self.pad(a[()])
         if a.ndim == 1:
             return self._row(a, indent)
         parts = self._ends(a, lambda part: self.format(part, indent + 1))
         return "[" + ("," + "\n" * (a.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
 
     def _row(self, a: Array, indent: int) -> str:
-        items = self._ends(a, self.padded)
+        items = self._ends(a, self.pad)
         per_line = max(1, (self.options.linewidth - indent) // (self.width + 2))
         lines = [", ".join(items[i : i + per_line]) for i in range(0, len(items), per_line)]
         return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from argosy_tensorcore.conversion import bit_pattern, host_array
 from argosy_tensorcore.place import as_place
 from argosy_tensorcore.storage import Array, Strided
-from argosy_tensorcore.uninitialized import Uninitialized
+from argosy_tensorcore.uninitialized_payload import UninitializedPayload
 
 if TYPE_CHECKING:
     from argosy_tensorcore.tensor import Tensor
@@ -75,7 +75,7 @@ def copy_to(tensor: Tensor, place: Any, blocking: bool = True) -> Tensor:
 
 def clear_data(tensor: Tensor) -> None:
     """Give the memory back: shape and dtype stay, values are gone until some are set."""
-    tensor.payload = Uninitialized(tensor.payload.shape, tensor.payload.dtype)
+    tensor.payload = UninitializedPayload(tensor.payload.shape, tensor.payload.dtype)
 
 
 def set_grad(tensor: Tensor, grad: Tensor | None) -> None:
@@ -106,7 +106,7 @@ MEMBERS: dict[str, Any] = {
     "_reset_grad_inplace_version": lambda tensor, set_to_zero=False: None,
     "_grad_name": lambda tensor: "",
     **dict.fromkeys(("_clear", "_clear_data", "_clear_dataptr", "_clear_to_zero_allocation"), clear_data),
-    "_is_dense_tensor_hold_allocation": lambda tensor: type(tensor.payload) is not Uninitialized,
+    "_is_dense_tensor_hold_allocation": lambda tensor: type(tensor.payload) is not UninitializedPayload,
     "_offset": lambda tensor: tensor.payload.offset * tensor.itemsize,
     "_holder_size": lambda tensor: tensor.payload.storage.buffer.nbytes,
     "_inplace_assign": share_payload,
@@ -121,7 +121,7 @@ MEMBERS: dict[str, Any] = {
     "is_cuda": property(lambda tensor: tensor.place.is_gpu_place()),
     "is_cpu": property(lambda tensor: tensor.place.is_cpu_place()),
     "is_selected_rows": lambda tensor: False,
-    "_is_initialized": lambda tensor: type(tensor.payload) is not Uninitialized,
+    "_is_initialized": lambda tensor: type(tensor.payload) is not UninitializedPayload,
     "_numel": lambda tensor: tensor.size,
     "_inplace_version": lambda tensor: tensor.inplace_version,
     "_place_str": property(lambda tensor: repr(tensor.place)),

@@ -115,7 +115,7 @@ def uniform_from_bits(bits: Array, dtype: object = "float32") -> Array:
     float32 takes 24 bits (``(word >> 8) * 2**-24``), float16 11, bfloat16 8; float64 takes 53 from pairs of
     words along a last axis of size 2: ``((w0 >> 5) * 2**26 + (w1 >> 6)) * 2**-53``.
     """
-    name = _floating(dtype)
+    name = _check_float_dtype(dtype)
     if name == "float64":
         high, low = _pairs(bits, "uniform_from_bits")
         return ((high >> 5) * 67108864.0 + (low >> 6)) * 2.0**-53
@@ -131,7 +131,7 @@ def normal_from_bits(bits: Array, dtype: object = "float32") -> Array:
     takes 52 bits of pairs of words along a last axis of size 2: ``k = (w0 >> 6) * 2**26 + (w1 >> 6)``, ``x =
     (2 * k + 1 - 2**52) * 2**-52``. float16 and bfloat16 are rounded from float32.
     """
-    name = _floating(dtype)
+    name = _check_float_dtype(dtype)
     if name == "float64":
         high, low = _pairs(bits, "normal_from_bits")
         k = (high >> 6).astype(np.int64) << 26 | (low >> 6)
@@ -142,7 +142,7 @@ def normal_from_bits(bits: Array, dtype: object = "float32") -> Array:
     return (np.float32(np.sqrt(2.0)) * erfinv_inside(x)).astype(as_dtype(name).numpy, copy=False)
 
 
-def _floating(dtype: object) -> str:
+def _check_float_dtype(dtype: object) -> str:
     name = as_dtype(dtype).name
     if name not in ("float16", "bfloat16", "float32", "float64"):
         raise TypeError(f"random numbers are made as float16, bfloat16, float32 or float64, not {name}")

@@ -80,7 +80,7 @@ class SafetensorsFile:
         raw = np.frombuffer(self._map, np.uint8, info.nbytes, info.start) if info.nbytes else np.empty(0, np.uint8)
         if info.nbytes and raw.ctypes.data % min(info.dtype.itemsize, 8):
             raw = raw.copy()  # some writers do not align
-        return _typed(raw, self.path, name, info)
+        return _as_typed(raw, self.path, name, info)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.infos)
@@ -118,10 +118,10 @@ def _read(file: BinaryIO, path: str, name: str, info: TensorInfo) -> Array:
     file.seek(info.start)
     if file.readinto(raw.data) != info.nbytes:  # type: ignore[attr-defined]
         raise CheckpointError(f"{path}: tensor {name!r} is cut short")
-    return _typed(raw, path, name, info)
+    return _as_typed(raw, path, name, info)
 
 
-def _typed(raw: Array, path: str, name: str, info: TensorInfo) -> Array:
+def _as_typed(raw: Array, path: str, name: str, info: TensorInfo) -> Array:
     if info.dtype.kind == "b" and raw.size and raw.max() > 1:
         raise CheckpointError(f"{path}: tensor {name!r} is BOOL but holds bytes other than 0 and 1")
     return raw.view(info.dtype.numpy).reshape(info.shape)
@@ -217,7 +217,7 @@ def save_file(
 
 def file_parts(tensors: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> list[bytes | memoryview]:
     """What :func:`save_file` writes, in order. Raises TypeError as it does."""
-    arrays = {_checked_name(name): _native(name, value) for name, value in tensors.items()}
+    arrays = {_checked_name(name): _as_native(name, value) for name, value in tensors.items()}
     # Wide elements first, so that every tensor is aligned to its element size.
     ordered = sorted(arrays.items(), key=lambda item: (-as_dtype(item[1].dtype).itemsize, item[0]))
     header = _header(ordered, metadata)
@@ -230,7 +230,7 @@ def _checked_name(name: object) -> str:
     return name
 
 
-def _native(name: str, value: Any) -> Array:
+def _as_native(name: str, value: Any) -> Array:
     """value as a contiguous array in the file's byte order."""
     payload = getattr(value, "payload", None)
     a = np.asarray(value) if payload is None else payload.to_host()

@@ -51,7 +51,7 @@ class Count(int):
     shape: Sequence[int]
 
     @staticmethod
-    def of(shape: Sequence[Any]) -> Any:
+    def of_shape(shape: Sequence[Any]) -> Any:
         """The count of a tensor of that shape; an expression where sizes of a program being captured are open."""
         number = prod(shape)
         if type(number) is not int:

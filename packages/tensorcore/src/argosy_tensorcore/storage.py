@@ -171,10 +171,10 @@ class Strided:
         """
         if type(a) is not np.ndarray:
             a = np.asarray(a)
-        if not (a.flags.writeable and a.dtype.isnative and (a.base is None or _shareable(a))):
+        if not (a.flags.writeable and a.dtype.isnative and (a.base is None or _is_shareable(a))):
             a = np.array(a, as_dtype(a.dtype).numpy, order="C")
         payload = Strided(a)
-        return payload if device is None or device.name == "cpu" else _sent(payload, device)
+        return payload if device is None or device.name == "cpu" else _copy_to_device(payload, device)
 
     @staticmethod
     def empty(shape: Sequence[int], dtype: object, device: Device | None = None) -> Strided:
@@ -183,10 +183,10 @@ class Strided:
         if device is None:
             return Strided(np.empty(shape, element.numpy))
         nbytes = prod(shape) * element.itemsize
-        return Strided.over(Storage(device.allocate(nbytes)), element, shape)
+        return Strided.over_storage(Storage(device.allocate(nbytes)), element, shape)
 
     @staticmethod
-    def over(
+    def over_storage(
         storage: Storage,
         dtype: object,
         shape: Sequence[int],
@@ -209,7 +209,7 @@ class Strided:
 
     def view(self, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> Strided:
         """Another view of the same storage and dtype; offset counts from this view's first element."""
-        return Strided.over(self.storage, self.dtype, shape, strides, self.offset + offset)
+        return Strided.over_storage(self.storage, self.dtype, shape, strides, self.offset + offset)
 
     def views_by(self, kernel: Callable[[Array], Any]) -> list[Strided] | None:
         """The views that ``kernel`` makes of an array, one or a tuple of them, as views of this payload, whose elements
@@ -221,7 +221,7 @@ class Strided:
             return None
         begin = _address_of(span) - start
         return [
-            Strided.over(
+            Strided.over_storage(
                 self.storage, a.dtype, a.shape, [stride // a.itemsize for stride in a.strides],
                 (_address_of(a) - begin) // a.itemsize if a.size else 0,
             )
@@ -246,7 +246,7 @@ class Strided:
             return self.ndarray
         except BufferError:
             pass
-        return _received(self)
+        return _copy_to_host(self)
 
     def fill_from(self, source: Any) -> None:
         """Overwrite the data with source, broadcast and cast. Does not bump the version."""
@@ -320,7 +320,7 @@ def _array_type(p: Strided) -> ArrayType:
     return _array_types.get(key) or _learn(*key)
 
 
-def _shareable(a: Array) -> bool:
+def _is_shareable(a: Array) -> bool:
     """True when elements are aligned and whole elements apart; what owns its memory always is so."""
     flags, itemsize = a.flags, a.itemsize
     return flags.aligned and (flags.c_contiguous or all(stride % itemsize == 0 for stride in a.strides))
@@ -337,7 +337,7 @@ def _flat_bytes(a: Array) -> tuple[Array, int]:
     return flat, -low
 
 
-def _sent(payload: Strided, device: Device) -> Strided:
+def _copy_to_device(payload: Strided, device: Device) -> Strided:
     """A contiguous copy on another device."""
     source = np.ascontiguousarray(payload.ndarray).reshape(payload.shape)
     there = Strided.empty(payload.shape, payload.dtype, device)
@@ -357,7 +357,7 @@ def _span(p: Strided) -> tuple[Array, Array, int]:
     return span, elements, (p.offset + low) * itemsize
 
 
-def _received(p: Strided) -> Array:
+def _copy_to_host(p: Strided) -> Array:
     """The elements of a payload that the host cannot see, copied over."""
     span, elements, start = _span(p)
     _fetch(p, span, start)

@@ -190,7 +190,7 @@ class Tensor(Operators, metaclass=_TensorType):
     @property
     def size(self) -> Any:
         """Number of elements; called, the shape (``x.size()``) or the size of one axis (``x.size(0)``)."""
-        return Count.of(self.payload.shape)
+        return Count.of_shape(self.payload.shape)
 
     @property
     def itemsize(self) -> int:

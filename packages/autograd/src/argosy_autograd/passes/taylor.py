@@ -20,7 +20,7 @@ from argosy_autograd.passes.expand import ExpandGradients
 from argosy_autograd.taylor.collapse import collapse
 from argosy_autograd.taylor.cost import cost, operation_cost
 from argosy_autograd.taylor.deferred_coefficients import DeferredCoefficients, MissingCoefficient
-from argosy_autograd.taylor.requests import Request, can_move, component, understood
+from argosy_autograd.taylor.requests import Request, can_move, component, parse_request
 from argosy_autograd.taylor.rows import RowAxes
 from argosy_autograd.taylor.sweep import Sweep
 from argosy_phi_ops import prim
@@ -47,7 +47,7 @@ class TaylorMode(Pass):
         requests = [op for op in program.block if op.name == "ad.gradient"]
         if not requests or (self.choice != "always" and not nested_requests(requests)):
             return False
-        made = rewritten(program, "all") if self.choice == "always" else self._cheaper(program, requests)
+        made = rewrite_copy(program, "all") if self.choice == "always" else self._cheaper(program, requests)
         if made is None:
             return False
         _take_over(program, made)
@@ -55,7 +55,7 @@ class TaylorMode(Pass):
 
     def _cheaper(self, program: Program, requests: Sequence[Operation]) -> Program | None:
         """The program rewritten, or None where nested reverse mode is the cheaper way."""
-        sweep = rewritten(program, "nested")
+        sweep = rewrite_copy(program, "nested")
         if sweep is not None and (
             depth(requests) * len(nested_requests(requests)) >= _MANY or _is_plain_choice(sweep, requests)
         ):
@@ -63,7 +63,7 @@ class TaylorMode(Pass):
             return sweep if spend("taylor-mode", requests[-1]) else None
         trials: dict[str | None, Program | None] = {None: program, "nested": sweep}
         if nested_requests(requests) != set(requests):
-            trials["all"] = rewritten(program, "all")
+            trials["all"] = rewrite_copy(program, "all")
         costs = {which: _expanded_cost(trial) for which, trial in trials.items() if trial is not None}
         chosen = min(costs, key=lambda which: costs[which] * (1 if which is None else _PREFERENCE))
         note(_choice_report(chosen, costs, requests))
@@ -113,12 +113,12 @@ def _repeat(requests: Sequence[Operation]) -> set[Operation]:
     """Those that differentiate again by an input that one they depend on differentiates by, and those ones."""
     found: set[Operation] = set()
     for outer in requests:
-        inner = _inner(outer)
+        inner = _inner_requests(outer)
         found |= {outer, *inner} if inner else set()
     return found
 
 
-def _inner(outer: Operation) -> set[Operation]:
+def _inner_requests(outer: Operation) -> set[Operation]:
     """The requests that ``outer`` depends on and that differentiate by an input that it differentiates by."""
     return {inner for inner in _upstream_requests(outer) if set(parts(inner)[1]) & set(parts(outer)[1])}
 
@@ -173,7 +173,7 @@ def _expanded_cost(program: Program) -> float:
     return cost(trial)
 
 
-def rewritten(program: Program, which: str) -> Program | None:
+def rewrite_copy(program: Program, which: str) -> Program | None:
     """A copy of ``program`` with those requests as sweeps that can be: ``"all"`` or the ``"nested"`` ones. None where
     there are none."""
     refused: set[int] = set()
@@ -190,7 +190,7 @@ def _rewrite(program: Program, which: str, refused: set[int]) -> bool:
     requests = [op for op in program.block if op.name == "ad.gradient"]
     chosen = set(requests) if which == "all" else nested_requests(requests)
     repeated = _repeat(requests)
-    again = {op for op in repeated if _inner(op)}
+    again = {op for op in repeated if _inner_requests(op)}
     order = depth(requests)
     deferred = DeferredCoefficients(Sweep())
     directions: dict[tuple[Value, int, int], int] = {}
@@ -199,7 +199,7 @@ def _rewrite(program: Program, which: str, refused: set[int]) -> bool:
     for number, op in enumerate(requests):
         if op not in chosen or number in refused:
             continue
-        found = [understood(op, i, analysis) for i, r in enumerate(op.results) if r.has_uses]
+        found = [parse_request(op, i, analysis) for i, r in enumerate(op.results) if r.has_uses]
         readable = [r for r in found if r and (r.count or op in repeated) and can_move(r, analysis)]
         if len(readable) < len(found) or (op in again and any(map(_is_wide, readable))):
             continue
@@ -243,7 +243,7 @@ def _replace(deferred: DeferredCoefficients, request: Request, directions: dict[
     """Put components in the place of the request's result: single ones where single ones are read."""
     made: dict[int, Value] = {}
 
-    def at(number: int) -> Value:
+    def component_at(number: int) -> Value:
         if number not in made:
             key = (request.source, request.count, number)
             if key not in directions:
@@ -258,9 +258,9 @@ def _replace(deferred: DeferredCoefficients, request: Request, directions: dict[
     for user in request.result.users:
         number = _single_component(user, request)
         if number is not None:
-            user.replace_with([_reshape(at(number), user.result.shape)])
+            user.replace_with([_reshape(component_at(number), user.result.shape)])
     if request.result.has_uses:
-        request.result.replace_all_uses_with(_join([at(i) for i in range(request.components)], request))
+        request.result.replace_all_uses_with(_join([component_at(i) for i in range(request.components)], request))
 
 
 def _unit(request: Request, number: int) -> Value:

@@ -10,13 +10,13 @@ from argosy_autograd.rules import (
     custom,
     decomposition,
     elementwise,
-    grouped,
+    grouped_products,
     host,
     indexing,
     layout,
     reduction,
     transform,
-    unbounded,
+    while_loops,
 )
 
 __all__ = [
@@ -30,13 +30,13 @@ __all__ = [
     "custom",
     "decomposition",
     "elementwise",
-    "grouped",
+    "grouped_products",
     "host",
     "indexing",
     "jvp",
     "layout",
     "reduction",
     "transform",
-    "unbounded",
     "vjp",
+    "while_loops",
 ]

@@ -18,7 +18,7 @@ from argosy_phi_ops import prim
 @vjp("paged_attention")
 def _(g: Value, result: Value, *operands: Value, **attributes: Any) -> tuple[Value | None, ...]:
     leaves = [prim.copy(x) for x in operands]  # an operand may be computed of another one
-    found = vjp_values([_plain(*leaves, **attributes)], [g], leaves, emitter())
+    found = vjp_values([_gathered_attention(*leaves, **attributes)], [g], leaves, emitter())
     return tuple(found)
 
 
@@ -26,10 +26,10 @@ def _(g: Value, result: Value, *operands: Value, **attributes: Any) -> tuple[Val
 def _(result: Value, *both: Value | None, **attributes: Any) -> Value | None:
     operands, tangents = both[: len(both) // 2], both[len(both) // 2 :]
     leaves = [prim.copy(x) for x in operands]
-    return jvp_values([_plain(*leaves, **attributes)], leaves, tangents, emitter())[0]
+    return jvp_values([_gathered_attention(*leaves, **attributes)], leaves, tangents, emitter())[0]
 
 
-def _plain(
+def _gathered_attention(
     query: Value, key_cache: Value, value_cache: Value, positions: Value, rows: Value, block_tables: Value,
     *sinks: Value, scale: float, window: int, softcap: float,
 ) -> Value:  # fmt: skip

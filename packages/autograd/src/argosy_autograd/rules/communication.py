@@ -145,7 +145,7 @@ def _(results: Results, x: Value, handle: Value, token: Value, dx: Value, _: Non
     return dx, None
 
 
-def _linear(name: str) -> None:
+def _register_linear(name: str) -> None:
     def rule(results: Results, x: Value, token: Value, dx: Value, _: None, **attributes: Any) -> Cotangents:
         return communicate(name, dx, **attributes), None
 
@@ -153,4 +153,4 @@ def _linear(name: str) -> None:
 
 
 for _name in ("all_gather", "all_to_all", "broadcast_rank", "permute"):
-    _linear(_name)
+    _register_linear(_name)

@@ -28,7 +28,7 @@ def _(
     if g.dtype != lhs.dtype:  # summed in a wider dtype: the products back are of the operands' dtype again
         g = prim.cast(g, dtype=lhs.dtype)
     batch = tuple(range(len(lhs_batch)))
-    free_lhs, free_rhs = _free(lhs, lhs_contract, lhs_batch), _free(rhs, rhs_contract, rhs_batch)
+    free_lhs, free_rhs = _free_axes(lhs, lhs_contract, lhs_batch), _free_axes(rhs, rhs_contract, rhs_batch)
     rows = tuple(range(len(batch), len(batch) + len(free_lhs)))
     columns = tuple(range(len(batch) + len(free_lhs), g.ndim))
     g_lhs = _cotangent(g, batch, columns, rhs, rhs_batch, free_rhs, rhs_contract, lhs_batch, free_lhs, lhs_contract)
@@ -36,7 +36,7 @@ def _(
     return g_lhs, g_rhs
 
 
-def _free(x: Value, contract: Axes, batch: Axes) -> Axes:
+def _free_axes(x: Value, contract: Axes, batch: Axes) -> Axes:
     return tuple(i for i in range(x.ndim) if i not in contract and i not in batch)
 
 

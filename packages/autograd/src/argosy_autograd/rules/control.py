@@ -1,7 +1,7 @@
 """Derivatives of structured control flow.
 
 ``scan`` keeps what its backward pass reads, stacked; a ``for`` of a known number of steps becomes a scan,
-one of any other number a ``while`` (see :mod:`argosy_autograd.rules.unbounded`); ``if`` computes its branches again.
+one of any other number a ``while`` (see :mod:`argosy_autograd.rules.while_loops`); ``if`` computes its branches again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from argosy_autograd.regions import copy_block, emitter, finish, or_zeros
 from argosy_autograd.registry import structured_rule
 from argosy_autograd.residuals import captured_from, rematerialise_constants, replace_within
 from argosy_autograd.reverse import vjp_values
-from argosy_autograd.rules.unbounded import as_while, forward_while, reverse_while
+from argosy_autograd.rules.while_loops import as_while, forward_while, reverse_while
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import building
 from argosy_pir import Block, Builder, Operation, decode_scalar

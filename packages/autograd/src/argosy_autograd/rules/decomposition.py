@@ -47,7 +47,7 @@ def _strictly_lower(x: Value) -> Value:
     return where(prim.gt(_row(x), _column(x)), x, 0)
 
 
-def _upper(x: Value) -> Value:
+def _upper_triangle(x: Value) -> Value:
     """The part on and above the diagonal."""
     return where(prim.le(_row(x), _column(x)), x, 0)
 
@@ -167,7 +167,7 @@ def _(results: tuple[Value, Value, Value], x: Value, dx: Value) -> tuple[Value, 
     inner = _solve(low, matmul(_permutation(order, x), dx), lower=True, unit=True)
     inner = _solve(up, inner, lower=False, left=False)
     unit_low = where(_on_diagonal(low), 1, _strictly_lower(low))
-    return matmul(unit_low, _strictly_lower(inner)) + matmul(_upper(inner), _upper(up)), None, None
+    return matmul(unit_low, _strictly_lower(inner)) + matmul(_upper_triangle(inner), _upper_triangle(up)), None, None
 
 
 def _square_factors(packed: Value, rows: Any, columns: Any) -> tuple[Value, Value]:
@@ -281,12 +281,12 @@ def _(results: tuple[Value, Value, Value], x: Value, dx: Value, *, full: bool) -
     if is_complex(inner):
         du = du + where(_on_diagonal(inner), (inner - adjoint(inner)) * 0.5 / by_column, 0)
     moved = _diagonal(inner)
-    d_u = matmul(u, du) + _outside(u, dx, v, s, rows != s.shape[-1])
-    d_v = matmul(v, gaps * (by_v + adjoint(by_v))) + _outside(v, adjoint(dx), u, s, columns != s.shape[-1])
+    d_u = matmul(u, du) + _orthogonal_part(u, dx, v, s, rows != s.shape[-1])
+    d_v = matmul(v, gaps * (by_v + adjoint(by_v))) + _orthogonal_part(v, adjoint(dx), u, s, columns != s.shape[-1])
     return d_u, prim.real(moved) if is_complex(moved) else moved, adjoint(d_v)
 
 
-def _outside(u: Value, dx: Value, v: Value, s: Value, needed: bool) -> Value:
+def _orthogonal_part(u: Value, dx: Value, v: Value, s: Value, needed: bool) -> Value:
     """(I - u u^H) dx v / s: how the span of u turns out of itself; zero when u is square."""
     if not needed:
         return zeros_like(u)

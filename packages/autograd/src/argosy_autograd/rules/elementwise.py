@@ -22,7 +22,7 @@ from argosy_autograd.algebra import (
     scale_by,
     times,
     where,
-    wide,
+    widen,
     zeros_like,
 )
 from argosy_autograd.polygamma import trigamma
@@ -88,13 +88,13 @@ DIVISORS: dict[str, Callable[[Value, Value], Value]] = {
 
 
 def _enter_factor(name: str, factor: Callable[[Value, Value], Value]) -> None:
-    vjp.add(name, lambda g, y, x: round_to(times(wide(g), conj(factor(wide(y), wide(x)))), g.dtype))
-    jvp.add(name, lambda y, x, dx: round_to(wide(dx) * factor(wide(y), wide(x)), dx.dtype))
+    vjp.add(name, lambda g, y, x: round_to(times(widen(g), conj(factor(widen(y), widen(x)))), g.dtype))
+    jvp.add(name, lambda y, x, dx: round_to(widen(dx) * factor(widen(y), widen(x)), dx.dtype))
 
 
 def _enter_divisor(name: str, divisor: Callable[[Value, Value], Value]) -> None:
-    vjp.add(name, lambda g, y, x: round_to(wide(g) / conj(divisor(wide(y), wide(x))), g.dtype))
-    jvp.add(name, lambda y, x, dx: round_to(wide(dx) / divisor(wide(y), wide(x)), dx.dtype))
+    vjp.add(name, lambda g, y, x: round_to(widen(g) / conj(divisor(widen(y), widen(x))), g.dtype))
+    jvp.add(name, lambda y, x, dx: round_to(widen(dx) / divisor(widen(y), widen(x)), dx.dtype))
 
 
 for _name, _derivative in FACTORS.items():
@@ -137,11 +137,11 @@ def _tangential(v: Value, y: Value, x: Value) -> Value:
     self-adjoint."""
     radial = prim.real(v * prim.conj(y))
     length = prim.abs(x)
-    part = (v - y * _complex(radial)) / _complex(where(prim.eq(length, 0), 1, length))
+    part = (v - y * _as_complex(radial)) / _as_complex(where(prim.eq(length, 0), 1, length))
     return where(prim.eq(x, 0), 0, part)
 
 
-def _complex(x: Value) -> Value:
+def _as_complex(x: Value) -> Value:
     return prim.complex(x, zeros_like(x))
 
 
@@ -150,7 +150,7 @@ def _complex(x: Value) -> Value:
 
 @vjp("real")
 def _(g: Value, y: Value, x: Value) -> Value:
-    return _complex(g)
+    return _as_complex(g)
 
 
 @vjp("imag")
@@ -200,19 +200,19 @@ jvp.add("mul", lambda r, x, y, dx, dy: plus(scale_by(dx, y), scale_by(dy, x)))
 
 @vjp("div")
 def _(g: Value, r: Value, x: Value, y: Value) -> Pair:
-    over = wide(g) / conj(wide(y))
-    return round_to(over, g.dtype), round_to(-(over * conj(wide(r))), g.dtype)
+    over = widen(g) / conj(widen(y))
+    return round_to(over, g.dtype), round_to(-(over * conj(widen(r))), g.dtype)
 
 
 @jvp("div")
 def _(r: Value, x: Value, y: Value, dx: Value | None, dy: Value | None) -> Value:
-    numerator = plus(_wide(dx), negate(scale_by(_wide(dy), wide(r))))
+    numerator = plus(_widen(dx), negate(scale_by(_widen(dy), widen(r))))
     assert numerator is not None
-    return round_to(numerator / wide(y), r.dtype)
+    return round_to(numerator / widen(y), r.dtype)
 
 
-def _wide(x: Value | None) -> Value | None:
-    return None if x is None else wide(x)
+def _widen(x: Value | None) -> Value | None:
+    return None if x is None else widen(x)
 
 
 @vjp("rem")
@@ -237,16 +237,16 @@ def _(r: Value, x: Value, y: Value, dx: Value | None, dy: Value | None) -> Value
 
 @vjp("pow")
 def _(g: Value, r: Value, x: Value, y: Value) -> Pair:
-    v, r, x, y = wide(g), wide(r), wide(x), wide(y)
+    v, r, x, y = widen(g), widen(r), widen(x), widen(y)
     slopes = _power_by_base(x, y), _power_by_exponent(r, x, y)
     return round_to(times(v, conj(slopes[0])), g.dtype), round_to(times(v, conj(slopes[1])), g.dtype)
 
 
 @jvp("pow")
 def _(r: Value, x: Value, y: Value, dx: Value | None, dy: Value | None) -> Value | None:
-    dtype, r, x, y = r.dtype, wide(r), wide(x), wide(y)
-    by_base = None if dx is None else wide(dx) * _power_by_base(x, y)
-    moved = plus(by_base, None if dy is None else wide(dy) * _power_by_exponent(r, x, y))
+    dtype, r, x, y = r.dtype, widen(r), widen(x), widen(y)
+    by_base = None if dx is None else widen(dx) * _power_by_base(x, y)
+    moved = plus(by_base, None if dy is None else widen(dy) * _power_by_exponent(r, x, y))
     return None if moved is None else round_to(moved, dtype)
 
 
@@ -271,14 +271,14 @@ def _power_by_exponent(r: Value, x: Value, y: Value) -> Value:
 
 @vjp("atan2")
 def _(g: Value, r: Value, y: Value, x: Value) -> Pair:
-    v, by_y, by_x = wide(g), *_slopes_of_angle(wide(y), wide(x))
+    v, by_y, by_x = widen(g), *_slopes_of_angle(widen(y), widen(x))
     return round_to(v * by_y, g.dtype), round_to(v * by_x, g.dtype)
 
 
 @jvp("atan2")
 def _(r: Value, y: Value, x: Value, dy: Value | None, dx: Value | None) -> Value:
-    by_y, by_x = _slopes_of_angle(wide(y), wide(x))
-    moved = plus(scale_by(_wide(dy), by_y), scale_by(_wide(dx), by_x))
+    by_y, by_x = _slopes_of_angle(widen(y), widen(x))
+    moved = plus(scale_by(_widen(dy), by_y), scale_by(_widen(dx), by_x))
     assert moved is not None
     return round_to(moved, r.dtype)
 

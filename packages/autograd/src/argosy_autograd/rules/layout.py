@@ -11,14 +11,14 @@ from argosy_phi_ops import prim
 Shape = tuple[Any, ...]
 
 
-def _linear(name: str) -> None:
+def _register_linear(name: str) -> None:
     """The tangent goes the way of the value."""
     function = getattr(prim, name)
     jvp.add(name, lambda result, x, dx, **attributes: function(dx, **attributes))
 
 
 for _name in ("broadcast", "reshape", "transpose", "slice", "reverse"):
-    _linear(_name)
+    _register_linear(_name)
 
 
 @vjp("broadcast")

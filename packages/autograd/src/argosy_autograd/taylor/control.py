@@ -13,7 +13,7 @@ from argosy_autograd.activity import captured_values, has_gradient, read_values
 from argosy_autograd.algebra import Value, plus, zeros
 from argosy_autograd.regions import active_carries, copy_block, emitter, finish, or_zeros
 from argosy_autograd.rules.control import Scan, as_scan
-from argosy_autograd.rules.unbounded import as_while
+from argosy_autograd.rules.while_loops import as_while
 from argosy_autograd.taylor.functional import Functional, Index
 from argosy_phi_ops.context import building
 from argosy_pir import Block, Builder, Operation
@@ -35,14 +35,14 @@ def through_region(sweep: Sweep, op: Operation, result: Value, functional: Funct
     """``functional`` of ``result``, one of the results of a loop or branch."""
     total: Coefficient = None
     for index, c in functional:
-        if (result, single(index)) not in sweep.made:
+        if (result, single_coefficient(index)) not in sweep.made:
             _carry(sweep, op, index)
-        found = sweep.made[result, single(index)]
+        found = sweep.made[result, single_coefficient(index)]
         total = plus(total, found if found is None or c == 1 else found * c)
     return total
 
 
-def single(index: Index) -> Functional:
+def single_coefficient(index: Index) -> Functional:
     """The coefficient with ``index``."""
     return Functional([(index, 1.0)])
 
@@ -53,13 +53,13 @@ def _carry(sweep: Sweep, op: Operation, index: Index) -> None:
         as_while(op)
     indices = sweep.orders(op, index)
     moving = [v for v in dict.fromkeys(read_values(op)) if sweep.depends(v)]
-    known = {v: {i: sweep.coefficient(v, single(i)) for i in reversed(indices)} for v in moving}
+    known = {v: {i: sweep.coefficient(v, single_coefficient(i)) for i in reversed(indices)} for v in moving}
     live = {d for each in known.values() for i, c in each.items() if c is not None for d in i}
     wanted = [i for i in indices if live.issuperset(i)]
     made = _RULES[op.name](sweep, op, known, wanted) if wanted else {}
     for number, result in enumerate(op.results):
         for i in indices:
-            sweep.made[result, single(i)] = made.get((number, i))
+            sweep.made[result, single_coefficient(i)] = made.get((number, i))
 
 
 def _inner_sweep(sweep: Sweep, op: Operation, known: Known, arguments: Known) -> Sweep:
@@ -72,7 +72,7 @@ def _inner_sweep(sweep: Sweep, op: Operation, known: Known, arguments: Known) ->
 def _ends(inner: Sweep, ends: Sequence[Value], indices: Sequence[Index], body: Block) -> list[Value]:
     """The coefficients of ``ends`` at the end of ``body``: those of one after the other."""
     with building(Builder.at_end(body)):
-        found = [inner.coefficient(end, single(i)) for end in ends for i in reversed(indices)]
+        found = [inner.coefficient(end, single_coefficient(i)) for end in ends for i in reversed(indices)]
     like = [end for end in ends for _ in indices]
     made = or_zeros(found, like, body)
     size = len(indices)

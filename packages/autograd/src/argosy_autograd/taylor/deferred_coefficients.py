@@ -15,7 +15,7 @@ from argosy_autograd.algebra import Value, constant_number, zeros_like
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.insertion import erase_unused
 from argosy_autograd.taylor.collapse import collapse
-from argosy_autograd.taylor.families import Families, Unstackable, homogeneous
+from argosy_autograd.taylor.families import Families, StackingError, homogeneous
 from argosy_autograd.taylor.functional import VALUE, Functional, functional_of
 from argosy_autograd.taylor.rows import is_carried, upstream
 from argosy_autograd.taylor.stacks import Stacks
@@ -53,7 +53,7 @@ class DeferredCoefficients:
         made = self._defer(base, functional.after_direction(direction))
         return made if made.shape == value.shape else prim.reshape(made, shape=value.shape)
 
-    def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+    def emit_once(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """What ``make`` emits, the first time it is wanted: derivatives of one value belong together."""
         if key not in self._made:
             self._made[key] = make()
@@ -86,7 +86,7 @@ class DeferredCoefficients:
     def _stacks(self, wanted: list[Functional]) -> Stacks | None:
         """Directions as an axis, where that pays."""
         families = Families(part for functional in wanted for part in homogeneous(functional))
-        return Stacks(self.sweep, families) if families.many else None
+        return Stacks(self.sweep, families) if families.is_costly else None
 
     def _stacked_value(self, op: Operation, stacks: Stacks | None) -> Value:
         base, functional = op.operand(0), functional_of(op)
@@ -103,11 +103,11 @@ class DeferredCoefficients:
         if stacks is not None:
             try:
                 return stacks.coefficient(base, functional)
-            except Unstackable:
+            except StackingError:
                 pass
-        return self.alone(base, functional)
+        return self.single_coefficient(base, functional)
 
-    def alone(self, base: Value, functional: Functional) -> Value | None:
+    def single_coefficient(self, base: Value, functional: Functional) -> Value | None:
         """The coefficient made by itself, of other single ones."""
         return self.sweep.coefficient(base, functional)
 

@@ -15,7 +15,7 @@ from functools import cache
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.taylor.functional import Functional, group_terms, lower_functionals, proper_splits
 
-__all__ = ["Families", "Split", "Unstackable", "compositions", "homogeneous"]
+__all__ = ["Families", "ProductSplit", "StackingError", "compositions", "homogeneous"]
 
 FEW = 12
 """With fewer coefficients than this, each is a part of the program of its own."""
@@ -24,12 +24,12 @@ Row = dict[int, float]
 """What a left factor is multiplied by: c times the member of the right family, for each number of a member."""
 
 
-class Unstackable(MissingRule):
+class StackingError(MissingRule):
     """Coefficients that families are no way to: each is made alone."""
 
 
 @dataclass(frozen=True)
-class Split:
+class ProductSplit:
     """Members of one family as sums of products of members of two others.
 
     ``products`` are ``(member, left, right, c)`` in the order of members: c times the product of member ``left`` of
@@ -54,10 +54,10 @@ class Families:
         for each in sorted(found, key=lambda f: (f.degree, len(f.terms), f.terms)):
             self.members.setdefault(each.degree, []).append(each)
         self._places = {each: i for family in self.members.values() for i, each in enumerate(family)}
-        self._splits: dict[tuple[int, int, bool], Split] = {}
+        self._splits: dict[tuple[int, int, bool], ProductSplit] = {}
 
     @property
-    def many(self) -> bool:
+    def is_costly(self) -> bool:
         """Whether a program with a part for each member would be the longer and slower one (measured: Laplacians
         from a dozen dimensions on, biharmonic operators from three)."""
         sizes = [len(family) for family in self.members.values()]
@@ -72,7 +72,7 @@ class Families:
         """The number of ``functional`` in the family of its degree."""
         return self._places[functional]
 
-    def split(self, degree: int, left: int, square: bool) -> Split:
+    def split(self, degree: int, left: int, square: bool) -> ProductSplit:
         """The family of ``degree`` as products of those of degree ``left``, at most half of it, and ``degree - left``;
         of a ``square`` both factors are the same value."""
         key = (degree, left, square)
@@ -80,7 +80,7 @@ class Families:
             self._splits[key] = self._split_by_degree(degree, left, square)
         return self._splits[key]
 
-    def _split_by_degree(self, degree: int, left: int, square: bool) -> Split:
+    def _split_by_degree(self, degree: int, left: int, square: bool) -> ProductSplit:
         rows: dict[tuple[int, int], Row] = {}
         for member, functional in enumerate(self.members[degree]):
             terms = ((a, b, c) for index, c in functional for a, b in proper_splits(index) if len(a) == left)
@@ -88,7 +88,7 @@ class Families:
                 row = rows.setdefault((member, self._place_of(first)), {})
                 for number, factor in self._expand(second):
                     row[number] = row.get(number, 0.0) + c * factor
-        common = _common(rows)
+        common = _common_row(rows)
         with_common = []
         if common:
             for (member, a), row in rows.items():
@@ -99,11 +99,11 @@ class Families:
         products = [(member, a, b, c) for (member, a), row in rows.items() for b, c in row.items()]
         if square and 2 * left == degree:
             products = _fold(products)
-        return Split(tuple(sorted(products)), tuple(sorted(common.items())), tuple(sorted(with_common)))
+        return ProductSplit(tuple(sorted(products)), tuple(sorted(common.items())), tuple(sorted(with_common)))
 
     def _place_of(self, functional: Functional) -> int:
         if functional not in self._places:
-            raise Unstackable(f"{functional} is in no family")
+            raise StackingError(f"{functional} is in no family")
         return self._places[functional]
 
     def _expand(self, functional: Functional) -> list[tuple[int, float]]:
@@ -117,7 +117,7 @@ def _scale(row: Row) -> float:
     return Counter(row.values()).most_common(1)[0][0]
 
 
-def _common(rows: Mapping[tuple[int, int], Row]) -> Row:
+def _common_row(rows: Mapping[tuple[int, int], Row]) -> Row:
     """What most of the long rows are multiples of, but for a few of their entries; empty where that saves nothing.
 
     Isotropic operators have such rows: with the second derivative along i go all other ones, and itself three times.

@@ -11,7 +11,7 @@ from typing import Any
 
 from argosy_autograd.algebra import Value, zeros
 from argosy_autograd.reverse import plain_attributes
-from argosy_autograd.taylor.families import Unstackable
+from argosy_autograd.taylor.families import StackingError
 from argosy_phi_ops import prim
 from argosy_pir import Operation
 
@@ -24,7 +24,7 @@ def expand(stack: Value, shape: Sequence[Any]) -> Value:
     return stack if stack.shape == full else prim.broadcast_to(stack, full)
 
 
-def _next(axes: Sequence[int]) -> tuple[int, ...]:
+def _shift_axes(axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(axis + 1 for axis in axes)
 
 
@@ -35,16 +35,16 @@ _SHIFTED: dict[str, Callable[[int, dict[str, Any]], dict[str, Any]]] = {
     "imag": lambda size, given: given,
     "conj": lambda size, given: given,
     "cast": lambda size, given: given,
-    "broadcast": lambda size, given: {"shape": (size, *given["shape"]), "axes": (0, *_next(given["axes"]))},
+    "broadcast": lambda size, given: {"shape": (size, *given["shape"]), "axes": (0, *_shift_axes(given["axes"]))},
     "reshape": lambda size, given: {"shape": (size, *given["shape"])},
-    "transpose": lambda size, given: {"permutation": (0, *_next(given["permutation"]))},
+    "transpose": lambda size, given: {"permutation": (0, *_shift_axes(given["permutation"]))},
     "slice": lambda size, given: {
         "start": (0, *given["start"]), "limit": (size, *given["limit"]), "stride": (1, *given["stride"]),
     },
-    "reverse": lambda size, given: {**given, "axes": _next(given["axes"])},
-    "reduce_sum": lambda size, given: {**given, "axes": _next(given["axes"])},
+    "reverse": lambda size, given: {**given, "axes": _shift_axes(given["axes"])},
+    "reduce_sum": lambda size, given: {**given, "axes": _shift_axes(given["axes"])},
     "cumulative": lambda size, given: {**given, "axis": given["axis"] + 1},
-    "fft": lambda size, given: {**given, "axes": _next(given["axes"])},
+    "fft": lambda size, given: {**given, "axes": _shift_axes(given["axes"])},
 }  # fmt: skip
 """Attributes of linear primitives of one operand for a stack of so many."""
 
@@ -74,14 +74,14 @@ def lift(op: Operation, stacks: Sequence[Value | None], size: int) -> Value:
         edges = {key: (0, *given[key]) for key in ("low", "high", "interior")}
         zero = prim.constant(0, op.result.dtype)
         return prim.pad(expand(stacks[0], op.operand(0).shape), zero, **edges)
-    raise Unstackable(f"'{op.name}' ({op.location}) has no rule for stacks of coefficients")
+    raise StackingError(f"'{op.name}' ({op.location}) has no rule for stacks of coefficients")
 
 
 def _gather(op: Operation, stack: Value, given: dict[str, Any]) -> Value:
     """A gather from each member: the axis of members goes behind those that run together with the indices'."""
     indices, batch = op.operand(1), given.get("batch", 0)
     inner = prim.transpose(stack, permutation=(*range(1, batch + 1), 0, *range(batch + 1, stack.ndim)))
-    made = prim.gather(inner, indices, axes=_next(given["axes"]), batch=batch)
+    made = prim.gather(inner, indices, axes=_shift_axes(given["axes"]), batch=batch)
     at = indices.ndim - 1
     return prim.transpose(made, permutation=(at, *(i for i in range(made.ndim) if i != at)))
 
@@ -97,10 +97,10 @@ def contract(op: Operation, left: Value, right: Value, stacked: str) -> Value:
     used = {side: (*given[f"{side}_batch"], *given[f"{side}_contract"]) for side in ("lhs", "rhs")}
     if stacked != "right":
         left = _written_out(left, op.operand(0).shape, used["lhs"])
-        given |= {key: _next(given[key]) for key in ("lhs_contract", "lhs_batch")}
+        given |= {key: _shift_axes(given[key]) for key in ("lhs_contract", "lhs_batch")}
     if stacked != "left":
         right = _written_out(right, op.operand(1).shape, used["rhs"])
-        given |= {key: _next(given[key]) for key in ("rhs_contract", "rhs_batch")}
+        given |= {key: _shift_axes(given[key]) for key in ("rhs_contract", "rhs_batch")}
     if stacked == "both":
         given |= {"lhs_batch": (0, *given["lhs_batch"]), "rhs_batch": (0, *given["rhs_batch"])}
     made = prim.dot_general(left, right, **given)

@@ -1,7 +1,7 @@
 """Gradient requests as derivatives along directions: what a request asks for, row by row.
 
 ``ad.gradient`` of a sum over rows, with respect to an input whose rows the summands keep apart, is for each row and
-each component the derivative of the summand along that component. :func:`understood` finds the summands.
+each component the derivative of the summand along that component. :func:`parse_request` finds the summands.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from argosy_phi_ops import prim
 from argosy_pir import Operation
 from argosy_pir.values import OpResult
 
-__all__ = ["MOST_COMPONENTS", "Request", "Summand", "can_move", "component", "understood"]
+__all__ = ["MOST_COMPONENTS", "Request", "Summand", "can_move", "component", "parse_request"]
 
 MOST_COMPONENTS, MOST_ELEMENTS = 1024, 128
 """Inputs with more components than this in each row are left to reverse mode, and inputs without rows with more
@@ -58,7 +58,7 @@ class Request:
         return _count(self.source.shape[self.count :])
 
 
-def understood(op: Operation, number: int, analysis: Analysis) -> Request | None:
+def parse_request(op: Operation, number: int, analysis: Analysis) -> Request | None:
     """The request for the gradient by input ``number`` of ``op``; None where rows do not stay apart, where some values
     count as constants, or where the input is complex: its gradient is no derivative along one direction."""
     if constants_of(op):
@@ -144,7 +144,7 @@ def component(deferred: DeferredCoefficients, request: Request, direction: int) 
         value, moved = term.value, None
         axes = tuple(i for i in range(value.ndim) if i not in term.rows)
         if not term.weights and axes:
-            value = deferred.once(("summed", value, axes), partial(_sum, value, axes))
+            value = deferred.emit_once(("summed", value, axes), partial(_sum, value, axes))
             axes = ()
         if not deferred.sweep.depends(value):
             continue

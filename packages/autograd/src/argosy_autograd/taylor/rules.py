@@ -50,7 +50,7 @@ def propagate(sweep: Sweep, op: Operation, result: Value, functional: Functional
         raise MissingRule(f"'{op.name}' ({op.location}) is no primitive: it has no Taylor rule")
     name = op.kind
     if name in LINEAR or _acts_linearly(op, name):
-        return _linear(sweep, op, result, functional)
+        return _push_linear(sweep, op, result, functional)
     rule = SPECIAL.get(name)
     if rule is not None:
         return rule(sweep, op, functional)
@@ -79,7 +79,7 @@ def _acts_linearly(op: Operation, name: str) -> bool:
     return name == "scatter" and op.attributes["kind"] in ("add", "set", "max", "min")
 
 
-def _linear(sweep: Sweep, op: Operation, result: Value, functional: Functional) -> Coefficient:
+def _push_linear(sweep: Sweep, op: Operation, result: Value, functional: Functional) -> Coefficient:
     parts = [sweep.coefficient(x, functional) for x in op.operands]
     made = push(op, parts)
     for other, value in zip(op.results, made, strict=True):

@@ -16,7 +16,7 @@ from math import prod
 from argosy_autograd.activity import read_values
 from argosy_autograd.algebra import Value, is_complex, plus
 from argosy_autograd.rules.elementwise import DIVISORS, FACTORS
-from argosy_autograd.taylor.families import Families, Unstackable, compositions, homogeneous
+from argosy_autograd.taylor.families import Families, StackingError, compositions, homogeneous
 from argosy_autograd.taylor.functional import Functional, Index, close_downward
 from argosy_autograd.taylor.lifting import contract, convolve, expand, lift
 from argosy_autograd.taylor.rows import upstream
@@ -49,7 +49,7 @@ class Stacks:
     def coefficient(self, value: Value, functional: Functional) -> Value | None:
         """``functional``, whose terms are derivatives, of the Taylor coefficients of ``value``; None for zero.
 
-        Raises :class:`Unstackable` for operations on the way that have no rule here, and for directions that are no
+        Raises :class:`StackingError` for operations on the way that have no rule here, and for directions that are no
         unit directions.
         """
         total: Stack = None
@@ -92,11 +92,11 @@ class Stacks:
         moves = isinstance(value, OpResult) and any(map(self._sweep.depends, read_values(value.op)))
         if self._sweep.is_seeded(value):
             if moves:
-                raise Unstackable("a direction of what moves along another one")
+                raise StackingError("a direction of what moves along another one")
             return self._seed(value) if degree == 1 else None
         assert isinstance(value, OpResult)
         if self._sweep.base(value) is not None:
-            raise Unstackable("a derivative of what derivatives are part of")
+            raise StackingError("a derivative of what derivatives are part of")
         return self._propagate(value.op, degree)
 
     def _seed(self, value: Value) -> Stack:
@@ -106,7 +106,7 @@ class Stacks:
         if rows is None:
             return None
         if rows < 0:
-            raise Unstackable("a direction that is no unit direction")
+            raise StackingError("a direction that is no unit direction")
         shape = value.shape[rows:]
         cells = [0.0] * (len(units) * prod(shape))
         for number, (source, count, component) in enumerate(units):
@@ -141,7 +141,7 @@ class Stacks:
         if name in LINEAR or name == "cumulative":
             parts = [self._stack_of(x, degree) for x in op.operands]
             return None if all(s is None for s in parts) else lift(op, parts, self._size(degree))
-        raise Unstackable(f"'{op.name}' ({op.location}) has no rule for stacks of coefficients")
+        raise StackingError(f"'{op.name}' ({op.location}) has no rule for stacks of coefficients")
 
     def _quotient(self, op: Operation, degree: int) -> Stack:
         x, y = op.operands

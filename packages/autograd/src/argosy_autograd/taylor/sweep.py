@@ -146,7 +146,7 @@ class Sweep:
 
     def inner_sweep(self, known: Mapping[Value, Mapping[Index, Coefficient]], still: Sequence[Value]) -> Sweep:
         """The sweep of a region, of which the coefficients of some values are ``known`` and others stand ``still``."""
-        return _Inner(known, still)
+        return _RegionSweep(known, still)
 
     def tangents(self, op: Operation, direction: int) -> Sequence[Coefficient]:
         """The derivatives of the results of ``op`` along ``direction`` by its forward-mode rule."""
@@ -200,7 +200,7 @@ class Sweep:
                         self.made.setdefault((result, each), made)
 
 
-class _Inner(Sweep):
+class _RegionSweep(Sweep):
     """The sweep of a region. Sums of coefficients are made of single ones: those are what a loop carries."""
 
     def __init__(self, known: Mapping[Value, Mapping[Index, Coefficient]], still: Sequence[Value]) -> None:

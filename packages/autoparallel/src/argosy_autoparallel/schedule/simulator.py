@@ -39,7 +39,7 @@ class Costs:
     """Seconds of pieces, by (name, chunk) or by name; links; bytes per second to and from host and disk."""
 
     pieces: Mapping[tuple[str, int] | str, float] = field(default_factory=dict)
-    link: LinkModel = field(default_factory=lambda: LinkModel.flat(0.0, float("inf")))
+    link: LinkModel = field(default_factory=lambda: LinkModel.single_level(0.0, float("inf")))
     host_bandwidth: float = float("inf")
     disk_bandwidth: float = float("inf")
 

@@ -66,7 +66,7 @@ def _form_of(blob: bytes) -> str:
 def _cell(argument: Argument) -> bytes:
     """Return the bytes that an argument pointer points at."""
     if not isinstance(argument, Pointer):
-        return argument.packed()
+        return argument.to_bytes()
     handle = argument.handle
     if handle is None:
         return bytes(8)

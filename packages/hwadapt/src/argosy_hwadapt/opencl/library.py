@@ -87,7 +87,7 @@ def check(code: int, what: str) -> None:
     raise DeviceError(f"opencl: {what} failed with status {code}")
 
 
-def made(what: str, create: Any, *arguments: Any) -> Any:
+def create_object(what: str, create: Any, *arguments: Any) -> Any:
     """What a function gives whose last parameter receives the status."""
     status = ffi.new("status *")
     result = create(*arguments, status)

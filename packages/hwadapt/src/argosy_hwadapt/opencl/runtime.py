@@ -15,7 +15,7 @@ from argosy_hwadapt.contract import ABI, NO_FORK, DeviceInfo, Stream
 from argosy_hwadapt.cpu.native import address_of
 from argosy_hwadapt.errors import DeviceNotFound, KernelBuildError, UnsupportedOperation
 from argosy_hwadapt.kernel import Argument, Pointer
-from argosy_hwadapt.opencl.library import check, ffi, library, made, query
+from argosy_hwadapt.opencl.library import check, create_object, ffi, library, query
 
 OPENCL_C = "opencl-c"
 #: Division and square roots are rounded as IEEE 754 asks; products are not joined to sums.
@@ -33,14 +33,14 @@ class OpenClContext:
     def __init__(self, device: Any) -> None:
         self.cl, self.device = library(), device
         one = ffi.new("handle[1]", [device])
-        self.context = made("clCreateContext", self.cl.clCreateContext, ffi.NULL, 1, one, ffi.NULL, ffi.NULL)
-        self.queue = made("clCreateCommandQueue", self.cl.clCreateCommandQueue, self.context, device, 0)
+        self.context = create_object("clCreateContext", self.cl.clCreateContext, ffi.NULL, 1, one, ffi.NULL, ffi.NULL)
+        self.queue = create_object("clCreateCommandQueue", self.cl.clCreateCommandQueue, self.context, device, 0)
         self.lock = threading.RLock()  # arguments belong to kernels until they are launched
         self.held: list[Any] = []
         self.blobs: dict[bytes, bytes] = {}
         self.programs: dict[bytes, Any] = {}
 
-    def built(self, program: Any) -> Any:
+    def build(self, program: Any) -> Any:
         """The program, built for the device. Raises KernelBuildError with the log."""
         one = ffi.new("handle[1]", [self.device])
         if self.cl.clBuildProgram(program, 1, one, OPTIONS, ffi.NULL, ffi.NULL):
@@ -109,7 +109,7 @@ class OpenClRuntime:
 
     def alloc(self, ctx: OpenClContext, nbytes: int) -> Any:
         """Make a buffer."""
-        return made(f"a buffer of {nbytes} bytes", ctx.cl.clCreateBuffer, ctx.context, 1, nbytes, ffi.NULL)
+        return create_object(f"a buffer of {nbytes} bytes", ctx.cl.clCreateBuffer, ctx.context, 1, nbytes, ffi.NULL)
 
     def free(self, ctx: OpenClContext, handle: Any) -> None:
         """Release a buffer; the queue's commands keep it meanwhile."""
@@ -169,9 +169,11 @@ class OpenClRuntime:
     def _build(self, ctx: OpenClContext, source: bytes) -> bytes:
         text, cl = ffi.from_buffer(source), ctx.cl
         texts, lengths = ffi.new("char *[1]", [text]), ffi.new("size_t[1]", [len(source)])
-        program = made("clCreateProgramWithSource", cl.clCreateProgramWithSource, ctx.context, 1, texts, lengths)
+        program = create_object(
+            "clCreateProgramWithSource", cl.clCreateProgramWithSource, ctx.context, 1, texts, lengths
+        )
         try:
-            ctx.built(program)
+            ctx.build(program)
             size = int.from_bytes(query(cl.clGetProgramInfo, program, _BINARY_SIZES), "little")
             memory = ffi.new("uint8_t[]", size)
             binaries = ffi.new("uint8_t *[1]", [memory])
@@ -200,7 +202,7 @@ class OpenClRuntime:
         program = cl.clCreateProgramWithBinary(ctx.context, 1, one, lengths, binaries, ffi.NULL, status)
         if status[0]:
             raise KernelBuildError(f"opencl: {len(blob)} bytes are no built program (status {status[0]})")
-        return ctx.built(ffi.gc(program, cl.clReleaseProgram))
+        return ctx.build(ffi.gc(program, cl.clReleaseProgram))
 
     def launch(
         self,
@@ -221,7 +223,7 @@ class OpenClRuntime:
                     check(cl.clSetKernelArg(kernel.handle, place, _HANDLE_BYTES, handle), "clSetKernelArg")
                     packed, place = argument.offset.to_bytes(8, "little"), place + 1
                 else:
-                    packed = argument.packed()
+                    packed = argument.to_bytes()
                 check(cl.clSetKernelArg(kernel.handle, place, len(packed), packed), "clSetKernelArg")
                 place += 1
             sizes, local = (

@@ -52,14 +52,16 @@ def _check_communicator(options: argparse.Namespace) -> int:
 
     def program(communicator: Communicator) -> tuple[int, list[Outcome]]:
         if options.link is not None:
-            communicator = ModelledCommunicator(communicator, LinkModel.flat(*map(float, options.link.split(","))))
+            communicator = ModelledCommunicator(
+                communicator, LinkModel.single_level(*map(float, options.link.split(",")))
+            )
         return communicator.rank, check_communicator(communicator)
 
     threads = options.communicator == "inproc"
     reports = run_ranks(program, options.ranks, timeout=600) if threads else [program(open_world(options.communicator))]
     failed = 0
     for rank, outcomes in reports:
-        report = _counted(outcomes, device=f"rank {rank}", name=options.communicator)
+        report = _count_outcomes(outcomes, device=f"rank {rank}", name=options.communicator)
         failed += report["failed"]
         if rank == 0 or report["failed"]:
             sys.stdout.write(json.dumps(report, indent=2) + "\n" if options.json else _as_text(report))
@@ -67,10 +69,10 @@ def _check_communicator(options: argparse.Namespace) -> int:
 
 
 def _report(subject: Subject, outcomes: list[Outcome]) -> dict[str, Any]:
-    return _counted(outcomes, device=str(subject.device), name=subject.device.info.name)
+    return _count_outcomes(outcomes, device=str(subject.device), name=subject.device.info.name)
 
 
-def _counted(outcomes: list[Outcome], **about: str) -> dict[str, Any]:
+def _count_outcomes(outcomes: list[Outcome], **about: str) -> dict[str, Any]:
     counts = {status: sum(o.status == status for o in outcomes) for status in ("passed", "failed", "skipped")}
     checks = [{**outcome._asdict(), "seconds": round(outcome.seconds, 4)} for outcome in outcomes]
     return {**about, **counts, "checks": checks}

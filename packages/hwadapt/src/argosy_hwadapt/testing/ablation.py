@@ -29,7 +29,7 @@ class Ablation(NamedTuple):
         return len(self.needed) + ENTRY
 
 
-class _Without:
+class _ReducedRuntime:
     """A runtime that lacks some methods."""
 
     def __init__(self, runtime: DeviceRuntime, missing: frozenset[str]) -> None:
@@ -49,14 +49,16 @@ def ablate(name: str, make_runtime: Callable[[], DeviceRuntime]) -> Ablation:
     check_reference_run(name, make_runtime())
     optional = [method for group in OPTIONAL_GROUPS.values() for method in group]
     offered = tuple(method for method in optional if hasattr(make_runtime(), method))
-    check_reference_run(name, _without(make_runtime(), frozenset(optional)))
-    needed = tuple(method for method in REQUIRED if not _passes(name, _without(make_runtime(), frozenset({method}))))
+    check_reference_run(name, _reduce_runtime(make_runtime(), frozenset(optional)))
+    needed = tuple(
+        method for method in REQUIRED if not _passes(name, _reduce_runtime(make_runtime(), frozenset({method})))
+    )
     unused = tuple(method for method in REQUIRED if method not in needed)
     return Ablation(len(REQUIRED) + ENTRY, needed, unused, offered)
 
 
-def _without(runtime: DeviceRuntime, missing: frozenset[str]) -> DeviceRuntime:
-    reduced: Any = _Without(runtime, missing)
+def _reduce_runtime(runtime: DeviceRuntime, missing: frozenset[str]) -> DeviceRuntime:
+    reduced: Any = _ReducedRuntime(runtime, missing)
     return reduced  # type: ignore[no-any-return]
 
 

@@ -61,7 +61,7 @@ def _everyone(size: int, count: int, dtype: str) -> Array:
     return np.stack([_values(rank, count, dtype) for rank in range(size)])
 
 
-def _equal(found: Array, expected: Any, what: str) -> None:
+def _require_equal(found: Array, expected: Any, what: str) -> None:
     require(np.array_equal(found, np.asarray(expected).reshape(found.shape)), f"{what}: got {found}, not {expected}")
 
 
@@ -81,16 +81,16 @@ def reductions(comm: Communicator) -> None:
             for form in _forms(comm, "all_reduce"):
                 recv, own = np.zeros_like(expected), whole[comm.rank].copy()
                 form(own, recv, op)
-                _equal(recv, expected, f"all_reduce {op} of {dtype}")
+                _require_equal(recv, expected, f"all_reduce {op} of {dtype}")
                 form(own, own, op)
-                _equal(own, expected, f"all_reduce {op} of {dtype} in place")
+                _require_equal(own, expected, f"all_reduce {op} of {dtype} in place")
             for form in _forms(comm, "reduce_scatter"):
                 part = np.zeros(2, dtype)
                 form(whole[comm.rank].copy(), part, op)
-                _equal(part, expected.reshape(-1, 2)[comm.rank], f"reduce_scatter {op} of {dtype}")
+                _require_equal(part, expected.reshape(-1, 2)[comm.rank], f"reduce_scatter {op} of {dtype}")
     mean = np.full(3, float(comm.rank))
     comm.all_reduce(mean, mean, "avg")
-    _equal(mean, np.full(3, (comm.size - 1) / 2), "all_reduce avg")
+    _require_equal(mean, np.full(3, (comm.size - 1) / 2), "all_reduce avg")
 
 
 @_check
@@ -104,15 +104,15 @@ def gathers_and_exchanges(comm: Communicator) -> None:
             for form in _forms(comm, "all_gather"):
                 gathered = np.empty((n, count * n), dtype)
                 form(own, gathered)
-                _equal(gathered, whole, f"all_gather of {dtype}")
+                _require_equal(gathered, whole, f"all_gather of {dtype}")
             for form in _forms(comm, "all_to_all"):
                 recv = np.empty(count * n, dtype)
                 form(own, recv)
-                _equal(recv, whole.reshape(n, n, count)[:, comm.rank], f"all_to_all of {dtype}")
+                _require_equal(recv, whole.reshape(n, n, count)[:, comm.rank], f"all_to_all of {dtype}")
             for form in _forms(comm, "broadcast"):
                 recv = own.copy()
                 form(recv, n - 1)
-                _equal(recv, whole[n - 1], f"broadcast of {dtype}")
+                _require_equal(recv, whole[n - 1], f"broadcast of {dtype}")
     for form in _forms(comm, "barrier"):
         form()
 
@@ -127,7 +127,7 @@ def uneven_exchanges(comm: Communicator) -> None:
     for form in _forms(comm, "all_to_all"):
         recv = np.full(sum(received), -1, np.int32)
         form(np.concatenate(parts[me]), recv, counts[me], received)
-        _equal(recv, np.concatenate([parts[source][me] for source in range(n)]), "uneven all_to_all")
+        _require_equal(recv, np.concatenate([parts[source][me] for source in range(n)]), "uneven all_to_all")
 
 
 @_check
@@ -137,12 +137,12 @@ def permutations(comm: Communicator) -> None:
     own, recv = np.array([me, me + 0.5]), np.full(2, -1.0)
     for form in _forms(comm, "permute"):
         form(own, recv, [(rank, (rank + 1) % n) for rank in range(n)])
-        _equal(recv, [(me - 1) % n, (me - 1) % n + 0.5], "permute around a ring")
+        _require_equal(recv, [(me - 1) % n, (me - 1) % n + 0.5], "permute around a ring")
         form(own, recv, [(n - 1, rank) for rank in range(0, n, 2)])
-        _equal(recv, [n - 1, n - 0.5] if me % 2 == 0 else [0, 0], "permute from one rank to several")
+        _require_equal(recv, [n - 1, n - 0.5] if me % 2 == 0 else [0, 0], "permute from one rank to several")
     if me in (0, n - 1):
         comm.permute(own, recv, [(0, n - 1)])
-        _equal(recv, [0, 0.5] if me == n - 1 else [0, 0], "permute of two ranks")
+        _require_equal(recv, [0, 0.5] if me == n - 1 else [0, 0], "permute of two ranks")
 
 
 @_check
@@ -163,7 +163,7 @@ def messages(comm: Communicator) -> None:
         handle.wait()
         require(handle.done(), "a handle that was waited for is done")
     for i, found in enumerate(received):
-        _equal(found, [10 * left + i, i % 2], f"message {i}")
+        _require_equal(found, [10 * left + i, i % 2], f"message {i}")
 
 
 @_check
@@ -179,7 +179,7 @@ def overlapping_groups(comm: Communicator) -> None:
         started.append(group.start_all_reduce(*arrays[-1][:2]))
     for i in [*range(10, 20), *range(9, -1, -1)]:
         started[i].wait()
-        _equal(arrays[i][1], arrays[i][2], f"operation {i}")
+        _require_equal(arrays[i][1], arrays[i][2], f"operation {i}")
 
 
 @_check
@@ -194,7 +194,7 @@ def mixed_forms(comm: Communicator) -> None:
             while not handle.done():
                 time.sleep(0)
             handle.wait()
-        _equal(total, np.full(4, comm.size), f"all_reduce {i}")
+        _require_equal(total, np.full(4, comm.size), f"all_reduce {i}")
 
 
 @_check
@@ -215,7 +215,7 @@ def progress_without_waiting(comm: Communicator) -> None:
     while os.path.exists(path):  # native code that takes its time
         time.sleep(0.001)
     started.wait()
-    _equal(total, np.full(100_000, comm.size), "all_reduce that nobody asked for")
+    _require_equal(total, np.full(100_000, comm.size), "all_reduce that nobody asked for")
 
 
 @_check
@@ -266,7 +266,7 @@ def unlike_messages(comm: Communicator) -> None:
     if comm.rank == 0:
         comm.send(np.ones(3), comm.size - 1)
     if comm.rank == comm.size - 1:
-        started = _started(lambda: comm.start_recv(np.ones(4), 0))
+        started = _start_and_wait(lambda: comm.start_recv(np.ones(4), 0))
         error = require_error(CollectiveMismatch, started, "a message of another size")
         for part in ("size=3", "size=4", "collectives.py"):
             require(part in str(error), f"the error should have {part!r}: {error}")
@@ -285,12 +285,12 @@ def _need(comm: Communicator, size: int) -> None:
         raise CheckSkipped(f"needs {size} ranks")
 
 
-def _started(start: Callable[[], Any]) -> Callable[[], None]:
+def _start_and_wait(start: Callable[[], Any]) -> Callable[[], None]:
     return lambda: start().wait()
 
 
 def _disagree(start: Callable[[], Any], *parts: str) -> None:
-    error = require_error(CollectiveMismatch, _started(start), "ranks that disagree")
+    error = require_error(CollectiveMismatch, _start_and_wait(start), "ranks that disagree")
     require(len(set(re.findall(r"rank \d+", str(error)))) > 1, f"the error should name two ranks: {error}")
     for part in ("collectives.py", *parts):
         require(part in str(error), f"the error should have {part!r}: {error}")

@@ -51,14 +51,14 @@ def refuses_other_major_versions(subject: Subject) -> None:
 def names_the_plugin_in_foreign_errors(subject: Subject) -> None:
     """An exception of any kind from the plug-in arrives as a DeviceError with its name."""
 
-    class Raising:
+    class RaisingRuntime:
         def __getattr__(self, name: str) -> Any:
             return getattr(subject.runtime, name)
 
         def synchronize(self, ctx: Any, stream: Any = None) -> None:
             raise ZeroDivisionError("deep inside")
 
-    runtime: Any = Raising()
+    runtime: Any = RaisingRuntime()
     device = Device(subject.name, 0, subject.device.info, runtime)
     error = require_error(DeviceError, device.synchronize, "ZeroDivisionError in the plug-in")
     require(subject.name in str(error) and "ZeroDivisionError" in str(error), f"the error says only: {error}")

@@ -83,14 +83,14 @@ def kit_source(form: str, entry: str) -> bytes:
     if form == "address":
         return int(ffi.cast("uintptr_t", _CALLBACKS[entry])).to_bytes(8, "little")
     if form == "native-object":
-        return _compiled()
+        return _compile_kit()
     if form == "opencl-c":
         return OPENCL_SOURCE
     raise CheckSkipped(f"the kit has no kernels in form {form!r}")
 
 
 @lru_cache(maxsize=1)
-def _compiled() -> bytes:
+def _compile_kit() -> bytes:
     compiler = shutil.which("cc")
     if compiler is None:
         raise CheckSkipped("no C compiler on this machine to write kernels of form 'native-object'")

@@ -13,7 +13,7 @@ from argosy_infer.compress.calibration import Inputs
 from argosy_infer.compress.packing import (
     CalibrationData,
     QuantizationReport,
-    Quantized,
+    QuantizedWeight,
     quantize_weights,
     round_with,
     scales_of,
@@ -39,10 +39,12 @@ def awq(
     data: entries of the program's inputs, in order or by name. Raises ValueError for other bits and groups, InputError
     for no data.
     """
-    return quantize_weights("awq", loaded, bits, group_size, partial(_best, bits=bits, group_size=group_size), data)
+    return quantize_weights(
+        "awq", loaded, bits, group_size, partial(_search_scales, bits=bits, group_size=group_size), data
+    )
 
 
-def _best(matrix: Array, inputs: Inputs, bits: int, group_size: int) -> Quantized:
+def _search_scales(matrix: Array, inputs: Inputs, bits: int, group_size: int) -> QuantizedWeight:
     """The rounded weight whose outputs on the sample differ least."""
     means = np.maximum(inputs.magnitudes / max(inputs.rows, 1), np.float32(1e-8))
     tried = []
@@ -53,7 +55,7 @@ def _best(matrix: Array, inputs: Inputs, bits: int, group_size: int) -> Quantize
         wide = matrix.astype(np.float32) / given.astype(np.float32)[:, None]
         scales = scales_of(wide, bits, group_size).astype(matrix.dtype)
         whole = round_with(wide, scales.astype(np.float32), bits)
-        made = Quantized(whole, scales, bits, group_size, None, None if alpha == 0 else given)
-        difference = made.dequantized() - matrix.astype(np.float32)
+        made = QuantizedWeight(whole, scales, bits, group_size, None, None if alpha == 0 else given)
+        difference = made.dequantize() - matrix.astype(np.float32)
         tried.append((float(np.einsum("io,ij,jo->", difference, inputs.products, difference, optimize=True)), made))
     return min(tried, key=lambda pair: pair[0])[1]

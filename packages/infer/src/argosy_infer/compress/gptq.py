@@ -17,7 +17,7 @@ from argosy_infer.compress.packing import (
     LARGEST,
     CalibrationData,
     QuantizationReport,
-    Quantized,
+    QuantizedWeight,
     quantize_weights,
     scales_of,
 )
@@ -44,11 +44,13 @@ def gptq(
     data: entries of the program's inputs, in order or by name. damping: what is added to the diagonal of H, as a share
     of its mean. Raises ValueError for other bits and groups, InputError for no data.
     """
-    rounded = partial(_rounded, bits=bits, group_size=group_size, act_order=act_order, damping=damping)
+    rounded = partial(_quantize_matrix, bits=bits, group_size=group_size, act_order=act_order, damping=damping)
     return quantize_weights("gptq", loaded, bits, group_size, rounded, data)
 
 
-def _rounded(matrix: Array, inputs: Inputs, bits: int, group_size: int, act_order: bool, damping: float) -> Quantized:
+def _quantize_matrix(
+    matrix: Array, inputs: Inputs, bits: int, group_size: int, act_order: bool, damping: float
+) -> QuantizedWeight:
     hessian = inputs.products / max(inputs.rows, 1)
     order = np.argsort(-np.diag(hessian), kind="stable") if act_order else np.arange(len(matrix))
     hessian, left = hessian[np.ix_(order, order)], matrix[order].astype(np.float64)
@@ -76,4 +78,4 @@ def _rounded(matrix: Array, inputs: Inputs, bits: int, group_size: int, act_orde
             errors[i - start] = (left[i] - numbers * step) / factor[i, i]
             left[i + 1 : stop] -= np.outer(factor[i, i + 1 : stop], errors[i - start])
         left[stop:] -= factor[start:stop, stop:].T @ errors
-    return Quantized(whole, scales.astype(matrix.dtype), bits, group_size, order if act_order else None)
+    return QuantizedWeight(whole, scales.astype(matrix.dtype), bits, group_size, order if act_order else None)

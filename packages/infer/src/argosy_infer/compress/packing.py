@@ -14,7 +14,7 @@ from argosy_infer.weights import Replacement, WeightProduct, apply_operator, fin
 from argosy_pir.values import Value
 
 __all__ = [
-    "LARGEST", "CalibrationData", "LayerReport", "QuantizationReport", "Quantized", "quantize_weights",
+    "LARGEST", "CalibrationData", "LayerReport", "QuantizationReport", "QuantizedWeight", "quantize_weights",
     "replace_weights", "round_with", "scales_of",
 ]  # fmt: skip
 
@@ -43,7 +43,7 @@ class QuantizationReport:
 
 
 @dataclass(frozen=True)
-class Quantized:
+class QuantizedWeight:
     """Whole numbers ``whole`` [in, out] that stand for ``whole * scales``, [groups, out] of ``group_size`` inputs (-1:
     all are one group). ``order``: which input each row belongs to, where they are not in order; ``factors`` [in]: what
     inputs are multiplied with first."""
@@ -55,7 +55,7 @@ class Quantized:
     order: Array | None = None
     factors: Array | None = None
 
-    def dequantized(self) -> Array:
+    def dequantize(self) -> Array:
         """The matrix [in, out] in float32 that is multiplied with the inputs as they were."""
         made = self.whole * np.repeat(self.scales.astype(np.float32), self.whole.shape[0] // len(self.scales), axis=0)
         if self.order is not None:
@@ -109,7 +109,7 @@ def quantize_weights(
     loaded: LoadedProgram,
     bits: int,
     group_size: int,
-    quantize: Callable[[Array, Any], Quantized],
+    quantize: Callable[[Array, Any], QuantizedWeight],
     data: CalibrationData | None = None,
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """:func:`replace_weights` by ``quantize(matrix, inputs)``, for the pass ``name``. Raises ValueError for bits and
@@ -137,7 +137,7 @@ def round_with(matrix: Array, scales: Array, bits: int) -> Array:
     return whole.reshape(matrix.shape).astype(np.int8)
 
 
-def _packed_layer(product: WeightProduct, before: Array, made: Quantized) -> tuple[Replacement, LayerReport]:
+def _packed_layer(product: WeightProduct, before: Array, made: QuantizedWeight) -> tuple[Replacement, LayerReport]:
     """What takes the place of a product whose weight [in, out] was ``before``, and the report of it."""
     name = product.name
     numbers = np.ascontiguousarray(made.whole.T)
@@ -161,6 +161,6 @@ def _packed_layer(product: WeightProduct, before: Array, made: Quantized) -> tup
         return apply_operator("weight_only_linear", x, weight, bias, scales, location=where, **form)
 
     norm = float(np.linalg.norm(before.astype(np.float32))) or 1.0
-    error = float(np.linalg.norm(made.dequantized() - before.astype(np.float32))) / norm
+    error = float(np.linalg.norm(made.dequantize() - before.astype(np.float32))) / norm
     size = sum(array.nbytes for array in states.values())
     return Replacement(states, build), LayerReport(name, before.nbytes, size, error)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_infer.compress.packing import QuantizationReport, Quantized, quantize_weights, round_with, scales_of
+from argosy_infer.compress.packing import QuantizationReport, QuantizedWeight, quantize_weights, round_with, scales_of
 from argosy_infer.export import LoadedProgram
 
 __all__ = ["round_to_nearest"]
@@ -28,10 +28,10 @@ def round_to_nearest(
     and are reported. Raises ValueError for other bits and groups.
     """
 
-    def nearest(matrix: Array, inputs: None) -> Quantized:
+    def nearest(matrix: Array, inputs: None) -> QuantizedWeight:
         wide = matrix.astype(np.float32)
         scales = scales_of(wide, bits, group_size).astype(matrix.dtype)
         whole = round_with(wide, scales.astype(np.float32), bits)
-        return Quantized(whole, scales, bits, group_size)
+        return QuantizedWeight(whole, scales, bits, group_size)
 
     return quantize_weights("round_to_nearest", loaded, bits, group_size, nearest)

@@ -43,10 +43,10 @@ def smooth_quant(
 
     data: entries of the program's inputs, in order or by name. Raises InputError for no data.
     """
-    return replace_weights(loaded, 8, -1, partial(_smoothed, alpha=np.float32(alpha), static=static), data)
+    return replace_weights(loaded, 8, -1, partial(_smooth_product, alpha=np.float32(alpha), static=static), data)
 
 
-def _smoothed(
+def _smooth_product(
     product: WeightProduct, matrix: Array, inputs: Inputs, alpha: np.float32, static: bool
 ) -> tuple[Replacement, LayerReport]:
     name, wide = product.name, matrix.astype(np.float32)

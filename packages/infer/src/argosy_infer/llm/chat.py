@@ -58,7 +58,7 @@ class ChatTemplate:
         for message in messages:
             if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
                 raise ChatError(f"a message is {message!r:.80}; expected a table with role and content")
-        template = self._compiled
+        template = self._compile
         given = {**self.special, **values, "messages": list(messages), "add_generation_prompt": answer}
         try:
             with _bounded_lines(template.filename):
@@ -68,7 +68,7 @@ class ChatTemplate:
         return text
 
     @cached_property
-    def _compiled(self) -> Any:
+    def _compile(self) -> Any:
         try:
             from jinja2 import TemplateError
             from jinja2.sandbox import ImmutableSandboxedEnvironment

@@ -76,7 +76,7 @@ class Generator:
         :class:`InputError` for tokens and positions that the model does not have, that are no integers, and for
         positions that leave some out, and ``CacheFull``; nothing has changed then.
         """
-        ids, places, owners = self._checked(tokens, positions, sequences)
+        ids, places, owners = self._check_vectors(tokens, positions, sequences)
         wanted = integers("outputs", range(len(ids)) if outputs is None else outputs)
         check_range("output", wanted, len(ids), "step")
         rows = np.unique(owners).tolist()
@@ -90,7 +90,7 @@ class Generator:
         self.allocator.lengths.update(ends)
         return logits
 
-    def _checked(self, tokens: Any, positions: Any, sequences: Any) -> tuple[Array, Array, Array]:
+    def _check_vectors(self, tokens: Any, positions: Any, sequences: Any) -> tuple[Array, Array, Array]:
         """Tokens, positions and sequences as vectors."""
         ids, places = integers("tokens", tokens), integers("positions", positions)
         owners = integers("sequences", sequences)
@@ -120,7 +120,7 @@ class Generator:
         (logits,) = self.predictor.call(inputs)
         return logits.array()
 
-    def _next(self, token: int, position: int, sequence: int) -> Array:
+    def _step_one(self, token: int, position: int, sequence: int) -> Array:
         """`step` for one token of one sequence, whose block table is kept until it grows."""
         if self._positions is not None and position >= self._positions:
             check_range("position", np.array([position]), self._positions, "positions")
@@ -170,7 +170,7 @@ class Generator:
                 yield token
                 said.append(token)
                 if position + 1 < len(prompt) + max_new_tokens:
-                    logits = self._next(token, position, sequence)
+                    logits = self._step_one(token, position, sequence)
         finally:
             self.allocator.release(sequence)
 

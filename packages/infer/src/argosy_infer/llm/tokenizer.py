@@ -114,13 +114,13 @@ class TextStream:
     def add(self, token: int) -> str:
         """The text that the token adds; empty while a letter is not complete."""
         self._ids.append(token)
-        return self._grown(end=False)
+        return self._new_text(end=False)
 
     def finish(self) -> str:
         """What is left when no token follows, letters that stay incomplete included."""
-        return self._grown(end=True)
+        return self._new_text(end=True)
 
-    def _grown(self, end: bool) -> str:
+    def _new_text(self, end: bool) -> str:
         decode = self._tokenizer.decode
         before, now = decode(self._ids[self._context : self._shown]), decode(self._ids[self._context :])
         if len(now) <= len(before) or (now.endswith(_REPLACEMENT) and not end):

@@ -21,7 +21,7 @@ from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype, default_dtype
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
-from argosy_tensorcore.uninitialized import Uninitialized
+from argosy_tensorcore.uninitialized_payload import UninitializedPayload
 
 __all__ = ["as_tensor", "assign", "create_parameter", "from_numpy", "is_tensor", "make_parameter", "to_tensor"]
 
@@ -131,7 +131,7 @@ def make_parameter(
     initializer = attr.initializer or default_for(is_bias, default_initializer)
     with suspend_layers():
         later = is_lazy() and type(initializer).__call__ is Initializer.__call__
-        empty = Uninitialized(sizes, element) if later else Strided.empty(sizes, element, creation_device())
+        empty = UninitializedPayload(sizes, element) if later else Strided.empty(sizes, element, creation_device())
         parameter = Tensor._wrap(empty, not attr.trainable)
         parameter.name, parameter.persistable, parameter.is_parameter = name, True, True
         initializer(parameter)

@@ -8,7 +8,7 @@ from typing import Any
 
 from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
-from argosy_tensorcore.uninitialized import give_memory
+from argosy_tensorcore.uninitialized_payload import give_memory
 
 __all__ = ["LazyGuard", "initialize", "is_lazy", "on_initialization", "set_init_func"]
 

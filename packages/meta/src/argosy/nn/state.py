@@ -15,7 +15,7 @@ from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
-from argosy_tensorcore.uninitialized import give_memory
+from argosy_tensorcore.uninitialized_payload import give_memory
 
 __all__ = ["check", "collect", "convert", "copy_into", "gather", "misfit", "restore", "take_over"]
 

@@ -28,7 +28,7 @@ class BindSizes(Pass):
     sizes: tuple[str, ...] = ()
 
     @staticmethod
-    def of(numbers: Mapping[str, int]) -> BindSizes:
+    def from_sizes(numbers: Mapping[str, int]) -> BindSizes:
         """The pass for these numbers of symbols."""
         return BindSizes(tuple([f"{name}={number}" for name, number in numbers.items()]))
 

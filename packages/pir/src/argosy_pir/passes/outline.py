@@ -66,7 +66,7 @@ def _outline(run: list[Operation], program: Program) -> None:
         function.name = _free_name(name, program)
         shared = program.add_function(function)
     types = [value.type for value in outputs]
-    location = Location.fused(op.location for op in run)
+    location = Location.fuse(op.location for op in run)
     call = Operation("builtin.call", inputs, types, {"callee": Symbol("@" + shared.name)}, (), location)
     program.block.insert_before(run[0], call)
     for old, new in zip(outputs, call.results, strict=True):

@@ -177,7 +177,7 @@ def attribute(name: str, where: Callable[[Attribute], bool] | None = None) -> _A
     return _AttributeVariable(name, where)
 
 
-def computed(function: Callable[[Match], Attribute]) -> _ComputedAttribute:
+def computed_attribute(function: Callable[[Match], Attribute]) -> _ComputedAttribute:
     """In a replacement: an attribute computed from what matched (names to values and attributes)."""
     return _ComputedAttribute(function)
 

@@ -81,7 +81,7 @@ class Reader:
         """The name hint that a value's name carries: none for numbers; ``#1`` and the like are not part of
         it."""
         if label[1] == '"':
-            return self.unquoted(label[2 : label.rindex('"')])
+            return self.unquote_text(label[2 : label.rindex('"')])
         name = label[1:].partition("#")[0]
         return None if name.isdigit() else name
 
@@ -90,7 +90,7 @@ class Reader:
         token = self.advance()
         if len(token) < 2 or token[0] != "@":
             raise self.error(f"expected a symbol such as @main, found {self.describe_token(-1)}", self.at - 1)
-        name = token[1:] if token[1] != '"' else self.unquoted(token[2:-1])
+        name = token[1:] if token[1] != '"' else self.unquote_text(token[2:-1])
         if not name:
             raise self.error("a symbol needs a name", self.at - 1)
         return name
@@ -100,7 +100,7 @@ class Reader:
         token = self.advance()
         if len(token) < 2 or token[0] != '"' or token[-1] != '"':
             raise self.error(f"expected a string in quotes, found {self.describe_token(-1)}", self.at - 1)
-        return self.unquoted(token[1:-1])
+        return self.unquote_text(token[1:-1])
 
     def operation_name(self) -> str:
         """An operation's name, bare with a dot or in quotes; ``return`` is short for the builtin one."""
@@ -122,7 +122,7 @@ class Reader:
             raise self.error(f"expected an integer, found {self.describe_token(-1)}", self.at - 1)
         return int(token)
 
-    def unquoted(self, body: str) -> str:
+    def unquote_text(self, body: str) -> str:
         """The string that the text between quotes stands for."""
         try:
             return unquote(body)

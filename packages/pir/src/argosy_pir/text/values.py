@@ -211,7 +211,7 @@ def _read_fused(reader: Reader) -> Location:
         parts.append(read_location(reader))
         reader.separate("]")
     reader.leave()
-    return Location.fused(parts)
+    return Location.fuse(parts)
 
 
 def _constant(value: Attribute) -> Callable[[Reader], Attribute]:

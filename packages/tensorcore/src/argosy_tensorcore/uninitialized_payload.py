@@ -12,12 +12,12 @@ from argosy_tensorcore.storage import Strided
 if TYPE_CHECKING:
     from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Uninitialized", "give_memory"]
+__all__ = ["UninitializedPayload", "give_memory"]
 
 _OF_MEMORY = frozenset({"ndarray", "address"})
 
 
-class Uninitialized(Strided):
+class UninitializedPayload(Strided):
     """A shape and a dtype without memory, as a parameter has that was made within ``LazyGuard``. Reading or writing
     elements raises ``RuntimeError``; :func:`give_memory` makes an ordinary payload of it."""
 
@@ -31,9 +31,9 @@ class Uninitialized(Strided):
     def __getattr__(self, name: str) -> Any:
         return _refuse(self) if name in _OF_MEMORY else super().__getattr__(name)
 
-    def duplicate(self) -> Uninitialized:
+    def duplicate(self) -> UninitializedPayload:
         """Another one, for a copy of the tensor."""
-        return Uninitialized(self.shape, self.dtype)
+        return UninitializedPayload(self.shape, self.dtype)
 
     def describe(self) -> str:
         """What printing says in place of values."""
@@ -42,11 +42,11 @@ class Uninitialized(Strided):
 
 def give_memory(tensor: Tensor) -> None:
     """Memory of its own, not yet written, for a tensor that has none; others are left as they are."""
-    if type(tensor.payload) is Uninitialized:
+    if type(tensor.payload) is UninitializedPayload:
         tensor.payload = Strided.empty(tensor.payload.shape, tensor.payload.dtype)
 
 
-def _refuse(payload: Uninitialized) -> NoReturn:
+def _refuse(payload: UninitializedPayload) -> NoReturn:
     raise RuntimeError(
         f"a parameter of shape {list(payload.shape)} made within LazyGuard holds no values yet, nor does a tensor that "
         "was cleared: call its initialize(), or give it some with set_value() or set_state_dict(), first"
