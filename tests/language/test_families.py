@@ -11,8 +11,9 @@ import pytest
 
 import argosy as paddle
 from argosy import models
-from argosy.models import files
+from argosy.models import attention, files
 from argosy_infer import Generator, Predictor, load_program
+from argosy_infer.caches import caches_of
 from argosy_infer.compress import round_to_nearest
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save_file
 from language.weights_by_name import weights
@@ -164,16 +165,65 @@ def test_training_leaves_the_files_as_they_are(folder):
 @pytest.mark.parametrize("name", ["llama-yarn", "qwen3_moe", "deepseek_v3", "gemma2", "gpt_oss", "gpt2"])
 def test_what_is_generated_from_a_cache_is_what_the_model_says(name, tmp_path):
     """The incremental form of the exported model decodes the tokens that the whole model gives, one by one."""
-    record = json.loads((Path(__file__).parent / "records" / f"{name}.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps(record["config"]))
-    save_file({n: weights(n, shape) for n, shape in record["tensors"].items()}, tmp_path / "model.safetensors")
-    model = models.load_model(tmp_path)
-    paddle.jit.save(model, tmp_path / "export", input_spec=[paddle.static.InputSpec([None, None], "int64", "ids")])
-    prompt = record["ids"][0]
+    model, prompt = exported(name, tmp_path)
     made = Generator(tmp_path / "export", capacity=64).generate(prompt, max_new_tokens=12)
     whole = [*prompt, *made]
     scores = model(paddle.to_tensor([whole])).numpy()[0, len(prompt) - 1 : -1]
     assert made == scores.argmax(-1).tolist()
+
+
+@pytest.mark.parametrize("cache_dtype", [None, "int8"])
+@pytest.mark.parametrize("name", ["deepseek_v2", "deepseek_v2-no-query-latent", "deepseek_v3-yarn"])
+def test_latent_attention_keeps_latent_channels_of_each_token(name, cache_dtype, tmp_path):
+    """16 + 4 numbers instead of 4 heads of 12 + 12; in pieces, as bytes too, the logits are the whole model's."""
+    model, ids = exported(name, tmp_path)
+    generator = Generator(tmp_path / "export", capacity=64, block_size=4, cache_dtype=cache_dtype)
+    caches = caches_of(generator.predictor.program)
+    assert {(c.kind, c.block) for c in caches if not c.scales_of} == {("latent", (4, 1, 20))}
+    assert {(c.dtype, c.scales_of.endswith("latent")) for c in caches} == (
+        {("int8", False), ("float32", True)} if cache_dtype else {("float32", False)}
+    )
+    expected = model(paddle.to_tensor([ids])).numpy()[0]
+    rows = [generator.step(ids[a:b], range(a, b), [0] * (b - a)) for a, b in ((0, 7), (7, 8), (8, 12))]
+    bound = 0.03 if cache_dtype else 1e-5
+    np.testing.assert_allclose(np.concatenate(rows), expected, rtol=0, atol=bound * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", ["gemma2", "gpt_oss", "mistral"])
+def test_caches_of_bytes_give_what_rounded_keys_and_values_give(name, tmp_path, monkeypatch):
+    """Each head of a token to 1 in 127 of its largest number: a quarter of the memory, but for scales."""
+    model, ids = exported(name, tmp_path)
+    plain, small = (Generator(tmp_path / "export", capacity=64, cache_dtype=dtype) for dtype in (None, "int8"))
+    exact = model(paddle.to_tensor([ids])).numpy()[0]
+    attend = attention.F.scaled_dot_product_attention
+
+    def rounded(x):
+        step = x.abs().max(-1, keepdim=True) / 127
+        return (x / step).round() * step
+
+    monkeypatch.setattr(
+        attention.F,
+        "scaled_dot_product_attention",
+        lambda query, key, value, *others, **rule: attend(query, rounded(key), rounded(value), *others, **rule),
+    )
+    expected = model(paddle.to_tensor([ids])).numpy()[0]
+    made = np.concatenate([small.step(ids[a:b], range(a, b), [0] * (b - a)) for a, b in ((0, 7), (7, 8), (8, 12))])
+    largest = np.abs(exact).max()
+    np.testing.assert_allclose(made, expected, rtol=0, atol=2e-3 * largest)  # a number at a tie may round elsewhere
+    assert 1e-6 * largest < np.abs(made - exact).max() < 0.1 * largest
+    sizes = [sum(c.block_bytes for c in caches_of(g.predictor.program)) for g in (plain, small)]
+    width = caches_of(plain.predictor.program)[0].block[-1]
+    assert sizes[1] * 4 * width == sizes[0] * (width + 4)
+
+
+def exported(name, folder):
+    """The model of a record, exported into a folder, and ids."""
+    record = json.loads((Path(__file__).parent / "records" / f"{name}.json").read_text())
+    (folder / "config.json").write_text(json.dumps(record["config"]))
+    save_file({n: weights(n, shape) for n, shape in record["tensors"].items()}, folder / "model.safetensors")
+    model = models.load_model(folder)
+    paddle.jit.save(model, folder / "export", input_spec=[paddle.static.InputSpec([None, None], "int64", "ids")])
+    return model, record["ids"][0]
 
 
 @pytest.mark.parametrize("name", ["mixtral", "gpt_oss"])
@@ -206,7 +256,7 @@ def test_experts_are_trained_as_they_are_captured(name, tmp_path):
 SAVER = """
 import sys
 import numpy as np
-from argosy.models import files
+from argosy.models import attention, files
 files.SHARD_BYTES = int(sys.argv[3])
 value = int(sys.argv[2])
 tensors = {f"t{i}": np.full(5000, value, np.int32) for i in range(8)}
@@ -261,15 +311,10 @@ def test_a_save_that_is_killed_leaves_the_old_model_or_the_new_one(sizes, tmp_pa
 @pytest.mark.parametrize("name", ["llama", "mixtral"])
 def test_a_compressed_program_is_decoded_as_it_is_run(name, tmp_path):
     """Weights of eight bits; what the cache gives is what the compressed program gives for the whole text."""
-    record = json.loads((Path(__file__).parent / "records" / f"{name}.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps(record["config"]))
-    save_file({n: weights(n, shape) for n, shape in record["tensors"].items()}, tmp_path / "model.safetensors")
-    model = models.load_model(tmp_path)
-    paddle.jit.save(model, tmp_path / "export", input_spec=[paddle.static.InputSpec([None, None], "int64", "ids")])
+    _, prompt = exported(name, tmp_path)
     small, report = round_to_nearest(load_program(tmp_path / "export"))
     assert len(report.layers) >= 8
     assert all(0 < layer.error < 0.01 for layer in report.layers)
-    prompt = record["ids"][0]
     made = Generator(small, capacity=64).generate(prompt, max_new_tokens=8)
     (logits,) = Predictor(small, "reference").run(np.array([[*prompt, *made]]))
     assert made == logits[0, len(prompt) - 1 : -1].argmax(-1).tolist()

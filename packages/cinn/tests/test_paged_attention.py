@@ -61,6 +61,21 @@ def test_heads_widths_and_blocks_of_any_size(shape):
     check(attend(), *operands, sinks, scale=4)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("width", [0, 10])
+def test_bytes_with_scales_and_values_within_keys(dtype, width):
+    """The interpreter multiplies them first; one cache may serve as both."""
+    rng = np.random.default_rng(7)
+    query, keys, values_of, *numbers = problem(rng, [70, 9, 3], [66, 1, 3], width=20, dtype=dtype)
+    caches = [rng.integers(-127, 128, x.shape).astype(np.int8) for x in (keys, values_of)]
+    scales = [rng.uniform(0.001, 0.02, x.shape[:3]).astype(np.float32) for x in caches]
+    if width:
+        caches, scales = caches[:1] * 2, scales[:1] * 2
+    sinks = values(rng, query.shape[1:3], dtype)
+    report = check(attend(width=width), query, *caches, *numbers, sinks, *scales, scale=4).report()
+    assert report["host_calls"] == {}
+
+
 @settings(deadline=None, max_examples=25)
 @given(st.data())
 def test_any_rows_and_windows_equal_the_interpreter(data):

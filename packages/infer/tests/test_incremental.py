@@ -208,6 +208,23 @@ def test_the_program_refuses_numbers_that_it_does_not_have(compiler, changed, me
     np.testing.assert_array_equal(predictor.states["cache.0.key"].array(), before)
 
 
+def test_caches_of_bytes_have_scales_and_keep_windows():
+    """Each token and head has one; what differs is how keys and values are rounded."""
+    program, states = model(window=3), weights()
+    made = make_incremental(program, block_size=8, cache_dtype="int8")
+    found = {c.name: c for c in caches_of(made)}
+    assert found["cache.0.value"] == Cache("cache.0.value", "window", 0, (8, HEADS, WIDTH // HEADS), "int8", 3)
+    scales = Cache("cache.0.key.scales", "window", 0, (8, HEADS), "float32", 3, "cache.0.key")
+    assert found["cache.0.key.scales"] == scales
+    generator = Generator(LoadedProgram(program, states), 32, 4, "reference", cache_dtype="int8")
+    ids = np.array([1, 2, 3, 10, 4, 5, 9])
+    logits = np.concatenate([generator.step(ids[i : i + 1], [i], [0]) for i in range(7)])
+    expected = whole(program, states, ids[None])[0]
+    assert 1e-6 < np.abs(logits - expected).max() / np.abs(expected).max() < 0.03
+    with pytest.raises(IncrementalError, match="cache_dtype should be 'int8' or None, got 'int4'"):
+        make_incremental(program, cache_dtype="int4")
+
+
 def test_other_inputs_may_run_along_the_tokens():
     program = model()
     bias = program.add_input(TensorType((B, S, VOCABULARY), "float32"), "bias")

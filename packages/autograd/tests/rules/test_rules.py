@@ -150,7 +150,7 @@ SAMPLES: list[tuple] = [
             ),
             {"scale": 0.7, **rule},
         )
-        for sinks, rule in (((), {}), ((normal(2, 2),), {"window": 2, "softcap": 1.5}))
+        for sinks, rule in (((), {}), ((normal(2, 2),), {"window": 2, "softcap": 1.5, "width": 1}))
     ),
     ("grouped_dot", (normal(5, 3), normal(3, 3, 2), np.array([0, 2, 2, 4])), {}),
     ("grouped_dot", (normal(5, 3), normal(3, 2, 3), np.array([1, 2, 2, 5])), {"transposed": True}),

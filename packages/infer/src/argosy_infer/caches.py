@@ -22,8 +22,10 @@ CACHE = "cache"
 class Cache:
     """A paged cache: the state ``name`` of the ``layer``-th attention, [blocks, *block] of ``dtype``.
 
-    ``block`` is (tokens of a block, heads, width). ``kind`` is ``full``, or ``window`` where tokens see no more than
-    the last ``window`` places: blocks that lie before all of them are free again.
+    ``block`` is (tokens of a block, heads, width); that of scales, float32 numbers which what the int8 cache
+    ``scales_of`` holds is multiplied with, is (tokens of a block, heads). ``kind`` is ``full``, ``latent`` where keys
+    and values of all heads are made of it, or ``window`` where tokens see no more than the last ``window`` places:
+    blocks that lie before all of them are free again.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Cache:
     block: tuple[int, ...]
     dtype: str
     window: int = 0
+    scales_of: str = ""
 
     @property
     def block_bytes(self) -> int:
@@ -51,5 +54,6 @@ def caches_of(program: Program) -> tuple[Cache, ...]:
         if about.get("role") == CACHE and isinstance(type, TensorType):
             block = tuple(int(n) for n in type.shape[1:])  # type: ignore[arg-type]  # numbers, but for the first one
             kind, layer, window = str(about["kind"]), int(about["layer"]), int(about["window"])
-            found.append(Cache(state.name, kind, layer, block, type.dtype, window))
+            scales_of = str(about.get("scales_of", ""))
+            found.append(Cache(state.name, kind, layer, block, type.dtype, window, scales_of))
     return tuple(found)

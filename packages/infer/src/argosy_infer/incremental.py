@@ -16,9 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from argosy_infer.caches import CACHE
 from argosy_infer.errors import IncrementalError
+from argosy_infer.latent import find_latent_attention
 from argosy_infer.limits import input_limit
+from argosy_infer.paging import Pages
 from argosy_infer.rewriting import REWRITES, Site, kept_axes, rewrite_elementwise
 from argosy_infer.roles import BATCH, FLAT, NONE, TOKENS, Roles, result_roles
 from argosy_phi_ops import prim
@@ -32,6 +33,7 @@ from argosy_pir.builder import Builder
 from argosy_pir.core import Operation
 from argosy_pir.dims import SymExpr
 from argosy_pir.passes import Pass, register_pass
+from argosy_pir.passes.dce import DeadCode
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
@@ -44,21 +46,22 @@ BY_TOKEN = ("phi.gather_mm",)
 _INT = "int64"
 
 
-def make_incremental(program: Program, block_size: int = 16) -> Program:
+def make_incremental(program: Program, block_size: int = 16, cache_dtype: str | None = None) -> Program:
     """The incremental form of ``program``, whose first input is tokens of integer type [batch, sequence].
 
     The result has the inputs ``tokens`` [t], ``positions`` [t], ``starts`` [rows + 1] (row r has the tokens from
     ``starts[r]`` to ``starts[r + 1]``), ``block_tables`` [rows, blocks of a sequence] and ``outputs`` [m], the tokens
     that are wanted, all but the tokens int64; then come other inputs of ``program`` that run along the tokens. Its
     states are those of ``program`` and, for each attention, the caches that :func:`argosy_infer.caches.caches_of`
-    describes. Every [batch, sequence, ...] output becomes [m, ...]. The program's attributes ``tokens_limit`` and
-    ``positions_limit`` say which ids and positions it takes, where that is known; a call with others, or with numbers
-    that are not those of tokens and rows, raises ``IndexError``. Raises :class:`IncrementalError` naming the operation
-    that mixes positions.
+    describes: of the dtype of keys and values, or, where ``cache_dtype`` is "int8", bytes with a scale for each token
+    and head. Where heads make their keys and values of latent channels, those are cached. Every [batch, sequence, ...]
+    output becomes [m, ...]. The program's attributes ``tokens_limit`` and ``positions_limit`` say which ids and
+    positions it takes, where that is known; a call with others, or with numbers that are not those of tokens and rows,
+    raises ``IndexError``. Raises :class:`IncrementalError` naming the operation that mixes positions.
     """
     made = program.clone()
     Decompose(keep=tuple(name.removeprefix("phi.") for name in (ATTENTION, *BY_TOKEN))).run(made)
-    MakeIncremental(block_size).run(made)
+    MakeIncremental(block_size, cache_dtype).run(made)
     return made
 
 
@@ -69,23 +72,27 @@ class MakeIncremental(Pass):
     for caches of blocks of ``block_size`` tokens."""
 
     block_size: int = 16
+    cache_dtype: str | None = None
 
     def run(self, program: Program) -> bool:
         """Rewrite the program; what cannot be proven raises :class:`IncrementalError`."""
-        program.become(_Rewriter(program, self.block_size).run())
+        if self.cache_dtype not in (None, "int8"):
+            raise IncrementalError(f"cache_dtype should be 'int8' or None, got {self.cache_dtype!r}")
+        program.become(_Rewriter(program, self.block_size, self.cache_dtype).run())
         return True
 
 
 class _Rewriter:
     """Carries roles and new values through the program, operation by operation."""
 
-    def __init__(self, source: Program, block_size: int) -> None:
+    def __init__(self, source: Program, block_size: int, cache_dtype: str | None) -> None:
         self.source = source
-        self.block_size = block_size
+        self.block_size, self.cache_dtype = block_size, cache_dtype
         self.target = Program(source.name + "_incremental")
         self.roles: dict[Value, Roles] = {}
         self.values: dict[Value, Value] = {}
-        self.caches: list[tuple[Value, Value]] = []
+        self.layers = 0
+        self.pages: Pages
         self.positions: Value
         self.batch, self.sequence = _token_dims(source)
         self.tokens = SymExpr.symbol("t")
@@ -104,9 +111,10 @@ class _Rewriter:
                     self._select_outputs()
             outputs = self._outputs()
         kept = [self.values[value] for value in self.source.state_updates]
-        self.target.set_outputs(outputs, [*kept, *(v for pair in self.caches for v in pair)])
+        self.target.set_outputs(outputs, [*kept, *self.pages.updates])
         self._limits()
-        self.target.attributes["incremental"] = {"block_size": self.block_size, "layers": len(self.caches)}
+        DeadCode().run(self.target)  # what latent attention does not make
+        self.target.attributes["incremental"] = {"block_size": self.block_size, "layers": self.layers}
         return self.target
 
     def _outputs(self) -> list[Value]:
@@ -136,8 +144,9 @@ class _Rewriter:
         ends = prim.slice(self.starts, start=(1,), limit=(rows + 1,), stride=(1,))
         places = prim.iota(shape=(tokens, rows), axis=0, dtype=_INT)
         ended = prim.cast(prim.le(prim.broadcast(ends, shape=(tokens, rows), axes=(1,)), places), dtype=_INT)
-        self.sequences = prim.reduce_sum(ended, axes=(1,))
-        prim.check_index(self.sequences, operator="starts", low=0, size=rows)
+        sequences = prim.reduce_sum(ended, axes=(1,))
+        prim.check_index(sequences, operator="starts", low=0, size=rows)
+        self.pages = Pages(self.target, self.block_size, self.cache_dtype, self.positions, sequences, self.block_tables)
 
     def _inputs(self) -> None:
         add, flat = self.target.add_input, TensorType((self.tokens,), _INT)
@@ -266,29 +275,33 @@ class _Rewriter:
 
     def _attention(self, op: Operation) -> None:
         given = get_operator(op.kind).signature.regroup(op.operands, op.attributes)
-        query, key, value = (given[name] for name in ("query", "key", "value"))
-        sinks = given.get("sinks")
         if given["attn_mask"] is not None or not given["is_causal"]:
             raise IncrementalError(f"{_place(op)} must be causal (is_causal=True) and take no mask")
-        for v in (query, key, value):
+        heads = [given[name] for name in ("query", "key", "value")]
+        for v in heads:
             if self.roles[v] != (BATCH, TOKENS, NONE, NONE):
                 raise IncrementalError(f"{_place(op)} takes {v.type}, expected [batch, sequence, heads, head size]")
-        layer = len(self.caches)
-        blocks = (SymExpr.symbol("kv_blocks"), self.block_size)
-        window = given.get("window") or 0
-        about = {"role": CACHE, "kind": "window" if window else "full", "layer": layer, "window": window}
-        caches = [
-            self.target.add_state(f"cache.{layer}.{what}", TensorType((*blocks, *v.shape[2:]), v.dtype), about).argument
-            for what, v in (("key", key), ("value", value))
-        ]
-        new = [self.values[v] for v in (query, key, value)]
-        rule = {name: given[name] for name in ("scale", "window", "softcap") if name in given}
-        out, *updated = get_operator("paged_attention")(
-            *new, *caches, self.positions, self.sequences, self.block_tables, **rule,
-            sinks=None if sinks is None else self.values[sinks],
-        )  # fmt: skip
-        self.caches.append((updated[0], updated[1]))
+        sinks = given.get("sinks")
+        size, scale, window = heads[0].shape[3], given.get("scale"), given.get("window") or 0
+        rule = {"scale": size**-0.5 if scale is None else scale, "window": window, "softcap": given.get("softcap", 0.0)}
+        out = self._attend(heads, None if sinks is None else self.values[sinks], rule)
+        self.layers += 1
         self._define(op, [out], [(BATCH, TOKENS, NONE, NONE)])
+
+    def _attend(self, heads: list[Value], sinks: Value | None, rule: dict[str, Any]) -> Value:
+        """Attention of query, key and value over what is cached of the latter two, or of what they are made of."""
+        query, key, value = (self.values[v] for v in heads)
+        about = {"kind": "window" if rule["window"] else "full", "layer": self.layers, "window": rule["window"]}
+        name = f"cache.{self.layers}"
+        latent = find_latent_attention(heads[1], heads[2], lambda v: not any(self.roles[v]))
+        if latent is None:
+            keys = self.pages.write(f"{name}.key", key, about)
+            return self.pages.attend(query, keys, self.pages.write(f"{name}.value", value, about), sinks, rule)
+        entry = latent.entry(self.values.__getitem__)
+        cached = self.pages.write(f"{name}.latent", entry, {**about, "kind": "latent"})
+        query = latent.query(query, self.values.__getitem__)
+        mixed = self.pages.attend(query, cached, cached, sinks, {**rule, "width": latent.width})
+        return latent.result(mixed, self.values.__getitem__)
 
 
 def _token_dims(program: Program) -> tuple[Any, Any]:

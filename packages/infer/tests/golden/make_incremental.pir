@@ -20,36 +20,32 @@ program @decoder_incremental(%tokens: tensor<[t], int64>, %positions: tensor<[t]
   %7 = prim.cast(%6) {dtype = "int64"} : tensor<[t, rows], int64>
   %8 = prim.reduce_sum(%7) {axes = (1,)} : tensor<[t], int64>
   prim.check_index(%8) {operator = "starts", low = 0, size = dim<rows>, besides = none}
-  %9 = prim.reshape(%tokens) {shape = (dim<t>, 1)} : tensor<[t, 1], int64>
-  %10 = prim.gather(%0, %9) {axes = (0,), batch = 0} : tensor<[t, 8], float32>
-  %11 = prim.reshape(%10) {shape = (dim<t>, 2, 4)} : tensor<[t, 2, 4], float32>
-  %12 = builtin.constant() {value = dense<tensor<[], int64>, 8>} : tensor<[], int64>
-  %13 = prim.broadcast(%12) {shape = (dim<t>,), axes = ()} : tensor<[t], int64>
-  %14 = prim.floor_div(%positions, %13) : tensor<[t], int64>
-  %15 = prim.reshape(%8) {shape = (dim<t>, 1)} : tensor<[t, 1], int64>
-  %16 = prim.reshape(%14) {shape = (dim<t>, 1)} : tensor<[t, 1], int64>
-  %17 = prim.concat(%15, %16) {axis = 1} : tensor<[t, 2], int64>
-  %18 = prim.gather(%block_tables, %17) {axes = (0, 1), batch = 0} : tensor<[t], int64>
-  %19 = builtin.constant() {value = dense<tensor<[], int64>, 8>} : tensor<[], int64>
-  %20 = prim.broadcast(%19) {shape = (dim<t>,), axes = ()} : tensor<[t], int64>
-  %21 = prim.floor_mod(%positions, %20) : tensor<[t], int64>
-  %22 = prim.reshape(%21) {shape = (dim<t>, 1)} : tensor<[t, 1], int64>
-  %23 = prim.reshape(%18) {shape = (dim<t>, 1)} : tensor<[t, 1], int64>
-  %24 = prim.concat(%23, %22) {axis = 1} : tensor<[t, 2], int64>
-  %25 = prim.scatter(%1, %24, %11) {axes = (0, 1), batch = 0, kind = "set"} : tensor<[kv_blocks, 8, 2, 4], float32>
-  %26 = prim.scatter(%2, %24, %11) {axes = (0, 1), batch = 0, kind = "set"} : tensor<[kv_blocks, 8, 2, 4], float32>
-  %27 = prim.reshape(%11) {shape = (dim<t>, 2, 1, 4)} : tensor<[t, 2, 1, 4], float32>
-  %28 = prim.paged_attention(%27, %25, %26, %positions, %8, %block_tables) {scale = 0.5, window = 0, softcap = 0.0} : tensor<[t, 2, 1, 4], float32>
-  %29 = prim.reshape(%28) {shape = (dim<t>, 2, 4)} : tensor<[t, 2, 4], float32>
-  %30 = prim.reshape(%outputs) {shape = (dim<m>, 1)} : tensor<[m, 1], int64>
-  %31 = prim.gather(%positions, %30) {axes = (0,), batch = 0} : tensor<[m], int64>
-  %32 = prim.reshape(%outputs) {shape = (dim<m>, 1)} : tensor<[m, 1], int64>
-  %33 = prim.gather(%29, %32) {axes = (0,), batch = 0} : tensor<[m, 2, 4], float32>
-  %34 = prim.reshape(%33) {shape = (dim<m>, 8)} : tensor<[m, 8], float32>
-  %35 = prim.logistic(%34) : tensor<[m, 8], float32>
-  %36 = prim.mul(%34, %35) : tensor<[m, 8], float32>
-  %37 = prim.reshape(%outputs) {shape = (dim<m>, 1)} : tensor<[m, 1], int64>
-  %38 = prim.gather(%10, %37) {axes = (0,), batch = 0} : tensor<[m, 8], float32>
-  %39 = prim.add(%36, %38) : tensor<[m, 8], float32>
-  return(%39; %0, %25, %26)
+  %9 = builtin.constant() {value = dense<tensor<[], int64>, 8>} : tensor<[], int64>
+  %10 = prim.broadcast(%9) {shape = (dim<t>,), axes = ()} : tensor<[t], int64>
+  %11 = prim.floor_div(%positions, %10) : tensor<[t], int64>
+  %12 = prim.reshape(%8) {shape = (dim<t>, 1)} : tensor<[t, 1], int64>
+  %13 = prim.reshape(%11) {shape = (dim<t>, 1)} : tensor<[t, 1], int64>
+  %14 = prim.concat(%12, %13) {axis = 1} : tensor<[t, 2], int64>
+  %15 = prim.gather(%block_tables, %14) {axes = (0, 1), batch = 0} : tensor<[t], int64>
+  %16 = prim.floor_mod(%positions, %10) : tensor<[t], int64>
+  %17 = prim.reshape(%15) {shape = (dim<t>, 1)} : tensor<[t, 1], int64>
+  %18 = prim.reshape(%16) {shape = (dim<t>, 1)} : tensor<[t, 1], int64>
+  %19 = prim.concat(%17, %18) {axis = 1} : tensor<[t, 2], int64>
+  %20 = prim.reshape(%tokens) {shape = (dim<t>, 1)} : tensor<[t, 1], int64>
+  %21 = prim.gather(%0, %20) {axes = (0,), batch = 0} : tensor<[t, 8], float32>
+  %22 = prim.reshape(%21) {shape = (dim<t>, 2, 4)} : tensor<[t, 2, 4], float32>
+  %23 = prim.scatter(%1, %19, %22) {axes = (0, 1), batch = 0, kind = "set"} : tensor<[kv_blocks, 8, 2, 4], float32>
+  %24 = prim.scatter(%2, %19, %22) {axes = (0, 1), batch = 0, kind = "set"} : tensor<[kv_blocks, 8, 2, 4], float32>
+  %25 = prim.reshape(%22) {shape = (dim<t>, 2, 1, 4)} : tensor<[t, 2, 1, 4], float32>
+  %26 = prim.paged_attention(%25, %23, %24, %positions, %8, %block_tables) {scale = 0.5, window = 0, softcap = 0.0, width = 0} : tensor<[t, 2, 1, 4], float32>
+  %27 = prim.reshape(%26) {shape = (dim<t>, 2, 4)} : tensor<[t, 2, 4], float32>
+  %28 = prim.reshape(%outputs) {shape = (dim<m>, 1)} : tensor<[m, 1], int64>
+  %29 = prim.gather(%27, %28) {axes = (0,), batch = 0} : tensor<[m, 2, 4], float32>
+  %30 = prim.reshape(%29) {shape = (dim<m>, 8)} : tensor<[m, 8], float32>
+  %31 = prim.logistic(%30) : tensor<[m, 8], float32>
+  %32 = prim.mul(%30, %31) : tensor<[m, 8], float32>
+  %33 = prim.reshape(%outputs) {shape = (dim<m>, 1)} : tensor<[m, 1], int64>
+  %34 = prim.gather(%21, %33) {axes = (0,), batch = 0} : tensor<[m, 8], float32>
+  %35 = prim.add(%32, %34) : tensor<[m, 8], float32>
+  return(%35; %0, %23, %24)
 }

@@ -13,6 +13,7 @@ from argosy_autograd.regions import emitter
 from argosy_autograd.registry import jvp, vjp
 from argosy_autograd.reverse import vjp_values
 from argosy_phi_ops import prim
+from argosy_phi_ops.primitives.attention import split_others
 
 
 @vjp("paged_attention")
@@ -31,14 +32,19 @@ def _(result: Value, *both: Value | None, **attributes: Any) -> Value | None:
 
 def _gathered_attention(
     query: Value, key_cache: Value, value_cache: Value, positions: Value, rows: Value, block_tables: Value,
-    *sinks: Value, scale: float, window: int, softcap: float,
+    *others: Value, scale: float, window: int, softcap: float, width: int,
 ) -> Value:  # fmt: skip
     """Attention [t, h, g, v] over contexts gathered for each token."""
     from argosy_phi_ops.ops.nn.activation import softmax
     from argosy_phi_ops.ops.nn.attention import cap_scores, softmax_with_sinks
 
     tables = prim.gather(block_tables, prim.reshape(rows, shape=(rows.shape[0], 1)), axes=(0,))
+    sinks, scales = split_others(others)
+    if scales:
+        raise NotImplementedError("prim.paged_attention: attention over caches of int8 has no derivative")
     keys, values = (_context(cache, tables) for cache in (key_cache, value_cache))
+    if width:
+        values = prim.slice(values, start=(0,) * 4, limit=(*values.shape[:3], width), stride=(1,) * 4)
     scores = prim.dot_general(query, keys, lhs_contract=(3,), rhs_contract=(3,), lhs_batch=(0, 1), rhs_batch=(0, 2))
     scores = cap_scores(prim.mul(scores, scale), softcap)
     places = prim.iota(shape=scores.shape, axis=3, dtype="int64")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 from typing import Any, ClassVar
 
 from argosy_cinn.forms.form import Form
 from argosy_cinn.forms.nest import identifier
 from argosy_cinn.shapes import ceil_div, nbytes, sizes
 from argosy_phi_ops.primitives.cost import Cost
+from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import Value
 
 #: Rows of scores that a chunk has at a time: tokens times the heads that share a cached one.
@@ -78,6 +78,6 @@ class PagedAttentionForm(Form):
         tokens, cached, shared, width = self.query
         rows, blocks = sizes(self.operands[5])
         places, both = blocks * sizes(self.operands[1])[1], width + self.width
-        item = nbytes(self.result) // max(prod(sizes(self.result)), 1) if isinstance(nbytes(self.result), int) else 4
+        item = ITEM_SIZES[self.operands[1].dtype]
         work = 2 * tokens * cached * shared * places * both
         return Cost(rows * places * cached * both * item, nbytes(self.result), work)

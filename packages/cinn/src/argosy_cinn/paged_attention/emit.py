@@ -14,12 +14,13 @@ from typing import Any
 
 from argosy_cinn.emitter import Emitter
 from argosy_cinn.forms.paged_attention import PagedAttentionForm
-from argosy_cinn.loops.elementwise import load_element, store_element
+from argosy_cinn.loops.elementwise import convert, load_element, store_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.paged_attention.panels import Memory, Panel, Rule
 from argosy_cinn.printers.llvm import Function, Module
-from argosy_cinn.printers.types import I64, LLVM_TYPES, Index, Value, constant, vector
+from argosy_cinn.printers.types import DOUBLE, FLOAT, I64, LLVM_TYPES, Index, Value, constant, vector
 from argosy_cinn.shapes import sizes
+from argosy_phi_ops.primitives.attention import split_others
 
 
 def emit_paged_attention(module: Module, name: str, form: PagedAttentionForm, slots: Mapping[Any, int]) -> None:
@@ -39,8 +40,10 @@ class _Chunk:
         self.b, self.form, self.dtype = b, form, form.result.dtype
         self.tokens, self.cached, self.shared, self.depth = form.query
         self.width = form.width
-        names = ("query", "keys", "values", "positions", "rows", "tables", "sinks")
-        self.at = {name: pointers(v) for name, v in zip(names, form.operands, strict=False)}
+        sinks, scales = split_others(form.operands[6:])
+        names = ("query", "keys", "values", "positions", "rows", "tables", *["sinks"] * len(sinks))
+        names += ("key scales", "value scales") if scales else ()
+        self.at = {name: pointers(v) for name, v in zip(names, form.operands, strict=True)}
         self.out = pointers(form.result)
         self.memory = Memory(b, form)
         self.lanes, self.real = self.memory.lanes, self.memory.real
@@ -97,16 +100,32 @@ class _Chunk:
                 b, self.memory, rule, places.index, lambda r: self._position(b.add(first, b.div(r, self.shared)))
             )
             panel.find_slots(table, block, b.number(sizes(form.operands[1])[0]))
-            panel.copy_keys(lambda slot: self._entry("keys", slot, self.depth), self.depth)
+            panel.copy_keys(
+                lambda slot: self._entry("keys", slot), lambda slot: self._scale("key scales", slot), self.depth
+            )
             panel.score(rows, self.depth)
             panel.weigh(rows)
-            panel.add_values(rows, lambda slot: self._entry("values", slot, self.width), self.width)
+            panel.add_values(
+                rows,
+                lambda slot: self._entry("values", slot),
+                lambda slot: self._scale("value scales", slot),
+                self.width,
+            )
         self._each_row(rows, first, self._end)
 
-    def _entry(self, cache: str, slot: Value, width: int) -> Value:
+    def _entry(self, cache: str, slot: Value) -> Value:
         """What is cached of the chunk's head at a place."""
+        b, width = self.b, sizes(self.form.operands[1 if cache == "keys" else 2])[3]
+        place = b.mul(b.add(b.mul(slot, self.cached), self.head), width)
+        return b.at(self.at[cache], place, LLVM_TYPES[self.memory.cached])
+
+    def _scale(self, name: str, slot: Value) -> Value | None:
+        """What it is multiplied with, where caches hold bytes."""
         b = self.b
-        return b.at(self.at[cache], b.mul(b.add(b.mul(slot, self.cached), self.head), width), self.memory.element)
+        if name not in self.at:
+            return None
+        scale = b.load(FLOAT, b.at(self.at[name], b.add(b.mul(slot, self.cached), self.head), FLOAT))
+        return convert(b, scale, "float32", "float64") if self.real == DOUBLE else scale
 
     def _each_row(self, rows: Index, first: Value, build: Callable[[Value, Index], None]) -> None:
         """``build`` for each row of scores, with the number of its head of a token in query and result."""

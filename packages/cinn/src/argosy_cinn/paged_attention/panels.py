@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from argosy_cinn import math
 from argosy_cinn.forms.paged_attention import PagedAttentionForm
@@ -23,6 +23,7 @@ class Memory:
     def __init__(self, b: Function, form: PagedAttentionForm) -> None:
         self.b, self.dtype = b, form.result.dtype
         self.element = LLVM_TYPES[self.dtype]
+        self.cached = form.operands[1].dtype
         self.real = DOUBLE if self.dtype == "float64" else FLOAT
         self.lanes = b.module.target.lanes(self.real)
         self.vector = vector(self.element, self.lanes)
@@ -35,6 +36,15 @@ class Memory:
         slab = scratch(b, sum(counts) * size + self.panel * 8)
         places = [b.at(slab, sum(counts[:i]) * size, I8) for i in range(len(counts) + 1)]
         self.keys, self.scores, self._queries, self._sums, self.tops, self.totals, self.slots = places
+
+    def load_cached(self, place: Value, mask: Value | None) -> Value:
+        """A vector of a cache, as numbers."""
+        found = self.b.masked_load(vector(LLVM_TYPES[self.cached], self.lanes), place, mask)
+        return (
+            load_element(self.b, found, self.cached)
+            if self.cached == self.dtype
+            else self.b.convert("sitofp", found, self.real)
+        )
 
     def padded(self, width: int) -> int:
         """Whole vectors."""
@@ -51,6 +61,10 @@ class Memory:
     def score(self, row: Index, place: Index = 0) -> Value:
         """A row's scores in the panel, later their powers."""
         return self.b.at(self.scores, self.b.add(self.b.mul(row, self.panel), place), self.real)
+
+
+#: Where a place's value lies, what it is multiplied with, and how many channels it has.
+Values: TypeAlias = "tuple[Callable[[Value], Value], Callable[[Value], Value | None], int]"
 
 
 class Rule(NamedTuple):
@@ -86,18 +100,21 @@ class Panel:
     def _slot(self, place: Index) -> Value:
         return self.b.load(I64, self.b.at(self.memory.slots, place, I64))
 
-    def copy_keys(self, entry: Callable[[Value], Value], depth: int) -> None:
-        """Keys with places along the vectors."""
+    def copy_keys(self, entry: Callable[[Value], Value], scale: Callable[[Value], Value | None], depth: int) -> None:
+        """Keys, times their scales where they have some, with places along the vectors."""
         b, memory, lanes = self.b, self.memory, self.lanes
         with (
             b.loop(0, memory.panel, lanes) as group,
             b.when(b.icmp("slt", b.add(self.start, group.index), self.rule.end)),
         ):
-            keys = [entry(self._slot(b.add(group.index, i))) for i in range(lanes)]
+            slots = [self._slot(b.add(group.index, i)) for i in range(lanes)]
+            keys, scales = [entry(slot) for slot in slots], [scale(slot) for slot in slots]
 
             def copy(at: Index, mask: Value | None) -> None:
-                found = [b.masked_load(memory.vector, b.at(key, at, memory.element), mask) for key in keys]
-                for i, column in enumerate(b.transpose([load_element(b, x, memory.dtype) for x in found])):
+                element = LLVM_TYPES[memory.cached]
+                found = [memory.load_cached(b.at(key, at, element), mask) for key in keys]
+                found = [x if s is None else b.fmul(x, b.splat(s, lanes)) for x, s in zip(found, scales, strict=True)]
+                for i, column in enumerate(b.transpose(found)):
                     place = b.add(b.mul(b.add(at, i), memory.panel), group.index)
                     b.store(column, b.at(memory.keys, place, self.real))
 
@@ -200,44 +217,46 @@ class Panel:
             place = b.at(sums, loop.index, self.real)
             b.store(b.fmul(b.load(factor.type, place), factor), place)
 
-    def add_values(self, rows: Index, entry: Callable[[Value], Value], width: int) -> None:
+    def add_values(
+        self, rows: Index, entry: Callable[[Value], Value], scale: Callable[[Value], Value | None], width: int
+    ) -> None:
         """Sums of values by powers: of all rows together where they see the same places of the panel, else row by row,
         so that what a row does not see is not even multiplied by zero."""
         b, rule = self.b, self.rule
         first, behind = self._bounds(rule.low, rule.high)
         alike = b.icmp("eq", b.sub(behind, first), self.memory.panel)
         alike = b.binary("or", alike, b.icmp("eq", rule.low, rule.high))
+        values = (entry, scale, width)
 
         def together() -> list[Value]:
-            self._tiles(rows, lambda row, height: self._add(row, height, first, behind, entry, width))
+            self._tiles(rows, lambda row, height: self._add(row, height, first, behind, values))
             return []
 
         def apart() -> list[Value]:
             with b.loop(0, rows) as loop:
                 position = self.position(loop.index)
-                self._add(loop.index, 1, *self._bounds(position, position), entry, width)
+                self._add(loop.index, 1, *self._bounds(position, position), values)
             return []
 
         b.either(alike, together, apart)
 
-    def _add(
-        self, row: Index, height: int, first: Index, behind: Index, entry: Callable[[Value], Value], width: int
-    ) -> None:
+    def _add(self, row: Index, height: int, first: Index, behind: Index, values: Values) -> None:
         """The sums of some rows over places that all of them see."""
+        width = values[2]
         step = PANEL_VECTORS * self.lanes
         whole = width // step * step
         with self.b.loop(0, whole, step) as loop:
-            self._add_columns(row, height, first, behind, entry, loop.index, [None] * PANEL_VECTORS)
+            self._add_columns(row, height, first, behind, values, loop.index, [None] * PANEL_VECTORS)
         if whole < width:
             rest = width - whole
             masks = [
                 self.b.tail_mask(rest - at, self.lanes) if rest - at < self.lanes else None
                 for at in range(0, rest, self.lanes)
             ]
-            self._add_columns(row, height, first, behind, entry, whole, masks)
+            self._add_columns(row, height, first, behind, values, whole, masks)
 
     def _add_columns(
-        self, row: Index, height: int, first: Index, behind: Index, entry: Callable[[Value], Value], column: Index,
+        self, row: Index, height: int, first: Index, behind: Index, values: Values, column: Index,
         masks: list[Value | None],
     ) -> None:  # fmt: skip
         b, memory, lanes, count = self.b, self.memory, self.lanes, len(masks)
@@ -248,14 +267,15 @@ class Panel:
         ]
         scores = [memory.score(b.add(row, i)) for i in range(height)]
         with b.loop(first, behind, carry=[b.load(vector(self.real, lanes), place) for place in places]) as loop:
-            value = entry(self._slot(loop.index))
-            found = []
-            for v, mask in enumerate(masks):
-                place = b.at(value, b.add(column, v * lanes), memory.element)
-                found.append(load_element(b, b.masked_load(memory.vector, place, mask), memory.dtype))
+            entry, scale, _ = values
+            slot = self._slot(loop.index)
+            value, factor = entry(slot), scale(slot)
+            element = LLVM_TYPES[memory.cached]
+            found = [memory.load_cached(b.at(value, b.add(column, v * lanes), element), m) for v, m in enumerate(masks)]
             sums = []
             for i, score in enumerate(scores):
-                power = b.splat(b.load(self.real, b.at(score, loop.index, self.real)), lanes)
+                power = b.load(self.real, b.at(score, loop.index, self.real))
+                power = b.splat(power if factor is None else b.fmul(power, factor), lanes)
                 sums += [b.fma(power, x, loop.carry[i * count + v]) for v, x in enumerate(found)]
             loop.next(*sums)
         for place, total in zip(places, loop.results, strict=True):

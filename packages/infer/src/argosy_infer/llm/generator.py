@@ -34,8 +34,9 @@ class Generator:
     """A causal language model ready to generate.
 
     ``source`` is an exported program over tokens [batch, sequence] giving logits [batch, sequence, vocabulary]; it is
-    made incremental here, its weights laid out for reading. The cache holds ``capacity`` tokens in all. What a sequence
-    gives does not depend on others beside it, nor on the pieces of its prompt, unless ``batch_invariant`` is False.
+    made incremental here, its weights laid out for reading. The cache holds ``capacity`` tokens in all, in bytes
+    with scales where ``cache_dtype`` is "int8". What a sequence gives does not depend on others beside it, nor on the
+    pieces of its prompt, unless ``batch_invariant`` is False.
     """
 
     def __init__(
@@ -45,9 +46,10 @@ class Generator:
         block_size: int = 16,
         compiler: str | None = None,
         batch_invariant: bool = True,
+        cache_dtype: str | None = None,
     ) -> None:
         loaded = lay_out_weights(source if isinstance(source, LoadedProgram) else load_program(source))
-        program = make_incremental(loaded.program, block_size)
+        program = make_incremental(loaded.program, block_size, cache_dtype)
         if len(loaded.program.inputs) > 1:
             raise InputError(f"a generator gives tokens alone; the program takes {len(loaded.program.inputs)} inputs")
         self.allocator = BlockAllocator(-(-capacity // block_size), block_size)

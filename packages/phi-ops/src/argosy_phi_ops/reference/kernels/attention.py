@@ -1,5 +1,6 @@
 """`paged_attention`: one sequence after the other, its context gathered."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,21 @@ from argosy_phi_ops.reference.kernels.registry import Array, ieee, kernel, round
 @ieee
 def paged_attention(
     query: Array, key_cache: Array, value_cache: Array, positions: Array, rows: Array, block_tables: Array,
-    *sinks: Array, scale: float, window: int = 0, softcap: float = 0.0,
+    *others: Array, scale: float, window: int = 0, softcap: float = 0.0, width: int = 0,
 ) -> Array:  # fmt: skip
     """[t, h, g, v]: see the primitive."""
-    result = np.zeros((*query.shape[:3], value_cache.shape[3]), widen(query[:0]).dtype)
+    sinks, scales = others[: len(others) % 2], others[len(others) % 2 :]
+    result = np.zeros((*query.shape[:3], width or value_cache.shape[3]), widen(query[:0]).dtype)
+    factors = [x.astype(result.dtype) for x in scales] if scales else [None, None]
     tables = block_tables.clip(0, key_cache.shape[0] - 1)
     owners = rows.clip(0, block_tables.shape[0] - 1)
     for row in np.unique(owners):
         chosen = owners == row
         last = positions[chosen]
-        keys, values = (_context(cache, tables[row], int(last.max()) + 1) for cache in (key_cache, value_cache))
+        keys, values = (
+            _context(cache, factor, tables[row], int(last.max()) + 1)
+            for cache, factor in zip((key_cache, value_cache), factors, strict=True)
+        )
         scores = np.einsum("thgd,chd->thgc", widen(query[chosen]), keys) * scale
         if softcap:
             scores = np.tanh(scores / softcap) * softcap
@@ -29,17 +35,17 @@ def paged_attention(
         if window:
             seen &= places > last[:, None] - window
         scores = np.where(seen[:, None, None], scores, -np.inf)
-        result[chosen] = np.einsum("thgc,chv->thgv", _weights(scores, sinks), values)
+        result[chosen] = np.einsum("thgc,chv->thgv", _weights(scores, sinks), values[..., : width or None])
     return round_narrow(result, query.dtype)
 
 
-def _context(cache: Array, table: Array, length: int) -> Array:
-    """The first `length` places [c, h, d]."""
-    places = cache[table].reshape(len(table) * cache.shape[1], *cache.shape[2:])
-    return widen(places[: max(length, 0)])
+def _context(cache: Array, scales: Array | None, table: Array, length: int) -> Array:
+    """The first `length` places [c, h, d], times their scales."""
+    places = cache[table].reshape(len(table) * cache.shape[1], *cache.shape[2:])[: max(length, 0)]
+    return widen(places) if scales is None else places * _context(scales[..., None], None, table, length)
 
 
-def _weights(scores: Array, sinks: tuple[Array, ...]) -> Any:
+def _weights(scores: Array, sinks: Sequence[Array]) -> Any:
     """Softmax over the last axis beside the sinks."""
     top = scores.max(axis=-1, initial=-np.inf, keepdims=True)
     if sinks:

@@ -1,0 +1,85 @@
+"""The paged caches of a program that is being made: states, what writes them, and attention over them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from argosy_infer.caches import CACHE
+from argosy_phi_ops import prim
+from argosy_pir.dims import SymExpr
+from argosy_pir.program import Program
+from argosy_pir.types import TensorType
+from argosy_pir.values import Value
+
+__all__ = ["Pages", "Written"]
+
+_LARGEST = 127.0
+
+
+class Written(NamedTuple):
+    """A cache [blocks, block, heads, width] that holds new tokens, and its scales [blocks, block, heads], if any."""
+
+    cache: Value
+    scales: Value | None
+
+
+class Pages:
+    """Makes the caches of ``target``, of blocks of ``block_size`` tokens, for the tokens at ``positions`` [t] of the
+    rows ``rows`` [t] of ``block_tables``. ``dtype``: that of caches, where it is not the program's own ("int8": with a
+    scale for each token and head)."""
+
+    def __init__(
+        self, target: Program, block_size: int, dtype: str | None, positions: Value, rows: Value, block_tables: Value
+    ) -> None:
+        self.target, self.block_size, self.dtype = target, block_size, dtype
+        self.positions, self.rows, self.block_tables = positions, rows, block_tables
+        self.updates: list[Value] = []
+        self._slots = self._find_slots()
+
+    def write(self, name: str, new: Value, about: dict[str, Any]) -> Written:
+        """A new cache with ``new`` [t, heads, width] in place."""
+        if self.dtype is None:
+            return Written(self._write(name, new, about), None)
+        values, scales = _to_bytes(new)
+        return Written(
+            self._write(name, values, about), self._write(f"{name}.scales", scales, {**about, "scales_of": name})
+        )
+
+    def attend(self, query: Value, keys: Written, values: Written, sinks: Value | None, rule: dict[str, Any]) -> Value:
+        """The attention [t, heads, v] of ``query`` [t, heads, d] to what is cached."""
+        tokens, heads, size = query.shape
+        cached = keys.cache.shape[2]
+        grouped = (cached, heads // cached)
+        others = [] if sinks is None else [prim.reshape(sinks, shape=grouped)]
+        others += [x.scales for x in (keys, values) if x.scales is not None]
+        mixed = prim.paged_attention(
+            prim.reshape(query, shape=(tokens, *grouped, size)), keys.cache, values.cache, self.positions, self.rows,
+            self.block_tables, *others, **rule,
+        )  # fmt: skip
+        return prim.reshape(mixed, shape=(tokens, heads, mixed.shape[3]))  # type: ignore[no-any-return]
+
+    def _write(self, name: str, new: Value, about: dict[str, Any]) -> Value:
+        shape = (SymExpr.symbol("kv_blocks"), self.block_size, *new.shape[1:])
+        state = self.target.add_state(name, TensorType(shape, new.dtype), {"role": CACHE, **about})
+        updated: Value = prim.scatter(state.argument, self._slots, new, axes=(0, 1), kind="set")
+        self.updates.append(updated)
+        return updated
+
+    def _find_slots(self) -> Value:
+        """Block and place in it of each new token [t, 2]."""
+        tokens = self.positions.shape[0]
+        size = prim.constant(self.block_size, "int64", (tokens,))
+        columns = [prim.reshape(x, shape=(tokens, 1)) for x in (self.rows, prim.floor_div(self.positions, size))]
+        block = prim.gather(self.block_tables, prim.concat(*columns, axis=1), axes=(0, 1))
+        inside = prim.floor_mod(self.positions, size)
+        columns = [prim.reshape(x, shape=(tokens, 1)) for x in (block, inside)]
+        return prim.concat(*columns, axis=1)  # type: ignore[no-any-return]
+
+
+def _to_bytes(new: Value) -> tuple[Value, Value]:
+    """``new`` [t, heads, width] as int8, and float32 scales [t, heads]: the largest magnitude of a head is 127."""
+    wide, outer = prim.cast(new, dtype="float32"), (0, 1)
+    scales = prim.div(prim.reduce_max(prim.abs(wide), axes=(2,)), _LARGEST)
+    divisor = prim.select(prim.eq(scales, 0.0), prim.constant(1.0, "float32", scales.shape), scales)
+    whole = prim.round(prim.div(wide, prim.broadcast(divisor, shape=new.shape, axes=outer)))
+    return prim.cast(whole, dtype="int8"), scales
