@@ -240,8 +240,8 @@ def test_other_inputs_may_run_along_the_tokens():
     (logits,) = predictor.run(tokens=[1, 2, 3], bias=extra, **given)
     expected = whole(model(), weights(), np.array([[1, 2, 3]]))[0] + extra
     np.testing.assert_allclose(logits, expected[[2, 0]], rtol=2e-5, atol=1e-5)
-    program.add_input(TensorType((B, 3), "float32"), "row")
-    with pytest.raises(IncrementalError, match=r"input row .* does not run along the tokens"):
+    program.add_input(TensorType((3, B), "float32"), "column")
+    with pytest.raises(IncrementalError, match=r"input column .* runs along neither tokens nor rows"):
         make_incremental(program)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from argosy_infer.__about__ import __version__
 
 if TYPE_CHECKING:  # what names stand for, for editors and type checkers
+    from argosy_infer.adapters import Adapter, add_adapters, read_adapter
     from argosy_infer.export import LoadedProgram, load_program, save_program
     from argosy_infer.incremental import make_incremental
     from argosy_infer.llm.generator import Generator
@@ -17,11 +18,12 @@ if TYPE_CHECKING:  # what names stand for, for editors and type checkers
     from argosy_infer.predictor import Predictor
 
 __all__ = [
-    "Generator", "LoadedProgram", "Predictor", "SamplingOptions", "__version__", "load_program", "make_incremental",
-    "save_program",
+    "Adapter", "Generator", "LoadedProgram", "Predictor", "SamplingOptions", "__version__", "add_adapters",
+    "load_program", "make_incremental", "read_adapter", "save_program",
 ]  # fmt: skip
 
 _HOMES = {
+    "Adapter": "adapters", "add_adapters": "adapters", "read_adapter": "adapters",
     "Generator": "llm.generator", "SamplingOptions": "llm.sampling", "LoadedProgram": "export",
     "load_program": "export", "save_program": "export", "Predictor": "predictor", "make_incremental": "incremental",
 }  # fmt: skip

@@ -9,6 +9,10 @@ class IncrementalError(ValueError):
     """A program mixes positions in a way that incremental decoding cannot carry over."""
 
 
+class AdapterError(ValueError):
+    """An adapter's files are damaged, or it does not fit the program."""
+
+
 class LogitsError(ValueError):
     """Logits that no token can be chosen from: NaN, or nothing finite."""
 

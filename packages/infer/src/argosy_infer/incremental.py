@@ -20,6 +20,7 @@ from argosy_infer.errors import IncrementalError
 from argosy_infer.latent import find_latent_attention
 from argosy_infer.limits import input_limit
 from argosy_infer.paging import Pages
+from argosy_infer.recognition import RecognizeAttention
 from argosy_infer.rewriting import REWRITES, Site, kept_axes, rewrite_elementwise
 from argosy_infer.roles import BATCH, FLAT, NONE, TOKENS, Roles, result_roles
 from argosy_phi_ops import prim
@@ -51,16 +52,20 @@ def make_incremental(program: Program, block_size: int = 16, cache_dtype: str | 
 
     The result has the inputs ``tokens`` [t], ``positions`` [t], ``starts`` [rows + 1] (row r has the tokens from
     ``starts[r]`` to ``starts[r + 1]``), ``block_tables`` [rows, blocks of a sequence] and ``outputs`` [m], the tokens
-    that are wanted, all but the tokens int64; then come other inputs of ``program`` that run along the tokens. Its
-    states are those of ``program`` and, for each attention, the caches that :func:`argosy_infer.caches.caches_of`
-    describes: of the dtype of keys and values, or, where ``cache_dtype`` is "int8", bytes with a scale for each token
-    and head. Where heads make their keys and values of latent channels, those are cached. Every [batch, sequence, ...]
-    output becomes [m, ...]. The program's attributes ``tokens_limit`` and ``positions_limit`` say which ids and
-    positions it takes, where that is known; a call with others, or with numbers that are not those of tokens and rows,
-    raises ``IndexError``. Raises :class:`IncrementalError` naming the operation that mixes positions.
+    that are wanted, all but the tokens int64; then come other inputs of ``program``: those of [batch, sequence, ...]
+    run along the tokens, others of [batch, ...] along the rows. Its states are those of
+    ``program`` and, for each attention, the caches that :func:`argosy_infer.caches.caches_of` describes: of the dtype
+    of keys and values, or, where ``cache_dtype`` is "int8", bytes with a scale for each token and head. Where heads
+    make their keys and values of latent channels, those are cached. Every [batch, sequence, ...] output becomes
+    [m, ...]. The program's attributes ``tokens_limit`` and ``positions_limit`` say which ids and positions it takes,
+    where that is known; a call with others, or with numbers that are not those of tokens and rows, raises
+    ``IndexError``. Raises :class:`IncrementalError` naming the operation that mixes positions.
     """
     made = program.clone()
-    Decompose(keep=tuple(name.removeprefix("phi.") for name in (ATTENTION, *BY_TOKEN))).run(made)
+    kept = [name.removeprefix("phi.") for name in (ATTENTION, *BY_TOKEN)]
+    Decompose(keep=(*kept, "softmax")).run(made)
+    RecognizeAttention().run(made)
+    Decompose(keep=tuple(kept)).run(made)
     MakeIncremental(block_size, cache_dtype).run(made)
     return made
 
@@ -91,6 +96,7 @@ class _Rewriter:
         self.target = Program(source.name + "_incremental")
         self.roles: dict[Value, Roles] = {}
         self.values: dict[Value, Value] = {}
+        self.by_row: dict[Value, Value] = {}
         self.layers = 0
         self.pages: Pages
         self.positions: Value
@@ -167,8 +173,12 @@ class _Rewriter:
 
     def _other_input(self, given: Value) -> None:
         shape = given.shape
+        if shape[:1] == (self.batch,) and shape[1:2] != (self.sequence,):
+            rows = self.block_tables.shape[0]
+            self.by_row[given] = self.target.add_input(TensorType((rows, *shape[1:]), given.dtype), given.name_hint)
+            return
         if shape[:2] != (self.batch, self.sequence):
-            raise IncrementalError(f"input {given.name_hint} of type {given.type} does not run along the tokens")
+            raise IncrementalError(f"input {given.name_hint} of type {given.type} runs along neither tokens nor rows")
         self.values[given] = self.target.add_input(TensorType((self.tokens, *shape[2:]), given.dtype), given.name_hint)
         self.roles[given] = (BATCH, TOKENS, *(NONE,) * (len(shape) - 2))
 
@@ -196,6 +206,9 @@ class _Rewriter:
             return
         if op.name in BY_TOKEN:
             self._by_token(op)
+            return
+        if op.operands and op.operand(0) in self.by_row:
+            self._spread(op)
             return
         if op.name == CHECK and any(self.roles[op.operand(0)]):
             self._check_index(op)
@@ -229,6 +242,24 @@ class _Rewriter:
         shapes, sizes = [r.shape for r in op.results], (self.batch, self.sequence)
         roles = result_roles(notation, [self.roles[v] for v in op.operands], shapes, sizes, _place(op))
         self._define(op, operator(*(self._value(v) for v in op.operands)), roles)
+
+    def _spread(self, op: Operation) -> None:
+        """What is given for each row becomes what each token has, where the program broadcasts it along the tokens."""
+        given = op.operand(0)
+        if op.name == CHECK:
+            self.target.block.append(op.clone(self.by_row))
+            return
+        shape = (self.batch, self.sequence, *given.shape[1:])
+        if (
+            op.name != "prim.broadcast"
+            or op.result.shape != shape
+            or op.attributes["axes"] != (0, *range(2, len(shape)))
+        ):
+            raise IncrementalError(
+                f"{_place(op)} takes {given.name_hint} of each row; broadcast it along the tokens first"
+            )
+        made = prim.gather(self.by_row[given], prim.reshape(self.pages.rows, shape=(self.tokens, 1)), axes=(0,))
+        self._define(op, made, [(BATCH, TOKENS, *(NONE,) * (given.ndim - 1))])
 
     def _check_index(self, op: Operation) -> None:
         """Each token's index is held against the same axis, but for one that is as long as the sequence: positions are

@@ -30,6 +30,7 @@ __all__ = [
     "find_weight_products",
     "lay_out_weights",
     "replace_products",
+    "weight_operand",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -81,6 +82,15 @@ def find_weight_products(program: Program) -> tuple[dict[str, WeightProduct], di
         else:
             found[name] = WeightProduct(op, name, given["x"], given.get("bias"), bool(given.get("transpose_y")))
     return found, skipped
+
+
+def weight_operand(op: Operation) -> tuple[Value, Value] | None:
+    """The other operand and the weight of a linear layer or product, of floats or of few bits; None for others."""
+    name = {**_PRODUCTS, "phi.weight_only_linear": "weight"}.get(op.name)
+    if name is None:
+        return None
+    given = get_operator(op.kind).signature.regroup(op.operands, op.attributes)
+    return given["x"], given[name]
 
 
 def _reason(given: Mapping[str, Any], weight: Value) -> str:

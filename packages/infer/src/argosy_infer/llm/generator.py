@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy_infer.adapters import ADAPTER
 from argosy_infer.caches import caches_of
 from argosy_infer.errors import InputError
 from argosy_infer.export import LoadedProgram, load_program
@@ -50,8 +51,10 @@ class Generator:
     ) -> None:
         loaded = lay_out_weights(source if isinstance(source, LoadedProgram) else load_program(source))
         program = make_incremental(loaded.program, block_size, cache_dtype)
-        if len(loaded.program.inputs) > 1:
-            raise InputError(f"a generator gives tokens alone; the program takes {len(loaded.program.inputs)} inputs")
+        names = [x.name_hint for x in loaded.program.inputs[1:]]
+        if names not in ([], [ADAPTER]):
+            raise InputError(f"a generator gives tokens and adapters of rows; the program takes {names}, too")
+        self.adapters: dict[int, int] | None = {} if names else None  #: Each sequence's, where the program takes some.
         self.allocator = BlockAllocator(-(-capacity // block_size), block_size)
         caches = {cache.name: cache.allocate(self.allocator.blocks) for cache in caches_of(program)}
         states = {**loaded.states, **caches}
@@ -87,7 +90,9 @@ class Generator:
             self.allocator.reserve(row, end)
         order = np.argsort(owners, kind="stable")
         starts = np.searchsorted(owners[order], [*rows, rows[-1] + 1])
-        numbers = (places[order], starts, self.allocator.table(rows), np.argsort(order)[wanted])
+        numbers = [places[order], starts, self.allocator.table(rows), np.argsort(order)[wanted]]
+        if self.adapters is not None:
+            numbers.append(np.array([self.adapters.get(row, 0) for row in rows], np.int64))
         logits = self._run(*map(Strided.from_array, (ids[order].astype(self._dtype, copy=False), *numbers)))
         self.allocator.lengths.update(ends)
         return logits
@@ -132,7 +137,10 @@ class Generator:
             self._blocks, self._table = blocks, Strided(np.array([blocks], np.int64))
         new = Strided(np.array([token], self._dtype))
         place = Strided(np.array([position], np.int64))
-        logits = self._run(new, place, self._one_row, self._table, self._first_token)
+        given = [new, place, self._one_row, self._table, self._first_token]
+        if self.adapters is not None:
+            given.append(Strided(np.array([self.adapters.get(sequence, 0)], np.int64)))
+        logits = self._run(*given)
         self.allocator.lengths[sequence] = position + 1
         return logits
 
@@ -143,9 +151,10 @@ class Generator:
         options: SamplingOptions | None = None,
         stop: int | Collection[int] | None = None,
         min_new_tokens: int = 0,
+        adapter: int = 0,
     ) -> Iterator[int]:
         """New tokens after ``prompt``, one by one; ends before the token ``stop``, or one of them, which do not come
-        before ``min_new_tokens`` others.
+        before ``min_new_tokens`` others. ``adapter``: which of those of ``add_adapters`` it has, 0 for none.
 
         Raises ``ValueError`` for an empty prompt, :class:`InputError` for one that the model cannot take (ids outside
         of its vocabulary, more tokens than it has positions), when generation goes beyond its positions, too,
@@ -156,10 +165,14 @@ class Generator:
         check_range("token", integers("the prompt", prompt), self._vocabulary, "vocabulary")
         if self._positions is not None and len(prompt) > self._positions:
             raise InputError(f"the prompt has {len(prompt)} tokens; the model has {self._positions} positions")
+        if adapter and self.adapters is None:
+            raise InputError(f"the program takes no adapters (see add_adapters), got {adapter}")
         options = options or SamplingOptions()
         ends = frozenset(() if stop is None else (stop,) if isinstance(stop, int) else stop)
         sequence = self._next_sequence
         self._next_sequence += 1
+        if self.adapters is not None:
+            self.adapters[sequence] = adapter
         try:
             logits = self._prefill(prompt, sequence)
             said = list(prompt)
@@ -175,6 +188,8 @@ class Generator:
                     logits = self._step_one(token, position, sequence)
         finally:
             self.allocator.release(sequence)
+            if self.adapters is not None:
+                del self.adapters[sequence]
 
     def _prefill(self, prompt: Sequence[int], sequence: int) -> Array:
         """Feed the prompt in pieces whose lengths are powers of two, so that few sizes are ever compiled."""
@@ -193,9 +208,10 @@ class Generator:
         options: SamplingOptions | None = None,
         stop: int | Collection[int] | None = None,
         min_new_tokens: int = 0,
+        adapter: int = 0,
     ) -> list[int]:
         """All new tokens at once; see :meth:`stream`."""
-        return list(self.stream(prompt, max_new_tokens, options, stop, min_new_tokens))
+        return list(self.stream(prompt, max_new_tokens, options, stop, min_new_tokens, adapter))
 
 
 def _width(program: Program) -> int | None:

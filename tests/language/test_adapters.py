@@ -1,0 +1,152 @@
+"""Adapters by row beside what PEFT on torch computed with each of them (see ``record_adapters.py``)."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+from argosy import models
+from argosy_infer import Generator, Predictor, add_adapters, load_program, make_incremental, read_adapter
+from argosy_infer.compress import round_to_nearest
+from argosy_infer.errors import AdapterError, InputError
+from argosy_tensorcore.safetensors import save_file
+from language.weights_by_name import weights
+
+HERE = Path(__file__).parent
+BASE = json.loads((HERE / "records" / "llama.json").read_text())
+RECORD = json.loads((HERE / "adapters.json").read_text())
+NAMES = ("attention", "all")
+IDS = np.array(BASE["ids"])
+EXPECTED = [np.array(r["outputs"], np.float32).reshape(2, 12, -1) for r in (BASE, *(RECORD[name] for name in NAMES))]
+TOLERANCE = {"rtol": 0, "atol": 1e-4 * max(np.abs(e).max() for e in EXPECTED)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """An exported Llama and the two adapters as PEFT writes them."""
+    folder = tmp_path_factory.mktemp("adapters")
+    (folder / "config.json").write_text(json.dumps(BASE["config"]))
+    save_file({n: weights(n, shape) for n, shape in BASE["tensors"].items()}, folder / "model.safetensors")
+    spec = [paddle.static.InputSpec([None, None], "int64", "ids")]
+    paddle.jit.save(models.load_model(folder), folder / "export", input_spec=spec)
+    for name in NAMES:
+        write(folder / name, RECORD[name]["config"], tensors(name))
+    return folder
+
+
+def tensors(name):
+    return {n: np.float32(0.3) * weights(n, shape) for n, shape in RECORD[name]["tensors"].items()}
+
+
+def write(folder, config, arrays):
+    folder.mkdir(exist_ok=True)
+    (folder / "adapter_config.json").write_text(json.dumps(config))
+    save_file(arrays, folder / "adapter_model.safetensors")
+
+
+@pytest.fixture(scope="module")
+def adapted(folder):
+    return add_adapters(load_program(folder / "export"), [read_adapter(folder / name) for name in NAMES])
+
+
+def test_each_row_of_a_batch_has_its_adapter(adapted):
+    (logits,) = Predictor(adapted).run(ids=np.repeat(IDS, 3, axis=0), adapter=[0, 1, 2] * 2)
+    for row, made in enumerate(logits):
+        np.testing.assert_allclose(made, EXPECTED[row % 3][row // 3], **TOLERANCE)
+    with pytest.raises(IndexError, match="adapter: index 3 is out of range; expected 0 to 2"):
+        Predictor(adapted, "reference").run(ids=IDS, adapter=[0, 3])
+
+
+def test_sequences_of_a_step_have_their_adapters(adapted):
+    """Prompts and single tokens of rows with any adapter in one step."""
+    generator = Generator(adapted, capacity=128, block_size=4)
+    assert [x.name_hint for x in generator.predictor.program.inputs][5:] == ["adapter"]
+    generator.adapters.update({7: 1, 8: 2})
+    rows = {7: EXPECTED[1][0], 8: EXPECTED[2][0], 9: EXPECTED[0][0]}
+    at = dict.fromkeys(rows, 0)
+    for sizes in ((5, 1, 3), (1, 7, 1), (6, 4, 8)):
+        step = [(s, at[s] + i) for s, size in zip(rows, sizes, strict=True) for i in range(size)]
+        made = generator.step([IDS[0][p] for _, p in step], [p for _, p in step], [s for s, _ in step])
+        np.testing.assert_allclose(made, [rows[s][p] for s, p in step], **TOLERANCE)
+        at = {s: at[s] + size for s, size in zip(rows, sizes, strict=True)}
+
+
+def test_generation_takes_an_adapter(folder, adapted):
+    generator = Generator(adapted, capacity=64)
+    made = [generator.generate(IDS[0], 6, adapter=i) for i in range(3)]
+    assert [m[0] for m in made] == [int(e[0, -1].argmax()) for e in EXPECTED]
+    assert generator.adapters == {}
+    with pytest.raises(InputError, match="takes no adapters"):
+        Generator(folder / "export", capacity=64).generate([1], 1, adapter=1)
+
+
+def test_weights_of_few_bits_take_adapters(folder, adapted):
+    """Before or after they are rounded."""
+    (expected,) = Predictor(round_to_nearest(adapted)[0], "reference").run(ids=IDS, adapter=[2, 1])
+    small, _ = round_to_nearest(load_program(folder / "export"))
+    late = add_adapters(small, [read_adapter(folder / name) for name in NAMES])
+    (made,) = Predictor(late, "reference").run(ids=IDS, adapter=[2, 1])
+    np.testing.assert_array_equal(made, expected)
+    assert 0 < np.abs(made[0] - EXPECTED[2][0]).max() < 0.1 * np.abs(EXPECTED[2]).max()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"peft_type": "IA3"}, "'peft_type' should be 'LORA', got 'IA3'"),
+        ({"use_dora": True}, "'use_dora' True is not implemented"),
+        ({"modules_to_save": ["lm_head"]}, "'modules_to_save'.*not implemented"),
+        ({"r": 5}, r"q_proj has factors \[4, 32\] and \[32, 4\]; expected \[5, in\]"),
+        ({"r": 0}, "'r' of .* should be a positive number, got 0"),
+        ({"lora_alpha": "8"}, "'lora_alpha' of .*got '8'"),
+        ({"rank_pattern": [4]}, "'rank_pattern' should be an object"),
+    ],
+)
+def test_configurations_that_are_wrong_are_refused_by_key(changes, message, tmp_path):
+    write(tmp_path, RECORD["attention"]["config"] | changes, tensors("attention"))
+    with pytest.raises(AdapterError, match=message):
+        read_adapter(tmp_path)
+
+
+FIRST = "base_model.model.model.layers.0.self_attn.q_proj"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.pop(f"{FIRST}.lora_B.weight"), "q_proj has lora_A.weight alone"),
+        (lambda t: t.update({f"{FIRST}.lora_magnitude_vector": np.zeros(3, np.float32)}), "magnitude_vector is no"),
+        (lambda t: t.update({f"{FIRST}.lora_A.weight": np.zeros((4, 32, 1), np.float32)}), r"factors \[4, 32, 1\]"),
+        (
+            lambda t: t.update({f"{FIRST}.lora_A.weight": np.zeros((4, 31), np.float32)}),
+            r"adapter 1 changes model.layers.0.self_attn.q_proj.weight as \[31, 32\]; it is \[32, 32\]",
+        ),
+        (
+            lambda t: t.update({f"base_model.model.x.lora_{s}.weight": np.zeros((4, 4), np.float32) for s in "AB"}),
+            "adapters change x.weight; the program has products with",
+        ),
+    ],
+)
+def test_tensors_that_are_wrong_are_refused_by_name(change, message, folder, tmp_path):
+    arrays = tensors("attention")
+    change(arrays)
+    write(tmp_path, RECORD["attention"]["config"], arrays)
+    with pytest.raises(AdapterError, match=message):
+        add_adapters(load_program(folder / "export"), [read_adapter(tmp_path)])
+
+
+def test_damaged_folders_are_refused(tmp_path):
+    with pytest.raises(AdapterError, match=r"cannot read .*adapter_config\.json"):
+        read_adapter(tmp_path)
+    write(tmp_path, RECORD["attention"]["config"], tensors("attention"))
+    file = tmp_path / "adapter_model.safetensors"
+    file.write_bytes(file.read_bytes()[:-5])
+    with pytest.raises(AdapterError, match=r"cannot read the adapter .*adapter_model\.safetensors"):
+        read_adapter(tmp_path)
+
+
+def test_an_adapter_is_an_input_by_row(adapted):
+    made = make_incremental(adapted.program)
+    assert str(made.inputs[-1].type) == "tensor<[rows], int64>"
