@@ -51,6 +51,11 @@ def adapted(folder):
     return add_adapters(load_program(folder / "export"), [read_adapter(folder / name) for name in NAMES])
 
 
+@pytest.fixture(scope="module")
+def generator(adapted):
+    return Generator(adapted, capacity=128, block_size=4)
+
+
 def test_each_row_of_a_batch_has_its_adapter(adapted):
     (logits,) = Predictor(adapted).run(ids=np.repeat(IDS, 3, axis=0), adapter=[0, 1, 2] * 2)
     for row, made in enumerate(logits):
@@ -59,9 +64,8 @@ def test_each_row_of_a_batch_has_its_adapter(adapted):
         Predictor(adapted, "reference").run(ids=IDS, adapter=[0, 3])
 
 
-def test_sequences_of_a_step_have_their_adapters(adapted):
+def test_sequences_of_a_step_have_their_adapters(generator):
     """Prompts and single tokens of rows with any adapter in one step."""
-    generator = Generator(adapted, capacity=128, block_size=4)
     assert [x.name_hint for x in generator.predictor.program.inputs][5:] == ["adapter"]
     generator.adapters.update({7: 1, 8: 2})
     rows = {7: EXPECTED[1][0], 8: EXPECTED[2][0], 9: EXPECTED[0][0]}
@@ -71,15 +75,15 @@ def test_sequences_of_a_step_have_their_adapters(adapted):
         made = generator.step([IDS[0][p] for _, p in step], [p for _, p in step], [s for s, _ in step])
         np.testing.assert_allclose(made, [rows[s][p] for s, p in step], **TOLERANCE)
         at = {s: at[s] + size for s, size in zip(rows, sizes, strict=True)}
+    generator.adapters.clear()
 
 
-def test_generation_takes_an_adapter(folder, adapted):
-    generator = Generator(adapted, capacity=64)
+def test_generation_takes_an_adapter(folder, generator):
     made = [generator.generate(IDS[0], 6, adapter=i) for i in range(3)]
     assert [m[0] for m in made] == [int(e[0, -1].argmax()) for e in EXPECTED]
     assert generator.adapters == {}
     with pytest.raises(InputError, match="takes no adapters"):
-        Generator(folder / "export", capacity=64).generate([1], 1, adapter=1)
+        Generator(folder / "export", 64, compiler="reference").generate([1], 1, adapter=1)
 
 
 def test_weights_of_few_bits_take_adapters(folder, adapted):

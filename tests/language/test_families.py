@@ -12,7 +12,7 @@ import pytest
 import argosy as paddle
 from argosy import models
 from argosy.models import attention, files
-from argosy_infer import Generator, Predictor, load_program
+from argosy_infer import Generator, Predictor, load_program, make_incremental
 from argosy_infer.caches import caches_of
 from argosy_infer.compress import round_to_nearest
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save_file
@@ -187,6 +187,15 @@ def test_latent_attention_keeps_latent_channels_of_each_token(name, cache_dtype,
     rows = [generator.step(ids[a:b], range(a, b), [0] * (b - a)) for a, b in ((0, 7), (7, 8), (8, 12))]
     bound = 0.03 if cache_dtype else 1e-5
     np.testing.assert_allclose(np.concatenate(rows), expected, rtol=0, atol=bound * np.abs(expected).max())
+
+
+def test_compressed_latent_attention_keeps_latent_channels(tmp_path):
+    """What heads make keys and values of stays in floats, and is reported."""
+    exported("deepseek_v3", tmp_path)
+    small, report = round_to_nearest(load_program(tmp_path / "export"))
+    skipped = [name for name, reason in report.skipped.items() if "cached channels" in reason]
+    assert skipped == [f"model.layers.{i}.self_attn.kv_b_proj.weight" for i in range(3)]
+    assert {c.kind for c in caches_of(make_incremental(small.program))} == {"latent"}
 
 
 @pytest.mark.parametrize("name", ["gemma2", "gpt_oss", "mistral"])

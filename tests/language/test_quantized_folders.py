@@ -1,7 +1,8 @@
-"""Folders of integer weights: GPTQ, AWQ and compressed-tensors, packed here as their specifications say, give what the
-dequantised weights give; nothing is a float in between."""
+"""Folders of integer weights: GPTQ, AWQ and compressed-tensors, packed here as their specifications say, and by
+the tools themselves, give what the dequantised weights give; nothing is a float in between."""
 
 import json
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -12,7 +13,7 @@ from argosy import models
 from argosy.models.configuration import ConfigurationError
 from argosy.static import InputSpec
 from argosy_infer import Generator, load_program
-from argosy_tensorcore.safetensors import CheckpointError, save_file
+from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, load_file, save_file
 
 WIDTH, HIDDEN, GROUP = 128, 256, 64
 CONFIG = {
@@ -133,9 +134,29 @@ def test_integers_give_what_the_weights_that_they_stand_for_give(form, tmp_path)
     assert Generator(tmp_path / "export").generate(list(ids[0, :6]), 8) == spoken[6:]
 
 
-def rewritten(folder, change_config=None, change_tensors=None):
-    from argosy_tensorcore.safetensors import load_file
+RECORDED = SafetensorsFile(Path(__file__).parent / "quantized.safetensors")
 
+
+@pytest.mark.parametrize("form", sorted({name.partition("/")[0] for name in RECORDED}))
+def test_layers_that_other_tools_packed_multiply_as_theirs(form, tmp_path):
+    """What AutoGPTQ, AutoAWQ and compressed-tensors write (see ``record_quantized.py``)."""
+    parts = {name.partition("/")[2]: np.array(RECORDED[name]) for name in RECORDED if name.startswith(f"{form}/")}
+    x, y = parts.pop("x"), parts.pop("y")
+    config = CONFIG | {"hidden_size": 64, "head_dim": 16, "num_attention_heads": 2, "num_key_value_heads": 2,
+                       "intermediate_size": 32, "num_hidden_layers": 1}  # fmt: skip
+    models.save(models.build(models.ConfigFile(config)), tmp_path / "plain")
+    tensors = {name: np.array(array) for name, array in load_file(tmp_path / "plain" / "model.safetensors").items()}
+    base = "model.layers.0.self_attn.q_proj"
+    del tensors[f"{base}.weight"]
+    (tmp_path / "integers").mkdir()
+    save_file(tensors | {f"{base}.{n}": a for n, a in parts.items()}, tmp_path / "integers" / "model.safetensors")
+    settings = {"quantization_config": json.loads(RECORDED.metadata[form])}
+    (tmp_path / "integers" / "config.json").write_text(json.dumps(config | settings))
+    layer = models.load_model(tmp_path / "integers").model.layers[0].self_attn.q_proj
+    np.testing.assert_allclose(layer(paddle.to_tensor(x)).numpy(), y, rtol=0, atol=2e-5 * np.abs(y).max())
+
+
+def rewritten(folder, change_config=None, change_tensors=None):
     config, tensors = json.loads((folder / "config.json").read_text()), dict(load_file(folder / "model.safetensors"))
     tensors = {name: np.array(array) for name, array in tensors.items()}
     (change_config or (lambda _: None))(config["quantization_config"])

@@ -153,6 +153,26 @@ def test_attention_by_hand_is_decoded_as_it_is_computed_whole(name):
     np.testing.assert_allclose(made, whole(program, states, ids[None])[0], rtol=0, atol=1e-5)
 
 
+def test_masks_that_are_states_are_computed():
+    """The first rows and columns of a buffer; positions are those that it has. Another buffer is left alone."""
+    program, states = model(attend_with_mask, mask=lambda: square(True, "bool"))
+    buffer = program.add_state("seen", TensorType((1, 1, 12, 12), "bool")).argument
+    (attention,) = (op for op in program.block if op.name == "phi.scaled_dot_product_attention")
+    with building(Builder.before(attention)):
+        attention.set_operand(3, prim.slice(buffer, start=(0,) * 4, limit=(1, 1, S, S), stride=(1,) * 4))
+    seen = np.tril(np.ones((1, 1, 12, 12), bool)) & ~np.tril(np.ones((12, 12), bool), -3)
+    made = make_incremental(program, states={**states, "seen": seen})
+    assert made.attributes["positions_limit"] == 12
+    assert {c.window for c in caches_of(made)} == {3}
+    ids = np.array([3, 1, 4, 1, 5, 9, 2])
+    generator = Generator(LoadedProgram(program, {**states, "seen": seen}), 16, 4, "reference")
+    logits = np.concatenate([generator.step(ids[a:b], range(a, b), [0] * (b - a)) for a, b in ((0, 4), (4, 7))])
+    np.testing.assert_allclose(logits, whole(program, {**states, "seen": seen}, ids[None])[0], rtol=0, atol=1e-5)
+    seen[..., 7, 2] ^= True
+    with pytest.raises(IncrementalError, match=r"pairs|cuts a table|tokens"):
+        make_incremental(program, states={**states, "seen": seen})
+
+
 @pytest.mark.parametrize("mask", ["anti-causal", "a little", "a bias that falls"])
 def test_other_masks_are_refused(mask):
     program, _ = model(attend_by_hand, mask=MASKS[mask][0], select=mask == "anti-causal")

@@ -12,13 +12,16 @@ Memory Management for Large Language Model Serving with PagedAttention", SOSP 20
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from argosy_infer.errors import IncrementalError
 from argosy_infer.latent import find_latent_attention
 from argosy_infer.limits import input_limit
+from argosy_infer.mask_states import compute_mask_states
 from argosy_infer.paging import Pages
 from argosy_infer.recognition import RecognizeAttention
 from argosy_infer.rewriting import REWRITES, Site, kept_axes, rewrite_elementwise
@@ -47,7 +50,12 @@ BY_TOKEN = ("phi.gather_mm",)
 _INT = "int64"
 
 
-def make_incremental(program: Program, block_size: int = 16, cache_dtype: str | None = None) -> Program:
+def make_incremental(
+    program: Program,
+    block_size: int = 16,
+    cache_dtype: str | None = None,
+    states: Mapping[str, np.ndarray[Any, Any]] | None = None,
+) -> Program:
     """The incremental form of ``program``, whose first input is tokens of integer type [batch, sequence].
 
     The result has the inputs ``tokens`` [t], ``positions`` [t], ``starts`` [rows + 1] (row r has the tokens from
@@ -59,11 +67,13 @@ def make_incremental(program: Program, block_size: int = 16, cache_dtype: str | 
     make their keys and values of latent channels, those are cached. Every [batch, sequence, ...] output becomes
     [m, ...]. The program's attributes ``tokens_limit`` and ``positions_limit`` say which ids and positions it takes,
     where that is known; a call with others, or with numbers that are not those of tokens and rows, raises
-    ``IndexError``. Raises :class:`IncrementalError` naming the operation that mixes positions.
+    ``IndexError``. ``states``: arrays of states by name, in which causal masks are recognised. Raises
+    :class:`IncrementalError` naming the operation that mixes positions.
     """
     made = program.clone()
     kept = [name.removeprefix("phi.") for name in (ATTENTION, *BY_TOKEN)]
     Decompose(keep=(*kept, "softmax")).run(made)
+    compute_mask_states(made, states or {})
     RecognizeAttention().run(made)
     Decompose(keep=tuple(kept)).run(made)
     MakeIncremental(block_size, cache_dtype).run(made)

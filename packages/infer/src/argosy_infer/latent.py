@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from argosy_phi_ops import prim
+from argosy_phi_ops.passes.decompose import Decompose
+from argosy_pir.program import Program
 from argosy_pir.values import OpResult, Value
 
-__all__ = ["LatentAttention", "find_latent_attention"]
+__all__ = ["LatentAttention", "find_latent_attention", "latent_weights"]
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,21 @@ def find_latent_attention(key: Value, value: Value, is_plain: Callable[[Value], 
     found = LatentAttention(sources[0], tuple(keys), values[0], _size(key.shape[2]))
     cached = found.width + sum(part.width for part in found.shared)
     return found if cached < found.heads * (_size(key.shape[3]) + _size(value.shape[3])) else None
+
+
+def latent_weights(program: Program) -> set[str]:
+    """The states that heads' keys and values are made of latent channels by. Incremental programs take these matrices
+    apart, so they should be floats."""
+    plain = program.clone()
+    Decompose(keep=("scaled_dot_product_attention",)).run(plain)
+    names: dict[Value, str] = {state.argument: state.name for state in plain.states}
+    found = set()
+    for op in plain.walk():
+        if op.name == "phi.scaled_dot_product_attention":
+            latent = find_latent_attention(op.operand(1), op.operand(2), names.__contains__)
+            parts = () if latent is None else (*latent.keys, latent.values)
+            found |= {names[part.matrix] for part in parts if part.matrix is not None}
+    return found
 
 
 def _parts(value: Value, is_plain: Callable[[Value], bool]) -> list[_Part] | None:

@@ -140,8 +140,16 @@ def _iota(op: Operation, axes: Axes) -> Line | Bands | None:
     return Line(int(axis == ROW), int(axis == COLUMN), 0, dtype)
 
 
+def _slice(op: Operation, axes: Axes) -> Line | Bands | None:
+    """The first rows and columns, as many as there are positions."""
+    start, stride = op.attributes["start"], op.attributes["stride"]
+    moved = any(begin or step != 1 for begin, step, axis in zip(start, stride, axes, strict=True) if axis is not None)
+    return None if moved else mask_of(op.operand(0), axes)
+
+
 _MOVES = {
     "prim.broadcast": _broadcast, "prim.transpose": _transpose, "prim.reshape": _reshape, "prim.iota": _iota,
+    "prim.slice": _slice,
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from argosy_infer.compress.calibration import observe_inputs
 from argosy_infer.export import LoadedProgram
+from argosy_infer.latent import latent_weights
 from argosy_infer.weights import Replacement, WeightProduct, apply_operator, find_weight_products, replace_products
 from argosy_pir.values import Value
 
@@ -78,8 +79,10 @@ def _choose_products(
 ) -> tuple[dict[str, WeightProduct], dict[str, str]]:
     """The weight products that have such a form by the weight's name, and why others have none."""
     found, skipped = find_weight_products(loaded.program)
+    latent = latent_weights(loaded.program)
     for name, product in list(found.items()):
         reason = _reason_against(product.matrix(loaded.states).shape, bits, group_size)
+        reason = "heads make keys and values of cached channels by it" if name in latent else reason
         if reason:
             skipped[name] = reason
             del found[name]

@@ -50,7 +50,7 @@ class Generator:
         cache_dtype: str | None = None,
     ) -> None:
         loaded = lay_out_weights(source if isinstance(source, LoadedProgram) else load_program(source))
-        program = make_incremental(loaded.program, block_size, cache_dtype)
+        program = make_incremental(loaded.program, block_size, cache_dtype, loaded.states)
         names = [x.name_hint for x in loaded.program.inputs[1:]]
         if names not in ([], [ADAPTER]):
             raise InputError(f"a generator gives tokens and adapters of rows; the program takes {names}, too")
