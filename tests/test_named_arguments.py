@@ -76,7 +76,7 @@ SETUP = {
     "jit.save to a number": (lambda: paddle.jit.save(LINEAR, 3), "argument 'path' must be a path, got 3"),
     "ChainDataset of no streams": (
         lambda: io.ChainDataset([DATA]),
-        "argument 'datasets' must hold IterableDatasets, got <",
+        "argument 'datasets' must hold IterableDatasets, got Numbers()",
     ),
     "ChainDataset": (lambda: io.ChainDataset(3), "argument 'datasets' must be a sequence of data sets, got 3"),
     "ComposeDataset": (lambda: io.ComposeDataset([DATA, 3]), "argument 'datasets' must hold data sets, got 3"),

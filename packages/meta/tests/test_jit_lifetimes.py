@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import argosy as paddle
-from argosy.jit import guards, methods, static_function
+from argosy.jit import captures, guards, methods, static_function
 from argosy.jit.conversion import source, split
 from argosy_pir.program import Program
 
@@ -94,8 +94,9 @@ def tables(static):
 
 
 def test_a_function_knows_so_many_kinds_of_calls_and_the_latest_used(monkeypatch):
-    monkeypatch.setattr(static_function, "_KINDS", 6)
-    monkeypatch.setattr(static_function, "_MANY", 2)
+    monkeypatch.setattr(captures, "_KINDS", 6)
+    for module in (captures, static_function):
+        monkeypatch.setattr(module, "MANY", 2)
     static = paddle.jit.to_static(lambda x, k: x * k, full_graph=True)
     x, seen = paddle.ones([2]), {}
     for k in range(12):
@@ -110,7 +111,7 @@ def test_a_function_knows_so_many_kinds_of_calls_and_the_latest_used(monkeypatch
 
 
 def test_kinds_of_calls_that_run_as_python_are_bounded(monkeypatch):
-    monkeypatch.setattr(static_function, "_KINDS", 4)
+    monkeypatch.setattr(captures, "_KINDS", 4)
     static = paddle.jit.to_static(lambda x, k: float(x.sum()) * k)
     for k in range(9):
         assert static(paddle.ones([2]), k) == 2.0 * k

@@ -74,6 +74,7 @@ class _BatchNorm(Layer):
 
     def _moved_to(self, kind: type[SyncBatchNorm]) -> SyncBatchNorm:
         made = kind(self._num_features, self._momentum, self._epsilon, False, False, self._data_format)
+        made._parameters.clear()  # for their order
         for name, parameter in self._parameters.items():
             setattr(made, name, parameter)
         made.training = self.training
