@@ -1,7 +1,7 @@
 """The text form: prints and parses back exactly, and refuses anything else with a place."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pir_programs import EXAMPLE, attributes, programs, steady, types
 
@@ -154,6 +154,7 @@ def test_only_parse_errors_come_out(text):
 
 @settings(steady, max_examples=300)
 @given(st.integers(0, len(EXAMPLE) - 1), st.integers(0, 8), st.text(max_size=3))
+@example(EXAMPLE.index(":", EXAMPLE.index("loc(")) + 1, 0, "\N{SUPERSCRIPT ONE}")  # a digit, but no decimal one
 def test_damaged_text_gives_parse_errors(start, length, insert):
     """A program with a piece cut out or put in parses or gives a ParseError."""
     try:

@@ -97,7 +97,7 @@ def _checked_parts(config: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def _level(given: Any) -> int:
-    level = int(given) if isinstance(given, str) and given.isdigit() else given
+    level = int(given) if isinstance(given, str) and given.isdecimal() else given
     if level not in _STAGES:
         raise ValueError(f"parallelize: dp_config's sharding_level is 0, 1, 2 or 3, not {given!r}")
     return int(level)

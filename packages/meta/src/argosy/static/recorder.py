@@ -97,7 +97,7 @@ class ProgramTracer(Tracer):
         assert last is not None
         last.erase()
         self.program, self.builder = ended, Builder.at_end(ended.block)
-        self.sizes = 1 + max((int(name[1:]) for name in ended.symbols() if name[1:].isdigit()), default=-1)
+        self.sizes = 1 + max((int(name[1:]) for name in ended.symbols() if name[1:].isdecimal()), default=-1)
         for state in ended.states:
             tensor = tensors[state.name]
             self._states[id(tensor.payload.storage)] = _StateEntry(tensor, state)

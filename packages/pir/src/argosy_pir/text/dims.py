@@ -27,7 +27,7 @@ def parse_dim(text: str) -> Dim:
 
 def parse_dims(text: str) -> tuple[Dim, ...]:
     """Sizes separated by commas; raises ``ValueError``."""
-    if text.replace(",", "").replace(" ", "").isdigit():
+    if text.replace(",", "").replace(" ", "").isdecimal():
         sizes: tuple[Dim, ...] = tuple([int(part[:24]) for part in text.split(",")])
     elif not text.strip():
         return ()
@@ -92,7 +92,7 @@ class _Reader:
         """A number, a symbol, ``min(...)``, ``max(...)``, or a sum in parentheses"""
         token = self.tokens[self.at]
         self.at += 1
-        if token.isdigit() and len(token) < 25:
+        if token.isdecimal() and len(token) < 25:
             return int(token)
         if token == "(":
             inner = self.sum(depth + 1)

@@ -83,7 +83,7 @@ class Reader:
         if label[1] == '"':
             return self.unquote_text(label[2 : label.rindex('"')])
         name = label[1:].partition("#")[0]
-        return None if name.isdigit() else name
+        return None if name.isdecimal() else name
 
     def symbol(self) -> str:
         """A symbol such as ``@main``, without the mark."""
@@ -118,7 +118,7 @@ class Reader:
     def integer(self) -> int:
         """A decimal integer of at most 64 bits, not negative."""
         token = self.advance()
-        if not token.isdigit() or len(token) > 19:
+        if not token.isdecimal() or len(token) > 19:
             raise self.error(f"expected an integer, found {self.describe_token(-1)}", self.at - 1)
         return int(token)
 

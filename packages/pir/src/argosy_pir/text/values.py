@@ -93,7 +93,7 @@ def read_attribute(reader: Reader) -> Attribute:
     """Any attribute value."""
     token = reader.tokens[reader.at]
     first = token[:1]
-    if first.isdigit() or first == "-" or token in _FLOATS:
+    if first.isdecimal() or first == "-" or token in _FLOATS:
         return _number(reader)
     if first == '"':
         return reader.string()
@@ -118,7 +118,7 @@ def read_attribute(reader: Reader) -> Attribute:
 def _number(reader: Reader) -> int | float:
     token = reader.advance()
     try:
-        if token.removeprefix("-").isdigit():
+        if token.removeprefix("-").isdecimal():
             return int(token)
         if "x" not in token:
             return float(token)

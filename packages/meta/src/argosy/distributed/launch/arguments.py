@@ -129,7 +129,7 @@ def _machines(parser: argparse.ArgumentParser, chosen: Launch) -> list[str]:
     else:
         names = [name.strip() for name in (chosen.hosts or "").split(",") if name.strip()]
     count = chosen.nnodes.split(":")[0]
-    if not count.isdigit() or (names and count not in ("1", str(len(names)))) or (not names and count != "1"):
+    if not count.isdecimal() or (names and count not in ("1", str(len(names)))) or (not names and count != "1"):
         parser.error(
             f"--nnodes {chosen.nnodes}: {len(names)} machines are named; name all by --hosts or --hostfile, on one of "
             "them, or let the cluster's own mpiexec or srun start the script"
@@ -145,7 +145,7 @@ def _machines(parser: argparse.ArgumentParser, chosen: Launch) -> list[str]:
 
 def _count(parser: argparse.ArgumentParser, chosen: Launch) -> int:
     devices = [d.strip() for d in chosen.devices.split(",") if d.strip()] if chosen.devices else None
-    if devices is not None and not all(d.isdigit() for d in devices):
+    if devices is not None and not all(d.isdecimal() for d in devices):
         parser.error(f"--devices {chosen.devices}: expected numbers with commas between, as in 0,1,2,3")
     if devices is not None and len(set(devices)) != len(devices):
         parser.error(f"--devices {chosen.devices}: a device appears more than once")
