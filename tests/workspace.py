@@ -90,7 +90,9 @@ def runs_alike_alone(package: str, item: pytest.Function) -> bool:
         return False
     if any(MISSING.search(mark.kwargs["reason"]) for mark in item.iter_markers("skipif")):
         return False
-    return not {"", item.originalname, *item.fixturenames} & _functions_that_skip(item.path)
+    shared = ROOT / "packages" / package / "tests" / "conftest.py"
+    skipping = _functions_that_skip(item.path) | (_functions_that_skip(shared) if shared.exists() else set())
+    return not {"", item.originalname, *item.fixturenames} & skipping
 
 
 MISSING = re.compile("import|mpi|installed|repository|readme|source tree|part of the package", re.IGNORECASE)

@@ -52,5 +52,5 @@ def mpiexec():
     try:
         command(1)
     except NoMpi as error:
-        pytest.skip(str(error))
+        pytest.skip(f"no MPI: {error}")
     return command
