@@ -71,7 +71,7 @@ def compiled(m: int, n: int, k: int, layout: str, element: str) -> Callable[[int
     from argosy_cinn.target import Target
 
     def problem(b: Function, table: Value) -> Contraction:
-        a, w, c = (b.load(PTR, b.at(table, i, PTR)) for i in range(3))
+        a, w, c = (b.load(PTR, b.gep(table, i, PTR)) for i in range(3))
         left = Matrix(a, k, 1, element) if layout[0] == "n" else Matrix(a, 1, m, element)
         right = Matrix(w, n, 1, element) if layout[1] == "n" else Matrix(w, 1, k, element)
         store = store_rows(c, n, (), RESULTS[element])
@@ -128,7 +128,7 @@ def vector_chains(b: Any, compute: str, terms: int) -> int:
     chains = b.module.target.registers * 3 // 4
     x = b.load(vector(compute, lanes), out)
     with b.loop(0, PEAK_STEPS, 1, [x] * chains) as loop:
-        loop.next(*(multiply_add(b, terms, x, x, total) for total in loop.carry))
+        loop.yield_values(*(multiply_add(b, terms, x, x, total) for total in loop.carry))
     for total in loop.results:
         b.store(total, out)
     return int(2 * lanes * terms * chains * PEAK_STEPS)

@@ -10,7 +10,7 @@ import pytest
 
 import argosy as paddle
 from argosy_phi_ops import get_operator, prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.index import MODULES
 from argosy_phi_ops.eager import table, tiering
 from argosy_phi_ops.eager.exactness import is_exact
@@ -155,7 +155,7 @@ def test_exact_programs_are_the_same_bits_by_numpy_and_compiled(name, dtype):
     x, y = (paddle.to_tensor(a.astype(np.float32)).astype(dtype).payload.ndarray for a in (x, y))
     program = Program(name)
     inputs = [program.add_input(TensorType(a.shape, dtype)) for a in (x, y)]
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         program.set_outputs([EXACT[name](*inputs)])
     assert is_exact(program) or dtype == "bfloat16"
     (expected,), native = prepare(program)([x, y]), tiering.native_kernel(program)

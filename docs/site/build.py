@@ -50,10 +50,10 @@ def main() -> int:
 
 
 def _timed(what, work):
-    from argosy.waiting import waiting
+    from argosy.wait_notice import announce_wait
 
     began = time.perf_counter()
-    with waiting(what):
+    with announce_wait(what):
         result = work()
     print(f"{what}: {time.perf_counter() - began:.0f} s", flush=True)
     return result

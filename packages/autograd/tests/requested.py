@@ -7,7 +7,7 @@ import numpy as np
 from argosy_autograd.passes.expand import ExpandGradients
 from argosy_autograd.passes.taylor import TaylorMode
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, SymExpr, TensorType
 from argosy_pir.passes import PassManager
@@ -37,7 +37,7 @@ def built(make, *shapes):
     """The program of ``make(builder, *inputs)`` in float64."""
     program = Program("p")
     inputs = [program.add_input(TensorType(shape, "float64")) for shape in shapes]
-    with building(Builder.at_end(program.block)) as builder:
+    with emit_at(Builder.at_end(program.block)) as builder:
         made = make(builder, *inputs)
     program.set_outputs(made if isinstance(made, list) else [made])
     return program

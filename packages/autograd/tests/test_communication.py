@@ -8,7 +8,7 @@ import pytest
 from argosy_autograd.transform import jvp_program, vjp_program
 from argosy_hwadapt.inproc import run_ranks
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 
@@ -34,7 +34,7 @@ def program_of(name, attributes):
     """x -> collective(x * x), with a second communication after it on the same chain."""
     program = Program(name)
     x = program.add_input(F)
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         token = prim.create_token()
         y, *handle, token = getattr(prim, name)(x * x, token, **attributes)
         if handle:

@@ -9,7 +9,7 @@ from argosy_autograd.checks import check_program
 from argosy_autograd.rules import while_loops
 from argosy_autograd.transform import jvp_program, vjp_program
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Block, Builder, Function, Program, Region, Symbol, TensorType
 
@@ -30,12 +30,12 @@ def if_program():
     program = Program("branches")
     x, y, w = (program.add_input(F3) for _ in range(3))
     builder = Builder.at_end(program.block)
-    with building(builder):
+    with emit_at(builder):
         condition = prim.gt(prim.reduce_sum(x, axes=(0,)), 0)
         left, right = Block(), Block()
-        with building(Builder.at_end(left)) as inner:
+        with emit_at(Builder.at_end(left)) as inner:
             inner.create("control.yield", [prim.tanh(x) * w, y])
-        with building(Builder.at_end(right)) as inner:
+        with emit_at(Builder.at_end(right)) as inner:
             inner.create("control.yield", [x * y, prim.sin(w)])
         made = builder.create("control.if", [condition], regions=[Region([left]), Region([right])])
         program.set_outputs([made.results[0] * x, made.results[1]])
@@ -49,11 +49,11 @@ def scan_program(reverse=False):
     h = program.add_input(TensorType((2, 5), "float64"))
     w, u = program.add_input(TensorType((3, 5), "float64")), program.add_input(TensorType((5, 5), "float64"))
     body = Block([TensorType((2, 3), "float64"), h.type])
-    with building(Builder.at_end(body)) as inner:
+    with emit_at(Builder.at_end(body)) as inner:
         x, state = body.arguments
         new = prim.tanh(matmul(x, w) + matmul(state, u) * 0.5)
         inner.create("control.yield", [new * new, new])
-    with building(Builder.at_end(program.block)) as builder:
+    with emit_at(Builder.at_end(program.block)) as builder:
         made = builder.create("control.scan", [xs, h], {"inputs": 1, "reverse": reverse}, regions=[Region([body])])
     program.set_outputs(made.results)
     return program
@@ -67,10 +67,10 @@ def for_program(stop, step=1, start=0):
     """x -> x after steps x <- sin(x) * (i + 1)."""
     program = Program("loop")
     x = program.add_input(F3)
-    with building(Builder.at_end(program.block)) as builder:
+    with emit_at(Builder.at_end(program.block)) as builder:
         bounds = [scalar(n) for n in (start, stop, step)]
         body = Block([bounds[0].type, F3])
-        with building(Builder.at_end(body)) as inner:
+        with emit_at(Builder.at_end(body)) as inner:
             index, value = body.arguments
             inner.create("control.yield", [prim.sin(value) * prim.cast(index + 1, dtype="float64")])
         made = builder.create("control.for", [*bounds, x], regions=[Region([body])])
@@ -83,11 +83,11 @@ def while_program():
     program = Program("until")
     x, w = program.add_input(F3), program.add_input(F3)
     test, body = Block([F3]), Block([F3])
-    with building(Builder.at_end(test)) as inner:
+    with emit_at(Builder.at_end(test)) as inner:
         inner.create("control.condition", [prim.lt(prim.reduce_sum(test.arguments[0], axes=(0,)), 10)])
-    with building(Builder.at_end(body)) as inner:
+    with emit_at(Builder.at_end(body)) as inner:
         inner.create("control.yield", [body.arguments[0] * w])
-    with building(Builder.at_end(program.block)) as builder:
+    with emit_at(Builder.at_end(program.block)) as builder:
         made = builder.create("control.while", [x], regions=[Region([test]), Region([body])])
     program.set_outputs([made.result])
     return program
@@ -130,13 +130,13 @@ def counting_program():
     x, w = program.add_input(F3), program.add_input(F3)
     n = program.add_input(TensorType((), "int64"))
     test, body = (Block([n.type, F3, TensorType((), "float64"), F3]) for _ in range(2))
-    with building(Builder.at_end(test)) as inner:
+    with emit_at(Builder.at_end(test)) as inner:
         inner.create("control.condition", [prim.lt(test.arguments[0], n)])
-    with building(Builder.at_end(body)) as inner:
+    with emit_at(Builder.at_end(body)) as inner:
         i, value, total, factor = body.arguments
         moved = prim.sin(value) * factor + prim.cast(i, dtype="float64") * 0.01
         inner.create("control.yield", [i + 1, moved, total + prim.reduce_sum(value, axes=(0,)), factor])
-    with building(Builder.at_end(program.block)) as builder:
+    with emit_at(Builder.at_end(program.block)) as builder:
         start = [scalar(0), x, prim.constant(0.0, "float64"), w]
         made = builder.create("control.while", start, regions=[Region([test]), Region([body])])
     program.set_outputs(made.results[1:3])
@@ -168,10 +168,10 @@ def test_for_with_bounds_that_are_computed_differentiates(start, stop, step):
     x_value = bounds.add_input(F3)
     given = [bounds.add_input(TensorType((), "int64")) for _ in range(3)]
     body = Block([given[0].type, F3])
-    with building(Builder.at_end(body)) as inner:
+    with emit_at(Builder.at_end(body)) as inner:
         index, value = body.arguments
         inner.create("control.yield", [prim.sin(value) * prim.cast(index + 1, dtype="float64")])
-    with building(Builder.at_end(bounds.block)) as builder:
+    with emit_at(Builder.at_end(bounds.block)) as builder:
         made = builder.create("control.for", [*given, x_value], regions=[Region([body])])
     bounds.set_outputs([made.result])
     expected = interpret(vjp_program(known), [x, g])[0]
@@ -188,16 +188,16 @@ def call_program(depth=3):
     x = program.add_input(TensorType((2, 3), "float64"))
     weights = [program.add_input(TensorType((3, 3), "float64")) for _ in range(depth)]
     act = Function("act", [x.type])
-    with building(Builder.at_end(act.block)) as inner:
+    with emit_at(Builder.at_end(act.block)) as inner:
         inner.create("builtin.return", [prim.tanh(act.block.arguments[0])])
     layer = Function("layer", [x.type, weights[0].type])
     program.add_function(act)
     program.add_function(layer)
-    with building(Builder.at_end(layer.block)) as inner:
+    with emit_at(Builder.at_end(layer.block)) as inner:
         a, w = layer.block.arguments
         call = inner.create("builtin.call", [matmul(a, w)], {"callee": Symbol("act")}, result_types=[x.type])
         inner.create("builtin.return", [call.result + a])
-    with building(Builder.at_end(program.block)) as builder:
+    with emit_at(Builder.at_end(program.block)) as builder:
         for w in weights:
             x = builder.create("builtin.call", [x, w], {"callee": Symbol("layer")}, result_types=[x.type]).result
     program.set_outputs([x])

@@ -8,7 +8,7 @@ import pytest
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.passes.expand import ExpandGradients
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Block, Builder, Program, Region, SymExpr, TensorType, VerifyError
 from argosy_pir.passes import parse_pipeline
@@ -23,7 +23,7 @@ def cube_program(order):
     """x -> the derivative of the given order of sum(x^3), asked for by nested gradients."""
     program = Program("cube")
     x = program.add_input(TensorType((SymExpr.symbol("n"),), "float64"))
-    with building(Builder.at_end(program.block)) as builder:
+    with emit_at(Builder.at_end(program.block)) as builder:
         y = x * x * x
         for _ in range(order):
             (y,) = gradient(builder, [prim.reduce_sum(y, axes=(0,))], [x])
@@ -52,7 +52,7 @@ def test_gradients_are_of_values_not_of_variables():
     """A gradient with respect to an intermediate value stops there, and stop_gradient is a constant."""
     program = Program("values")
     x = program.add_input(TensorType((), "float64"))
-    with building(Builder.at_end(program.block)) as builder:
+    with emit_at(Builder.at_end(program.block)) as builder:
         y = x * x
         z = y * y + prim.stop_gradient(y) * x
         program.set_outputs(gradient(builder, [z], [y, x]))
@@ -70,7 +70,7 @@ def test_cotangents_must_have_the_type_of_their_output():
     """A wrong cotangent is refused where the request is made."""
     program = Program("bad")
     x = program.add_input(TensorType((2,), "float64"))
-    with building(Builder.at_end(program.block)) as builder, pytest.raises(VerifyError, match="cotangent"):
+    with emit_at(Builder.at_end(program.block)) as builder, pytest.raises(VerifyError, match="cotangent"):
         gradient(builder, [x * x], [x], [prim.constant(1, "float64")])
 
 
@@ -79,7 +79,7 @@ def test_weight_gradients_are_told_from_input_gradients():
     program = Program("net")
     x = program.add_input(TensorType((4, 3), "float64"))
     w1, w2 = (program.add_state(f"w{i}", TensorType((3, 3), "float64")).argument for i in range(2))
-    with building(Builder.at_end(program.block)) as builder:
+    with emit_at(Builder.at_end(program.block)) as builder:
         h = prim.tanh(prim.dot_general(x, w1, lhs_contract=(1,), rhs_contract=(0,)))
         y = prim.dot_general(h, w2, lhs_contract=(1,), rhs_contract=(0,))
         program.set_outputs(gradient(builder, [prim.reduce_sum(y * y, axes=(0, 1))], [x, w1, w2]))
@@ -97,11 +97,11 @@ def loop_program(detached):
     xs = program.add_input(TensorType((3,), "float64"))
     w = program.add_input(item)
     body = Block([item, item])
-    with building(Builder.at_end(body)) as builder:
+    with emit_at(Builder.at_end(body)) as builder:
         x, h = body.arguments
         new = prim.tanh(w * (prim.stop_gradient(h) if detached else h) + x)
         builder.create("control.yield", [*gradient(builder, [new], [w]), new])
-    with building(Builder.at_end(program.block)) as builder:
+    with emit_at(Builder.at_end(program.block)) as builder:
         start = prim.constant(0.5, "float64")
         made = builder.create("control.scan", [xs, start], {"inputs": 1}, regions=[Region([body])])
     program.set_outputs([made.results[0]])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from argosy_autograd.checks import check_program
 from argosy_autograd.transform import jvp_program, vjp_program
 from argosy_phi_ops import get_operator, prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, SymExpr, TensorType
 
@@ -69,7 +69,7 @@ def matmul_program(x, w):
     """sum over everything of tanh(x @ w) * x[..., :1], with symbols or numbers as sizes."""
     program = Program("net")
     a, b = program.add_input(TensorType(x, "float64")), program.add_input(TensorType(w, "float64"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         y = prim.tanh(prim.dot_general(a, b, lhs_contract=(len(x) - 1,), rhs_contract=(0,)))
         result = prim.reduce_sum(y * y, axes=tuple(range(y.ndim)))
     program.set_outputs([result])
@@ -100,7 +100,7 @@ def test_any_broadcast_differentiates(shapes, name):
     arrays = [rng.standard_normal(shape) + 3.0 * i for i, shape in enumerate(shapes)]
     program = Program(name)
     operands = [program.add_input(TensorType(a.shape, "float64")) for a in arrays]
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         result = getattr(prim, name)(*operands)
     program.set_outputs([result])
     check_program(program, arrays, order=2)
@@ -112,7 +112,7 @@ def test_cost_of_a_gradient_is_linear_in_the_program():
     def size(depth):
         program = Program("chain")
         x = program.add_input(TensorType((2,), "float64"))
-        with building(Builder.at_end(program.block)):
+        with emit_at(Builder.at_end(program.block)):
             y = x
             for _ in range(depth):
                 y = prim.sin(y) * x
@@ -126,7 +126,7 @@ def test_a_deep_program_needs_no_recursion():
     """Ten thousand operations in a row."""
     program = Program("deep")
     x = program.add_input(TensorType((), "float64"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         y = x
         for _ in range(10_000):
             y = prim.neg(y)

@@ -8,7 +8,7 @@ import pytest
 from argosy_autograd.split import split_program
 from argosy_autograd.transform import vjp_program
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Function, Program, Symbol, SymExpr, TensorType
 
@@ -21,11 +21,11 @@ def net(call=False):
     x = program.add_input(TensorType((N, 3), "float64"), "x")
     w = program.add_state("w", TensorType((3, 3), "float64")).argument
     layer = Function("layer", [x.type, w.type])
-    with building(Builder.at_end(layer.block)) as builder:
+    with emit_at(Builder.at_end(layer.block)) as builder:
         a, b = layer.block.arguments
         h = prim.tanh(prim.dot_general(a, b, lhs_contract=(1,), rhs_contract=(0,)))
         builder.create("builtin.return", [h * a])
-    with building(Builder.at_end(program.block)) as builder:
+    with emit_at(Builder.at_end(program.block)) as builder:
         if call:
             program.add_function(layer)
             y = builder.create("builtin.call", [x, w], {"callee": Symbol("layer")}, result_types=[x.type]).result
@@ -69,7 +69,7 @@ def test_sizes_are_carried_where_nothing_else_tells_them():
     """The gradient of a sum reads no data, but its shape."""
     program = Program("sum")
     x = program.add_input(TensorType((N,), "float64"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         y = prim.reduce_sum(x, axes=(0,))
     program.set_outputs([y])
     split = split_program(program)

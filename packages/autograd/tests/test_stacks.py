@@ -19,7 +19,7 @@ from argosy_autograd.taylor.lifting import convolve
 from argosy_autograd.taylor.stacks import Stacks
 from argosy_autograd.taylor.sweep import Sweep
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.passes import PassManager
@@ -293,7 +293,7 @@ def test_directions_that_are_no_unit_directions():
     """Are refused, not taken for others."""
     program = Program("p")
     x = program.add_input(TensorType((4,), "float64"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         sweep = Sweep()
         along = sweep.add_direction(x, prim.constant(2, "float64", (4,)))
         stacks = Stacks(sweep, Families([derivative((along, along))]))

@@ -15,7 +15,7 @@ from argosy_autograd.passes.taylor import TaylorMode, depth, nested_requests
 from argosy_autograd.taylor import Functional, Sweep, derivative
 from argosy_autograd.taylor.cost import cost
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.passes import parse_pipeline
@@ -301,7 +301,7 @@ def test_complex_inputs_are_left_to_reverse_mode():
     """A conjugate gradient is no derivative along a direction."""
     program = Program("p")
     z = program.add_input(TensorType((4, 1), "complex128"))
-    with building(Builder.at_end(program.block)) as builder:
+    with emit_at(Builder.at_end(program.block)) as builder:
         size = prim.abs(z)
         (g,) = gradient(builder, [total(size * size * size)], [z])
         (h,) = gradient(builder, [total(prim.real(g) * prim.imag(g))], [z])
@@ -377,7 +377,7 @@ def test_long_programs_need_no_recursion():
     """Three thousand operations one after the other."""
     program = Program("long")
     x = program.add_input(TensorType((), "float64"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         y = x
         for _ in range(3000):
             y = prim.sin(y)

@@ -12,7 +12,7 @@ import numpy as np
 from argosy_autoparallel import Partial, ReduceType, Shard
 from argosy_hwadapt.communicator import DONE, reduce_arrays
 from argosy_phi_ops.primitives import PRIMITIVES
-from argosy_phi_ops.reference.interpreter import BlockPlan, Run
+from argosy_phi_ops.reference.interpreter import BlockPlan, Execution
 
 COMMUNICATION = {f"prim.{name}" for name, p in PRIMITIVES.items() if p.category == "communication"} - {
     "prim.create_token"
@@ -97,7 +97,7 @@ def _meet(kind, sent, op):
 
 def _one_rank(program, arrays):
     """A generator that runs a program: it yields the calls of collectives, and gets what they give."""
-    plan, asking = BlockPlan(program.block, program), Run({}, _Asking())
+    plan, asking = BlockPlan(program.block, program), Execution({}, _Asking())
     environment = dict(zip(plan.arguments, arrays, strict=True))
     for op, (step, dead) in zip(program.block, plan.steps, strict=False):  # but for the terminator
         if op.name in COMMUNICATION:
@@ -105,7 +105,7 @@ def _one_rank(program, arrays):
                 step(asking, environment)
             except _Arrived as arrived:
                 answer = yield arrived.call
-            step(Run({}, _Answering(answer)), environment)
+            step(Execution({}, _Answering(answer)), environment)
         else:
             step(asking, environment)
         for value in dead:

@@ -4,7 +4,7 @@ import numpy as np
 from prover import calls
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.index import MODULES
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.primitives import PRIMITIVES
@@ -72,7 +72,7 @@ def _operations():
     for body in UNUSED.values():
         program = Program("unused")
         x, y = (program.add_input(TensorType((5,), "float32")) for _ in range(2))
-        with building(Builder.at_end(program.block)):
+        with emit_at(Builder.at_end(program.block)):
             program.set_outputs([body(x, y)])
         yield from program.walk()
 

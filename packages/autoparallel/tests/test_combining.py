@@ -10,7 +10,7 @@ from lockstep import parts_of, run_together, whole_of
 from argosy_autoparallel import Layout, Partial, ProcessMesh, ReduceType, Replicate, Shard, partition_program
 from argosy_autoparallel.passes.combine_all_reduces import CombineAllReduces
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType, verify_program
 
 SHAPES = [(3, 2), (), (5,), (0, 4)]
@@ -21,7 +21,7 @@ def program(body, shapes=SHAPES, dtype="float32"):
     """A program of what ``body`` makes of inputs of these shapes."""
     made = Program("sums")
     inputs = [made.add_input(TensorType(shape, dtype)) for shape in shapes]
-    with building(Builder.at_end(made.block)):
+    with emit_at(Builder.at_end(made.block)):
         made.set_outputs(body(*inputs))
     return made
 

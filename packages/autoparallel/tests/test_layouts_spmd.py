@@ -25,7 +25,7 @@ from argosy_autoparallel import (
 )
 from argosy_autoparallel.resharding.path import path_cost
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building, context
+from argosy_phi_ops.context import context, emit_at
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
@@ -299,7 +299,7 @@ def test_a_program_with_states_is_partitioned():
     program = Program("step")
     x = program.add_input(TensorType((4, 6), "float32"))
     w = program.add_state("w", TensorType((6, 5), "float32")).argument
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         y = prim.dot_general(x, w, lhs_contract=(1,), rhs_contract=(0,))
         new = prim.add(w, 0.5)
     program.set_outputs([y], [new])

@@ -15,7 +15,7 @@ from argosy_autoparallel.passes.spmd_partition import SpmdPartition
 from argosy_autoparallel.schedule import verify_programs
 from argosy_autoparallel.tensor_layout import print_layout
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType, verify_program
 from argosy_pir.passes import PassManager
 
@@ -31,7 +31,7 @@ def step(layers=LAYERS):
     made = Program("step")
     x = made.add_input(TensorType((2 * N, N), "float32"))
     states = [made.add_state(f"w{i}", TensorType((N, N), "float32")).argument for i in range(layers)]
-    with building(Builder.at_end(made.block)):
+    with emit_at(Builder.at_end(made.block)):
         activations = [x]
         for w in states:
             activations.append(prim.tanh(matmul(activations[-1], w)))
@@ -133,7 +133,7 @@ def test_a_collective_of_what_another_gives_starts_after_it():
     """The first is waited for just before the second starts, wherever the program had the first."""
     made = Program("chained")
     x = made.add_input(TensorType((N, N), "float32"))
-    with building(Builder.at_end(made.block)):
+    with emit_at(Builder.at_end(made.block)):
         gathered, token = prim.all_gather(x, prim.create_token(), group=(0, 1), size=2, axis=0)
         meanwhile = matmul(matmul(x, x), x)
         total, token = prim.all_reduce(gathered, token, group=(0, 1), size=2, kind="sum")

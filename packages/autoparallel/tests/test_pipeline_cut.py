@@ -12,7 +12,7 @@ from argosy_autoparallel.pipeline.step_lists import step_lists
 from argosy_autoparallel.schedule import InstructionError, Ref, ScheduleError, run_in_step, verify
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 
@@ -23,7 +23,7 @@ def built(stages=(0, 1, 1, 1)):
     type = TensorType([3], "float32")
     x = program.add_input(type, "x")
     w0, w1 = (program.add_state(name, type).argument for name in ("w0", "w1"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         y = prim.mul(x, w0)
         z = prim.mul(y, w1)
         u = prim.mul(z, w0)

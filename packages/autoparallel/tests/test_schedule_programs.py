@@ -6,7 +6,7 @@ from test_static_spmd import V, W, captured
 from argosy_autoparallel import Layout, ProcessMesh, Replicate, Shard, partition_program
 from argosy_autoparallel.schedule import ScheduleError, list_of, verify_programs
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType
 from argosy_tensorcore.tensor import Tensor
 
@@ -56,7 +56,7 @@ def _started(order):
     """A program that starts two collectives and waits for them in an order."""
     program = Program()
     x = program.add_input(TensorType((4,), "float32"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         token = prim.create_token()
         y, one, token = prim.start(x, token, collective="all_reduce", size=2)
         z, two, token = prim.start(x, token, collective="all_gather", size=2)

@@ -150,7 +150,7 @@ def main(family, *processors):
     """Compile a family; LLVM takes again what this version of it took before, which the object cache remembers."""
     made, cache = {}, default_cache()
     for processor in processors:
-        target = Target.named(processor)
+        target = Target.from_name(processor)
         if target.key[::2] not in made:  # what processors of equal features share
             made[target.key[::2]] = list(FAMILIES[family](target))
         for name, code in made[target.key[::2]]:

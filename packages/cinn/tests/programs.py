@@ -8,7 +8,7 @@ from argosy_cinn import CinnCompiler
 from argosy_cinn.plan.memory import Lifetime, assign_offsets
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 from argosy_tensorcore.storage import Strided
@@ -32,7 +32,7 @@ def build(function, arguments, states=()):
     program = Program("test")
     inputs = [program.add_input(TensorType(a.shape, a.dtype.name)) for a in arguments]
     held = [program.add_state(f"s{i}", TensorType(a.shape, a.dtype.name)).argument for i, a in enumerate(states)]
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         results = function(*inputs, *held)
     outputs, updates = results if states else (results, None)
     program.set_outputs(list(outputs) if isinstance(outputs, (tuple, list)) else [outputs], updates)

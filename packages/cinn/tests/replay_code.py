@@ -56,8 +56,8 @@ def digest(line):
     """The digests of the text and of the manifest of one line of a corpus; the error where there are none."""
     text, options = json.loads(line)
     try:
-        budget = Budget.of(options)
-        with own_context(), budget.simplifying():
+        budget = Budget.from_options(options)
+        with own_context(), budget.simplification():
             program = lower_program(Program.parse(text), Target.host())
         plan, assembly = assemble_program(program, Target.host(), budget)
         manifest = json.dumps(asdict(manifest_from(program, plan, assembly)))

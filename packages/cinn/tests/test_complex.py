@@ -8,7 +8,7 @@ from argosy_cinn import CinnCompiler
 from argosy_cinn.complex_lowering.functions import BINARY, UNARY
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Block, Builder, Operation, Program, Region, TensorType
 from argosy_tensorcore.storage import Strided
@@ -134,10 +134,10 @@ def test_loops_carry_complex_numbers():
     program = Program("loop")
     x = program.add_input(TensorType((3, 21), "complex64"))
     builder = Builder.at_end(program.block)
-    with building(builder):
+    with emit_at(builder):
         bounds = [prim.constant(v, "int64") for v in (0, 4, 1)]
         block = Block([bounds[0].type, x.type])
-        with building(Builder.at_end(block)):
+        with emit_at(Builder.at_end(block)):
             i, z = block.arguments
             scale = prim.broadcast_to(prim.cast(i, dtype="complex64"), (3, 21))
             block.append(Operation("control.yield", [prim.add(prim.mul(z, x), scale)]))

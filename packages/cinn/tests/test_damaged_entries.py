@@ -10,7 +10,7 @@ from argosy_cinn import CinnCompiler
 from argosy_cinn.runtime import ObjectCache
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType
 from argosy_tensorcore.storage import Strided
 
@@ -21,7 +21,7 @@ TABLE = np.arange(64, dtype=np.float32)[::-1].copy()
 def _program():
     program = Program("table")
     x = program.add_input(TensorType((64,), "float32"))
-    with building(Builder.at_end(program.block)) as b:
+    with emit_at(Builder.at_end(program.block)) as b:
         program.set_outputs([prim.add(prim.tanh(x), b.constant(TensorType((64,), "float32"), TABLE.tobytes()))])
     return program
 

@@ -13,7 +13,7 @@ from argosy_cinn.runtime import set_threads
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_pir import Builder, Program, TensorType
@@ -53,7 +53,7 @@ def program_of(kind, arrays, rows, dtype):
         keywords = {"weight_dtype": kind[:4], "group_size": group}
     operands, attributes = get_operator(name).signature.bind(arguments, keywords)
     builder = Builder.at_end(program.block)
-    with building(builder):
+    with emit_at(builder):
         program.set_outputs([builder.create(f"phi.{name}", operands, attributes).result])
     return program
 
@@ -126,7 +126,7 @@ def open_product(columns, depth):
     program = Program("open")
     sizes = ((SymExpr.symbol("n"), depth), (columns, depth))
     operands = [program.add_input(TensorType(shape, "float32")) for shape in sizes]
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         program.set_outputs([prim.dot_general(*operands, lhs_contract=(1,), rhs_contract=(1,))])
     return program
 

@@ -22,7 +22,7 @@ from argosy_cinn.pipeline import lower_program
 from argosy_cinn.runtime import entry, load
 from argosy_cinn.target import Target
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.core import Operation
 
@@ -81,8 +81,8 @@ def emit_reversal(module, name, form, slots):
     with module.function(name, PARAMETERS, export=False) as b:
         pointers, n = Pointers(b, b.arguments[0], slots), form.source.shape[0]
         with b.loop(0, n) as loop:
-            value = b.load("float", b.at(pointers(form.source), loop.index, "float"))
-            b.store(value, b.at(pointers(form.target), b.sub(n - 1, loop.index), "float"))
+            value = b.load("float", b.gep(pointers(form.source), loop.index, "float"))
+            b.store(value, b.gep(pointers(form.target), b.sub(n - 1, loop.index), "float"))
 
 
 REVERSAL = Emitter(emit_reversal, lambda form, target: 1)
@@ -95,7 +95,7 @@ def test_a_kind_of_kernel_is_a_form_a_lowering_an_emitter_and_a_line(monkeypatch
     monkeypatch.setitem(sys.modules, __name__, sys.modules.get(__name__) or SimpleNamespace(**globals()))
     program = Program("backwards")
     x = program.add_input(TensorType((5,), "float32"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         doubled = prim.add(x, x)
         back = program.block.append(Operation("toy.reverse", (doubled,), (doubled.type,))).result
         out = prim.add(back, 1.0)

@@ -9,7 +9,7 @@ from programs import build, check, values
 from argosy_cinn import CinnCompiler
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
 from argosy_tensorcore.storage import Strided
@@ -61,7 +61,7 @@ def test_one_compilation_serves_every_number_of_rows(layout):
     shapes = [*LAYOUTS[layout][0](n, 3, 40, 48), (4,)]
     program = Program("grouped")
     inputs = [program.add_input(TensorType(s, "float32" if i < 2 else "int64")) for i, s in enumerate(shapes)]
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         program.set_outputs([LAYOUTS[layout][1](*inputs)])
     executable = CinnCompiler().compile(program, device("cpu"))
     rng = np.random.default_rng(3)

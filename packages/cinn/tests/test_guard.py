@@ -12,7 +12,7 @@ from programs import assert_equal, build, on_host
 from argosy_cinn import CinnCompiler
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, SymExpr, TensorType
 from argosy_tensorcore.storage import Strided
@@ -57,7 +57,7 @@ def test_code_for_all_sizes_runs_between_guarded_pages(guard):
     n = SymExpr.symbol("n")
     program = Program("sizes")
     arguments = [program.add_input(TensorType(shape, "float32")) for shape in ((n, 31), (31, 31))]
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         program.set_outputs(chain(*arguments))
     executable = CinnCompiler().compile(program, device("cpu"), options={"guard": guard})
     for rows in (1, 7, 33, 130):

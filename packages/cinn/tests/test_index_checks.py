@@ -8,7 +8,7 @@ from argosy_cinn import CinnCompiler
 from argosy_cinn.tools import tracing
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.errors import AxisError
 from argosy_phi_ops.reference.compiler import ReferenceCompiler
 from argosy_pir import Builder, Program, TensorType
@@ -149,7 +149,7 @@ def test_sizes_that_are_open_are_those_of_the_call():
     n, m = SymExpr.symbol("n"), SymExpr.symbol("m")
     program = Program("open")
     x, i = program.add_input(TensorType((n, 2), "float32")), program.add_input(TensorType((m,), "int64"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         program.set_outputs([checked(x, i)])
     for compiler in (CinnCompiler(), ReferenceCompiler()):
         executable = compiler.compile(program, device("cpu"))

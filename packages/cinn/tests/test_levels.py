@@ -41,13 +41,13 @@ def calls_of(text, target):
 
 def mapped(level, emit, source, result, x):
     """An array's elements by ``emit``, in code for a level; the calls that the code makes."""
-    target = Target.named(level)
+    target = Target.from_name(level)
     module, lanes = Module(target), 4
     with module.function("f", [("ptr", "x"), ("ptr", "y"), ("i64", "n")]) as b:
         first, to, n = b.arguments
         with b.loop(0, n, lanes) as loop:
             b.store(
-                emit(b, b.load(vector(source, lanes), b.at(first, loop.index, source))), b.at(to, loop.index, result)
+                emit(b, b.load(vector(source, lanes), b.gep(first, loop.index, source))), b.gep(to, loop.index, result)
             )
     text = module.text()
     library = load(text, module.exports, target)
@@ -61,7 +61,7 @@ def mapped(level, emit, source, result, x):
 
 @pytest.mark.parametrize(("level", "fused"), [("x86-64-v3", True), ("x86-64-v2", False), ("neoverse-v1", True)])
 def test_multiply_add_is_one_instruction_or_two(level, fused):
-    module = Module(Target.named(level))
+    module = Module(Target.from_name(level))
     with module.function("f", [("ptr", "x")]) as b:
         (x,) = b.arguments
         b.store(b.fma(b.load("<4 x float>", x), 2.0, 1.0), x)
@@ -72,7 +72,7 @@ def test_multiply_add_is_one_instruction_or_two(level, fused):
 @pytest.mark.parametrize("level", LEVELS)
 def test_programs_call_nothing_for_each_lane(level):
     """Softmax, a norm, functions and sums; products; all roundings; conversions of float16."""
-    target = Target.named(level)
+    target = Target.from_name(level)
     x, w = np.ones((33, 75), np.float32), np.ones(75, np.float32)
 
     def elementwise(x):
@@ -95,7 +95,7 @@ def test_programs_call_nothing_for_each_lane(level):
 @pytest.mark.parametrize("level", ["skylake-avx512", *LEVELS])
 def test_convolutions_and_scatters_of_bfloat16_are_linked(level):
     """Numbers of 16 bits move as integers where there are no registers for them, constants among them too."""
-    target, empty = Target.named(level), [np.zeros((2, 5, 12, 13), BFLOAT16), np.zeros((3, 5, 3, 3), BFLOAT16)]
+    target, empty = Target.from_name(level), [np.zeros((2, 5, 12, 13), BFLOAT16), np.zeros((3, 5, 3, 3), BFLOAT16)]
     image = {"strides": (1, 1), "padding": ((1, 1),) * 2, "lhs_dilation": (1, 1), "rhs_dilation": (1, 1), "groups": 1}
     places, updates = np.zeros((4, 1), np.int64), np.zeros((4, 3), BFLOAT16)
 
@@ -192,7 +192,7 @@ def test_arguments_of_sine_and_cosine_are_reduced_exactly(name, level):
 @pytest.mark.parametrize("level", ["x86-64-v2", "x86-64"])
 def test_programs_have_their_values(level, monkeypatch):
     """Programs compiled for a level, run here, beside the interpreter; none falls back to it."""
-    monkeypatch.setattr(Target, "host", staticmethod(lambda: Target.named(level)))
+    monkeypatch.setattr(Target, "host", staticmethod(lambda: Target.from_name(level)))
     rng = np.random.default_rng(0)
     for dtype in ("float32", "float16"):
         x, w = rng.standard_normal((33, 75)).astype(dtype), rng.standard_normal(75).astype(dtype)

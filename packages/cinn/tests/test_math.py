@@ -19,14 +19,14 @@ def applied(name, cpu, x):
     """A function of `math` on an array whose size the lanes divide, by code for a processor."""
     if cpu != "host" and not Target.host().is_x86:
         pytest.skip("an x86 level")
-    module = Module(Target.host() if cpu == "host" else Target.named(cpu))
+    module = Module(Target.host() if cpu == "host" else Target.from_name(cpu))
     lanes = module.target.lanes(FLOAT)
     type = vector(FLOAT, lanes)
     with module.function("f", [("ptr", "x"), ("ptr", "y"), ("i64", "n")]) as b:
         source, target, n = b.arguments
         with b.loop(0, n, lanes) as loop:
-            value = math.FLOAT32[name](b, b.load(type, b.at(source, loop.index)))
-            b.store(value, b.at(target, loop.index))
+            value = math.FLOAT32[name](b, b.load(type, b.gep(source, loop.index)))
+            b.store(value, b.gep(target, loop.index))
     library = load(module.text(), module.exports, module.target)
     y = np.empty_like(x)
     assert x.size % lanes == 0

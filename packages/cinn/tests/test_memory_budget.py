@@ -12,7 +12,7 @@ from argosy_cinn.runtime import ObjectCache
 from argosy_cinn.settings import MEMORY_BUDGET
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
 from argosy_tensorcore.storage import Strided
@@ -156,7 +156,7 @@ def test_budgets_that_are_none_are_refused(monkeypatch):
 def test_programs_with_symbolic_sizes_are_compiled_for_their_sizes():
     program = Program("test")
     x = program.add_input(TensorType((SymExpr.symbol("n"), 8), "float32"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         y = prim.tanh(x)
     program.set_outputs([y])
     executable = CinnCompiler().compile(program, device("cpu"), options={"memory_budget": 1 << 20})

@@ -10,7 +10,7 @@ from argosy_cinn import CinnCompiler, explain
 from argosy_cinn.runtime import set_threads
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building, context
+from argosy_phi_ops.context import context, emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType, effects
 from argosy_pir.core import Block, Operation, Region
@@ -28,7 +28,7 @@ def f32(*shape):
 def region(types, function, terminator="control.yield"):
     """A region of one block that ends with what ``function(*arguments)`` returns."""
     block = Block(types)
-    with building(Builder.at_end(block)):
+    with emit_at(Builder.at_end(block)):
         results = function(*block.arguments)
     block.append(Operation(terminator, results))
     made = Region()
@@ -41,7 +41,7 @@ def check(function, *arguments):
     program = Program("control")
     inputs = [program.add_input(TensorType(a.shape, a.dtype.name)) for a in arguments]
     builder = Builder.at_end(program.block)
-    with building(builder):
+    with emit_at(builder):
         program.set_outputs(function(builder, *inputs))
     want, _ = interpret(program, arguments)
     executable = CinnCompiler().compile(program, device("cpu"))
@@ -231,7 +231,7 @@ def test_a_signal_ends_a_loop(loop, size, alarm):
     program = Program("endless")
     x, limit = program.add_input(TensorType((size,), F)), program.add_input(TensorType((), F))
     builder = Builder.at_end(program.block)
-    with building(builder):
+    with emit_at(builder):
         program.set_outputs(loop(builder, x, limit))
     run = CinnCompiler().compile(program, device("cpu")).run
     zeros, few, huge = (Strided.from_array(a) for a in (np.zeros(size, np.float32), np.float32(3), np.float32(9e18)))
@@ -260,7 +260,7 @@ def test_effects_within_nests_are_looked_for_once(monkeypatch):
         ways = [region([], lambda: way(level + 1)), region([], lambda: [prim.constant(0.0, F)])]
         return list(inner.create("control.if", [flag], {}, [TensorType((), F)], ways).results)
 
-    with building(builder):
+    with emit_at(builder):
         program.set_outputs(way(0))
     operations = sum(1 for _ in program.walk())
     assert effects.is_pure(program.block.first)

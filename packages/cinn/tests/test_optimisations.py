@@ -297,12 +297,12 @@ def test_random_graphs_are_right_whatever_is_left_out(recipe, fuel, without):
 def test_steps_are_counted_named_and_repeatable():
     budget = Budget(3)
     for _ in range(2):
-        with budget.simplifying():
+        with budget.simplification():
             assert [spend("cse", "a"), spend("rewrite.add", "b")] == [True, True]
-        with budget.fusing():
+        with budget.fusion():
             assert [spend("fuse", "c"), spend("fuse", "d")] == [True, False]
         assert budget.spent == 3
-    with Budget(without=("rewrite.add",)).simplifying():
+    with Budget(without=("rewrite.add",)).simplification():
         assert [spend("rewrite.add", "x"), spend("rewrite.mul", "x")] == [False, True]
     assert spend("fuse", "outside of a compilation nothing is limited")
 

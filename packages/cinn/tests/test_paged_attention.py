@@ -10,7 +10,7 @@ from argosy_cinn import CinnCompiler
 from argosy_cinn.runtime.workers import set_threads, workers
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
 from argosy_tensorcore.storage import Strided
@@ -94,7 +94,7 @@ def symbolic(dtype="float32", heads=2, shared=3, depth=20, width=12, block=4, wi
     shapes = [(t, heads, shared, depth), (n, block, heads, depth), (n, block, heads, width), (t,), (t,), (r, m)]
     program = Program("paged")
     inputs = [program.add_input(TensorType(s, dtype if i < 3 else "int64")) for i, s in enumerate(shapes)]
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         program.set_outputs([prim.paged_attention(*inputs, scale=0.4, window=window)])
     return CinnCompiler().compile(program, device("cpu"))
 

@@ -8,7 +8,17 @@ from programs import ON_HOST, build, check, on_host
 
 from argosy_cinn import CinnCompiler
 from argosy_cinn.forms.expressions import Graph
-from argosy_cinn.forms.indices import Index, Lookup, Position, Quotient, Remainder, Variable, delinearise, linearise, of
+from argosy_cinn.forms.indices import (
+    Index,
+    Lookup,
+    Position,
+    Quotient,
+    Remainder,
+    Variable,
+    atom_index,
+    delinearise,
+    linearise,
+)
 from argosy_cinn.forms.nest import LoopNest, Reduction, Store
 from argosy_cinn.fusion.group_lowering import GridLowering, KnownReads
 from argosy_cinn.fusion.groups import Fusion
@@ -20,7 +30,7 @@ from argosy_cinn.runtime import ObjectCache
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Builder, Dense, Program, TensorType
 from argosy_tensorcore.storage import Strided
@@ -48,7 +58,7 @@ shapes = st.lists(st.integers(1, 7), min_size=1, max_size=4)
 @given(shapes, shapes, st.data())
 def test_coordinates_of_a_position_are_exact_and_lead_back(loops, shape, data):
     variables = [Variable(i, n) for i, n in enumerate(loops)]
-    flat = linearise([of(v) for v in variables], loops)
+    flat = linearise([atom_index(v) for v in variables], loops)
     coordinates = delinearise(flat, shape, split=False)
     back = linearise(coordinates, shape)
     values = [data.draw(st.integers(0, n - 1)) for n in loops]
@@ -136,10 +146,13 @@ def test_groups_of_equal_structure_read_what_each_reads_by_itself(steps):
 
 def test_views_that_undo_each_other_leave_the_index_as_it_was():
     row, column = Variable(0, 48), Variable(1, 256)
-    flat = of(row) * 256 + of(column)
+    flat = atom_index(row) * 256 + atom_index(column)
     there = Position((8, 6, 256), flat)
-    assert Position((8, 6, 256), None, there.coordinates).flat == flat
-    assert Position((2, 4, 6, 16, 16), flat).at((48, 256), flat).coordinates == (of(row), of(column))
+    assert Position((8, 6, 256), None, there.coordinates).flat_index == flat
+    assert Position((2, 4, 6, 16, 16), flat).with_shape((48, 256), flat).coordinates == (
+        atom_index(row),
+        atom_index(column),
+    )
 
 
 @settings(max_examples=100, deadline=None)
@@ -202,7 +215,7 @@ def test_constants_of_a_program_from_the_cache_are_kept(tmp_path):
     builder = Builder.at_end(program.block)
     type = TensorType((4,), "float32")
     table = builder.constant(type, Dense(type, np.arange(4, dtype=np.float32).tobytes()))
-    with building(builder):
+    with emit_at(builder):
         program.set_outputs([prim.mul(x, table)])
     for _ in range(2):
         executable = CinnCompiler().compile(program, device("cpu"), options={"cache": ObjectCache(tmp_path)})
@@ -223,12 +236,12 @@ def test_long_rows_recompute_and_short_ones_are_buffered():
 
 def test_the_last_value_that_phases_share_is_kept_not_what_it_is_made_of():
     graph, row, column = Graph(), Variable(0, 8), Variable(1, 64)
-    place = of(row) * 64 + of(column)
+    place = atom_index(row) * 64 + atom_index(column)
     x, y = (graph.load(name, place, "float32", ()) for name in "xy")
     shared = graph.node("add", "float32", (graph.node("tanh", "float32", (x,)), y))
-    largest = graph.reduced(0, "float32", row.variables, 1)
+    largest = graph.reduction_result(0, "float32", row.variables, 1)
     power = graph.node("exp", "float32", (graph.node("sub", "float32", (shared, largest)),))
-    total = graph.reduced(1, "float32", row.variables, 2)
+    total = graph.reduction_result(1, "float32", row.variables, 2)
     share = graph.node("div", "float32", (power, total))
     reductions = [Reduction("max", "float32", shared, largest), Reduction("sum", "float32", power, total)]
     stores = [Store("z", place, share, "float32", False)]
@@ -237,9 +250,9 @@ def test_the_last_value_that_phases_share_is_kept_not_what_it_is_made_of():
 
 def test_what_is_cheap_to_compute_again_is_not_kept():
     graph, row, column = Graph(), Variable(0, 8), Variable(1, 64)
-    place = of(row) * 64 + of(column)
+    place = atom_index(row) * 64 + atom_index(column)
     shared = graph.node("mul", "float32", [graph.load(name, place, "float32", ()) for name in "xy"])
-    total = graph.reduced(0, "float32", row.variables, 1)
+    total = graph.reduction_result(0, "float32", row.variables, 1)
     stores = [Store("z", place, graph.node("mul", "float32", (shared, total)), "float32", False)]
     reductions = [Reduction("sum", "float32", shared, total)]
     assert row_buffers(LoopNest(graph, [row], [column], reductions, stores)) == []
@@ -247,5 +260,5 @@ def test_what_is_cheap_to_compute_again_is_not_kept():
 
 def test_indices_print_and_compare_by_value():
     i = Variable(0, 5)
-    assert of(i) * 3 + 2 == Index([(Variable(0, 5), 3)], 2)
-    assert str(of(i) * 3 + 2) == "3*i0 + 2"
+    assert atom_index(i) * 3 + 2 == Index([(Variable(0, 5), 3)], 2)
+    assert str(atom_index(i) * 3 + 2) == "3*i0 + 2"

@@ -20,7 +20,7 @@ from argosy_pir.passes import parse_pipeline, print_pipeline
 from argosy_pir.testing import check_golden, check_passes
 
 FILES = sorted((Path(__file__).parent / "golden").glob("*.pir"))
-PASSES = lowering_passes(Target.named("haswell"))
+PASSES = lowering_passes(Target.from_name("haswell"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -42,7 +42,7 @@ def test_the_list_prints_as_text_that_parses_back():
     text = print_pipeline(PASSES)
     assert "expand-transforms,split-complex,widen-narrow" in text
     assert tuple(parse_pipeline(text)) == PASSES
-    assert "expand-transforms{vector-bits=512}" in print_pipeline(lowering_passes(Target.named("znver4")))
+    assert "expand-transforms{vector-bits=512}" in print_pipeline(lowering_passes(Target.from_name("znver4")))
 
 
 def test_a_dump_and_the_compiler_show_the_same_list(tmp_path, monkeypatch):

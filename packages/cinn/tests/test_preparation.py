@@ -70,7 +70,7 @@ def test_the_second_time_the_passes_run_only_when_somebody_looks(cache):
     np.testing.assert_array_equal(result(executable), expected)
     assert (first.runs, second.runs) == (1, 0)
     assert "prim.tanh" in str(executable.program)
-    assert "phi." not in str(executable.compiled)
+    assert "phi." not in str(executable.primitive_program)
     assert "kernel" in explain(executable)
     assert second.runs == 1
 

@@ -14,7 +14,7 @@ from argosy_cinn.assembly import segments
 from argosy_cinn.runtime import ObjectCache, set_threads
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.errors import CompileError, DTypeError, ShapeError
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Block, Builder, Operation, Program, Region, SymExpr, TensorType
@@ -107,7 +107,7 @@ def test_tables_tell_the_places_of_a_program_for_all_sizes_too(monkeypatch):
     program = Program("p")
     x = program.add_input(TensorType((n, 30), "float32"))
     w = program.add_input(TensorType((30, 30), "float32"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         y = mm(softmax(mm(layer_norm(x, prim.reduce_sum(w, axes=(0,))), w)), w)
         total = prim.reduce_sum(mm(prim.tanh(y), w), axes=(0,))
     program.set_outputs([y, total])
@@ -306,7 +306,7 @@ def test_symbolic_sizes_are_compiled_once_and_zero_by_itself():
     n = SymExpr.symbol("n")
     program = Program("dynamic")
     x = program.add_input(TensorType((n, 4), "float32"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         doubled = prim.concat(x, x, axis=0)
         total = prim.div(prim.reduce_sum(doubled, axes=(0, 1)), prim.cast(prim.dim_size(dim=n), dtype="float32"))
         out = prim.reshape(doubled, shape=(n * 8,))
@@ -329,7 +329,7 @@ def test_symbolic_sizes_are_compiled_once_and_zero_by_itself():
 def region(types, function, terminator="control.yield"):
     """A region of one block that ends with what ``function(*arguments)`` returns."""
     block = Block(types)
-    with building(Builder.at_end(block)):
+    with emit_at(Builder.at_end(block)):
         results = function(*block.arguments)
     block.append(Operation(terminator, results))
     made = Region()
@@ -342,7 +342,7 @@ def check_control(function, *arguments):
     program = Program("control")
     inputs = [program.add_input(TensorType(a.shape, a.dtype.name)) for a in arguments]
     builder = Builder.at_end(program.block)
-    with building(builder):
+    with emit_at(builder):
         program.set_outputs(function(builder, *inputs))
     want, _ = interpret(program, arguments)
     executable = CinnCompiler().compile(program, device("cpu"))

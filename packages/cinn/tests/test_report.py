@@ -18,7 +18,7 @@ from argosy_cinn.tools.measure import add_program, measure, time
 from argosy_cinn.tools.report import Report, Table
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building, context
+from argosy_phi_ops.context import context, emit_at
 from argosy_pir import Builder, Program, SymExpr, TensorType
 from argosy_tensorcore.storage import Strided
 
@@ -70,7 +70,7 @@ def test_a_program_of_symbolic_sizes_is_told_at_those_of_a_call():
     n = SymExpr.symbol("n")
     program = Program("symbolic")
     x = program.add_input(TensorType((n, 16), "float32"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         program.set_outputs([prim.tanh(x)])
     arguments = [Strided(np.ones((5, 16), np.float32))]
     executable = CinnCompiler().compile(program, device("cpu")).for_sizes(arguments, [])

@@ -30,8 +30,8 @@ def test_a_kernel_is_text():
     """Constants by their bits, wrapping arithmetic of unsigned numbers, one rounding for each operation."""
     b = Kernel("scale", SimtTarget(), 1)
     i = b.global_id()
-    with b.when(b.icmp("slt", i, 100)):
-        place = b.at(b.buffers[0], b.mul(i, 2))
+    with b.if_then(b.icmp("slt", i, 100)):
+        place = b.gep(b.buffers[0], b.mul(i, 2))
         b.store(b.fmul(b.load("float", place), 0.5), place)
     assert (
         b.text()

@@ -22,14 +22,14 @@ formulas = st.recursive(leaves, lambda s: st.builds(lambda f, x, y: f(x, y), ope
 @settings(deadline=None)
 @given(st.lists(formulas, min_size=1, max_size=6), st.integers(1, 300), st.integers(1, 300))
 def test_compiled_formulas_are_the_formulas(sizes, b, t):
-    found = Formulas(sizes, NAMES).at([b, t])
+    found = Formulas(sizes, NAMES).evaluate([b, t])
     assert found == [evaluate_dim(size, dict(zip(NAMES, (b, t), strict=True))) for size in sizes]
 
 
 def test_equal_formulas_are_computed_once():
     made = Formulas([B * T] * 50 + [3], NAMES)
     assert len(made._function(4, 5)) == 2
-    assert made.at([4, 5]) == [20] * 50 + [3]
+    assert made.evaluate([4, 5]) == [20] * 50 + [3]
 
 
 sizes = st.integers(0, 200_000)

@@ -7,7 +7,7 @@ from argosy_cinn import CinnCompiler
 from argosy_hwadapt import device
 from argosy_hwadapt.inproc import run_ranks
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType
 from argosy_tensorcore.storage import Strided
 
@@ -26,7 +26,7 @@ def test_native_code_runs_between_start_and_wait(name, attributes, expected):
     """The operand's memory may be used again after the start; the result comes with the wait, call after call."""
     program = Program("overlapped")
     x = program.add_input(TensorType((4, 6), "float32"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         doubled = x + x
         y, handle, token = prim.start(doubled, prim.create_token(), collective=name, size=2, **attributes)
         meanwhile = prim.exp(x * 0.5) * x

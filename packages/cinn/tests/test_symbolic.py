@@ -13,7 +13,7 @@ from argosy_cinn import CinnCompiler, specialise
 from argosy_cinn.shapes import surely_at_least, surely_less
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.core import Block, Operation, Region
@@ -28,7 +28,7 @@ RNG = np.random.default_rng(7)
 def program_of(function, types):
     program = Program("symbolic")
     inputs = [program.add_input(TensorType(shape, dtype)) for shape, dtype in types]
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         results = function(*inputs)
     program.set_outputs(list(results) if isinstance(results, (tuple, list)) else [results])
     return program
@@ -169,7 +169,7 @@ def test_a_state_of_known_size_is_updated_from_batches_of_any_size():
     program = Program("step")
     x = program.add_input(TensorType((B, 30), F))
     w = program.add_state("w", TensorType((30, 20), F)).argument
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         y = matmul(x, w)
         gradient = matmul(prim.transpose(x, permutation=(1, 0)), prim.tanh(y))
         updated = prim.sub(w, prim.mul(gradient, 0.01))
@@ -246,7 +246,7 @@ def test_a_scan_of_any_length_and_batch_is_compiled_once():
     xs, h, w = (program.add_input(TensorType(s, F)) for s in ((T, B, 8), (B, 8), (8, 8)))
     builder = Builder.at_end(program.block)
     block = Block([h.type, h.type])
-    with building(Builder.at_end(block)):
+    with emit_at(Builder.at_end(block)):
         x, old = block.arguments
         largest = prim.broadcast(prim.reduce_max(old, axes=(1,)), shape=x.shape, axes=(0,))
         new = prim.tanh(prim.mul(prim.add(matmul(old, w), prim.mul(x, largest)), 0.1))  # errors do not grow
@@ -268,7 +268,7 @@ def test_a_scan_of_any_length_and_batch_is_compiled_once():
 
 def prim_sum(block, value):
     """The sum over axis 0, at the end of a block."""
-    with building(Builder.at_end(block)):
+    with emit_at(Builder.at_end(block)):
         return prim.reduce_sum(value, axes=(0,))
 
 

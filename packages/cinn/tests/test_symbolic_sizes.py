@@ -11,7 +11,7 @@ from test_symbolic import F, argument, matmul, program_of, softmax
 from argosy_cinn import CinnCompiler
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
@@ -130,17 +130,17 @@ def test_a_scan_of_a_part_of_a_batch_is_right_at_any_size():
     program = Program("recurrence")
     xs, before, h = (program.add_input(TensorType(s, F)) for s in ((T, B), (N, B), (B,)))
     builder = Builder.at_end(program.block)
-    with building(builder):
+    with emit_at(builder):
         part = prim.slice(prim.concat(before, xs, axis=0), start=(N, 0), limit=(N + T, B), stride=(1, 1))
     block = Block([h.type, h.type])
-    with building(Builder.at_end(block)):
+    with emit_at(Builder.at_end(block)):
         x, old = block.arguments
         new = prim.tanh(prim.add(prim.mul(x, 0.5), prim.mul(old, 0.5)))
     block.append(Operation("control.yield", [prim_copy(block, new), new]))
     region = Region()
     region.append(block)
     scan = builder.create("control.scan", [part, h], {"inputs": 1}, [TensorType((T, B), F), h.type], [region])
-    with building(builder):
+    with emit_at(builder):
         results = [softmax(scan.results[0]), scan.results[1]]
     program.set_outputs(results)
     executable = CinnCompiler().compile(program, device("cpu"))
@@ -155,7 +155,7 @@ def test_a_scan_of_a_part_of_a_batch_is_right_at_any_size():
 
 
 def prim_copy(block, value):
-    with building(Builder.at_end(block)):
+    with emit_at(Builder.at_end(block)):
         return prim.mul(value, 2.0)
 
 

@@ -15,7 +15,7 @@ from argosy_cinn.tools.bisect import Outcome, command_runner, find_step
 from argosy_cinn.tools.replay import arguments_of, code_line, functions, replay
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.errors import CompileError
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
@@ -103,7 +103,7 @@ def test_a_dump_of_a_program_with_symbolic_sizes_is_run_again(tmp_path, monkeypa
     program = Program("rows")
     x = program.add_input(TensorType((n, 6), "float32"))
     w = program.add_state("w", TensorType((6, 6), "float32")).argument
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         y = softmax(mm(x, prim.tanh(w)))
         program.set_outputs([y], [prim.sub(w, prim.reduce_sum(y, axes=(0, 1)))])
     executable = CinnCompiler().compile(program, device("cpu"))
@@ -190,7 +190,7 @@ def test_a_wrong_rewrite_is_named(tmp_path, capsys):
 
 def test_fuel_that_is_no_number_is_refused(tmp_path):
     environment = {**os.environ, "ARGOSY_FUEL": "much"}
-    code = "from argosy_cinn.fuel import Budget; Budget.of({})"
+    code = "from argosy_cinn.fuel import Budget; Budget.from_options({})"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert "ARGOSY_FUEL is 'much'" in done.stderr
 

@@ -56,7 +56,7 @@ def test_the_fastest_blocking_is_chosen(tmp_path):
     options = candidates(problem(), Target.host())
     assert len(options) > 2
     costs = Costs(lambda blocking, _: 50.0 if blocking == options[2] else 100.0)
-    assert costs.tuner(tmp_path).blocking(problem(), Target.host()) == options[2]
+    assert costs.tuner(tmp_path).choose_blocking(problem(), Target.host()) == options[2]
     assert costs.runs == options
 
 
@@ -64,20 +64,20 @@ def test_a_gain_within_the_noise_changes_nothing(tmp_path):
     """Another blocking must be clearly better than the estimated one."""
     first = estimate_blocking(problem(), Target.host())
     costs = Costs(lambda blocking, _: 100.0 if blocking == first else 99.0)
-    assert costs.tuner(tmp_path).blocking(problem(), Target.host()) == first
+    assert costs.tuner(tmp_path).choose_blocking(problem(), Target.host()) == first
 
 
 def test_a_product_is_measured_once_for_a_machine(tmp_path):
     """What was chosen is read from disk in the next process; a damaged entry is measured again."""
     options = candidates(problem(), Target.host())
     first = Costs(lambda blocking, _: 50.0 if blocking == options[1] else 100.0)
-    first.tuner(tmp_path).blocking(problem(), Target.host())
+    first.tuner(tmp_path).choose_blocking(problem(), Target.host())
     second = Costs(lambda blocking, _: 100.0)
-    assert second.tuner(tmp_path).blocking(problem(), Target.host()) == options[1]
+    assert second.tuner(tmp_path).choose_blocking(problem(), Target.host()) == options[1]
     assert second.runs == []
     (entry,) = tmp_path.iterdir()
     entry.write_bytes(entry.read_bytes()[:-3])
-    assert second.tuner(tmp_path).blocking(problem(), Target.host()) == options[0]
+    assert second.tuner(tmp_path).choose_blocking(problem(), Target.host()) == options[0]
     assert second.runs == options
 
 
@@ -86,12 +86,12 @@ def test_a_product_is_measured_once_for_a_machine(tmp_path):
 )
 def test_a_record_that_is_whole_but_senseless_is_measured_again(tmp_path, changes):
     costs = Costs(lambda blocking, _: 100.0)
-    costs.tuner(tmp_path).blocking(problem(), Target.host())
+    costs.tuner(tmp_path).choose_blocking(problem(), Target.host())
     store = ObjectCache(tmp_path)
     (name,) = store.names("tuned-")
     store.put(name, json.dumps(json.loads(store.get(name)) | changes).encode())
     costs.runs.clear()
-    assert costs.tuner(tmp_path).blocking(problem(), Target.host()) == costs.runs[0]
+    assert costs.tuner(tmp_path).choose_blocking(problem(), Target.host()) == costs.runs[0]
     assert costs.runs == candidates(problem(), Target.host())
 
 
@@ -103,7 +103,7 @@ def test_a_record_that_is_whole_but_senseless_is_measured_again(tmp_path, change
 def test_what_cannot_be_measured_is_estimated(other, tmp_path):
     """Small products are not worth it, unknown sizes have no time, huge ones would take too long."""
     costs = Costs(lambda blocking, _: 1.0)
-    assert costs.tuner(tmp_path).blocking(other, Target.host()) is None
+    assert costs.tuner(tmp_path).choose_blocking(other, Target.host()) is None
     assert costs.runs == []
 
 
@@ -170,11 +170,11 @@ def test_requests_are_checked(monkeypatch):
 
 def test_shapes_tell_what_a_time_depends_on():
     """Layout, dtypes and signs are part of a shape; prologues have none."""
-    shape = Shape.of(problem())
+    shape = Shape.from_problem(problem())
     assert shape is not None
     assert str(shape) == "512 x 512 x 900 nn float float"
     turned = problem()
     turned.b = Matrix(NULL, 1, 900)
-    assert Shape.of(turned) != shape
+    assert Shape.from_problem(turned) != shape
     turned.b.prologue = lambda b, cells: cells.values[0]
-    assert Shape.of(turned) is None
+    assert Shape.from_problem(turned) is None

@@ -10,7 +10,7 @@ from argosy_cinn.assembly.building import generated_code
 from argosy_cinn.runtime import set_threads
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
@@ -95,7 +95,7 @@ def test_rows_known_at_run_time():
     indices = program.add_input(TensorType((n, 1), "int64"))
     updates = program.add_input(TensorType((n, 1024), "float32"))
     state = program.add_state("table", TensorType((9, 1024), "float32"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         made = prim.scatter(state.argument, indices, updates, axes=(0,), kind="add")
     program.set_outputs([], [made])
     executable = CinnCompiler().compile(program, device("cpu"))
@@ -113,7 +113,7 @@ def test_places_in_a_table_whose_size_is_known_at_run_time():
     indices = program.add_input(TensorType((n, 1), "int64"))
     updates = program.add_input(TensorType((n, 8), "float32"))
     state = program.add_state("table", TensorType((rows, 8), "float32"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         made = prim.scatter(state.argument, indices, updates, axes=(0,), kind="set")
     program.set_outputs([], [made])
     executable = CinnCompiler().compile(program, device("cpu"))

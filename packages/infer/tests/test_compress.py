@@ -5,7 +5,7 @@ import pytest
 
 from argosy_infer import LoadedProgram, Predictor, load_program, save_program
 from argosy_infer.compress import round_to_nearest
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir.builder import Builder
 from argosy_pir.dims import SymExpr
@@ -26,7 +26,7 @@ def loaded():
         operands, attributes = get_operator(name).signature.bind(args, kwargs)
         return builder.create(f"phi.{name}", operands, attributes).result
 
-    with building(builder):
+    with emit_at(builder):
         x = apply("linear", x, states["first"], states["bias"])
         x = apply("matmul", x, states["second"], transpose_y=True)
         x = apply("matmul", apply("matmul", x, states["tied"]), states["tied"])

@@ -9,7 +9,7 @@ import pytest
 from argosy_infer import Predictor, load_program, save_program
 from argosy_infer.errors import InputError, ProgramFileError
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir.builder import Builder
 from argosy_pir.dims import SymExpr
 from argosy_pir.program import Program
@@ -25,7 +25,7 @@ def affine():
     x = program.add_input(TensorType((N, 2), "float32"), "x")
     w = program.add_state("w", TensorType((2, 3), "float32")).argument
     calls = program.add_state("calls", TensorType((), "int64")).argument
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         y = prim.dot_general(x, w, lhs_contract=(1,), rhs_contract=(0,))
         program.set_outputs([y], [w, calls + 1])
     return program

@@ -12,7 +12,7 @@ from argosy_infer.caches import Cache, caches_of
 from argosy_infer.errors import IncrementalError
 from argosy_phi_ops import prim
 from argosy_phi_ops.compiler import available_compilers
-from argosy_phi_ops.context import building, context
+from argosy_phi_ops.context import context, emit_at
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.reference.interpreter import interpret
@@ -51,7 +51,7 @@ def model(positions="iota", extra=None, window=None):
     program = Program("model")
     ids = program.add_input(TensorType((B, S), "int64"), "ids")
     states = {name: program.add_state(name, TensorType(shape, "float32")).argument for name, shape in SHAPES.items()}
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         x = prim.gather(states["tokens"], prim.reshape(ids, shape=(B, S, 1)), axes=(0,))
         if positions == "iota":
             index = prim.iota(shape=(S, 1), axis=0, dtype="int64")
@@ -228,7 +228,7 @@ def test_caches_of_bytes_have_scales_and_keep_windows():
 def test_other_inputs_may_run_along_the_tokens():
     program = model()
     bias = program.add_input(TensorType((B, S, VOCABULARY), "float32"), "bias")
-    with building(Builder.before(program.block.last)):
+    with emit_at(Builder.before(program.block.last)):
         outputs = [prim.add(program.outputs[0], bias)]
     program.set_outputs(outputs)
     made = make_incremental(program)

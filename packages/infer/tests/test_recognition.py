@@ -9,7 +9,7 @@ from argosy_infer.errors import IncrementalError
 from argosy_infer.masks import COLUMN, ROW, Bands, causal_window, mask_of
 from argosy_infer.weights import apply_operator
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.reference.interpreter import interpret
@@ -81,7 +81,7 @@ def test_masks_are_told_exactly(name):
     build, window = MASKS[name]
     program = Program("mask")
     ids = program.add_input(TensorType((S, S), "bool"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         value = build()
         program.set_outputs([value, ids])
     found = mask_of(value, (ROW, COLUMN))
@@ -114,7 +114,7 @@ def model(attend, **rule):
     ids = program.add_input(TensorType((B, S), "int64"), "ids")
     shapes = {"table": (11, 8), "qkv": (8, 24)}
     states = {name: program.add_state(name, TensorType(shape, "float32")).argument for name, shape in shapes.items()}
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         x = op("embedding")(ids, states["table"])
         heads = op("reshape")(op("matmul")(x, states["qkv"]), [0, 0, 3, 2, 4])
         mixed = attend(*(op("squeeze")(part, 2) for part in op("split")(heads, 3, 2)), **rule)
@@ -158,7 +158,7 @@ def test_masks_that_are_states_are_computed():
     program, states = model(attend_with_mask, mask=lambda: square(True, "bool"))
     buffer = program.add_state("seen", TensorType((1, 1, 12, 12), "bool")).argument
     (attention,) = (op for op in program.block if op.name == "phi.scaled_dot_product_attention")
-    with building(Builder.before(attention)):
+    with emit_at(Builder.before(attention)):
         attention.set_operand(3, prim.slice(buffer, start=(0,) * 4, limit=(1, 1, S, S), stride=(1,) * 4))
     seen = np.tril(np.ones((1, 1, 12, 12), bool)) & ~np.tril(np.ones((12, 12), bool), -3)
     made = make_incremental(program, states={**states, "seen": seen})

@@ -9,7 +9,7 @@ from argosy_infer.errors import InputError, LogitsError
 from argosy_phi_ops import compiler as compilers
 from argosy_phi_ops import prim
 from argosy_phi_ops.compiler import available_compilers
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir.builder import Builder
 from argosy_pir.dims import SymExpr
@@ -34,7 +34,7 @@ def model(dtype="int64", whole_operators=True):
         operands, attributes = op.signature.bind(args, kwargs)
         return builder.create(f"phi.{name}", operands, attributes).results[0]
 
-    with building(builder):
+    with emit_at(builder):
         places = prim.iota(shape=(s,), axis=0, dtype="int64")
         if whole_operators:
             x, rows = apply("embedding", ids, states["tokens"]), apply("embedding", places, states["places"])

@@ -30,9 +30,11 @@ def test_what_has_no_code_is_told_with_its_reason():
 
 def test_what_differs_is_found(monkeypatch):
     """The control: operands on the device are other ones."""
-    given = testing._at
+    given = testing._place_argument
     monkeypatch.setattr(
-        testing, "_at", lambda x, place: given(x + 1 if place != "cpu" and isinstance(x, np.ndarray) else x, place)
+        testing,
+        "_place_argument",
+        lambda x, place: given(x + 1 if place != "cpu" and isinstance(x, np.ndarray) else x, place),
     )
     assert {o.status for o in testing.check_operators("virtual", ["exp"])} == {"failed"}
 

@@ -18,7 +18,7 @@ def asked(monkeypatch):
     products = []
     for module in (compiler, compiled_code):  # nothing is compiled already
         monkeypatch.setattr(module, "object_cache", lambda options: runtime.ObjectCache(None))
-    monkeypatch.setattr(tuning.Tuner, "blocking", lambda self, problem, target: products.append(problem))
+    monkeypatch.setattr(tuning.Tuner, "choose_blocking", lambda self, problem, target: products.append(problem))
     return products
 
 

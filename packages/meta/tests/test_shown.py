@@ -14,7 +14,7 @@ import pytest
 import argosy as paddle
 from argosy.hapi.callbacks import History
 from argosy.notebook.pictures import as_image, png_source
-from argosy.waiting import waiting
+from argosy.wait_notice import announce_wait
 
 
 def test_optimizers_and_schedules_say_what_they_are() -> None:
@@ -116,19 +116,19 @@ class _Terminal(io.StringIO):
 
 def test_what_takes_long_is_announced_on_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     """And the line goes away; what is quick, and files, see nothing."""
-    monkeypatch.setattr("argosy.waiting.PATIENCE", 0.01)
+    monkeypatch.setattr("argosy.wait_notice.PATIENCE", 0.01)
     terminal, file = _Terminal(), io.StringIO()
-    with waiting("compiling 'step'", terminal):
+    with announce_wait("compiling 'step'", terminal):
         while "compiling" not in terminal.getvalue():
             time.sleep(0.01)
     assert re.search(r"compiling 'step': \d+ s", terminal.getvalue())
     assert terminal.getvalue().endswith("\r")
-    with waiting("nothing", file):
+    with announce_wait("nothing", file):
         time.sleep(0.05)
     assert file.getvalue() == ""
-    monkeypatch.setattr("argosy.waiting.PATIENCE", 60.0)
+    monkeypatch.setattr("argosy.wait_notice.PATIENCE", 60.0)
     quick = _Terminal()
-    with waiting("nothing", quick):
+    with announce_wait("nothing", quick):
         pass
     assert quick.getvalue() == ""
 
@@ -158,7 +158,7 @@ def test_loading_and_saving_are_announced(monkeypatch: pytest.MonkeyPatch, tmp_p
         announced.append(what)
         return nullcontext()
 
-    monkeypatch.setattr("argosy.framework.serialization.waiting", announce)
+    monkeypatch.setattr("argosy.framework.serialization.announce_wait", announce)
     path = tmp_path / "x.pdparams"
     paddle.save({"x": paddle.ones([2])}, path)
     paddle.load(path)

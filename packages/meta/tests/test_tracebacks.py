@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import argosy as paddle
-from argosy.tracebacks import folded
+from argosy.tracebacks import fold_tracebacks
 
 SCRIPT = """\
 import argosy as paddle
@@ -122,7 +122,7 @@ def test_errors_are_as_before_when_they_have_been_shown() -> None:
         paddle.matmul(paddle.ones([2, 3]), paddle.ones([2, 3]))
     error = caught.value
     before = traceback.format_exception(error)
-    with folded(error):
+    with fold_tracebacks(error):
         assert len(traceback.format_exception(error)) < len(before)
     assert traceback.format_exception(error) == before
     assert not hasattr(error, "__notes__")

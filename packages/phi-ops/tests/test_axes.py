@@ -14,7 +14,7 @@ S = SymExpr.symbol("s")
 
 def test_contraction_names_its_reduced_factor():
     notation = parse_notation("b m k, b k n -> b m n", [(2, 3, 4), (2, 4, 5)], "sum")
-    assert notation.reduced == {"k"}
+    assert notation.reduced_factors == {"k"}
     assert str(notation) == "b m k, b k n -> b m n"
 
 

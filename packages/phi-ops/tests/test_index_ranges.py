@@ -4,7 +4,7 @@ import pytest
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.checks.index_ranges import is_within
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir.builder import Builder
 from argosy_pir.dims import SymExpr
 from argosy_pir.program import Program
@@ -43,7 +43,7 @@ UNKNOWN = {
 def said(function, low=0, size=4):
     program = Program("ranges")
     x = program.add_input(TensorType((2, 4), "float32"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         return is_within(function(x), low, size)
 
 
@@ -61,7 +61,7 @@ def test_what_may_be_outside_is_not(name):
 def test_positions_of_an_open_axis_are_within_it():
     n, m = SymExpr.symbol("n"), SymExpr.symbol("m")
     program = Program("ranges")
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         places = prim.reshape(prim.iota(shape=(n,), axis=0, dtype="int64"), shape=(n, 1))
         assert is_within(places, 0, n)
         assert is_within(places, -n, n)
@@ -72,7 +72,7 @@ def test_positions_of_an_open_axis_are_within_it():
 
 def test_numbers_may_be_allowed_besides():
     program = Program("ranges")
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         ignored = prim.constant(-100, "int64", (2,))
         assert is_within(ignored, 0, 4, -100)
         assert not is_within(ignored, 0, 4)

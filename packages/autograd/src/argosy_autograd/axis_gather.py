@@ -6,7 +6,7 @@ from typing import cast
 
 from argosy_autograd.algebra import Value, argsort, zeros, zeros_like
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building, context
+from argosy_phi_ops.context import context, emit_at
 from argosy_pir import Block, Builder, Region, TensorType
 
 __all__ = ["add_along", "linear_recurrence", "shift", "take_along"]
@@ -54,7 +54,7 @@ def linear_recurrence(factors: Value, terms: Value, axis: int, reverse: bool = F
     a, b = (prim.transpose(v, permutation=order) for v in (factors, terms))
     item = TensorType(b.shape[1:], b.dtype)
     body = Block([item, item, item])
-    with building(Builder.at_end(body)) as builder:
+    with emit_at(Builder.at_end(body)) as builder:
         factor, term, carried = cast("list[Value]", body.arguments)
         value = term + factor * carried
         builder.create("control.yield", [value, value])

@@ -44,7 +44,7 @@ from argosy_autograd.monomials import (
 from argosy_autograd.registry import vjp
 from argosy_autograd.reverse import plain_attributes
 from argosy_autograd.taylor.rules import LINEAR
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir import Builder, Operation, Program, Value
 
@@ -288,7 +288,7 @@ def _derivative_reads(op: Operation, moving_targets: Sequence[int]) -> dict[int,
     builder.insert(copy)
     incoming = [program.add_input(r.type) if has_gradient(r) else None for r in copy.results]
     single = len(copy.results) == 1
-    with building(builder):
+    with emit_at(builder):
         made = vjp.find(op.kind)(
             incoming[0] if single else tuple(incoming),
             copy.result if single else copy.results,

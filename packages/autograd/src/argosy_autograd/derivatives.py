@@ -19,7 +19,7 @@ from argosy_autograd.insertion import erase_unused
 from argosy_autograd.operator_rules import WHOLE_RULES
 from argosy_autograd.tiered_program import TieredProgram, expand_custom_gradients
 from argosy_autograd.transform import vjp_values
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.expansion import Expansion
 from argosy_phi_ops.declare.operator import Operator
 from argosy_phi_ops.declare.promotion import describe, promote
@@ -176,7 +176,7 @@ def _derive(
     if gradients is None:
         gradients = vjp_values([results[i] for i in ends], cotangents, [operands[i] for i in wanted], builder)
     factors = _factors(op, wanted)
-    with building(builder):
+    with emit_at(builder):
         gradients = [
             zeros_like(operands[i]) if g is None and i in factors else g for i, g in zip(wanted, gradients, strict=True)
         ]
@@ -210,7 +210,7 @@ def _whole_rule(
     rule = WHOLE_RULES.get(op.name)
     if rule is None or len(results) != 1:
         return None
-    with building(builder):
+    with emit_at(builder):
         made = rule(cotangents[0], results[0], *operands, **attributes)
     return None if made is None else [made[i] for i in wanted]
 

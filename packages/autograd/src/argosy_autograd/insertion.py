@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from argosy_phi_ops.context import building, context
+from argosy_phi_ops.context import context, emit_at
 from argosy_pir import PURE, Builder, Operation, Value, has_trait
 
 __all__ = ["Insertion", "erase_unused", "insertion"]
@@ -49,5 +49,5 @@ def insertion(builder: Builder) -> Iterator[Insertion]:
     inserted = Insertion(builder)
     ambient = context()
     location = ambient.location
-    with building(builder, location):
+    with emit_at(builder, location):
         yield inserted

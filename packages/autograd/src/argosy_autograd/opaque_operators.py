@@ -14,7 +14,7 @@ import numpy as np
 
 from argosy_autograd.derivatives import ProgramOperator
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -40,7 +40,7 @@ def _masked_select(operands: Sequence[Any], results: Sequence[Tensor]) -> Equiva
 def _selection(x: TensorType, indices: TensorType, shape: tuple[int, ...]) -> ProgramOperator:
     program = Program("masked_select")
     source, where = program.add_input(x), program.add_input(indices)
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         spread = prim.broadcast_to(source, shape)
         program_result = prim.gather(spread, where, axes=tuple(range(len(shape))))
     program.set_outputs([program_result])
@@ -58,7 +58,7 @@ def _bincount(operands: Sequence[Any], results: Sequence[Tensor]) -> Equivalent 
 def _weighted_count(x: TensorType, weights: TensorType, shape: tuple[int, ...]) -> ProgramOperator:
     program = Program("bincount")
     numbers, updates = program.add_input(x), program.add_input(weights)
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         indices = prim.reshape(numbers, shape=(*x.shape, 1))
         zeros = prim.constant(0, weights.dtype, shape)
         total = prim.scatter(zeros, indices, updates, axes=(0,), kind="add")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from argosy_autograd.activity import active_operations
 from argosy_autograd.algebra import Value, zeros
 from argosy_autograd.insertion import erase_unused
-from argosy_phi_ops.context import building, context
+from argosy_phi_ops.context import context, emit_at
 from argosy_pir import Block, Builder, Region
 
 __all__ = ["active_carries", "copy_block", "discard", "emitter", "finish", "loop", "or_zeros"]
@@ -29,7 +29,7 @@ def finish(block: Block, values: Sequence[Value], terminator: str = "control.yie
 
 def or_zeros(values: Sequence[Value | None], like: Sequence[Value], block: Block) -> list[Value]:
     """``values`` with zeros, made at the end of ``block``, of the type of ``like`` in place of None."""
-    with building(Builder.at_end(block)):
+    with emit_at(Builder.at_end(block)):
         return [zeros(x.shape, x.dtype) if v is None else v for v, x in zip(values, like, strict=True)]
 
 
@@ -65,9 +65,9 @@ def loop(
     """Emit a ``control.while`` that carries ``starts``; ``holds`` and ``step`` emit its regions from what that is."""
     types = [value.type for value in starts]
     test, body = Block(types), Block(types)
-    with building(Builder.at_end(test)):
+    with emit_at(Builder.at_end(test)):
         condition = holds(list(test.arguments))
-    with building(Builder.at_end(body)):
+    with emit_at(Builder.at_end(body)):
         ends = step(list(body.arguments))
     regions = [finish(test, [condition], "control.condition"), finish(body, ends)]
     return list(emitter().create("control.while", starts, regions=regions).results)

@@ -10,7 +10,7 @@ from argosy_autograd.algebra import zeros
 from argosy_autograd.insertion import erase_unused
 from argosy_autograd.residuals import captured_from, rematerialise_constants, replace_within
 from argosy_autograd.transform import vjp_values
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Block, Builder, Program, SymExpr, TensorType, Value, dim_symbols
 
 __all__ = ["SplitProgram", "split_program"]
@@ -44,7 +44,7 @@ def split_program(
     backward = Program(program.name + "_backward", [value.type for value in ends])
     block = backward.block
     gradients = vjp_values(ends, list(block.arguments), wanted, Builder.at_end(block), source)
-    with building(Builder.at_end(block)):
+    with emit_at(Builder.at_end(block)):
         made = [zeros(x.shape, x.dtype) if g is None else g for g, x in zip(gradients, wanted, strict=True)]
     backward.set_outputs(made)
     erase_unused([op for op in block if op is not block.last])

@@ -18,7 +18,7 @@ from argosy_autograd.registry import NOT_APPLICABLE
 from argosy_phi_ops import prim
 from argosy_phi_ops.capture.regions import unbroken
 from argosy_phi_ops.capture.tracer import TracedPayload, Tracer, active_tracer
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.errors import CaptureError
 from argosy_phi_ops.user_line import user_location
@@ -136,7 +136,7 @@ def traced_custom(
     block = Block([v.type for v in outputs if has_gradient(v)])
     outer, tracer.builder = tracer.builder, Builder.at_end(block)
     try:
-        with unbroken(tracer), building(tracer.builder) as inner:
+        with unbroken(tracer), emit_at(tracer.builder) as inner:
             made = backward([_differentiable_tensor(tracer, g) for g in block.arguments])
             wanted = [x for x in inputs if has_gradient(x)]
             values = [zeros_like(x) if g is None else _gradient(tracer, g) for g, x in zip(made, wanted, strict=True)]

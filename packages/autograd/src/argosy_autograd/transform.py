@@ -13,7 +13,7 @@ from argosy_autograd.activity import has_gradient
 from argosy_autograd.algebra import zeros
 from argosy_autograd.forward import jvp_values
 from argosy_autograd.reverse import vjp_values
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, Value
 
 __all__ = ["jvp_program", "jvp_values", "vjp_program", "vjp_values"]
@@ -69,5 +69,5 @@ def _before_return(program: Program) -> Builder:
 
 
 def _materialise(values: Sequence[Value | None], like: Sequence[Value], builder: Builder) -> list[Value]:
-    with building(builder):
+    with emit_at(builder):
         return [zeros(x.shape, x.dtype) if v is None else v for v, x in zip(values, like, strict=True)]

@@ -8,7 +8,7 @@ import pytest
 from argosy_autograd.algebra import adjoint, matmul
 from argosy_autograd.checks import check_program
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType
 
 RNG = np.random.default_rng(11)
@@ -22,7 +22,7 @@ def matrix(complex_, *shape):
 def program_of(array, function):
     program = Program(function.__name__)
     x = program.add_input(TensorType(array.shape, array.dtype.name))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         results = function(x)
     program.set_outputs(results)
     return program

@@ -8,7 +8,7 @@ import pytest
 from argosy_autograd.checks import check_program
 from argosy_autograd.rules import NOT_APPLICABLE, jvp, vjp
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.custom_ops.declaration import custom_op
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Builder, Program, TensorType
@@ -41,7 +41,7 @@ def spd(n, *batch, complex_=False):
 def build(name, arrays, attributes):
     program = Program(name)
     operands = [program.add_input(TensorType(np.shape(a), np.asarray(a).dtype.name)) for a in arrays]
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         results = getattr(prim, name)(*operands, **attributes)
     program.set_outputs(results if isinstance(results, tuple) else [results])
     return program

@@ -181,7 +181,7 @@ def _runner(program: Program) -> Callable[..., Sequence[Array]]:
 
 
 def _on_arrays(straight: StraightLine) -> Callable[..., Sequence[Array]]:
-    kernel, run = straight.single, straight.run
+    kernel, run = straight.single_kernel, straight.run
     if kernel is not None:
         return lambda *arrays: (kernel(*arrays),)
     return lambda *arrays: run(arrays)

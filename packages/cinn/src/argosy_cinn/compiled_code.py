@@ -48,14 +48,14 @@ class CompiledCode:
         simplified = self.simplified()
         _, assembly = assemble_program(simplified, Target.host(), self.budget)
         folder = dump(name, program, simplified, self.manifest, self.library.code, assembly.module.text())
-        with own_context(), self.budget.simplifying():
+        with own_context(), self.budget.simplification():
             dump_passes(given, Target.host(), options, folder / "passes")
         return folder
 
 
 def code_of(static: Program, options: Mapping[str, Any]) -> CompiledCode:
     """The code of a program of primitives: from the cache, or made now."""
-    target, budget = Target.host(), Budget.of(options)
+    target, budget = Target.host(), Budget.from_options(options)
     store = object_cache(options)
     key = program_cache.program_key(static, target, options)
     simplified = NormalForm(lambda: static, budget)
@@ -87,8 +87,8 @@ def attempt(program: Program, options: Mapping[str, Any]) -> None:
     from argosy_cinn.assembly.building import build
     from argosy_cinn.pipeline import lower_program
 
-    budget = Budget.of(options)
-    with own_context(), budget.simplifying():
+    budget = Budget.from_options(options)
+    with own_context(), budget.simplification():
         simplified = lower_program(to_primitives(program, options), Target.host())
     build(simplified, Target.host(), options, budget)
 

@@ -104,14 +104,14 @@ def _if(op: Operation, regions: list[Region], operands: list[Strided], around: P
     return regions[0 if operands[0].array() else 1].run((), around)
 
 
-def _while(op: Operation, regions: list[Region], carried: list[Strided], around: Payloads) -> list[Strided]:
+def _run_while(op: Operation, regions: list[Region], carried: list[Strided], around: Payloads) -> list[Strided]:
     condition, body = regions
     while condition.run(carried, around)[0].array():
         carried = body.run(carried, around)
     return carried
 
 
-def _for(op: Operation, regions: list[Region], operands: list[Strided], around: Payloads) -> list[Strided]:
+def _run_for(op: Operation, regions: list[Region], operands: list[Strided], around: Payloads) -> list[Strided]:
     start, stop, step, *carried = operands
     bounds = [int(p.array()) for p in (start, stop, step)]
     if not bounds[2]:
@@ -139,7 +139,7 @@ def _scan(op: Operation, regions: list[Region], operands: list[Strided], around:
 
 _RUNS: dict[str, Callable[[Operation, list[Region], list[Strided], Payloads], list[Strided]]] = {
     "control.if": _if,
-    "control.while": _while,
-    "control.for": _for,
+    "control.while": _run_while,
+    "control.for": _run_for,
     "control.scan": _scan,
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.plan.sizes import check_argument
-from argosy_cinn.strided_copies import contiguous
+from argosy_cinn.strided_copies import copy_contiguous
 from argosy_hwadapt import Buffer, Device
 from argosy_phi_ops.eager.placement import copy_elements, goes_anywhere, send
 from argosy_phi_ops.errors import DeviceMismatch
@@ -64,7 +64,7 @@ class DeviceCall:
         """The payload, or a copy where it is not contiguous, is a number on the host, or would be overwritten."""
         payload = self._transfer(payload, f"input {index}")
         if not payload.contiguous:
-            return contiguous(payload)
+            return copy_contiguous(payload)
         if payload._storage in self.written:
             copy = Strided.empty(payload.shape, payload.dtype, self.device)
             copy.copy_from(payload)
@@ -73,7 +73,7 @@ class DeviceCall:
 
     def _state(self, state: Strided, index: int) -> Strided:
         payload = self._transfer(state, f"state {self.program.states[index]!r}")
-        return payload if payload.contiguous else contiguous(payload)
+        return payload if payload.contiguous else copy_contiguous(payload)
 
     def _transfer(self, payload: Strided, label: str) -> Strided:
         if payload.array_type.device is self.device:

@@ -114,7 +114,7 @@ class Executable:
         return self._program
 
     @property
-    def compiled(self) -> Program:
+    def primitive_program(self) -> Program:
         """The program of primitives."""
         if self._prepared is not None:
             return to_primitives(self._prepared())
@@ -178,13 +178,13 @@ class Executable:
         """The LLVM assembly of the kernels (generated again)."""
         from argosy_cinn.assembly.building import generated_code
 
-        return generated_code(self.compiled)
+        return generated_code(self.primitive_program)
 
     def refusal(self, record: int, caller: Location = UNKNOWN) -> AxisError:
         """The error for what a run has noted at the address ``record``."""
         from argosy_cinn.checks.refusal import refusal
 
-        return refusal(self.compiled, self.sizes.symbols, record, caller)
+        return refusal(self.primitive_program, self.sizes.symbols, record, caller)
 
     def _out_of_memory(self, error: MemoryError) -> DeviceOutOfMemory:
         from argosy_cinn.tools.explanation import describe_memory
@@ -280,7 +280,7 @@ class BoundExecutable:
             array = payload.ndarray  # asked directly: a payload works out strides and address in Python
             address = array.__array_interface__["data"][0]
             if not array.flags.c_contiguous or (self.ranges and self._overlaps(address, array.nbytes)):
-                payload = self._copied(payload)
+                payload = self._copy_payload(payload)
                 kept = [*kept[: entry - 1], payload, *kept[entry:]]
                 address = payload.address
             table[entry] = address
@@ -330,7 +330,7 @@ class BoundExecutable:
         memory.check(f"results of program '{e.name}'")
         return outputs
 
-    def _copied(self, payload: Strided) -> Strided:
+    def _copy_payload(self, payload: Strided) -> Strided:
         self.executable._copied += 1
         return Strided(payload.array().copy(order="C"))
 

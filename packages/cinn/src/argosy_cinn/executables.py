@@ -58,7 +58,7 @@ def executables_for_sizes(
     formulas = SizeFormulas(primitives, manifest, shapes)
 
     def executable(symbols: Mapping[str, int]) -> Executable | None:
-        sizes = formulas.at(symbols)
+        sizes = formulas.sizes_at(symbols)
         if sizes is None:
             return None
         made = Executable(
@@ -76,7 +76,7 @@ def reloaded_executable(
     options: Mapping[str, Any], started: float,
 ) -> Executable:  # fmt: skip
     """The executable of what was compiled earlier, of a program that is prepared when somebody looks at it."""
-    budget = Budget.of(options)
+    budget = Budget.from_options(options)
     simplified = NormalForm(lambda: to_primitives(prepared(), options), budget)
     simplified.forget()
     prepared.pack()

@@ -58,7 +58,7 @@ class Budget:
         self.spent = 0
 
     @staticmethod
-    def of(options: Mapping[str, Any]) -> Budget:
+    def from_options(options: Mapping[str, Any]) -> Budget:
         """The budget that the options or the environment set. Raises ValueError for what they do not know."""
         without = tuple(options.get("without", ()))
         unknown = sorted({kind.partition(".")[0] for kind in without} - set(KINDS))
@@ -75,7 +75,7 @@ class Budget:
         return Budget(left, left_out, process=left is not None, **how)
 
     @contextmanager
-    def simplifying(self) -> Iterator[None]:
+    def simplification(self) -> Iterator[None]:
         """Within the block programs are simplified."""
         with observe(Session(self._fuel, self._without, ALWAYS)) as session:
             yield
@@ -83,7 +83,7 @@ class Budget:
         self._note(session)
 
     @contextmanager
-    def fusing(self) -> Iterator[None]:
+    def fusion(self) -> Iterator[None]:
         """Within the block a simplified program is fused and placed."""
         left = None if self._fuel is None else self._fuel - self._simplified
         with observe(Session(left, self._without, ALWAYS)) as session:

@@ -13,7 +13,7 @@ import numpy as np
 from argosy_cinn.control import CompileRegion, ControlCall, is_compiled
 from argosy_cinn.fusion.reads import host_reads
 from argosy_cinn.shapes import sizes
-from argosy_phi_ops.reference.interpreter import Run, plan_into, plan_operation
+from argosy_phi_ops.reference.interpreter import Execution, plan_into, plan_operation
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
@@ -50,7 +50,7 @@ class HostCall:
             environment.update(zip(self.op.results, self._control.run(environment), strict=True))
         else:
             assert self._step is not None
-            self._step(Run({}, communicators), environment)
+            self._step(Execution({}, communicators), environment)
         for result in self.op.results:
             if not isinstance(result.type, TensorType):
                 tokens[result] = environment[result]

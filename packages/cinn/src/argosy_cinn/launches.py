@@ -105,7 +105,7 @@ class Launches(DeviceCall):
         super().__init__(executable, device, states)
         self.executable = executable
         self.kernel = device.load(device.build("address", _launcher().address(_NAME).to_bytes(8, "little")), _NAME)
-        self.record = None if may_refuse(executable.compiled) else new_record()
+        self.record = None if may_refuse(executable.primitive_program) else new_record()
 
     @property
     def arena_bytes(self) -> int:

@@ -24,7 +24,7 @@ class NormalForm:
             return self._made
         from argosy_cinn.pipeline import lower_program
 
-        with own_context(), self._budget.simplifying():
+        with own_context(), self._budget.simplification():
             made = lower_program(self._program(), Target.host())
         if self._keep:
             self._made = made

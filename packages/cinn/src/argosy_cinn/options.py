@@ -24,14 +24,14 @@ def chosen_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
         raise ValueError(f"unknown options {unknown}; there are: {', '.join(sorted(OPTIONS))}")
     if "threads" in chosen:
         set_threads(chosen["threads"])
-    Budget.of(chosen)  # refuses what it does not know
+    Budget.from_options(chosen)  # refuses what it does not know
     code_key(chosen)  # so does this
     return chosen
 
 
 def object_cache(options: Mapping[str, Any]) -> ObjectCache:
     """Where compiled programs are kept. What is found there was made under other limits, and leaves no trace."""
-    fresh = Budget.of(options).process or is_dumping()
+    fresh = Budget.from_options(options).process or is_dumping()
     return options.get("cache") or (ObjectCache(None) if fresh else default_cache())
 
 

@@ -209,18 +209,20 @@ def _may_reach_out(op: Operation) -> bool:
         return False
     starts, limits = op.attributes["start"], op.attributes["limit"]
     return not all(
-        size == limit or minimum(limit, size) == limit or _least(size - limit) >= 0
+        size == limit or minimum(limit, size) == limit or _least_size(size - limit) >= 0
         for limit, size in zip(limits, op.operand(0).shape, strict=True)
-    ) or any(_least(start) < 0 or _least(limit - start) < 0 for start, limit in zip(starts, limits, strict=True))
+    ) or any(
+        _least_size(start) < 0 or _least_size(limit - start) < 0 for start, limit in zip(starts, limits, strict=True)
+    )
 
 
 def _may_be_negative(op: Operation) -> bool:
     met = {size for value in op.operands for size in getattr(value.type, "shape", ())}
     sizes = {size for result in op.results for size in getattr(result.type, "shape", ())} - met
-    return any(_least(size) < 0 for size in sizes)
+    return any(_least_size(size) < 0 for size in sizes)
 
 
-def _least(size: Dim) -> float:
+def _least_size(size: Dim) -> float:
     least = dim_bounds(size)[0]
     return -inf if least is None else least
 

@@ -8,7 +8,7 @@ from argosy_hwadapt import Device
 from argosy_phi_ops import prim
 from argosy_phi_ops.bounded_cache import BoundedCache
 from argosy_phi_ops.compiler import get_compiler
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir.builder import Builder
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
@@ -20,7 +20,7 @@ _copies: BoundedCache = BoundedCache(1024)
 """What copies, by device, dtype, shape, strides and elements between the first and the last."""
 
 
-def contiguous(payload: Strided) -> Strided:
+def copy_contiguous(payload: Strided) -> Strided:
     """A copy of a device's payload in row-major order, on that device."""
     low, high = extent(payload.shape, payload.strides)
     key = payload.device, payload.dtype.name, payload.shape, payload.strides
@@ -35,7 +35,7 @@ def _compile(payload: Strided, count: int, first: int) -> Callable[[Sequence[Str
     device: Device = payload.device
     program = Program("strided_copy")
     span = program.add_input(TensorType((count,), payload.dtype.name))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         program.set_outputs([_gather(span, payload.shape, payload.strides, first)])
     return get_compiler().compile(program, device).bind(())
 
@@ -49,4 +49,4 @@ def _gather(span: Value, shape: tuple[int, ...], strides: Sequence[int], first: 
     return made
 
 
-__all__ = ["contiguous"]
+__all__ = ["copy_contiguous"]

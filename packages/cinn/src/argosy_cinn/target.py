@@ -121,7 +121,7 @@ class Target:
         return _host()
 
     @staticmethod
-    def named(cpu: str) -> Target:
+    def from_name(cpu: str) -> Target:
         """A machine by LLVM's name of its processor (`PROCESSORS`) on this machine's caches and system; for tests and
         portable artefacts. Raises ValueError for names that are not there.
         """
@@ -132,7 +132,7 @@ class Target:
         system = host.triple.split("-", 1)[1]
         return Target(f"{family}-{system}", cpu, ",".join(f"+{f}" for f in features.split()), *caches)
 
-    def without(self, *features: str) -> Target:
+    def without_features(self, *features: str) -> Target:
         """The same machine with some of LLVM's features turned off (``"amx-tile"``, ``"amx-bf16"``)."""
         kept = [f"-{f[1:]}" if f[1:] in features else f for f in self.features.split(",")]
         return Target(self.triple, self.cpu, ",".join(kept), self.l1_bytes, self.l2_bytes, self.l3_bytes)

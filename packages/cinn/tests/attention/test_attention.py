@@ -13,7 +13,7 @@ from argosy_cinn.runtime import set_threads
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
@@ -155,7 +155,7 @@ def check_sizes(function, shapes, sizes):
     """Compile for all sizes, once, and compare with the interpreter at some."""
     program = Program("symbolic")
     inputs = [program.add_input(TensorType(shape, "float32")) for shape in shapes]
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         results = function(*inputs)
     program.set_outputs(results)
     executable = CinnCompiler().compile(program, device("cpu"))
@@ -385,7 +385,7 @@ def test_any_number_of_threads_gives_the_same_bits(heads):
 @pytest.mark.skipif(not Target.host().is_x86, reason="the levels are those of x86-64")
 @pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v2"])
 def test_shorter_vectors_give_the_same_results(level, monkeypatch):
-    monkeypatch.setattr(Target, "host", staticmethod(lambda: Target.named(level)))
+    monkeypatch.setattr(Target, "host", staticmethod(lambda: Target.from_name(level)))
     executable = check(Attention(where(window)).both, *operands(75, 75, 20, 20), scale=10)
     assert fused(executable)
 

@@ -59,10 +59,10 @@ class Product:
 
     def problem(self, b, table):
         """The problem, with values of function ``b``: pointers at the front of the table, then sizes."""
-        pointers = [b.load(PTR, b.at(table, i, PTR)) for i in range(6)]
+        pointers = [b.load(PTR, b.gep(table, i, PTR)) for i in range(6)]
         m, n, k = self.m, self.n, self.k
         if self.dynamic:
-            m, n, k = (b.load(I64, b.at(table, 6 + i, I64)) for i in range(3))
+            m, n, k = (b.load(I64, b.gep(table, 6 + i, I64)) for i in range(3))
         a = self.matrix(b, self.kind[0], pointers[0], m, k)
         w = self.matrix(b, self.kind[1], pointers[1], k, n)
         a.unsigned, w.unsigned = self.unsigned
@@ -118,10 +118,10 @@ def machine(name):
     if name == "host":
         return host
     if name == "vectors":
-        return host.without(*AMX)
+        return host.without_features(*AMX)
     if not host.is_x86:
         pytest.skip("x86 levels")
-    return Target.named(name)
+    return Target.from_name(name)
 
 
 def operands(product, seed=0):
@@ -149,9 +149,9 @@ def bias_relu(b, problem, pointers):
         values = []
         for v, (value, mask) in enumerate(zip(cells.values, cells.masks, strict=True)):
             column = b.add(cells.column, v * lanes_of(value.type))
-            value = b.fadd(value, b.masked_load(value.type, b.at(pointers[3], column), mask))
+            value = b.fadd(value, b.masked_load(value.type, b.gep(pointers[3], column), mask))
             value = b.fmax(value, 0.0)
-            place = b.at(pointers[4], b.add(b.mul(cells.row, problem.n), column))
+            place = b.gep(pointers[4], b.add(b.mul(cells.row, problem.n), column))
             values.append(b.fadd(value, b.masked_load(value.type, place, mask)))
         store(b, Cells(cells.batch, cells.row, cells.column, values, cells.masks))
 

@@ -37,7 +37,7 @@ def test_the_code_is_valid_and_made_of_tiles(element, compute, layout):
     module = Module(Target("x86_64-unknown-linux-gnu", "sapphirerapids", features))
     m, n, k = 70, 50, 900
     with module.function("run", [("ptr", "table"), ("i64", "chunk"), ("i64", "chunks")]) as b:
-        a, w, c = (b.load(PTR, b.at(b.arguments[0], i, PTR)) for i in range(3))
+        a, w, c = (b.load(PTR, b.gep(b.arguments[0], i, PTR)) for i in range(3))
         left = Matrix(a, k, 1, element) if layout[0] == "n" else Matrix(a, 1, m, element)
         right = Matrix(w, n, 1, element) if layout[1] == "n" else Matrix(w, 1, k, element)
         store = store_rows(c, n, (), compute)

@@ -60,7 +60,7 @@ def row_blocks(threads, m, n, k):
     product = Product(m, n, k)
     with product.module.function("count", [("ptr", "addresses"), ("ptr", "dims")]) as b:
         problem = product.problem(b, b.arguments[0])
-        b.store(b.index(grid(b, problem)), b.at(b.arguments[0], 9, I64))
+        b.store(b.index(grid(b, problem)), b.gep(b.arguments[0], 9, I64))
     columns = -(-n // choose(problem, product.module.target).columns)
     table = np.zeros(10, np.int64)
     try:
@@ -145,7 +145,7 @@ def test_int8_operands_without_byte_products(unsigned):
     """Machines without byte products multiply in 32 bits, to the same result."""
     if not Target.host().is_x86:
         pytest.skip("x86 levels")
-    check_bytes((37, 75, 301), "nt", unsigned, Target.named("x86-64-v3"))
+    check_bytes((37, 75, 301), "nt", unsigned, Target.from_name("x86-64-v3"))
 
 
 def check_bytes(shape, kind, unsigned, target):
@@ -172,7 +172,7 @@ def test_narrower_machines(cpu, kind):
     """The same emitters give right code for AVX2 and SSE."""
     if not Target.host().is_x86:
         pytest.skip("x86 levels")
-    check(Product(29, 70, 150, kind=kind, target=Target.named(cpu)))
+    check(Product(29, 70, 150, kind=kind, target=Target.from_name(cpu)))
 
 
 @pytest.mark.parametrize("kind", ["nn", "nt", "tn"])
@@ -180,7 +180,10 @@ def test_machines_of_other_widths_give_the_same_bits(kind):
     """Every element is one chain of fused multiply-adds over k, so vector width and blocking do not show."""
     if not Target.host().is_x86:
         pytest.skip("x86 levels")
-    wide, narrow = Product(29, 70, 900, kind=kind), Product(29, 70, 900, kind=kind, target=Target.named("x86-64-v3"))
+    wide, narrow = (
+        Product(29, 70, 900, kind=kind),
+        Product(29, 70, 900, kind=kind, target=Target.from_name("x86-64-v3")),
+    )
     assert check(wide).tobytes() == check(narrow).tobytes()
 
 
@@ -218,7 +221,7 @@ def test_more_columns_than_a_vector_has_lanes(shape, element, cpu):
     """A row of results is as many vectors as it takes: four doubles are one with AVX2, and two floats with SSE."""
     if not Target.host().is_x86:
         pytest.skip("x86 levels")
-    check(Product(*shape, kind="nt", element=element, target=None if cpu == "host" else Target.named(cpu)))
+    check(Product(*shape, kind="nt", element=element, target=None if cpu == "host" else Target.from_name(cpu)))
 
 
 @pytest.mark.parametrize("element", ["float", "bfloat", "i8"])
@@ -286,7 +289,7 @@ def scale_and_add_position(which):
             stride = matrix.row if cells.axis == 0 else matrix.column
             lanes = lanes_of(value.type)
             steps = b.binary("mul", b.iota("i64", lanes), b.splat(b.index(stride), lanes))
-            other = b.gather(vector(FLOAT, lanes), b.at(pointers[3], offset), steps, mask)
+            other = b.gather(vector(FLOAT, lanes), b.gep(pointers[3], offset), steps, mask)
             return b.fmul(b.fmul(value, other), 2.0)
 
         matrix.prologue = prologue

@@ -13,7 +13,7 @@ from argosy_cinn.runtime import set_threads
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, SymExpr, TensorType
 from argosy_tensorcore.storage import Strided
@@ -113,7 +113,7 @@ def test_a_batch_and_an_image_of_any_size_are_compiled_once():
     program = Program("symbolic")
     x = program.add_input(TensorType((n, 16, h, 20), "float32"))
     w = program.add_input(TensorType((24, 16, 3, 3), "float32"))
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         y = conv()(x, w)
         program.set_outputs([prim.tanh(y), prim.reduce_sum(y, axes=(0, 2, 3))])
     executable = CinnCompiler().compile(program, device("cpu"))

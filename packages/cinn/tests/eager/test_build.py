@@ -11,8 +11,8 @@ import pytest
 
 from argosy_cinn.eager import build
 from argosy_cinn.eager.arithmetic import kernel_name
-from argosy_cinn.eager.layout import Layout
 from argosy_cinn.eager.shared_object import shared_object
+from argosy_cinn.eager.slot_offsets import SlotOffsets
 from argosy_cinn.runtime.jit import compile_object
 from argosy_cinn.target import Target
 from argosy_hwadapt.cpu.features import cpu_features
@@ -33,7 +33,7 @@ class _Anywhere(dict):
 
 @pytest.fixture(scope="module")
 def library():
-    layout = Layout({})
+    layout = SlotOffsets({})
     layout.offsets = _Anywhere()
     code = build._compile(layout)
     return open_shared_object(code)
@@ -70,7 +70,7 @@ def test_what_is_no_object_file_is_refused():
 
 def test_objects_loaded_one_after_the_other_are_different_ones():
     """Their files are anonymous and may get the same descriptor."""
-    target, answers = Target.named(build.TARGET), []
+    target, answers = Target.from_name(build.TARGET), []
     for k in range(3):
         text = f"define dso_local i32 @answer() {{\n ret i32 {k}\n}}\n"
         loaded = open_shared_object(shared_object(compile_object(text, target), ["answer"]))

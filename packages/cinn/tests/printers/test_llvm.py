@@ -34,8 +34,8 @@ def double_in_place(b, x, y, n):
     """y[:n] = 2 x[:n], sixteen at a time with a masked tail."""
     with b.loop(0, n, 16) as loop:
         mask = b.tail_mask(b.sub(n, loop.index), 16)
-        value = b.masked_load(V16, b.at(x, loop.index), mask)
-        b.masked_store(b.fadd(value, value), b.at(y, loop.index), mask)
+        value = b.masked_load(V16, b.gep(x, loop.index), mask)
+        b.masked_store(b.fadd(value, value), b.gep(y, loop.index), mask)
 
 
 @pytest.mark.parametrize("cpu", ["host", "x86-64-v3", "x86-64"])
@@ -45,7 +45,7 @@ def test_masked_tails_touch_nothing_beyond_the_end(cpu):
     if cpu != "host":
         if not target.is_x86:
             pytest.skip("an x86 level")
-        target = Target.named(cpu)
+        target = Target.from_name(cpu)
     double = build(double_in_place, target=target)
     x = np.arange(64, dtype=np.float32)
     for n in (0, 1, 15, 16, 17, 40):
@@ -76,10 +76,10 @@ def test_loops_carry_values_and_choices_merge():
         with b.loop(0, n, 1, [constant(I64, 0)]) as loop:
             odd = b.icmp("ne", b.binary("and", loop.index, 1), 0)
             (term,) = b.either(odd, lambda: [b.sub(constant(I64, 0), loop.index)], lambda: [loop.index])
-            loop.next(b.add(loop.carry[0], term))
+            loop.yield_values(b.add(loop.carry[0], term))
         b.store(loop.results[0], y)
-        with b.when(b.icmp("sgt", n, 5)):
-            b.store(constant(I64, 7), b.at(y, 1, I64))
+        with b.if_then(b.icmp("sgt", n, 5)):
+            b.store(constant(I64, 7), b.gep(y, 1, I64))
 
     function = build(body)
     y = np.zeros(2, np.int64)
@@ -131,8 +131,8 @@ def test_bfloat16_narrowing_matches_ml_dtypes():
 
     def body(b, x, y, n):
         with b.loop(0, n, 16) as loop:
-            narrow = b.narrow_float(b.load(V16, b.at(x, loop.index)), "bfloat")
-            b.store(narrow, b.at(y, loop.index, "bfloat"))
+            narrow = b.narrow_float(b.load(V16, b.gep(x, loop.index)), "bfloat")
+            b.store(narrow, b.gep(y, loop.index, "bfloat"))
 
     function = build(body)
     bits = np.random.default_rng(0).integers(0, 2**32, 4096, dtype=np.uint32)
@@ -152,9 +152,9 @@ def test_transpose_is_the_transpose(lanes):
     type = vector(FLOAT, lanes)
 
     def body(b, x, y, n):
-        rows = b.transpose([b.load(type, b.at(x, i * lanes)) for i in range(lanes)])
+        rows = b.transpose([b.load(type, b.gep(x, i * lanes)) for i in range(lanes)])
         for i, row in enumerate(rows):
-            b.store(row, b.at(y, i * lanes))
+            b.store(row, b.gep(y, i * lanes))
 
     x = np.arange(lanes * lanes, dtype=np.float32).reshape(lanes, lanes)
     y = np.zeros_like(x)
@@ -171,7 +171,7 @@ def test_gather_scatter_and_reduce():
         places = b.binary("mul", b.iota(I32, 8), 2)
         got = b.gather(vector(FLOAT, 8), x, places, b.tail_mask(6, 8), -1.0)
         b.scatter(got, y, places)
-        b.store(b.reduce("fadd", got), b.at(y, 16))
+        b.store(b.reduce("fadd", got), b.gep(y, 16))
 
     x = np.arange(17, dtype=np.float32)
     y = np.zeros(17, np.float32)
@@ -186,7 +186,7 @@ def test_a_rehearsal_leaves_no_trace():
 
     def loop(b, x):
         with b.loop(0, 4) as i:
-            b.store(constant(I64, 1), b.at(x, i.index, I64))
+            b.store(constant(I64, 1), b.gep(x, i.index, I64))
 
     def body(b, x, y, n):
         assert b.rehearse(lambda: loop(b, x)) > 5
@@ -236,15 +236,15 @@ def test_independent_pieces_take_turns_unless_they_have_blocks():
         begin = b.length
 
         def piece(i):
-            value = b.load(FLOAT, b.at(x, 5 + i))
-            b.store(b.fadd(b.fmul(value, 3.0), 1.0), b.at(x, 1 + i))
+            value = b.load(FLOAT, b.gep(x, 5 + i))
+            b.store(b.fadd(b.fmul(value, 3.0), 1.0), b.gep(x, 1 + i))
 
         b.in_turns([lambda i=i: piece(i) for i in range(2)])
         straight = b._lines[begin:]
 
         def with_block(i):
-            with b.when(b.fcmp("olt", b.load(FLOAT, b.at(x, 7 + i)), 1.0)):
-                b.store(constant(FLOAT, 9.0), b.at(x, 3 + i))
+            with b.if_then(b.fcmp("olt", b.load(FLOAT, b.gep(x, 7 + i)), 1.0)):
+                b.store(constant(FLOAT, 9.0), b.gep(x, 3 + i))
 
         b.in_turns([lambda i=i: with_block(i) for i in range(2)])
     kinds = [re.findall(r"getelementptr|load|fmul|fadd|store", line)[0] for line in straight]
@@ -265,7 +265,7 @@ def test_formulas_of_sizes_round_towards_minus_infinity():
         sizes, y = b.arguments
         b.sizes_from(sizes)
         for i, formula in enumerate(formulas):
-            b.store(b.index(formula), b.at(y, i, I64))
+            b.store(b.index(formula), b.gep(y, i, I64))
     library = load(module.text(), module.exports, module.target)
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(library.address("f"))
     for size in (1, 2, 3, 4, 9, 10):

@@ -9,7 +9,7 @@ from argosy_cinn import CinnCompiler
 from argosy_cinn.runtime import arrays
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType
 from argosy_tensorcore.storage import Strided
 
@@ -22,7 +22,7 @@ def compiled(update=False):
     program = Program("short")
     x = program.add_input(TensorType((3, 4), F32))
     state = program.add_state("s", TensorType((3, 4), F32)).argument if update else None
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         y = prim.add(prim.mul(x, 2.0), prim.broadcast(prim.reduce_sum(x, axes=(1,)), shape=(3, 4), axes=(0,)))
         grown = [prim.add(state, x)] if update else []
     program.set_outputs([y], grown)

@@ -28,7 +28,7 @@ def adder(amount=1):
     module = Module(Target.host())
     with module.function("kernel", [("ptr", "argument"), ("i64", "chunk")], export=False) as b:
         argument, chunk = b.arguments
-        place = b.at(b.load(PTR, argument), chunk, I64)
+        place = b.gep(b.load(PTR, argument), chunk, I64)
         own = scratch(b, 4096)
         b.store(b.add(b.load(I64, place), amount), own)
         b.store(b.load(I64, own), place)

@@ -18,7 +18,7 @@ def chain(count):
     for i in range(count):
         with module.function(f"step{i}", [("ptr noalias", "to")], export=False) as b:
             (to,) = b.arguments
-            b.store(b.add(b.load("i64", to), b.load("i64", b.at(table, i, "i64"))), to)
+            b.store(b.add(b.load("i64", to), b.load("i64", b.gep(table, i, "i64"))), to)
             if i:
                 b.call(f"step{i - 1}", "void", to)
     with module.function("run", [("ptr", "to"), ("ptr", "dims")]) as b:

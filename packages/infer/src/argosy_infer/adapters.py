@@ -21,7 +21,7 @@ from argosy_infer.errors import AdapterError
 from argosy_infer.export import LoadedProgram
 from argosy_infer.weights import apply_operator, weight_operand
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir.builder import Builder
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
@@ -135,7 +135,7 @@ def add_adapters(loaded: LoadedProgram, adapters: Sequence[Adapter]) -> LoadedPr
     chosen = program.add_input(TensorType((batch,), "int64"), ADAPTER)
     first = program.block.first
     assert first is not None  # at least a return
-    with building(Builder.before(first)):
+    with emit_at(Builder.before(first)):
         prim.check_index(chosen, operator=ADAPTER, low=0, size=len(adapters) + 1)
         each = prim.broadcast(chosen, shape=(batch, sequence), axes=(0,))
         rows = prim.reshape(each, shape=(batch * sequence, 1))
@@ -188,7 +188,7 @@ def _stacked(name: str, adapters: Sequence[Adapter], sizes: tuple[Any, Any], dty
 def _add_delta(op: Operation, x: Value, rows: Value, factors: Sequence[Value]) -> None:
     """Give users of a product its sum with the product of ``x`` and each row's factors."""
     result, uses = op.result, op.result.uses
-    with building(Builder.after(op)):
+    with emit_at(Builder.after(op)):
         made = prim.reshape(x, shape=(rows.shape[0], 1, x.shape[-1]))
         for factor in factors:
             made = apply_operator("gather_mm", made, rows, factor, location=op.location)

@@ -28,7 +28,7 @@ from argosy_infer.rewriting import REWRITES, Site, kept_axes, rewrite_elementwis
 from argosy_infer.roles import BATCH, FLAT, NONE, TOKENS, Roles, result_roles
 from argosy_phi_ops import prim
 from argosy_phi_ops.checks.index_errors import CHECK
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.axes import parse_notation
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.passes.decompose import Decompose
@@ -118,7 +118,7 @@ class _Rewriter:
     def run(self) -> Program:
         self._inputs()
         terminator = self.source.block.last
-        with building(Builder.at_end(self.target.block)):
+        with emit_at(Builder.at_end(self.target.block)):
             self._sequences()
             for op in self.source.block:
                 if op is not terminator:
@@ -145,7 +145,7 @@ class _Rewriter:
         """Record which tokens and positions there are, and refuse others before anything is written."""
         target, first = self.target, self.target.block.first
         assert first is not None  # a check of the outputs
-        with building(Builder.before(first)):
+        with emit_at(Builder.before(first)):
             for name, value in zip(("tokens", "positions"), target.inputs, strict=False):
                 if name + "_limit" in self.source.attributes:
                     target.attributes[name + "_limit"] = self.source.attributes[name + "_limit"]

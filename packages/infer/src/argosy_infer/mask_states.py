@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir.builder import Builder
 from argosy_pir.program import Program
 from argosy_pir.values import Value
@@ -35,7 +35,7 @@ def compute_mask_states(program: Program, states: Mapping[str, Array]) -> None:
         bands = _bands(array)
         if bands is None:
             continue
-        with building(Builder.at_start(program.block)):
+        with emit_at(Builder.at_start(program.block)):
             made = _computed(bands, array)
         for user in users:
             user.set_operand(0, made)

@@ -15,7 +15,7 @@ import numpy as np
 from argosy_infer.masks import COLUMN, ROW, Bands, causal_window, mask_of
 from argosy_infer.weights import apply_operator
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir.builder import Builder
 from argosy_pir.core import Operation
@@ -55,7 +55,7 @@ def _by_mask(op: Operation) -> bool:
     window = causal_window(found) if isinstance(found, Bands) else None
     if window is None:
         return False
-    with building(Builder.before(op)):
+    with emit_at(Builder.before(op)):
         made = apply_operator(op.kind, **{**given, "attn_mask": None, "is_causal": True, "window": window or None})
     op.replace_with([made])
     return True
@@ -155,7 +155,7 @@ def _by_hand(op: Operation) -> bool:
         return False
     scale = scores.factor * (scores.softcap or 1.0)
     rule = {"scale": scale, "window": scores.windows[0] or None, "softcap": scores.softcap}
-    with building(Builder.before(second)):
+    with emit_at(Builder.before(second)):
         operands = [_arranged(x, order) for x, order in (query, key, value)]
         made = apply_operator("scaled_dot_product_attention", *operands, is_causal=True, training=False, **rule)
         made = prim.transpose(made, permutation=(0, 2, 1, 3))

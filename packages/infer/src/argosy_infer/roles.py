@@ -38,7 +38,7 @@ def result_roles(
     for factor, role in factors.items():
         if role and factor in notation.mixing:
             raise IncrementalError(f"{place} mixes indices along the {role}")
-        if role and factor in notation.reduced:
+        if role and factor in notation.reduced_factors:
             raise IncrementalError(f"{place} reduces over the {role}")
     return [
         tuple(_role(factors, axis, size, sizes, place) for axis, size in zip(term, shape, strict=True))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from argosy_infer.export import LoadedProgram
-from argosy_phi_ops.context import building, context
+from argosy_phi_ops.context import context, emit_at
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir.builder import Builder
 from argosy_pir.core import Operation
@@ -138,7 +138,7 @@ def replace_products(loaded: LoadedProgram, made: Mapping[WeightProduct, Replace
         product = by_op.get(op)
         if product is not None:
             bias = None if product.bias is None else values[product.bias]
-            with building(builder):
+            with emit_at(builder):
                 values[op.result] = by_name[product.name].build(values[product.x], bias, parts[product.name])
         elif op is not terminator:
             target.block.append(op.clone(values))

@@ -62,7 +62,7 @@ class _Finder(MetaPathFinder, Loader):
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name == "paddle":
             return ModuleSpec(name, self, is_package=True)
-        if name.startswith("paddle.") and find_spec(_own(name)) is not None:
+        if name.startswith("paddle.") and find_spec(_own_name(name)) is not None:
             return ModuleSpec(name, self)
         return None
 
@@ -72,15 +72,15 @@ class _Finder(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__
         if name != "paddle":  # the import system goes on with what stands here, not with the empty module that it made
-            sys.modules[name] = import_module(_own(name))
+            sys.modules[name] = import_module(_own_name(name))
             # with what that has loaded: a later import of paddle.amp.auto_cast would put the module in the place of the
             # function of that name
-            below = _own(name) + "."
+            below = _own_name(name) + "."
             for loaded in [loaded for loaded in sys.modules if loaded.startswith(below)]:
                 sys.modules.setdefault("paddle" + loaded.removeprefix("argosy"), sys.modules[loaded])
 
 
-def _own(name: str) -> str:
+def _own_name(name: str) -> str:
     return "argosy" + name.removeprefix("paddle")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.framework.aliases import parameter_aliases
 from argosy_phi_ops.declare.composition import Composition
 from argosy_phi_ops.declare.operator import get_operator
@@ -64,7 +64,7 @@ def _resize(x: Tensor, axes: Sequence[int], sizes: Sequence[int]) -> Tensor:
     return x
 
 
-def _complex(name: str, x: Tensor, s: Sizes, axes: Sizes, norm: str, forward: bool) -> Tensor:
+def _complex_transform(name: str, x: Tensor, s: Sizes, axes: Sizes, norm: str, forward: bool) -> Tensor:
     along, sizes = _place_spectrum(name, x, s, axes)
     if sizes is not None:
         x = _resize(x, along, sizes)
@@ -101,13 +101,13 @@ def _one(n: int | None) -> Sizes:
 @taking_out
 def fft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
     """The transform along ``axis``: complex, of the shape of ``x`` (``n`` along the axis)."""
-    return _complex("fft", x, _one(n), [axis], norm, True)
+    return _complex_transform("fft", x, _one(n), [axis], norm, True)
 
 
 @taking_out
 def ifft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None) -> Tensor:
     """The inverse of :func:`fft`."""
-    return _complex("ifft", x, _one(n), [axis], norm, False)
+    return _complex_transform("ifft", x, _one(n), [axis], norm, False)
 
 
 @taking_out
@@ -137,13 +137,13 @@ def ihfft(x: Tensor, n: int | None = None, axis: int = -1, norm: str = "backward
 @taking_out
 def fftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
     """:func:`fft` along several axes (all by default)."""
-    return _complex("fftn", x, s, axes, norm, True)
+    return _complex_transform("fftn", x, s, axes, norm, True)
 
 
 @taking_out
 def ifftn(x: Tensor, s: Sizes = None, axes: Sizes = None, norm: str = "backward", name: str | None = None) -> Tensor:
     """The inverse of :func:`fftn`."""
-    return _complex("ifftn", x, s, axes, norm, False)
+    return _complex_transform("ifftn", x, s, axes, norm, False)
 
 
 @taking_out
@@ -259,14 +259,14 @@ def _shift(x: Tensor, axes: int | Sequence[int] | None, forward: bool) -> Tensor
 
 
 @parameter_aliases(input="x", dim="axes")
-@checked
+@validate_call
 def fftshift(x: Tensor, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
     """The spectrum with the frequency 0 moved to the middle along ``axes`` (all by default)."""
     return _shift(x, axes, True)
 
 
 @parameter_aliases(input="x", dim="axes")
-@checked
+@validate_call
 def ifftshift(x: Tensor, axes: int | Sequence[int] | None = None, name: str | None = None) -> Tensor:
     """The inverse of :func:`fftshift`."""
     return _shift(x, axes, False)

@@ -38,13 +38,13 @@ def map_readers(func: Callable[..., Any], *readers: Reader) -> Reader:
 def shuffle(reader: Reader, buf_size: int) -> Reader:
     """The samples shuffled within runs of ``buf_size`` by Python's generator."""
 
-    def shuffled() -> Iterator[Any]:
+    def shuffled_reader() -> Iterator[Any]:
         samples = reader()
         while run := list(itertools.islice(samples, buf_size)):
             random.shuffle(run)
             yield from run
 
-    return shuffled
+    return shuffled_reader
 
 
 def chain(*readers: Reader) -> Reader:
@@ -107,7 +107,7 @@ def xmap_readers(
     if process_num < 1 or buffer_size < 1:
         raise ValueError(f"readers on threads need at least one thread and place, got {process_num} and {buffer_size}")
 
-    def mapped() -> Iterator[Any]:
+    def mapped_reader() -> Iterator[Any]:
         samples = reader()
         pending: deque[Future[Any]] = deque()
         with ThreadPoolExecutor(process_num) as threads:
@@ -121,4 +121,4 @@ def xmap_readers(
             finally:
                 _cancel(pending)
 
-    return mapped
+    return mapped_reader

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import Checked, checked
+from argosy.argument_checks import CheckedConstructor, validate_call
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["L1Decay", "L2Decay", "WeightDecayRegularizer"]
 
 
-class WeightDecayRegularizer(Checked):
+class WeightDecayRegularizer(CheckedConstructor):
     """Called with a parameter and its gradient, gives the gradient of the loss with the penalty."""
 
     def __init__(self, coeff: float = 0.0) -> None:
@@ -18,7 +18,7 @@ class WeightDecayRegularizer(Checked):
             raise TypeError(f"{type(self).__name__}(): argument 'coeff' must be a number, got {coeff!r:.60}")
         self._coeff = float(coeff)
 
-    @checked
+    @validate_call
     def __call__(self, param: Tensor, grad: Tensor) -> Tensor:
         """The gradient with that of the penalty added."""
         raise NotImplementedError(f"{type(self).__name__} does not define a penalty")
@@ -33,7 +33,7 @@ class WeightDecayRegularizer(Checked):
 class L1Decay(WeightDecayRegularizer):
     """``coeff * sum(|w|)`` is added to the loss."""
 
-    @checked
+    @validate_call
     def __call__(self, param: Any, grad: Any) -> Tensor:
         """``grad + coeff * sign(param)``."""
         return grad + param.sign() * self._coeff  # type: ignore[no-any-return]
@@ -42,7 +42,7 @@ class L1Decay(WeightDecayRegularizer):
 class L2Decay(WeightDecayRegularizer):
     """``coeff / 2 * sum(w * w)`` is added to the loss."""
 
-    @checked
+    @validate_call
     def __call__(self, param: Any, grad: Any) -> Tensor:
         """``grad + coeff * param``."""
         return grad + param * self._coeff  # type: ignore[no-any-return]

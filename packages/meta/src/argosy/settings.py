@@ -12,7 +12,7 @@ from argosy_phi_ops.settings import CACHE_HOME, NUMBER, SWITCH, TEXT, Setting, o
 
 __all__ = [
     "CHECK_COLLECTIVES", "CHECK_PROGRAMS", "CURRENT_ENDPOINT", "ENDPOINTS", "LAUNCHERS", "LOCAL_RANK", "LOG", "MPIEXEC",
-    "OPEN_AFTER", "TRACEBACK", "announced", "log", "user_cache",
+    "OPEN_AFTER", "TRACEBACK", "announced_ranks", "log", "user_cache",
 ]  # fmt: skip
 
 TRACEBACK = Setting(
@@ -64,7 +64,7 @@ def user_cache() -> Path:
     return Path(CACHE_HOME.read() or Path.home() / ".cache") / "paddle"
 
 
-def announced(*launchers: str) -> tuple[int, int] | None:
+def announced_ranks(*launchers: str) -> tuple[int, int] | None:
     """Rank and number of ranks that the first of ``launchers`` announced to this process; None where none did."""
     for launcher in launchers:
         rank, size = (setting.read() for setting in LAUNCHERS[launcher])

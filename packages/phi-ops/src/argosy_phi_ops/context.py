@@ -29,8 +29,8 @@ __all__ = [
     "Context",
     "RankState",
     "bind_context",
-    "building",
     "context",
+    "emit_at",
     "grad_enabled",
     "own_context",
     "own_default_dtype",
@@ -174,11 +174,11 @@ process_context = Context()
 """That of threads to which none is bound."""
 
 
-class _Bound(threading.local):
+class _ContextSlot(threading.local):
     context = process_context
 
 
-_bound = _Bound()
+_bound = _ContextSlot()
 
 
 def context() -> Context:
@@ -250,7 +250,7 @@ def own_context() -> AbstractContextManager[Context]:
 
 
 @contextmanager
-def building(builder: Builder, location: Location | None = None) -> Iterator[Builder]:
+def emit_at(builder: Builder, location: Location | None = None) -> Iterator[Builder]:
     """Let primitives emit at ``builder``, with ``location``, within the block."""
     ambient = context()
     previous = ambient.builder, ambient.location

@@ -16,7 +16,7 @@ from argosy_phi_ops.declare.index import MEMBERS
 from argosy_phi_ops.declare.operator import NO_KEYWORDS, Operator, get_operator
 from argosy_phi_ops.declare.signature import OperatorTypeError
 from argosy_phi_ops.eager.calls import call
-from argosy_phi_ops.eager.dispatch import rebind, recording, write
+from argosy_phi_ops.eager.dispatch import is_recording, rebind, write
 from argosy_phi_ops.eager.entries import binary
 from argosy_tensorcore.tensor import Tensor
 
@@ -39,7 +39,7 @@ def resolve(name: str) -> object | None:
         provided: object = extension.load(extension.METHODS[name])
         return provided
     if name.startswith("__"):
-        return _special(name[2:-2])
+        return _special_method(name[2:-2])
     if name in MEMBERS:
         member: object = import_module("argosy_phi_ops.members." + MEMBERS[name]).MEMBERS[name]
         return member
@@ -89,7 +89,7 @@ def inplace(op: Operator | Composition) -> Callable[..., Tensor]:
         if type(x) is not Tensor:
             kind = type(x).__name__
             raise OperatorTypeError(f"{op.name}_(): argument 'x' must be a Tensor, got {kind} {x!r:.60}")
-        operand = _saved_copy(x, args) if recording() and not op.view else x
+        operand = _saved_copy(x, args) if is_recording() and not op.view else x
         result = op(operand, *args, **kwargs)
         if op.view:
             rebind(x, result)
@@ -110,7 +110,7 @@ def _saved_copy(x: Tensor, args: tuple[Any, ...]) -> Tensor:
     return x if x.payload.is_traced else get_operator("assign")(x)
 
 
-def _special(name: str) -> object | None:
+def _special_method(name: str) -> object | None:
     if name in _BINARY:
         return _binary(get_operator(_BINARY[name]), name)
     if name[:1] == "r" and name[1:] in _BINARY:
@@ -129,7 +129,7 @@ def _special(name: str) -> object | None:
 _NUMBERS = (int, float, bool, complex)
 
 
-def _acceptable(y: object) -> bool:
+def _is_operand(y: object) -> bool:
     return type(y) is Tensor or isinstance(y, _NUMBERS) or (hasattr(y, "dtype") and not isinstance(y, Tensor))
 
 
@@ -153,7 +153,7 @@ def _binary(op: Operator, name: str) -> Callable[[Tensor, Any], Any]:
             return call(op, (self, other), NO_KEYWORDS)
         if comparison and other is None:
             return name == "ne"
-        return op(self, _as_operand(other)) if _acceptable(other) else NotImplemented
+        return op(self, _as_operand(other)) if _is_operand(other) else NotImplemented
 
     entry = binary(op, op.applications, otherwise) if op.plain == 2 else otherwise
 
@@ -168,7 +168,7 @@ def _binary(op: Operator, name: str) -> Callable[[Tensor, Any], Any]:
 
 def _reflect(op: Operator) -> Callable[[Tensor, Any], Any]:
     def method(self: Tensor, other: Any) -> Any:
-        return op(_as_operand(other), self) if _acceptable(other) else NotImplemented
+        return op(_as_operand(other), self) if _is_operand(other) else NotImplemented
 
     return method
 
@@ -177,6 +177,6 @@ def _augment(op: Operator) -> Callable[[Tensor, Any], Any]:
     """``x += y``: like Paddle, a new tensor takes the name; memory is not shared with the old one."""
 
     def method(self: Tensor, other: Any) -> Any:
-        return op(self, _as_operand(other)) if _acceptable(other) else NotImplemented
+        return op(self, _as_operand(other)) if _is_operand(other) else NotImplemented
 
     return method

@@ -90,7 +90,7 @@ from argosy_phi_ops.primitives.elementwise import (
 from argosy_phi_ops.primitives.elementwise import complex_ as complex
 from argosy_phi_ops.primitives.elementwise import pow_ as pow
 from argosy_phi_ops.primitives.elementwise import round_ as round
-from argosy_phi_ops.primitives.grouped import grouped_dot, grouped_outer
+from argosy_phi_ops.primitives.grouped_products import grouped_dot, grouped_outer
 from argosy_phi_ops.primitives.host import host_call
 from argosy_phi_ops.primitives.indexing import check_index, dynamic_slice, dynamic_update_slice, gather, scatter, sort
 from argosy_phi_ops.primitives.layout import (

@@ -5,7 +5,7 @@ import pytest
 
 from argosy_hwadapt.inproc import run_ranks
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.errors import OperatorError
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.reference.interpreter import interpret
@@ -91,7 +91,7 @@ def test_what_is_started_and_waited_for_is_what_the_collective_gives(inputs, nam
     def build(started):
         program = Program()
         x = program.add_input(TensorType((3, 2), "float32"))
-        with building(Builder.at_end(program.block)):
+        with emit_at(Builder.at_end(program.block)):
             token = prim.create_token()
             if started:
                 y, one, token = prim.start(x, token, collective=name, **common, **attributes)

@@ -21,7 +21,7 @@ from argosy_autograd.loops import check_loops
 from argosy_autograd.taylor import Functional, Sweep
 from argosy_autograd.transform import vjp_values
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Operation, Program, Value
 from argosy_pir.passes import Pass, register_pass
 
@@ -80,7 +80,7 @@ def expand_gradient(op: Operation, states: set[Value], order: int = 1) -> None:
     check_loops(op, outputs, inputs)
     builder = Builder.before(op)
     inserted = Insertion(builder)
-    with building(builder, op.location):
+    with emit_at(builder, op.location):
         seeds = cotangents or [prim.constant(1, y.dtype, y.shape) for y in outputs]
         try:
             gradients = vjp_values(outputs, seeds, inputs, builder, constants=constants_of(op))
@@ -97,7 +97,7 @@ def expand_jet(op: Operation) -> None:
     outputs, inputs, series = jet_parts(op)
     order = op.attributes["counts"][2]
     sweep = Sweep()
-    with building(Builder.before(op), op.location):
+    with emit_at(Builder.before(op), op.location):
         sweep.add_path({x: _coefficients(series[i * order : (i + 1) * order]) for i, x in enumerate(inputs)})
         sweep.expect([Functional([((0,) * order, 1.0)])])
         try:

@@ -24,7 +24,7 @@ from argosy_autograd.taylor.requests import Request, can_move, component, parse_
 from argosy_autograd.taylor.rows import RowAxes
 from argosy_autograd.taylor.sweep import Sweep
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Operation, Program
 from argosy_pir.passes import Pass, PassManager, register_pass
 from argosy_pir.rewrite import note, spend
@@ -206,7 +206,7 @@ def _rewrite(program: Program, which: str, refused: set[int]) -> bool:
         if any(_is_tangled(request, order) for request in readable):
             continue
         deferred.request = number
-        with building(Builder.before(op), op.location):
+        with emit_at(Builder.before(op), op.location):
             for request in readable:
                 _replace(deferred, request, directions)
         changed = True

@@ -12,7 +12,7 @@ from argosy_autograd.insertion import erase_unused
 from argosy_autograd.registry import structured_rule
 from argosy_autograd.residuals import captured_from, rematerialise_constants, replace_within
 from argosy_autograd.reverse import vjp_values
-from argosy_phi_ops.context import building, context
+from argosy_phi_ops.context import context, emit_at
 from argosy_pir import Block, Builder, Function, Operation, Program, Symbol, program_of
 from argosy_pir.values import OpResult
 
@@ -38,7 +38,7 @@ def _emit_call(name: str, operands: Sequence[Value], function: Function) -> Oper
 
 def _close(block: Block, values: Optional, like: Sequence[Value]) -> None:
     builder = Builder.at_end(block)
-    with building(builder):
+    with emit_at(builder):
         ends = [zeros(x.shape, x.dtype) if v is None else v for v, x in zip(values, like, strict=True)]
     builder.create("builtin.return", ends)
 

@@ -18,7 +18,7 @@ from argosy_autograd.residuals import captured_from, rematerialise_constants, re
 from argosy_autograd.reverse import vjp_values
 from argosy_autograd.rules.while_loops import as_while, forward_while, reverse_while
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Block, Builder, Operation, decode_scalar
 from argosy_pir.values import OpResult
 
@@ -128,7 +128,7 @@ def _reverse_scan(op: Operation, incoming: Optional, active: set[Value]) -> Pair
         scan.body,
     )
     split = len(x_arguments) + len(carried)
-    with building(Builder.at_end(body)):
+    with emit_at(Builder.at_end(body)):
         summed = [s if g is None else prim.add(s, g) for s, g in zip(sums, gradients[split:], strict=True)]
     results = or_zeros(gradients[:split], [*x_arguments, *carried], body)
     region = finish(body, [*results, *summed])
@@ -220,7 +220,7 @@ def as_scan(op: Operation) -> bool:
     length = (distance + abs(step) - 1) // abs(step)
     if isinstance(length, int):
         length = max(length, 0)
-    with building(Builder.before(op), op.location):
+    with emit_at(Builder.before(op), op.location):
         first = op.operand(0)
         index = prim.iota(shape=(length,), axis=0, dtype=first.dtype)
         if step != 1:

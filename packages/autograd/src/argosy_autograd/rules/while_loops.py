@@ -18,7 +18,7 @@ from argosy_autograd.regions import active_carries, copy_block, discard, emitter
 from argosy_autograd.registry import structured_rule
 from argosy_autograd.reverse import vjp_values
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Block, Builder, Operation, TensorType
 from argosy_pir.values import OpResult
 
@@ -87,7 +87,7 @@ def _pull_back(op: Operation, moving: Sequence[int], reads: Sequence[Value]) -> 
     ends = copy_block(step, block, carried)
     wrt = [*(carried[i] for i in moving), *reads]
     found = vjp_values([ends[i] for i in moving], g_carried, wrt, Builder.at_end(block), block)
-    with building(Builder.at_end(block)):
+    with emit_at(Builder.at_end(block)):
         summed = [s if g is None else prim.add(s, g) for s, g in zip(sums, found[len(moving) :], strict=True)]
     finish(block, [*or_zeros(found[: len(moving)], wrt[: len(moving)], block), *summed])
     return block
@@ -98,11 +98,11 @@ def _count(op: Operation) -> Value:
     condition, step = (region.block for region in op.regions)
     last = step.last
     assert last is not None
-    with building(Builder.before(op), op.location):
+    with emit_at(Builder.before(op), op.location):
         zero = prim.constant(0, "int64")
     condition.add_argument(zero.type)
     counter = step.add_argument(zero.type)
-    with building(Builder(step, last), op.location):
+    with emit_at(Builder(step, last), op.location):
         last.set_operands([*last.operands, prim.add(counter, 1)])
     op.set_operands([*op.operands, zero])
     total = OpResult(op, len(op.results), zero.type)
@@ -153,7 +153,7 @@ class _Steps:
         state once there are no more."""
         index = prim.iota(shape=(_ROWS,), axis=0, dtype="int64")
         body = Block([TensorType((), "int64"), *(value.type for value in state)])
-        with building(Builder.at_end(body)):
+        with emit_at(Builder.at_end(body)):
             arguments: list[Value] = list(body.arguments)
             row, *now = arguments
             more = prim.lt((row + 1) * stride, total)
@@ -208,10 +208,10 @@ def as_while(op: Operation) -> None:
     carried, old = op.operands[3:], op.regions[0].block
     types = [value.type for value in (*carried, start)]
     test, body = Block(types), Block(types)
-    with building(Builder.at_end(test), op.location):
+    with emit_at(Builder.at_end(test), op.location):
         index = test.arguments[-1]
         holds = prim.select(prim.gt(step, 0), prim.lt(index, stop), prim.gt(index, stop))
-    with building(Builder.at_end(body), op.location):
+    with emit_at(Builder.at_end(body), op.location):
         *values, index = body.arguments
         ends = [*copy_block(old, body, [index, *values]), prim.add(index, step)]
     regions = finish(test, [holds], "control.condition"), finish(body, ends)

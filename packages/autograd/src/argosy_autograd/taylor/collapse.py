@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 
 from argosy_autograd.taylor.functional import functional_of
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building, context
+from argosy_phi_ops.context import context, emit_at
 from argosy_pir import Block, Builder, Operation, Program, Value
 from argosy_pir.values import OpResult
 
@@ -64,7 +64,7 @@ def _collapse_sum(root: Operation, block: Block) -> list[Operation] | None:
     inner: list[Operation] = []
     joined: list[Value] = []
     taken = {id(t) for group, _ in groups for t in group}
-    with building(Builder.before(root), root.location):
+    with emit_at(Builder.before(root), root.location):
         for group, position in groups:
             if group[0].op.name == "ad.coefficient":
                 joined.append(_join_deferred(group))

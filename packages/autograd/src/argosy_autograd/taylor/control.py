@@ -15,7 +15,7 @@ from argosy_autograd.regions import active_carries, copy_block, emitter, finish,
 from argosy_autograd.rules.control import Scan, as_scan
 from argosy_autograd.rules.while_loops import as_while
 from argosy_autograd.taylor.functional import Functional, Index
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Block, Builder, Operation
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _inner_sweep(sweep: Sweep, op: Operation, known: Known, arguments: Known) ->
 
 def _ends(inner: Sweep, ends: Sequence[Value], indices: Sequence[Index], body: Block) -> list[Value]:
     """The coefficients of ``ends`` at the end of ``body``: those of one after the other."""
-    with building(Builder.at_end(body)):
+    with emit_at(Builder.at_end(body)):
         found = [inner.coefficient(end, single_coefficient(i)) for end in ends for i in reversed(indices)]
     like = [end for end in ends for _ in indices]
     made = or_zeros(found, like, body)

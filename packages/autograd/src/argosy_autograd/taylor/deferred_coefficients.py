@@ -21,7 +21,7 @@ from argosy_autograd.taylor.rows import is_carried, upstream
 from argosy_autograd.taylor.stacks import Stacks
 from argosy_autograd.taylor.sweep import Sweep
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building, context
+from argosy_phi_ops.context import context, emit_at
 from argosy_pir import Builder, Operation, Program
 
 __all__ = ["DeferredCoefficients", "MissingCoefficient"]
@@ -90,7 +90,7 @@ class DeferredCoefficients:
 
     def _stacked_value(self, op: Operation, stacks: Stacks | None) -> Value:
         base, functional = op.operand(0), functional_of(op)
-        with building(Builder.before(op), op.location):
+        with emit_at(Builder.before(op), op.location):
             try:
                 found = self._coefficient(base, functional, stacks)
             except MissingRule as error:

@@ -23,7 +23,7 @@ __all__ = ["Sweep"]
 class Sweep:
     """Coefficients along directions that :meth:`add_direction` gives numbers to.
 
-    Operations are emitted at the ambient builder (`argosy_phi_ops.context.building`), which stands after everything
+    Operations are emitted at the ambient builder (`argosy_phi_ops.context.emit_at`), which stands after everything
     that is asked about. None stands for a coefficient that is zero. ``made`` holds what was made so far, ``units`` the
     directions that are components of a value: ``(value, count, component)``.
     """

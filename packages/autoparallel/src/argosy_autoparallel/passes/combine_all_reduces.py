@@ -23,7 +23,7 @@ from typing import Any
 from argosy_autoparallel.passes.tokens import builder_at, communicates_within, thread_tokens
 from argosy_autoparallel.resharding.emitter import Sum, static_shape
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Operation, Program, Value
 from argosy_pir.errors import PassError
 from argosy_pir.passes import Pass, register_pass
@@ -154,7 +154,7 @@ def _is_ready(each: Sum, bucket: _Bucket, place: Sequence[int]) -> bool:
 def _emit(ops: Sequence[Operation], before: Operation) -> tuple[list[Value], Value]:
     """One all-reduce instead of several; its parts, where the first of them is asked for, and the token after it."""
     first = ops[0]
-    with building(builder_at(before, first)):
+    with emit_at(builder_at(before, first)):
         terms = [op.operand(0) for op in ops]
         if len(ops) == 1:
             whole, token = prim.all_reduce(terms[0], first.operand(1), **dict(first.attributes))
@@ -163,7 +163,7 @@ def _emit(ops: Sequence[Operation], before: Operation) -> tuple[list[Value], Val
         flat = prim.concat(*[prim.reshape(x, shape=(prod(s),)) for x, s in zip(terms, shapes, strict=True)], axis=0)
         whole, token = prim.all_reduce(flat, first.operand(1), **dict(first.attributes))
     asked = reduce(lambda one, other: other if other.is_before(one) else one, ops)
-    with building(builder_at(asked, first)):
+    with emit_at(builder_at(asked, first)):
         made, start = [], 0
         for shape in shapes:
             part = prim.slice(whole, start=(start,), limit=(start + prod(shape),), stride=(1,))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from argosy_autoparallel.passes.tokens import COMMUNICATION, builder_at, communicates_within, group_of, thread_tokens
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Operation, Program, TensorType, Value
 from argosy_pir.passes import Pass, register_pass
@@ -115,9 +115,9 @@ def _emit(block: Sequence[Operation], move: _Move) -> None:
     a = dict(op.attributes)
     if "split_axis" in a:
         a["axis"] = a.pop("split_axis")
-    with building(builder_at(block[move.start], op)):
+    with emit_at(builder_at(block[move.start], op)):
         begun, handle, token = prim.start(op.operand(0), op.operand(1), collective=op.kind, **a)
-    with building(builder_at(block[move.wait], op)):
+    with emit_at(builder_at(block[move.wait], op)):
         result, _ = prim.wait(begun, handle, token)
     op.results[0].replace_all_uses_with(result)
     op.results[1].replace_all_uses_with(token)

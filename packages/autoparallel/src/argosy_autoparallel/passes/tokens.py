@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Builder, Operation, Program, Value
 from argosy_pir.types import TokenType
@@ -36,7 +36,7 @@ def thread_tokens(program: Program) -> None:
     """Let each communication of the block come after the one before it. Those that were started come after the start
     before them in their group, their waits after their own starts."""
     block = program.block
-    with building(Builder.at_start(block)):
+    with emit_at(Builder.at_start(block)):
         first = prim.create_token()
     last: dict[tuple[int, ...] | None, Value] = {}
     for op in [op for op in block if op.name in COMMUNICATION]:

@@ -16,7 +16,7 @@ from math import prod
 from argosy_autoparallel.pipeline.stages import BACKWARD, FORWARD, INPUT, WEIGHT, piece_name
 from argosy_autoparallel.value_layouts import captured
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import NO_ANNOTATIONS, Builder, Operation, Program, TensorType, Value
 from argosy_pir.effects import is_pure
@@ -288,7 +288,7 @@ def _take_functions(made: Program, source: Program) -> None:
 
 def _sum(terms: Sequence[Value], made: Program) -> Value:
     total = terms[0]
-    with building(Builder.at_end(made.block)):
+    with emit_at(Builder.at_end(made.block)):
         for term in terms[1:]:
             total = prim.add(total, term)
     return total

@@ -18,7 +18,7 @@ from argosy_autoparallel.resharding.emitter import static_shape
 from argosy_autoparallel.schedule.lists import ScheduleError
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType, Value
 
 __all__ = ["LocalPieces", "StateLayouts", "add_accumulation", "localize_pieces"]
@@ -132,6 +132,6 @@ def add_accumulation(program: Program, terms: int) -> None:
     last = program.block.last
     assert last is not None
     totals = [program.add_state(f"gradient.{i}", term.type).argument for i, term in enumerate(gradients)]
-    with building(Builder.before(last)):
+    with emit_at(Builder.before(last)):
         updates += [prim.add(total, term) for total, term in zip(totals, gradients, strict=True)]
     program.set_outputs(kept, updates)

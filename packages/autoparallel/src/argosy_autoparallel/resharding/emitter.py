@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Operation, Program, Value
 from argosy_pir.values import OpResult
 from argosy_tensorcore.dtype import as_dtype
@@ -66,7 +66,7 @@ class Emitter:
 
     def active(self) -> AbstractContextManager[Builder]:
         """Primitives called within the block are emitted here."""
-        return building(self.builder)
+        return emit_at(self.builder)
 
     def line(self, mesh: ProcessMesh, dim: int) -> tuple[tuple[int, ...], int]:
         """The ranks along a mesh dimension through this one, and its coordinate there."""

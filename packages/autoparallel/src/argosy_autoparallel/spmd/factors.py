@@ -48,7 +48,7 @@ def factor_strategies(setting: Setting) -> Iterator[Strategy]:
         if factor in notation.mixing or not _splits(factor, terms, types, setting):
             continue
         operands = [_placement(factor, term) for term in notation.operands]
-        if factor in notation.reduced:
+        if factor in notation.reduced_factors:
             kind = _REDUCTIONS.get(notation.reduction)
             if kind is None or setting.name in _OWN_RULE:
                 continue

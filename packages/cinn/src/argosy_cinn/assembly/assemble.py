@@ -15,10 +15,10 @@ from typing import Any
 from argosy_cinn.assembly.segments import Call, emit_segment
 from argosy_cinn.emitter import Emitter
 from argosy_cinn.fallback import GroupError
-from argosy_cinn.forms.form import Form, Partial
+from argosy_cinn.forms.form import Form, PartialResults
 from argosy_cinn.kinds import emitter_of
 from argosy_cinn.plan.memory import Place
-from argosy_cinn.plan.steps import Plan, Step
+from argosy_cinn.plan.steps import ExecutionPlan, Step
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.target import Target
 from argosy_pir.core import Operation
@@ -36,7 +36,7 @@ class Assembly:
     kernels: dict[str, str] = field(default_factory=dict)
 
 
-def assemble(plan: Plan, target: Target, traced: bool = False) -> Assembly:
+def assemble(plan: ExecutionPlan, target: Target, traced: bool = False) -> Assembly:
     """Emit all code of a plan; ``traced`` puts stamps around every kernel (see `argosy_cinn.runtime.trace`)."""
     assembly = Assembly(Module(target))
     assembly.module.symbols = {name: i for i, name in enumerate(plan.symbols)}
@@ -53,7 +53,7 @@ def assemble(plan: Plan, target: Target, traced: bool = False) -> Assembly:
     return assembly
 
 
-def _calls_of(assembly: Assembly, plan: Plan, step: Step) -> list[Call]:
+def _calls_of(assembly: Assembly, plan: ExecutionPlan, step: Step) -> list[Call]:
     try:
         calls = [call for form in step.forms for call in _calls(assembly, plan, step, form)]
     except Exception as error:
@@ -64,7 +64,7 @@ def _calls_of(assembly: Assembly, plan: Plan, step: Step) -> list[Call]:
     return calls
 
 
-def _calls(assembly: Assembly, plan: Plan, step: Step, form: Form) -> list[Call]:
+def _calls(assembly: Assembly, plan: ExecutionPlan, step: Step, form: Form) -> list[Call]:
     """The call of a form, and of what completes its results."""
     target = assembly.module.target
     emitter = emitter_of(form.kind, target.schedules)
@@ -74,7 +74,7 @@ def _calls(assembly: Assembly, plan: Plan, step: Step, form: Form) -> list[Call]
     text, chunks = emitter.summary(form, target), emitter.chunks(form, target)
     grid = None if emitter.grid is None else partial(emitter.grid, form)
     call = Call(name, places, chunks, text, form.cost(), grid, checks_indices=form.checks_indices)
-    return [call, *(c for following in form.following() for c in _calls(assembly, plan, step, following))]
+    return [call, *(c for following in form.completion_forms() for c in _calls(assembly, plan, step, following))]
 
 
 def _function(assembly: Assembly, emitter: Emitter, form: Form, key: str, slots: dict[Any, int]) -> str:
@@ -91,9 +91,9 @@ def _function(assembly: Assembly, emitter: Emitter, form: Form, key: str, slots:
     return name
 
 
-def _place(plan: Plan, key: Any) -> Place:
+def _place(plan: ExecutionPlan, key: Any) -> Place:
     """Where a buffer is. Raises KeyError where it has no memory: code that wrote it would write over something else."""
     found = plan.places.get(key)
-    if found is None and isinstance(key, Partial):
+    if found is None and isinstance(key, PartialResults):
         return Place(0)  # of a single part: its slot is never read
     return found if found is not None else plan.places[key]

@@ -11,7 +11,7 @@ from argosy_cinn.contraction.skinny import batch_invariant
 from argosy_cinn.fuel import Budget
 from argosy_cinn.pipeline import lower_program
 from argosy_cinn.plan.planning import plan_program
-from argosy_cinn.plan.steps import Plan
+from argosy_cinn.plan.steps import ExecutionPlan
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.recursion import deep_recursion
 from argosy_cinn.runtime.objects import compile_objects
@@ -44,15 +44,19 @@ def _parts(module: Module) -> int:
 
 def generated_code(program: Program) -> str:
     """The LLVM assembly of a program, to be looked at; under the limits that the environment sets."""
-    _, assembly = assemble_program(lower_program(to_primitives(program), Target.host()), Target.host(), Budget.of({}))
+    _, assembly = assemble_program(
+        lower_program(to_primitives(program), Target.host()), Target.host(), Budget.from_options({})
+    )
     return assembly.module.text()
 
 
-def assemble_program(program: Program, target: Target, budget: Budget, traced: bool = False) -> tuple[Plan, Assembly]:
+def assemble_program(
+    program: Program, target: Target, budget: Budget, traced: bool = False
+) -> tuple[ExecutionPlan, Assembly]:
     """The plan of a simplified program, and its LLVM module."""
     token = batch_invariant.set(budget.invariant)
     try:
-        with deep_recursion(), budget.fusing():
+        with deep_recursion(), budget.fusion():
             plan = plan_program(program, target, budget.memory, budget.guard)
             return plan, assemble(plan, target, traced)
     finally:

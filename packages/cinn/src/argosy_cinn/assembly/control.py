@@ -57,14 +57,14 @@ class _RegionCall:
         if RECORD in region.plan.places:
             fixed[last] = pointers(RECORD)
         for entry, address in fixed.items():
-            b.store(address, b.at(self.table, entry, PTR))
+            b.store(address, b.gep(self.table, entry, PTR))
 
     def __call__(self, arguments: Sequence[MachineValue], results: Sequence[MachineValue]) -> None:
         b = self.b
         for i, address in enumerate(arguments):
-            b.store(address, b.at(self.table, 1 + i, PTR))
+            b.store(address, b.gep(self.table, 1 + i, PTR))
         for i, address in enumerate(results):
-            b.store(address, b.at(self.table, self.first_output + i, PTR))
+            b.store(address, b.gep(self.table, self.first_output + i, PTR))
         b.call(self.function, VOID, self.table, b.dims)
 
 
@@ -72,7 +72,7 @@ class _CarriedBuffers:
     """The buffers of carried values: a triple of where a value is, where it goes next, and the other buffer."""
 
     def __init__(self, b: Function, flow: ControlForm, pointers: Pointers) -> None:
-        self.b, self.values, self.pointers = b, flow.carried, pointers
+        self.b, self.values, self.pointers = b, flow.carried_results, pointers
         first = len(flow.op.operands) - len(self.values)
         self.start: list[MachineValue] = []
         for value, operand in zip(self.values, flow.op.operands[first:], strict=True):
@@ -103,7 +103,7 @@ def _if(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_Regio
     b.either(condition, lambda: way(regions[0]), lambda: way(regions[1]))
 
 
-def _while(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_RegionCall]) -> None:
+def _emit_while(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_RegionCall]) -> None:
     condition, body = regions
     carried = _CarriedBuffers(b, flow, pointers)
     flag, poll = b.alloca(I8, _SCALAR), Poll(b)
@@ -121,7 +121,7 @@ def _while(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_Re
     carried.finish(b.repeat(carried.start, holds, step))
 
 
-def _for(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_RegionCall]) -> None:
+def _emit_for(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_RegionCall]) -> None:
     start, stop, _ = flow.op.operands[:3]
     carried, memory = _CarriedBuffers(b, flow, pointers), LLVM_TYPES[start.dtype]
     position = b.alloca(memory, _SCALAR)
@@ -167,7 +167,7 @@ def _scan(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_Reg
         i: Index = b.sub(length - 1, position) if op.attributes.get("reverse") else position
 
         def row(value: Value) -> MachineValue:
-            return b.at(pointers(value), b.mul(i, row_bytes(value, length)), I8)
+            return b.gep(pointers(value), b.mul(i, row_bytes(value, length)), I8)
 
         now, after, following = carried.step(state)
         regions[0]([*map(row, scanned), *now], [*map(row, stacked), *after])
@@ -176,6 +176,6 @@ def _scan(b: Function, flow: ControlForm, pointers: Pointers, regions: list[_Reg
     carried.finish(_count(b, length, carried.start, step))
 
 
-_EMIT = {"control.if": _if, "control.while": _while, "control.for": _for, "control.scan": _scan}
+_EMIT = {"control.if": _if, "control.while": _emit_while, "control.for": _emit_for, "control.scan": _scan}
 EMITTER = Emitter(emit_control, lambda flow, target: 1)
 """For `argosy_cinn.kinds`."""

@@ -9,7 +9,7 @@ from argosy_cinn.assembly.assemble import Assembly
 from argosy_cinn.forms.form import Scratch
 from argosy_cinn.forms.index_check import RECORD, Record
 from argosy_cinn.plan.rematerialisation import RepeatedValue
-from argosy_cinn.plan.steps import Plan
+from argosy_cinn.plan.steps import ExecutionPlan
 from argosy_cinn.shapes import estimate, formula
 from argosy_cinn.store import program_cache
 from argosy_cinn.store.program_cache import BufferFacts, CallFacts, Manifest
@@ -21,7 +21,7 @@ from argosy_pir.values import OpResult
 _SHOWN_BUFFERS = 32
 
 
-def manifest_from(program: Program, plan: Plan, assembly: Assembly) -> Manifest:
+def manifest_from(program: Program, plan: ExecutionPlan, assembly: Assembly) -> Manifest:
     """The manifest of a simplified program."""
     positions = {op: i for i, op in enumerate(program.block)}
     host_calls: dict[str, int] = {}
@@ -73,7 +73,7 @@ def _call_facts(assembly: Assembly, positions: Mapping[Operation, int]) -> list[
     ]  # fmt: skip
 
 
-def _buffer_facts(plan: Plan, positions: Mapping[Operation, int]) -> list[BufferFacts]:
+def _buffer_facts(plan: ExecutionPlan, positions: Mapping[Operation, int]) -> list[BufferFacts]:
     own = [life for life in plan.lifetimes if not isinstance(life.key, (str, Record))]  # names: inside of loops
     found = sorted(own, key=lambda life: -estimate(life.nbytes))[:_SHOWN_BUFFERS]
     return [BufferFacts(positions[_value(life.key).op], formula(life.nbytes), life.first, life.last) for life in found]

@@ -12,7 +12,7 @@ from argosy_cinn.contraction.blocking import Blocking, choose
 from argosy_cinn.contraction.packing import convert_element
 from argosy_cinn.contraction.problem import Prologue
 from argosy_cinn.contraction.skinny import MOST, plan_skinny, takes_all_rows
-from argosy_cinn.contraction.winograd.plan import plan_winograd
+from argosy_cinn.contraction.winograd.blocking import plan_winograd
 from argosy_cinn.contraction.winograd.weights import plan_winograd_weights
 from argosy_cinn.emitter import Emitter
 from argosy_cinn.forms.dtypes import FLOATS, NARROW, UNSIGNED
@@ -99,7 +99,7 @@ def problem_of(b: Instructions, product: Product, epilogue: Epilogue | None, poi
         row, column, steps = b.number(row), b.number(column), tuple(map(b.number, batch))
         dtype = side.dtype
         element, unsigned = LLVM_TYPES[dtype], dtype in UNSIGNED
-        start = Value(PTR, "null") if pointers is None else b.at(pointers(side.buffer), side.offset, element)
+        start = Value(PTR, "null") if pointers is None else b.gep(pointers(side.buffer), side.offset, element)
         numbers, prologue = None, None
         if side.function is not None:
             numbers = numbers_of_bytes(side.function, side.element)
@@ -134,7 +134,7 @@ def _cold_reads(b: Instructions, epilogue: Epilogue, pointers: Any) -> tuple[Mat
         plain = steps.keys() <= set(epilogue.variables) and len(steps) == len(index.terms)
         size, element = _cells(epilogue.variables, steps), LLVM_TYPES[node.dtype]
         if plain and steps.get(column) == 1 and size is not None and size * bytes_of(element) >= _LEAST_TOUCHED:
-            start = b.at(pointers(buffer), index.constant, element)
+            start = b.gep(pointers(buffer), index.constant, element)
             strides = tuple(steps.get(v, 0) for v in batch)
             found[buffer, index] = Matrix(start, steps.get(row, 0), 1, element, strides)
     return tuple(found.values())
@@ -162,7 +162,7 @@ def _prologue(side: OperandMatrix, compute: str, dtype: str, numbers: tuple[floa
         (value,) = cells.values
         inside = Evaluator(b, _no_buffers, {}, lane, lanes_of(value.type))
         inside.known[element.number] = elementwise.load_element(b, value, element.dtype)
-        return convert_element(b, inside.full(function), compute, dtype in UNSIGNED)
+        return convert_element(b, inside.full_vector(function), compute, dtype in UNSIGNED)
 
     return code
 
@@ -206,9 +206,9 @@ def variant(b: Function, problem: Contraction, kind: str) -> tuple[Contraction, 
     if kind == "any" and many and takes_all_rows(problem, b.module.target):
         kind = "eight"
     if kind == "one":
-        return _with(problem, m=1), None
+        return _replace_all(problem, m=1), None
     if kind in _TOGETHER:
-        return _with(problem, together=min(_TOGETHER[kind][0], _most_together(b.module.target))), None
+        return _replace_all(problem, together=min(_TOGETHER[kind][0], _most_together(b.module.target))), None
     return problem, choose(replace(problem, m=_FEW_ROWS), b.module.target) if kind == "few" else None
 
 
@@ -224,7 +224,7 @@ def choose_variant(
     return b.either(suits, lambda: build(kind), lambda: choose_variant(b, problem, rest, build))
 
 
-def _with(problem: Contraction, **changes: Any) -> Contraction:
+def _replace_all(problem: Contraction, **changes: Any) -> Contraction:
     """The product and its siblings with other fields."""
     return replace(problem, **changes, siblings=tuple(replace(one, **changes) for one in problem.siblings))
 
@@ -244,11 +244,11 @@ def _epilogue(b: Function, cells: Cells, product: Product, epilogue: Epilogue | 
         lanes = lanes_of(value.type)
         variables = {**steady, lane.number: b.add(start, v * lanes)}
         inside = Evaluator(b, pointers, variables, lane.number, lanes, mask, scope)
-        inside.known[epilogue.cell.number] = _round(b, value, product.op.result.dtype, cells.flushed)
+        inside.known[epilogue.cell.number] = _round_sum(b, value, product.op.result.dtype, cells.flushed)
         inside.store_all(epilogue.stores)
 
 
-def _round(b: Function, value: Value, dtype: str, flushed: bool) -> Value:
+def _round_sum(b: Function, value: Value, dtype: str, flushed: bool) -> Value:
     """A sum of a product in its dtype. The machine's rounding to bfloat16 is exact but for denormal numbers."""
     if dtype == "bfloat16" and flushed:
         return b.widen_float(b.convert("fptrunc", value, BFLOAT), FLOAT)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from argosy_cinn.checks.emit import clear, null
+from argosy_cinn.checks.emit import clear_record, null
 from argosy_cinn.forms.index_check import RECORD
 from argosy_cinn.loops.nest import PARAMETERS
 from argosy_cinn.plan.memory import Place
-from argosy_cinn.plan.steps import Plan
+from argosy_cinn.plan.steps import ExecutionPlan
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I64, PTR, VOID, Index, Value, constant
 from argosy_cinn.runtime import parallel_for
@@ -54,7 +54,7 @@ def emit_segment(
     module: Module,
     name: str,
     calls: Sequence[Call],
-    plan: Plan,
+    plan: ExecutionPlan,
     copies: Sequence[Any],
     order: Iterator[int] | None,
     export: bool = True,
@@ -86,14 +86,14 @@ class _Segment:
         self._bases: dict[int, Value] = {}
         self._record = None if record is None else self.address(record)
         if self._record is not None:
-            clear(b, self._record)
+            clear_record(b, self._record)
 
     def address(self, place: Place) -> Value:
         """Of a place."""
         b = self.b
         if place.entry not in self._bases:
-            self._bases[place.entry] = b.load(PTR, b.at(self.addresses, place.entry, PTR))
-        return b.at(self._bases[place.entry], place.offset, "i8")
+            self._bases[place.entry] = b.load(PTR, b.gep(self.addresses, place.entry, PTR))
+        return b.gep(self._bases[place.entry], place.offset, "i8")
 
     def one_by_one(self, kernels: Sequence[str]) -> None:
         """Calls of kernels, each after stores of its addresses."""
@@ -101,9 +101,9 @@ class _Segment:
         table = b.alloca(PTR, max((len(c.places) for c in self.calls), default=0) + 1)
         for call, kernel in zip(self.calls, kernels, strict=True):
             for slot, place in enumerate(call.places):
-                b.store(self.address(place), b.at(table, slot, PTR))
+                b.store(self.address(place), b.gep(table, slot, PTR))
             if b.module.symbols:
-                b.store(self.dims, b.at(table, len(call.places), PTR))
+                b.store(self.dims, b.gep(table, len(call.places), PTR))
             chunks = self._chunks(call)
             if isinstance(chunks, int) and chunks == 1:
                 b.call(kernel, VOID, table, constant(I64, 0), constant(I64, 1))
@@ -114,7 +114,7 @@ class _Segment:
     def _end_where_recorded(self, call: Call) -> None:
         b = self.b
         if self._record is not None and call.checks_indices:
-            with b.when(b.icmp("ne", b.load(I64, self._record), 0)):
+            with b.if_then(b.icmp("ne", b.load(I64, self._record), 0)):
                 b.ret(self._record)
 
     def from_table(self, kernels: Sequence[str]) -> None:
@@ -123,7 +123,7 @@ class _Segment:
         grids = self._grids()
         computed = b.alloca(I64, len(grids) + 1)
         for slot, call in enumerate(grids.values()):
-            b.store(b.index(self._chunks(call)), b.at(computed, slot, I64))
+            b.store(b.index(self._chunks(call)), b.gep(computed, slot, I64))
         slots = {name: -1 - slot for slot, name in enumerate(grids)}
         rows = [
             f"{_CALL} {{ptr @{kernel}, i64 {len(call.places)}, i64 {slots.get(call.kernel, call.chunks)}}}"
@@ -133,15 +133,15 @@ class _Segment:
         table = module.constant_array("places", I64, places, 8)
         start = module.constant_structures("calls", _CALL, rows)
         width = max(len(call.places) for call in self.calls) + 1
-        launch = module.once(("launch", width), "launch", lambda name: _define_launch(module, name, width))
+        launch = module.shared_function(("launch", width), "launch", lambda name: _define_launch(module, name, width))
         ends = [i + 1 for i, call in enumerate(self.calls) if call.checks_indices]
         for first, last in pairwise(dict.fromkeys([0, *ends, len(rows)])):
             with b.loop(first, last, 1, [table]) as loop:
-                row = b.at(start, loop.index, _CALL)
-                kernel, count, known = (b.load(type, b.at(row, 8 * i, "i8")) for i, type in enumerate((PTR, I64, I64)))
+                row = b.gep(start, loop.index, _CALL)
+                kernel, count, known = (b.load(type, b.gep(row, 8 * i, "i8")) for i, type in enumerate((PTR, I64, I64)))
                 chunks = self._known_or_computed(known, computed)
                 b.call(launch, VOID, self.addresses, self.dims, loop.carry[0], count, kernel, chunks)
-                loop.next(b.at(loop.carry[0], b.mul(count, _columns(module)), I64))
+                loop.yield_values(b.gep(loop.carry[0], b.mul(count, _columns(module)), I64))
             (table,) = loop.results
             self._end_where_recorded(self.calls[last - 1])
 
@@ -150,7 +150,7 @@ class _Segment:
         b = self.b
         return b.either(
             b.icmp("slt", known, 0),
-            lambda: [b.load(I64, b.at(computed, b.sub(-1, known), I64))],
+            lambda: [b.load(I64, b.gep(computed, b.sub(-1, known), I64))],
             lambda: [known],
         )[0]
 
@@ -192,21 +192,21 @@ def _define_launch(module: Module, name: str, width: int) -> None:
         addresses, dims, places, count, kernel, chunks = b.arguments
         table = b.alloca(PTR, width)
         with b.loop(0, count) as loop:
-            row = b.at(places, b.mul(loop.index, _columns(module)), I64)
-            base = b.load(PTR, b.at(addresses, b.load(I64, row), PTR))
-            offset: Index = b.load(I64, b.at(row, 1, I64))
+            row = b.gep(places, b.mul(loop.index, _columns(module)), I64)
+            base = b.load(PTR, b.gep(addresses, b.load(I64, row), PTR))
+            offset: Index = b.load(I64, b.gep(row, 1, I64))
             if module.symbols:
-                offset = b.add(offset, _size_at(b, dims, b.load(I64, b.at(row, 2, I64))))
-            b.store(b.at(base, offset, "i8"), b.at(table, loop.index, PTR))
+                offset = b.add(offset, _size_at(b, dims, b.load(I64, b.gep(row, 2, I64))))
+            b.store(b.gep(base, offset, "i8"), b.gep(table, loop.index, PTR))
         if module.symbols:
-            b.store(dims, b.at(table, count, PTR))
+            b.store(dims, b.gep(table, count, PTR))
         b.call("argosy_parallel", VOID, kernel, table, chunks)
 
 
 def _size_at(b: Function, dims: Value, slot: Value) -> Value:
     """A size known at run time, or zero."""
     known = b.icmp("sge", slot, 0)
-    return b.either(known, lambda: [b.load(I64, b.at(dims, slot, I64))], lambda: [constant(I64, 0)])[0]
+    return b.either(known, lambda: [b.load(I64, b.gep(dims, slot, I64))], lambda: [constant(I64, 0)])[0]
 
 
 def _trace(module: Module, kernel: str, number: int) -> str:

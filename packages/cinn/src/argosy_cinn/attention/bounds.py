@@ -39,7 +39,7 @@ def find_bounds(
     for node in sums:
         found = _union_bounds(found, search.zero(node))
     for node in maxima:
-        found = _union_bounds(found, search.least(node))
+        found = _union_bounds(found, search.minimum(node))
     # Bounds whose edge is a column, or follows the row: what a tile of rows sees then follows from its first and last.
     usable = sorted((b for b in found if b[1] in (1, -1) and b[0] in (0, -b[1])), key=str)
     usable = [b for b in usable if not _holds(b, row.extent, column.extent)]
@@ -90,9 +90,9 @@ class _Search:
         """Bounds outside of which the node is 0."""
         return self._ask("zero", node)
 
-    def least(self, node: Expression) -> frozenset[Bound]:
+    def minimum(self, node: Expression) -> frozenset[Bound]:
         """Bounds outside of which the node is minus infinity, or a mask's number."""
-        return self._ask("least", node)
+        return self._ask("minimum", node)
 
     def one(self, node: Expression) -> frozenset[Bound]:
         """Bounds outside of which the node is 1."""
@@ -116,28 +116,28 @@ class _Search:
             return self.zero(a[0])
         if node.kind in ("add", "sub"):
             return _union_bounds(self.zero(a[0]), self.zero(a[1]))
-        return self.least(a[0]) if node.kind == "exp" else _NONE
+        return self.minimum(a[0]) if node.kind == "exp" else _NONE
 
-    def _least(self, node: Expression) -> frozenset[Bound]:
+    def _minimum(self, node: Expression) -> frozenset[Bound]:
         number, a = _number(node), node.arguments
         if number is not None:
             return _ALL if number <= _MASKED else _NONE
         if node.kind == "select":
-            return self._choice(node, self.least)
+            return self._choice(node, self.minimum)
         if node.kind == "add":
-            return _union(self.least(a[0]), self.least(a[1]))
+            return _union(self.minimum(a[0]), self.minimum(a[1]))
         if node.kind == "mul":
             return _union(self._scale(a[0], a[1]), self._scale(a[1], a[0]))
         if node.kind == "div":
             factor = _number(a[1])
-            return self.least(a[0]) if factor is not None and 0 < factor <= 1e4 else _NONE
-        return self.least(a[0]) if node.kind in ("sub", "cast") else _NONE
+            return self.minimum(a[0]) if factor is not None and 0 < factor <= 1e4 else _NONE
+        return self.minimum(a[0]) if node.kind in ("sub", "cast") else _NONE
 
     def _scale(self, x: Expression, factor: Expression) -> frozenset[Bound]:
         number = _number(factor)
         if number is None:
             return _NONE
-        return self.one(x) if number <= _MASKED else self.least(x) if number >= 1e-4 else _NONE
+        return self.one(x) if number <= _MASKED else self.minimum(x) if number >= 1e-4 else _NONE
 
     def _one(self, node: Expression) -> frozenset[Bound]:
         number, a = _number(node), node.arguments
@@ -189,7 +189,7 @@ class _Search:
         return _ALL if number is not None and bool(number) == bool(value) else _NONE
 
     def _comparison(self, node: Expression, negated: int) -> frozenset[Bound]:
-        x, y = self._linear(node.arguments[0]), self._linear(node.arguments[1])
+        x, y = self._linear_form(node.arguments[0]), self._linear_form(node.arguments[1])
         if x is None or y is None:
             return _NONE
         cx, cy, k = _COMPARISONS[node.kind]
@@ -205,7 +205,7 @@ class _Search:
         r, c, k = found
         return frozenset({(r, c, k - low), (-r, -c, high - 1 - k)})
 
-    def _linear(self, node: Expression) -> tuple[int, int, int] | None:
+    def _linear_form(self, node: Expression) -> tuple[int, int, int] | None:
         """An integer as ``r * row + c * column + k``."""
         number = _number(node)
         if number is not None:
@@ -214,10 +214,10 @@ class _Search:
             return self._of_index(node.payload[0])
         if node.kind == "cast":
             exact = node.dtype in ("int32", "int64", "float32", "float64")
-            return self._linear(node.arguments[0]) if exact else None
+            return self._linear_form(node.arguments[0]) if exact else None
         if node.kind not in ("add", "sub"):
             return None
-        x, y = (self._linear(a) for a in node.arguments)
+        x, y = (self._linear_form(a) for a in node.arguments)
         if x is None or y is None:
             return None
         sign = 1 if node.kind == "add" else -1

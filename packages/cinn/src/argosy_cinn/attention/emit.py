@@ -17,7 +17,7 @@ from argosy_cinn.contraction.packing import SLACK, pack_a, pack_b
 from argosy_cinn.contraction.problem import Block, Format, Matrix
 from argosy_cinn.contraction.tile import NULL, Tile, TileArguments, call_tile
 from argosy_cinn.emitter import Emitter
-from argosy_cinn.forms.attention import AttentionForm, Operand, Score, SumOfParts, WeightedSum, partial
+from argosy_cinn.forms.attention import AttentionForm, Operand, Score, SumOfParts, WeightedSum, partial_buffer
 from argosy_cinn.loops.elementwise import store_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.loops.vectorize import Evaluator
@@ -99,7 +99,7 @@ class _Tiles:
             offsets[key] = end
             end += (size * 4 + 63) // 64 * 64 + (i % 4 + 1) * _STAGGER
         slab = scratch(self.b, end)
-        self.memory = {key: self.b.at(slab, offset, "i8") for key, offset in offsets.items()}
+        self.memory = {key: self.b.gep(slab, offset, "i8") for key, offset in offsets.items()}
 
     def _vectors(self, sink: WeightedSum) -> int:
         return min(-(-sink.width // self.lanes), PANEL_VECTORS)
@@ -118,7 +118,7 @@ class _Tiles:
         for position, stride in zip(self.outer, operand.outer, strict=True):
             offset = b.add(offset, b.mul(position, stride))
         element = LLVM_TYPES[operand.buffer.dtype]
-        origin = b.at(self.pointers(operand.buffer), offset, element)
+        origin = b.gep(self.pointers(operand.buffer), offset, element)
         return Matrix(origin, row, column, element), origin
 
     def _format(self, *dtypes: str) -> Format:
@@ -221,12 +221,12 @@ class _Tiles:
         with b.loop(start, stop, self.panel) as j, b.loop(0, rows, height) as i:
             low, high = self._visible_columns(row0, i.index, self.panel)
             inside = b.binary("and", b.icmp("sge", j.index, low), b.icmp("slt", j.index, high))
-            with b.when(inside):
+            with b.if_then(inside):
                 call_tile(b, tile, TileArguments(
-                    a=b.at(left, b.mul(i.index, depth)), a_step=0,
-                    b=b.at(right, b.mul(j.index, depth)), b_step=0,
+                    a=b.gep(left, b.mul(i.index, depth)), a_step=0,
+                    b=b.gep(right, b.mul(j.index, depth)), b_step=0,
                     k=depth, rows=height, columns=self.panel, partial=NULL,
-                    out=b.at(buffer, b.add(b.mul(i.index, self.leading), j.index)), out_step=self.leading, ahead=NULL,
+                    out=b.gep(buffer, b.add(b.mul(i.index, self.leading), j.index)), out_step=self.leading, ahead=NULL,
                 ))  # fmt: skip
 
     def _buffer(self, sink: WeightedSum) -> Value:
@@ -250,11 +250,11 @@ class _Tiles:
             low, high = self._sees(row0, i.index)
             first = b.maximum(b.mul(b.div(low, format.terms), format.terms), k.index)
             end = b.minimum(high, b.add(k.index, _DEPTH))
-            with b.when(b.icmp("sgt", b.sub(end, first), 0)), b.loop(0, width, panel) as e:
-                out = b.at(sums, b.add(b.mul(i.index, width), e.index))
+            with b.if_then(b.icmp("sgt", b.sub(end, first), 0)), b.loop(0, width, panel) as e:
+                out = b.gep(sums, b.add(b.mul(i.index, width), e.index))
                 begins = b.icmp("sle", b.index(k.index), b.index(low))
                 call_tile(b, tile, TileArguments(
-                    a=b.at(b.at(weights, b.mul(i.index, self.leading)), first, element), a_step=self.leading * 4,
+                    a=b.gep(b.gep(weights, b.mul(i.index, self.leading)), first, element), a_step=self.leading * 4,
                     b=self._panel_at(other, format, self.columns, e.index, first, panel), b_step=0,
                     k=format.places(b, b.sub(end, first)), rows=b.sub(rows, i.index), columns=panel,
                     partial=b.select(begins, NULL, out), out=out, out_step=width, ahead=NULL,
@@ -263,13 +263,13 @@ class _Tiles:
             row = b.add(row0, i.index)
             scope = self.sweep.row_scope(row, i.index, self.kernel.phases)
             factor = None if sink.factor is None else (sink.factor[0], scope.value(sink.factor[1]))
-            self._store_row(sink, b.at(sums, b.mul(i.index, width)), row, factor)
+            self._store_row(sink, b.gep(sums, b.mul(i.index, width)), row, factor)
 
     def _panel_at(self, packed: Value, format: Format, depth: Index, column: Index, first: Index, width: int) -> Value:
         """Term ``first`` of the panel of ``width`` that begins at a column, of an operand of ``depth`` terms."""
         b = self.b
         start = b.mul(column, format.places(b, depth))
-        return b.at(packed, b.add(start, b.mul(b.div(first, format.terms), width)))
+        return b.gep(packed, b.add(start, b.mul(b.div(first, format.terms), width)))
 
     def _store_row(self, sink: WeightedSum, source: Value, row: Index, factor: tuple[str, Value] | None) -> None:
         """A finished row of a sink, to where it belongs."""
@@ -278,18 +278,18 @@ class _Tiles:
         for position, stride in zip(self.outer, sink.outer, strict=True):
             offset = b.add(offset, b.mul(position, stride))
         element = LLVM_TYPES[sink.buffer.dtype]
-        base = b.at(self.pointers(sink.buffer), offset, element)
+        base = b.gep(self.pointers(sink.buffer), offset, element)
         for e in range(0, sink.width, lanes):
-            value = b.load(vector(FLOAT, lanes), b.at(source, e))
+            value = b.load(vector(FLOAT, lanes), b.gep(source, e))
             if factor is not None:
                 value = b.binary("f" + factor[0], value, b.splat(factor[1], lanes))
             value = store_element(b, value, sink.buffer.dtype)
             mask = b.tail_mask(sink.width - e, lanes) if e + lanes > sink.width else None
             if sink.unit == 1:
-                b.masked_store(value, b.at(base, e, element), mask)
+                b.masked_store(value, b.gep(base, e, element), mask)
             else:
                 steps = b.binary("mul", b.iota(I64, lanes), sink.unit)
-                b.scatter(value, b.at(base, e * sink.unit, element), steps, mask)
+                b.scatter(value, b.gep(base, e * sink.unit, element), steps, mask)
 
     def _steady_factor(self, sink: WeightedSum) -> tuple[str, Value] | None:
         """The factor of a sink that contracts rows: a number."""
@@ -312,8 +312,8 @@ class _Tiles:
         with b.loop(0, width, panel) as e, b.loop(start, stop, height) as c:
             first, end = self._visible_rows(row0, rows, c.index)
             first = b.mul(b.div(first, format.terms), format.terms)  # tiles of rows, which see alike, are whole pairs
-            with b.when(b.icmp("sgt", b.sub(end, first), 0)):
-                out = b.at(sums, b.add(b.mul(c.index, width), e.index))
+            with b.if_then(b.icmp("sgt", b.sub(end, first), 0)):
+                out = b.gep(sums, b.add(b.mul(c.index, width), e.index))
                 call_tile(b, tile, TileArguments(
                     a=weights(c.index, first), a_step=self.leading * 4,
                     b=self._panel_at(other, format, rows, e.index, first, panel), b_step=0,
@@ -328,7 +328,7 @@ class _Tiles:
         are packed here."""
         b, buffer, (start, stop) = self.b, self._buffer(sink), columns
         if sink.root.number not in self.pairs:
-            return lambda column, row: b.at(buffer, b.add(b.mul(row, self.leading), column))
+            return lambda column, row: b.gep(buffer, b.add(b.mul(row, self.leading), column))
         turned = self.memory["turned", number]
         matrix = Matrix(buffer, 1, 2 * self.leading, BFLOAT)
         pack_a(b, Block(matrix, buffer, start, 0, b.sub(stop, start), rows, ()), turned, self.height, _PAIRS)
@@ -354,23 +354,23 @@ class _Tiles:
         for i, sink in enumerate(self.kernel.sinks):
             if sink.along == "rows":
                 with b.loop(0, self.padded * self._padded_width(sink), self.lanes) as at:
-                    b.store(b.zero(type), b.at(self.memory["sums", i], at.index))
+                    b.store(b.zero(type), b.gep(self.memory["sums", i], at.index))
 
     def _store_sums(self, sink: WeightedSum) -> None:
         b, width = self.b, self._padded_width(sink)
         sums = self.memory["sums", self.kernel.sinks.index(sink)]
         with b.loop(0, self.columns) as c:
-            source = b.at(sums, b.mul(c.index, width))
+            source = b.gep(sums, b.mul(c.index, width))
             if self.kernel.tiles.parts == 1:
                 self._store_row(sink, source, c.index, self._steady_factor(sink))
                 return
             whole = b.add(b.mul(self.part, self.kernel.elements), self.element)
             at = b.mul(b.add(b.mul(whole, self.columns), c.index), sink.width)
-            target = b.at(self.pointers(partial(sink.buffer)), at)
+            target = b.gep(self.pointers(partial_buffer(sink.buffer)), at)
             for e in range(0, sink.width, self.lanes):
                 mask = b.tail_mask(sink.width - e, self.lanes) if e + self.lanes > sink.width else None
-                value = b.load(vector(FLOAT, self.lanes), b.at(source, e))
-                b.masked_store(value, b.at(target, e), mask)
+                value = b.load(vector(FLOAT, self.lanes), b.gep(source, e))
+                b.masked_store(value, b.gep(target, e), mask)
 
 
 def emit_sum(module: Module, name: str, form: SumOfParts, slots: Mapping[Any, int]) -> None:
@@ -398,11 +398,11 @@ class _Sum(_Tiles):
                 for part in range(kernel.tiles.parts):
                     whole = b.add(chunk, part * kernel.elements)
                     at = b.add(b.mul(b.add(b.mul(whole, self.columns), c.index), sink.width), e)
-                    place = b.at(self.pointers(partial(sink.buffer)), at)
+                    place = b.gep(self.pointers(partial_buffer(sink.buffer)), at)
                     value = b.masked_load(vector(FLOAT, lanes), place, mask)
                     total = value if total is None else b.fadd(total, value)
                 assert total is not None
-                b.store(total, b.at(row, e))
+                b.store(total, b.gep(row, e))
             self._store_row(sink, row, c.index, self._steady_factor(sink))
 
 

@@ -7,11 +7,11 @@ from math import prod
 from typing import Any
 
 from argosy_cinn.attention.bounds import find_bounds
-from argosy_cinn.attention.operands import Outer, operand_of
+from argosy_cinn.attention.operands import OuterAxes, operand_of
 from argosy_cinn.attention.regions import Region, Sink
 from argosy_cinn.forms.attention import AttentionForm, Bounds, RowReduction, Score, WeightedSum
 from argosy_cinn.forms.expressions import Expression, Graph
-from argosy_cinn.forms.indices import Position, SplitVariable, Variable, linearise, of
+from argosy_cinn.forms.indices import Position, SplitVariable, Variable, atom_index, linearise
 from argosy_cinn.forms.nest import REDUCTIONS
 from argosy_cinn.lowering.elements import ElementLowering, NotAligned
 from argosy_cinn.shapes import sizes
@@ -21,7 +21,7 @@ from argosy_pir.values import OpResult, Value
 
 def lower_attention(region: Region, memory: Container[Value], stored: Container[Value]) -> AttentionForm:
     """The form of a region. Raises `NotAligned` where a cell needs what another cell computes."""
-    outer, split = Outer(region.shape[:-2]), True
+    outer, split = OuterAxes(region.shape[:-2]), True
     while True:
         try:
             return _AttentionLowering(region, memory, stored, outer, split).form()
@@ -31,7 +31,7 @@ def lower_attention(region: Region, memory: Container[Value], stored: Container[
 
 class _AttentionLowering:
     def __init__(
-        self, region: Region, memory: Container[Value], stored: Container[Value], outer: Outer, split: bool
+        self, region: Region, memory: Container[Value], stored: Container[Value], outer: OuterAxes, split: bool
     ) -> None:
         self.region, self.memory, self.stored, self.outer = region, memory, stored, outer
         self.graph = Graph()
@@ -39,8 +39,8 @@ class _AttentionLowering:
         count, (rows, columns) = len(self.variables), region.shape[-2:]
         self.row, self.column = Variable(count, rows, rows), Variable(count + 1, columns, columns)
         axes = outer.coordinates(self.variables)
-        self.row_flat = linearise([*axes, of(self.row)], region.shape[:-1])
-        self.flat = linearise([*axes, of(self.row), of(self.column)], region.shape)
+        self.row_flat = linearise([*axes, atom_index(self.row)], region.shape[:-1])
+        self.flat = linearise([*axes, atom_index(self.row), atom_index(self.column)], region.shape)
         self.lowering = ElementLowering(self.graph, memory, self._resolve, split)
         self.cells: dict[Value, Expression] = {}
         self.reductions: dict[Value, RowReduction] = {}
@@ -74,7 +74,7 @@ class _AttentionLowering:
             body = self.lowering.value(op.operand(0), Position(self.region.shape, self.flat, None, self.lowering.split))
             variables = self.row.variables | sum(v.variables for v in self.variables)
             number, dtype = len(self.reductions), op.result.dtype
-            result = self.graph.reduced(number, dtype, variables, body.level + 1)
+            result = self.graph.reduction_result(number, dtype, variables, body.level + 1)
             buffer = op.result if op.result in self.stored else None
             found = RowReduction(REDUCTIONS[op.name], dtype, body, result, buffer, self.row_flat)
             self.reductions[op.result] = found
@@ -82,14 +82,14 @@ class _AttentionLowering:
 
     def _resolve(self, value: Value, position: Position) -> Expression | None:
         if value in self.cells:
-            if position.flat != self.flat:
-                raise NotAligned(f"{value} is read at {position.flat}, made at {self.flat}")
+            if position.flat_index != self.flat:
+                raise NotAligned(f"{value} is read at {position.flat_index}, made at {self.flat}")
             return self.cells[value]
         if value not in self.region.own or not isinstance(value, OpResult):
             return None
         if any(value is op.result for op in self.region.reductions):
-            if position.flat != self.row_flat:
-                raise NotAligned(f"{value} is read at {position.flat}, made at {self.row_flat}")
+            if position.flat_index != self.row_flat:
+                raise NotAligned(f"{value} is read at {position.flat_index}, made at {self.row_flat}")
             return self._reduction(value.op)
         return self.lowering.operation(value, position)
 

@@ -7,14 +7,14 @@ from collections.abc import Container, Sequence
 from argosy_cinn.forms.attention import Operand
 from argosy_cinn.forms.dtypes import PARTS
 from argosy_cinn.forms.expressions import Graph
-from argosy_cinn.forms.indices import ZERO, Index, Position, SplitVariable, Variable, linearise, of
+from argosy_cinn.forms.indices import ZERO, Index, Position, SplitVariable, Variable, atom_index, linearise
 from argosy_cinn.lowering.elements import ElementLowering
 from argosy_cinn.shapes import sizes
 from argosy_pir.core import Operation
 from argosy_pir.values import Value
 
 
-class Outer:
+class OuterAxes:
     """The outer axes of scores, each as parts: ``[(4, 2), (8,)]`` is an axis of 8 split into 4 x 2 and one of 8."""
 
     def __init__(self, shape: Sequence[int]) -> None:
@@ -32,7 +32,7 @@ class Outer:
     def coordinates(self, variables: Sequence[Variable]) -> list[Index]:
         """The index of each axis."""
         rest = iter(variables)
-        return [linearise([of(next(rest)) for _ in axis], axis) for axis in self.parts]
+        return [linearise([atom_index(next(rest)) for _ in axis], axis) for axis in self.parts]
 
     def split(self, request: SplitVariable) -> bool:
         """Split a part as asked for; False where that is no part."""
@@ -45,7 +45,9 @@ class Outer:
         return False
 
 
-def operand_of(op: Operation, side: int, outer_axes: Sequence[int], outer: Outer, memory: Container[Value]) -> Operand:
+def operand_of(
+    op: Operation, side: int, outer_axes: Sequence[int], outer: OuterAxes, memory: Container[Value]
+) -> Operand:
     """Operand ``side`` of a product, whose batch axes are the scores' ``outer_axes``, in the product's order.
 
     Raises `SplitVariable` where a part of an outer axis has to be split, ``ValueError`` where the operand is no
@@ -64,7 +66,7 @@ def operand_of(op: Operation, side: int, outer_axes: Sequence[int], outer: Outer
     free_axis = next(i for i in range(len(shape)) if i not in batch and i not in contract)
     free = Variable(count, shape[free_axis], shape[free_axis])
     contracted = Variable(count + 1, shape[contract[0]], shape[contract[0]])
-    where[free_axis], where[contract[0]] = of(free), of(contracted)
+    where[free_axis], where[contract[0]] = atom_index(free), atom_index(contracted)
     lowering = ElementLowering(Graph(), memory, lambda v, p: None, split=True)
     lowering.immediates = False
     node = lowering.value(value, Position(shape, None, tuple(where), True))
@@ -86,7 +88,7 @@ def is_matrix(op: Operation, side: int, memory: Container[Value]) -> bool:
     """Whether an operand is a strided matrix over memory once outer axes are split."""
     name = "rhs" if side else "lhs"
     value = sizes(op.operand(side))
-    outer = Outer([value[axis] for axis in op.attributes[f"{name}_batch"]])
+    outer = OuterAxes([value[axis] for axis in op.attributes[f"{name}_batch"]])
     while True:
         try:
             operand_of(op, side, range(len(outer.parts)), outer, memory)

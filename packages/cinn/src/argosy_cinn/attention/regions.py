@@ -45,7 +45,7 @@ class Sink:
         return self.op.operand(self.side)
 
     @property
-    def other(self) -> Value:
+    def other_operand(self) -> Value:
         """The other operand."""
         return self.op.operand(1 - self.side)
 

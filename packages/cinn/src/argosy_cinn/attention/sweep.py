@@ -33,7 +33,9 @@ class CellEvaluator(Evaluator):
         if found is not None:
             return found
         if node.kind == "div" and node.number in self.reciprocals:
-            return self.b.fmul(self.full(node.arguments[0]), self.b.splat(self.reciprocals[node.number], self.lanes))
+            return self.b.fmul(
+                self.full_vector(node.arguments[0]), self.b.splat(self.reciprocals[node.number], self.lanes)
+            )
         return super()._compute(node)
 
 
@@ -78,7 +80,7 @@ class Sweep:
         return scope
 
     def _row_value(self, number: int, place: Index, element: str) -> Value:
-        return self.b.at(self.row_values, self.b.add(place, number * self.kernel.tiles.rows), element)
+        return self.b.gep(self.row_values, self.b.add(place, number * self.kernel.tiles.rows), element)
 
     def _row(self, phase: int, row: Value, place: Value) -> None:
         b, kernel = self.b, self.kernel
@@ -125,7 +127,7 @@ class Sweep:
     def _interior(self, row: Value, start: Index, stop: Index, roots: Sequence[Expression]) -> tuple[Index, Index, int]:
         """The columns, in whole iterations, where all bounds hold and all lanes exist."""
         b, lanes = self.b, self.lanes
-        cost = sum(COSTS.get(n.kind, 1) for n in _reachable(roots))
+        cost = sum(COSTS.get(n.kind, 1) for n in _reachable_nodes(roots))
         unroll = _LIGHT_UNROLL if cost <= _LIGHT_COST else _HEAVY_UNROLL
         low, high = start, b.minimum(stop, self.column.extent)
         for bound in self.kernel.bounds.high:
@@ -155,7 +157,7 @@ class Sweep:
             column = b.add(loop.index, u * lanes)
             cells = self._evaluator(phase, scope, row, place, b.index(column), inside)
             for i, r in enumerate(bodies):
-                value = cells.full(r.body)
+                value = cells.full_vector(r.body)
                 if cells.mask is not None:
                     value = b.select(cells.mask, value, reductions.identity(r.kind, r.dtype, lanes))
                 slot = i * unroll + u
@@ -166,23 +168,23 @@ class Sweep:
         for value, at in stores:
             b.store(value, at)
         if state:
-            loop.next(*state)
+            loop.yield_values(*state)
 
     def _store_buffer(
         self, cells: CellEvaluator, node: Expression, buffer: int, place: Index, column: Index
     ) -> tuple[Value, Value]:
         """What is stored of a node, and where."""
-        b, value = self.b, cells.full(node)
+        b, value = self.b, cells.full_vector(node)
         if node.number not in self.pairs:
             return value, self._cell(buffer, place, column, value.type)
         if cells.mask is not None:  # the other half of a last pair is zero times this
             value = b.select(cells.mask, value, b.zero(value.type))
-        row = b.at(self.buffers[buffer], b.mul(place, self.leading), FLOAT)
-        return b.convert("fptrunc", value, BFLOAT), b.at(row, column, BFLOAT)
+        row = b.gep(self.buffers[buffer], b.mul(place, self.leading), FLOAT)
+        return b.convert("fptrunc", value, BFLOAT), b.gep(row, column, BFLOAT)
 
     def _cell(self, buffer: int, place: Index, column: Index, type: str) -> Value:
         offset = self.b.add(self.b.mul(place, self.leading), column)
-        return self.b.at(self.buffers[buffer], offset, FLOAT)
+        return self.b.gep(self.buffers[buffer], offset, FLOAT)
 
     def _evaluator(
         self, phase: int, scope: CellEvaluator, row: Value, place: Value, column: Value, inside: bool
@@ -239,7 +241,7 @@ class Sweep:
                 scope.store_value(r.buffer, r.index, value, r.dtype)
 
 
-def _reachable(roots: Sequence[Expression]) -> list[Expression]:
+def _reachable_nodes(roots: Sequence[Expression]) -> list[Expression]:
     found: dict[int, Expression] = {}
     stack = list(roots)
     while stack:

@@ -18,7 +18,7 @@ from argosy_cinn.rewrites.builders import splat_of
 from argosy_cinn.shapes import count, sizes
 from argosy_phi_ops import prim
 from argosy_phi_ops.checks.index_errors import CHECK
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir.attributes import Dense
 from argosy_pir.builder import Builder
@@ -102,8 +102,8 @@ def _block_rows(rows: RowWise, budget: float) -> int | None:
     size = min(_MOST, 1 << (max(int(budget / row), 1).bit_length() - 1))
     least = max(_LEAST // max(map(rows.copies, moved)), _FEWEST)
     blocks = rows.size // max(size, 1)
-    again = sum(map(_bytes, rows.around())) + 2 * sum(map(_bytes, rows.totals))
-    extra = blocks * again + 2 * sum(map(_bytes, rows.left()))
+    again = sum(map(_bytes, rows.outer_operands())) + 2 * sum(map(_bytes, rows.totals))
+    extra = blocks * again + 2 * sum(map(_bytes, rows.escaping_values()))
     return size if size >= least and blocks >= 2 and extra <= _AGAIN * near else None
 
 
@@ -155,14 +155,14 @@ def _rewrite(program: Program, rows: RowWise, size: int) -> None:
         op.move_before(last)
     builder = Builder.before(rows.late[0] if rows.late else last)
     blocks, rest = divmod(rows.size, size)
-    with building(builder):
+    with emit_at(builder):
         ends = {v: _part(v, rows.axes[v], blocks * size, rows.size) for v in rows.given} if rest else {}
         ended = _clone(builder, rows, ends, rest) if rest else {}
         start = [ended[v] if rest else _zeros(builder, v) for v in rows.totals]
         slices = [_blocks_of(v, rows.axes[v], blocks, size) for v in rows.given]
         region = _region(rows, slices, size)
         made = builder.create("control.scan", (*slices, *start), {"inputs": len(slices)}, regions=(region,)).results
-        left = rows.left()
+        left = rows.escaping_values()
         whole = [_join(y, v, rows, ended.get(v)) for v, y in zip(left, made, strict=False)]
     _replace(rows, dict(zip([*left, *rows.totals], [*whole, *made[len(left) :]], strict=True)))
 
@@ -181,13 +181,13 @@ def _region(rows: RowWise, slices: Sequence[Value], size: int) -> Region:
     types = [TensorType(v.shape[1:], v.dtype) for v in slices]
     block = Block([*types, *(v.type for v in rows.totals)])
     builder = Builder.at_end(block)
-    with building(builder):
+    with emit_at(builder):
         given = {
             v: _move_axis(a, 0, rows.axes[v]) for v, a in zip(rows.given, block.arguments, strict=False)
         }  # fmt: skip
         made = _clone(builder, rows, given, size)
         sums = [prim.add(old, made[v]) for old, v in zip(block.arguments[len(slices) :], rows.totals, strict=True)]
-        yields = [_move_axis(made[v], rows.axes[v], 0) for v in rows.left()]
+        yields = [_move_axis(made[v], rows.axes[v], 0) for v in rows.escaping_values()]
     block.append(Operation("control.yield", [*yields, *sums]))
     region = Region()
     region.append(block)

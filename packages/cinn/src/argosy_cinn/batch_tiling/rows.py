@@ -56,14 +56,14 @@ class RowWise:
             return any(r in self._late for r in op.results)
         return any(v in self._late or (v in self._from_source and v not in self.given) for v in op.operands)
 
-    def left(self) -> list[Value]:
+    def escaping_values(self) -> list[Value]:
         """The values of rows that something else than operations on rows reads, in order."""
         return [op.result for op in self.steps if op.result in self._from_source and self._is_read_elsewhere(op.result)]
 
     def _is_read_elsewhere(self, value: Value) -> bool:
         return value not in self.totals and any(user not in self._inside for user in _users(value))
 
-    def around(self) -> Iterator[Value]:
+    def outer_operands(self) -> Iterator[Value]:
         """What operations on rows read that has no rows."""
         seen: set[Value] = set()
         for value in (v for op in self.steps for v in op.operands):

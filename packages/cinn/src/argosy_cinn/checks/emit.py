@@ -20,16 +20,16 @@ def emit_check(module: Module, name: str, kernel: IndexCheckForm, slots: Mapping
         pointers = Pointers(b, b.arguments[0], slots)
         record = pointers(RECORD)
         found = b.icmp("slt", b.load(I64, pointers(kernel.first)), b.number(kernel.count))
-        with b.when(b.binary("and", found, is_clear(b, record))):
+        with b.if_then(b.binary("and", found, is_clear(b, record))):
             b.store(constant(I64, kernel.site + 1), record)
-            b.store(b.load(I64, pointers(kernel.value)), b.at(record, 1, I64))
+            b.store(b.load(I64, pointers(kernel.value)), b.gep(record, 1, I64))
 
 
 EMITTER = Emitter(emit_check, lambda kernel, target: 1)
 """For `argosy_cinn.kinds`."""
 
 
-def clear(b: Function, record: MachineValue) -> None:
+def clear_record(b: Function, record: MachineValue) -> None:
     """Begin a call: no check has refused an index."""
     b.store(constant(I64, 0), record)
 

@@ -14,7 +14,7 @@ from argosy_cinn.rewrites.simplify import simplify_operations
 from argosy_cinn.shapes import count
 from argosy_phi_ops import prim
 from argosy_phi_ops.checks.index_errors import CHECK
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_pir.builder import Builder
 from argosy_pir.core import Operation
 from argosy_pir.dims import Dim
@@ -52,7 +52,7 @@ class LowerIndexChecks(Pass):
         checks = [op for op in program.block if op.name == CHECK]
         for op in checks:
             builder, before = Builder.before(op), op.previous
-            with building(builder, op.location):
+            with emit_at(builder, op.location):
                 _note(builder, op)
             simplify_operations(_operations_between(program.block.first if before is None else before.next, op))
             op.erase()

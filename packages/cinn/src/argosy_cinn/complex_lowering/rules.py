@@ -75,7 +75,7 @@ def _is_finite(op: Operation) -> list[Value]:
     return [prim.logical_and(*(_rebuild(op, [p]) for p in parts(op.operand(0))))]
 
 
-def _equal(op: Operation) -> list[Value]:
+def _equality(op: Operation) -> list[Value]:
     (a, b), (c, d) = map(parts, op.operands)
     if op.name == "prim.eq":
         return [prim.logical_and(prim.eq(a, c), prim.eq(b, d))]
@@ -211,7 +211,7 @@ RULES: dict[str, Rule] = {f"prim.{name}": rule for name, rule in {
     **{name: _binary(name) for name in BINARY},
     "abs": lambda op: [modulus(parts(op.operand(0)))],
     "real": _part(0), "imag": _part(1), "is_nan": _either, "is_inf": _either,
-    "is_finite": _is_finite, "eq": _equal, "ne": _equal, "cast": _cast, "iota": _iota, "scatter": _scatter,
+    "is_finite": _is_finite, "eq": _equality, "ne": _equality, "cast": _cast, "iota": _iota, "scatter": _scatter,
     "dot_general": _bilinear, "conv": _bilinear, "reduce_prod": _reduce_prod, "cumulative": _cumulative,
     "sort": _sort,
 }.items()}  # fmt: skip

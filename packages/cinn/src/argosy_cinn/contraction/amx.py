@@ -76,20 +76,20 @@ class _AmxBody:
             a, b = loop.carry
             self._ask(loop.index)
             self._block(a, b)
-            loop.next(f.at(a, block_a, I8), f.at(b, block_b))
+            loop.yield_values(f.gep(a, block_a, I8), f.gep(b, block_b))
         for register, place in self._sums(self.x.out):
             f.call("llvm.x86.tilestored64", VOID, _number(register), place, f.index(self.step))
 
     def _block(self, a: Value, b: Value) -> None:
         """Sixteen places along k: every tile of B times every tile of A."""
-        ahead = self.f.at(b, _BLOCKS_AHEAD * TILE * self.tile.leading)
+        ahead = self.f.gep(b, _BLOCKS_AHEAD * TILE * self.tile.leading)
         for line in range(0, TILE * self.tile.leading * 4, LINE):
-            self.f.prefetch(self.f.at(ahead, line, I8))
+            self.f.prefetch(self.f.gep(ahead, line, I8))
         first_a = self.rows * self.columns
         first_b = first_a + self.rows
         for v in range(self.columns):
             right = first_b + v % (_REGISTERS - first_b)
-            self._load(right, self.f.at(b, v * TILE), self.tile.leading * 4)
+            self._load(right, self.f.gep(b, v * TILE), self.tile.leading * 4)
             for i in range(self.rows):
                 left = first_a + i
                 if v == 0:
@@ -99,7 +99,7 @@ class _AmxBody:
 
     def _part_of_a(self, a: Value, i: int) -> Value:
         """Where 16 rows of a block of A begin."""
-        return self.f.at(a, self.f.mul(i * TILE, self.x.a_step) if self.in_place else i * TILE * _ROW_BYTES, I8)
+        return self.f.gep(a, self.f.mul(i * TILE, self.x.a_step) if self.in_place else i * TILE * _ROW_BYTES, I8)
 
     def _ask(self, k: Value) -> None:
         """Ask for what belongs to the share of rows that a block of k is of all."""
@@ -112,9 +112,9 @@ class _AmxBody:
         """Each register of sums with its place in memory."""
         f = self.f
         for i in range(self.rows):
-            row = f.at(base, f.mul(i * TILE, self.x.out_step))
+            row = f.gep(base, f.mul(i * TILE, self.x.out_step))
             for v in range(self.columns):
-                yield i * self.columns + v, f.at(row, v * TILE)
+                yield i * self.columns + v, f.gep(row, v * TILE)
 
     def _load_sums(self) -> list[Value]:
         for register, place in self._sums(self.x.partial):

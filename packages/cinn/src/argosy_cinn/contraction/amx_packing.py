@@ -43,14 +43,14 @@ class _TilePacker(Packer):
             terms = [f.add(k.index, u * self.format.terms) for u in range(TILE)]
             place = self._place(f, block, out, k.index, j.index)
             for i, row in enumerate(f.transpose([self._places(f, block, term, j.index, mask) for term in terms])):
-                f.store(row, f.at(place, i * TILE, self.format.compute))
+                f.store(row, f.gep(place, i * TILE, self.format.compute))
 
     def _place(self, f: Function, block: Block, out: Value, k: Index, j: Index) -> Value:
         """Where the places of row j of A from k on begin, k the first term of a block."""
         inside = f.rem(j, self.width)
         tile = f.mul(f.sub(j, inside), self.format.places(f, block.rows))
         within = f.add(f.mul(f.div(k, self.format.terms), self.width), f.mul(inside, TILE))
-        return f.at(out, f.add(tile, within), self.format.compute)
+        return f.gep(out, f.add(tile, within), self.format.compute)
 
     def fill(self, f: Function, block: Block, out: Value) -> None:
         """Nothing is left to fill: copies make whole blocks."""

@@ -50,7 +50,7 @@ class Nest:
         batch = coordinates(b, problem, b.div(position, column_blocks))
         rows = b.minimum(height, b.sub(problem.m, row0))
         columns = b.minimum(blocking.columns, b.sub(problem.n, column0))
-        with b.when(b.icmp("sgt", rows, 0)):
+        with b.if_then(b.icmp("sgt", rows, 0)):
             origins = origin(b, problem.a, batch), origin(b, problem.b, batch)
             order = order_of_a(problem, self.format, blocking.tile_rows)
             self.block = Chunk(batch, row0, column0, rows, columns, *origins, order, self._allocate(order))
@@ -78,7 +78,7 @@ class Nest:
             offsets.append(end + i * _STAGGER)
             end += (size * bytes_of(self.problem.compute) + 63) // 64 * 64
         slab = scratch(self.b, end + len(sizes) * _STAGGER)
-        return Buffers(*(self.b.at(slab, offset, "i8") for offset in offsets))
+        return Buffers(*(self.b.gep(slab, offset, "i8") for offset in offsets))
 
     def _steps(self) -> None:
         """The steps along k. An empty sum is one step of length 0."""
@@ -107,7 +107,7 @@ class Nest:
             run, start = b.div(step.index, parts), b.mul(b.rem(step.index, parts), self.blocking.depth)
             strides = problem.a.column, problem.b.row
             block.a_origin, block.b_origin = (
-                b.at(place, b.mul(run, b.sub(matrix.jump, b.mul(stride, problem.run))), matrix.element)
+                b.gep(place, b.mul(run, b.sub(matrix.jump, b.mul(stride, problem.run))), matrix.element)
                 for place, matrix, stride in zip(origins, (problem.a, problem.b), strides, strict=True)
             )
             depth = b.minimum(self.blocking.depth, b.sub(problem.run, start))
@@ -125,7 +125,7 @@ class Nest:
             )
             pack_b(b, block, self.block.buffers.b, blocking.tile_columns, blocking.lanes, self.format)
             if self.problem.column_sums is not None:
-                with b.when(b.icmp("eq", self.block.row0, 0)):
+                with b.if_then(b.icmp("eq", self.block.row0, 0)):
                     self._sum_columns(depth, first, last)
         if self.block.a_order != "packed":
             self._row_tiles(0, self.block.rows, k0, depth, first, last)
@@ -147,20 +147,20 @@ class Nest:
         type, terms = vector(self.problem.compute, blocking.lanes), self.format.places(b, depth)
         lanes = [v * blocking.lanes for v in range(blocking.vectors)]
         with b.loop(0, self.block.columns, blocking.tile_columns) as j:
-            places = [b.at(self.block.buffers.columns, b.add(j.index, lane), self.problem.compute) for lane in lanes]
+            places = [b.gep(self.block.buffers.columns, b.add(j.index, lane), self.problem.compute) for lane in lanes]
             zeros = [b.zero(type)] * len(lanes)
             start = zeros
             if first is not None:
                 start = b.either(first, lambda: zeros, lambda: [b.load(type, place) for place in places])
-            panel = b.at(self.block.buffers.b, b.mul(j.index, terms), self.problem.compute)
+            panel = b.gep(self.block.buffers.b, b.mul(j.index, terms), self.problem.compute)
             with b.loop(0, terms, 1, start) as k:
-                row = b.at(panel, b.mul(k.index, blocking.tile_columns), self.problem.compute)
-                loaded = [b.load(type, b.at(row, lane, self.problem.compute)) for lane in lanes]
-                k.next(*(self._add_terms(x, y) for x, y in zip(k.carry, loaded, strict=True)))
+                row = b.gep(panel, b.mul(k.index, blocking.tile_columns), self.problem.compute)
+                loaded = [b.load(type, b.gep(row, lane, self.problem.compute)) for lane in lanes]
+                k.yield_values(*(self._add_terms(x, y) for x, y in zip(k.carry, loaded, strict=True)))
             for place, value in zip(places, k.results, strict=True):
                 b.store(value, place)
             column = b.add(self.block.column0, j.index)
-            with b.when(last if last is not None else Value(I1, "true")):
+            with b.if_then(last if last is not None else Value(I1, "true")):
                 report(b, Cells(self.block.batch, 0, column, k.results, self.stage.masks(column)))
 
     def _add_terms(self, total: Value, terms: Value) -> Value:
@@ -195,12 +195,12 @@ class Nest:
         if self.block.a_order == "rows":
             lines = _share(b, b.ceil_div(b.mul(place.depth, size), LINE), panels)
             offset = b.add(b.mul(row, a.row), b.add(place.k0, b.mul(b.mul(panel, lines), LINE // size)))
-            return Lines(b.at(self.block.a_origin, offset, a.element), b.mul(a.row, size), LINE, lines)
+            return Lines(b.gep(self.block.a_origin, offset, a.element), b.mul(a.row, size), LINE, lines)
         # The first columns of the next tile share lines with this one's; its last may not.
         lines = _share(b, place.depth, b.mul(panels, height))
         step = b.mul(a.column, size)
         offset = b.add(b.add(row, height - 1), b.mul(b.add(place.k0, b.mul(panel, b.mul(lines, height))), a.column))
-        return Lines(b.at(self.block.a_origin, offset, a.element), b.mul(step, lines), step, lines)
+        return Lines(b.gep(self.block.a_origin, offset, a.element), b.mul(step, lines), step, lines)
 
 
 def _share(b: Function, total: Index, parts: Index) -> Index:

@@ -76,5 +76,5 @@ def is_better_turned(problem: Contraction, format: Format) -> bool:
 def turn_product(problem: Contraction) -> Contraction:
     """The product with a transposed result; its epilogue is still that of the result as it was, and what that reads is
     not asked for."""
-    a, b = problem.b.transposed(), problem.a.transposed()
+    a, b = problem.b.transpose(), problem.a.transpose()
     return replace(problem, m=problem.n, n=problem.m, a=a, b=b, touched=())

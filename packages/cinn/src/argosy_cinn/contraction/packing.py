@@ -55,7 +55,7 @@ def pack(f: Function, block: Block, out: Value, packer: Packer) -> None:
     order = "rows" if _is_one(matrix.column) else "columns" if _is_one(matrix.row) else "strided"
 
     def copy(g: Function, block: Block, out: Value) -> None:
-        {"rows": packer.rows, "columns": packer.columns, "strided": packer.strided}[order](g, block, out)
+        {"rows": packer.rows, "columns": packer.columns, "strided": packer.pack_strided}[order](g, block, out)
         if packer.format.shifted and not packer.flipped:
             packer.corrections(g, block, out)
         if packer.format.tiled and order != "columns":
@@ -96,10 +96,10 @@ def _share(f: Function, order: str, packer: Packer, block: Block, out: Value, em
 
     unit = (_is_one(matrix.row), _is_one(matrix.column))
     name = f"pack_{'a' if packer.flipped else 'b'}_{order}_{matrix.element}"
-    unique = f.module.once((order, packer, matrix.element, matrix.unsigned, *unit), name, define)
+    unique = f.module.shared_function((order, packer, matrix.element, matrix.unsigned, *unit), name, define)
     offset = f.add(f.mul(block.row, matrix.row), f.mul(block.column, matrix.column))
     sizes = [f.index(x) for x in (matrix.row, matrix.column, block.rows, block.columns)]
-    f.call(unique, "void", f.at(block.origin, offset, matrix.element), *sizes, out)
+    f.call(unique, "void", f.gep(block.origin, offset, matrix.element), *sizes, out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class Packer:
             if self.unroll > 1:
                 with f.loop(many, whole, self.width) as j:
                     self._row(f, block, out, k.index, j.index, self.width)
-            with f.when(f.icmp("slt", whole, f.index(block.columns))):
+            with f.if_then(f.icmp("slt", whole, f.index(block.columns))):
                 self._row(f, block, out, k.index, whole, f.sub(block.columns, whole))
 
     def _ask(self, f: Function, block: Block, k: Index, j: Index, count: int) -> None:
@@ -146,11 +146,11 @@ class Packer:
         matrix, terms = block.matrix, self.format.terms
         for u in range(_ROWS_AHEAD * terms, (_ROWS_AHEAD + 1) * terms):
             row, column = f.add(block.row, f.add(k, u)), f.add(block.column, j)
-            start = f.at(block.origin, f.add(f.mul(row, matrix.row), column), matrix.element)
+            start = f.gep(block.origin, f.add(f.mul(row, matrix.row), column), matrix.element)
             for line in range(0, count * bytes_of(matrix.element), 64):
-                f.prefetch(f.at(start, line, "i8"), level=2)
+                f.prefetch(f.gep(start, line, "i8"), level=2)
 
-    def strided(self, f: Function, block: Block, out: Value) -> None:
+    def pack_strided(self, f: Function, block: Block, out: Value) -> None:
         """Any strides: lanes are gathered one by one."""
         with f.loop(0, block.rows, self.format.terms) as k, f.loop(0, block.columns, self.width) as j:
             left = f.minimum(f.sub(block.columns, j.index), self.width)
@@ -164,7 +164,7 @@ class Packer:
             left = f.sub(count, lane)
             mask = None if isinstance(left, int) and left >= self.lanes else f.tail_mask(left, self.lanes)
             value = self._places(f, block, k, f.add(j, lane), mask)
-            f.masked_store(value, f.at(place, lane, self.format.compute), self._inside(f, lane))
+            f.masked_store(value, f.gep(place, lane, self.format.compute), self._panel_mask(f, lane))
 
     def _places(self, f: Function, block: Block, k: Index, j: Index, mask: Value | None) -> Value:
         """What goes to ``lanes`` places: elements of one row, or of several rows interleaved;
@@ -213,11 +213,11 @@ class Packer:
             if self.format.terms > 1:
                 value = f.bitcast(f.select(mask, value, f.zero(value.type)), vector(self.format.compute, self.lanes))
             rows.append(value)
-        place = f.at(self._place(f, block, out, k, panel), lane, self.format.compute)
+        place = f.gep(self._place(f, block, out, k, panel), lane, self.format.compute)
         for i, value in enumerate(f.transpose(rows)):
-            f.store(value, f.at(place, i * self.width, self.format.compute))
+            f.store(value, f.gep(place, i * self.width, self.format.compute))
 
-    def _inside(self, f: Function, lane: int) -> Value | None:
+    def _panel_mask(self, f: Function, lane: int) -> Value | None:
         """The lanes of a vector that belong to its panel: another panel begins after them."""
         return f.tail_mask(self.width - lane, self.lanes) if lane + self.lanes > self.width else None
 
@@ -225,7 +225,7 @@ class Packer:
         """Where element (k, j) goes, j the first column of a panel."""
         places = f.add(self.format.places(f, block.rows), self._head)
         row = f.add(f.div(k, self.format.terms), self._head)
-        return f.at(out, f.add(f.mul(j, places), f.mul(row, self.width)), self.format.compute)
+        return f.gep(out, f.add(f.mul(j, places), f.mul(row, self.width)), self.format.compute)
 
     def fill(self, f: Function, block: Block, out: Value) -> None:
         """Zero the places of each panel beyond the last term: what is multiplied with them may be anything."""
@@ -233,25 +233,25 @@ class Packer:
         with f.loop(0, block.columns, self.width) as j, f.loop(end, self.format.places(f, block.rows)) as k:
             place = self._place(f, block, out, f.mul(k.index, self.format.terms), j.index)
             for lane in range(0, self.width, self.lanes):
-                f.store(f.zero(vector(self.format.compute, self.lanes)), f.at(place, lane, self.format.compute))
+                f.store(f.zero(vector(self.format.compute, self.lanes)), f.gep(place, lane, self.format.compute))
 
     def corrections(self, f: Function, block: Block, out: Value) -> None:
         """Fill the head of each panel: minus what A's shift by 128 adds to each column."""
         type = vector(self.format.compute, self.lanes)
         with f.loop(0, block.columns, self.width) as j, f.loop(0, self.width, self.lanes) as lane:
-            panel = f.at(self._place(f, block, out, 0, j.index), lane.index, self.format.compute)
+            panel = f.gep(self._place(f, block, out, 0, j.index), lane.index, self.format.compute)
             with f.loop(0, f.ceil_div(block.rows, self.format.terms), 1, [f.zero(type)]) as k:
-                terms = f.load(type, f.at(panel, f.mul(k.index, self.width), self.format.compute))
+                terms = f.load(type, f.gep(panel, f.mul(k.index, self.width), self.format.compute))
                 shift = f.constant(type, -0x7F7F7F80)  # four bytes of 128
-                k.next(byte_products(f, k.carry[0], shift, terms))
+                k.yield_values(byte_products(f, k.carry[0], shift, terms))
             total = f.binary("sub", f.zero(type), k.results[0])
-            f.store(total, f.at(panel, -self.width, self.format.compute))
+            f.store(total, f.gep(panel, -self.width, self.format.compute))
 
     def _read(self, f: Function, block: Block, k: Index, j: Index, axis: int, lanes: int, mask: Value | None) -> Value:
         """``lanes`` elements from (k, j) on along ``axis``, converted and transformed."""
         matrix = block.matrix
         row, column = f.add(block.row, k), f.add(block.column, j)
-        start = f.at(block.origin, f.add(f.mul(row, matrix.row), f.mul(column, matrix.column)), matrix.element)
+        start = f.gep(block.origin, f.add(f.mul(row, matrix.row), f.mul(column, matrix.column)), matrix.element)
         value = read_strided(f, start, matrix.element, matrix.column if axis == 1 else matrix.row, lanes, mask)
         if matrix.prologue is not None:
             if self.flipped:

@@ -104,32 +104,32 @@ class PairTerms:
         """See `Terms`."""
         return 2
 
-    def _padded(self) -> Index:
+    def _padded_depth(self) -> Index:
         b = self.operands.b
         return b.mul(b.ceil_div(self.operands.k, self.width), self.width)
 
     def bytes(self) -> Index:
         """See `Terms`."""
-        return 0 if self._in_place else self.operands.b.mul(self._padded(), 2 * self.operands.count)
+        return 0 if self._in_place else self.operands.b.mul(self._padded_depth(), 2 * self.operands.count)
 
     def prepare(self, memory: Value) -> None:
         """See `Terms`."""
         if self._in_place:
             return
         x, b = self.operands, self.operands.b
-        self._vectors, self._between = memory, self._padded()
+        self._vectors, self._between = memory, self._padded_depth()
         largest = b.zero(vector(I16, self.width))
         for t in range(x.count):
             with b.loop(0, x.k, self.width, [largest]) as k:
-                value = self._narrow(t, k.index)
+                value = self._narrow_terms(t, k.index)
                 b.store(self._sort(value), self._place(t, k.index), 64)
                 size = b.binary("and", b.bitcast(value, largest.type), 0x7FFF)
-                k.next(b.intrinsic("llvm.umax", size.type, k.carry[0], size))
+                k.yield_values(b.intrinsic("llvm.umax", size.type, k.carry[0], size))
             (largest,) = k.results
         if any(len(found) > 1 for found in self.lookups):
             self.safe = b.icmp("ult", b.reduce("umax", largest), _LARGE)
 
-    def _narrow(self, t: int, k: Index) -> Value:
+    def _narrow_terms(self, t: int, k: Index) -> Value:
         """Terms of a skinny vector in bfloat16, zero beyond the last one."""
         x, b = self.operands, self.operands.b
         mask = b.tail_mask(b.sub(x.k, k), self.width)
@@ -146,12 +146,12 @@ class PairTerms:
     def _place(self, t: int, k: Index) -> Value:
         x, b = self.operands, self.operands.b
         number = x.numbers[t] if self._in_place else t
-        return b.at(self._vectors, b.add(b.mul(number, self._between), k), BFLOAT)
+        return b.gep(self._vectors, b.add(b.mul(number, self._between), k), BFLOAT)
 
     def step(self, rows: list[Index], k: Index, mask: Value | None, sums: list[Value]) -> list[Value]:
         """See `Terms`."""
         x, b = self.operands, self.operands.b
-        skinny = [self._thin(t, k, mask) for t in range(x.count)]
+        skinny = [self._skinny_terms(t, k, mask) for t in range(x.count)]
         found = list(sums)
         for r, row in enumerate(rows):
             line = x.wide_vector(row, k, True, self.width, mask).values[0]
@@ -163,13 +163,13 @@ class PairTerms:
                             found[place] = multiply_add(b, 2, factor, skinny[t][half], found[place])
         return found
 
-    def _thin(self, t: int, k: Index, mask: Value | None) -> list[Value]:
+    def _skinny_terms(self, t: int, k: Index, mask: Value | None) -> list[Value]:
         """Terms of a skinny vector for each half of a line, as it is laid out."""
         b, place = self.operands.b, self._place(t, k)
         type = vector(BFLOAT, _HALVES)
         if self._in_place:
             return [b.masked_load(type, place, mask)]
-        return [b.load(type, b.at(place, i, BFLOAT), 64) for i in range(0, self.width, _HALVES)]
+        return [b.load(type, b.gep(place, i, BFLOAT), 64) for i in range(0, self.width, _HALVES)]
 
     def _factors(self, line: Value) -> list[list[list[Value]]]:
         """For each product and each half of a line, what is multiplied with the terms of that half."""

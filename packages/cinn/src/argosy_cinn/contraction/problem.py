@@ -66,7 +66,7 @@ class Matrix:
     window: Window | None = None
     numbers: tuple[float, ...] | None = None
 
-    def transposed(self) -> Matrix:
+    def transpose(self) -> Matrix:
         """The same memory with rows and columns exchanged (no prologue)."""
         if self.prologue is not None or self.window is not None:
             raise ValueError("a matrix with a prologue or a window has a fixed orientation")
@@ -201,14 +201,14 @@ class store_rows:  # reads as the function it is to its caller
     def __call__(self, b: Function, cells: Cells) -> None:
         place = self.place(b, cells.batch, cells.row, cells.column)
         for v, (value, mask) in enumerate(zip(cells.values, cells.masks, strict=True)):
-            b.masked_store(value, b.at(place, v * lanes_of(value.type), self.element), mask)
+            b.masked_store(value, b.gep(place, v * lanes_of(value.type), self.element), mask)
 
     def place(self, b: Function, batch: tuple[Index, ...], row: Index, column: Index) -> Value:
         """The address of an element."""
         offset = b.add(b.mul(row, self.leading), column)
         for position, stride in zip(batch, self.batch, strict=True):
             offset = b.add(offset, b.mul(position, stride))
-        return b.at(self.pointer, offset, self.element)
+        return b.gep(self.pointer, offset, self.element)
 
 
 def coordinates(b: Function, problem: Contraction, position: Index) -> tuple[Index, ...]:
@@ -225,4 +225,4 @@ def origin(b: Function, matrix: Matrix, batch: tuple[Index, ...]) -> Value:
     offset: Index = 0
     for position, stride in zip(batch, matrix.batch, strict=True):
         offset = b.add(offset, b.mul(position, stride))
-    return b.at(matrix.pointer, offset, matrix.element)
+    return b.gep(matrix.pointer, offset, matrix.element)

@@ -45,7 +45,7 @@ _THIN_BYTES = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class SkinnyPlan:
+class SkinnyBlocking:
     """How a skinny product runs: ``few_rows`` (else few columns), ``dots`` (else sweeps), ``count`` skinny
     vectors, ``block`` wide rows of a chunk, ``lanes`` of a vector; ``pairs``: terms are multiplied in pairs of
     bfloat16."""
@@ -58,7 +58,7 @@ class SkinnyPlan:
     pairs: bool = False
 
 
-def plan_skinny(problem: Contraction, target: Target) -> SkinnyPlan | None:
+def plan_skinny(problem: Contraction, target: Target) -> SkinnyBlocking | None:
     """The plan of a product that is skinny, or None."""
     if problem.run or problem.b.window is not None:
         return None
@@ -78,13 +78,13 @@ def plan_skinny(problem: Contraction, target: Target) -> SkinnyPlan | None:
     rounds = problem.narrow and not (exact_in_bfloat(problem.a.element) and exact_in_bfloat(problem.b.element))
     rounds = rounds and not (pairs and exact_in_bfloat(wide.element))
     if problem.scales is not None:
-        return SkinnyPlan(True, True, count, _DOT_BLOCK, lanes, pairs and problem.group % PAIRED_TERMS == 0)
+        return SkinnyBlocking(True, True, count, _DOT_BLOCK, lanes, pairs and problem.group % PAIRED_TERMS == 0)
     if rounds or problem.column_sums is not None or count == 0 or (isinstance(problem.k, int) and problem.k < lanes):
         return None
     if dots:
-        return SkinnyPlan(few_rows, True, count, _DOT_BLOCK, lanes, pairs)
+        return SkinnyBlocking(few_rows, True, count, _DOT_BLOCK, lanes, pairs)
     if isinstance(along_r, int) and along_r == 1:
-        return SkinnyPlan(few_rows, False, count, _sweep_block(problem, few_rows, count), lanes)
+        return SkinnyBlocking(few_rows, False, count, _sweep_block(problem, few_rows, count), lanes)
     return None
 
 
@@ -109,7 +109,7 @@ def _sweep_block(problem: Contraction, few_rows: bool, count: int) -> int:
     return min(-(-block // _LINE) * _LINE, fits // _LINE * _LINE)
 
 
-def skinny_grid(b: Function, problem: Contraction, plan: SkinnyPlan) -> Index:
+def skinny_grid(b: Function, problem: Contraction, plan: SkinnyBlocking) -> Index:
     """The number of chunks: batch elements x blocks of wide rows."""
     chunks = b.ceil_div(problem.n if plan.few_rows else problem.m, plan.block)
     for size in problem.batch:
@@ -117,13 +117,13 @@ def skinny_grid(b: Function, problem: Contraction, plan: SkinnyPlan) -> Index:
     return chunks
 
 
-def emit_skinny(b: Function, problem: Contraction, plan: SkinnyPlan, chunk: Value) -> None:
+def emit_skinny(b: Function, problem: Contraction, plan: SkinnyBlocking, chunk: Value) -> None:
     """Emit the code of one chunk into a kernel."""
     _Skinny(b, problem, plan).emit(chunk)
 
 
 class _Skinny:
-    def __init__(self, b: Function, problem: Contraction, plan: SkinnyPlan) -> None:
+    def __init__(self, b: Function, problem: Contraction, plan: SkinnyBlocking) -> None:
         self.b, self.problem, self.plan = b, problem, plan
         self.compute, self.lanes = problem.compute, plan.lanes
         self.type = vector(problem.compute, plan.lanes)
@@ -174,10 +174,10 @@ class _Skinny:
         if pairs.safe is None:
             self._dots(pairs, self._rows_together())
             return
-        with b.when(pairs.safe):
+        with b.if_then(pairs.safe):
             self._dots(pairs, self._rows_together())
-        with b.when(b.binary("xor", pairs.safe, True)):
-            floats.prepare(b.at(self.vectors, pairs.bytes(), "i8"))
+        with b.if_then(b.binary("xor", pairs.safe, True)):
+            floats.prepare(b.gep(self.vectors, pairs.bytes(), "i8"))
             self._dots(floats, 1)
 
     def _allocate(self, copies: Index) -> None:
@@ -186,8 +186,8 @@ class _Skinny:
         results = self.sums * plan.block * self.size
         waiting = results * self.lanes if plan.dots and plan.count > 2 else 0
         slab = scratch(b, b.add(results + waiting + 192, copies))
-        self.results, self.waiting = slab, b.at(slab, results + 64, "i8")
-        self.vectors = b.at(self.waiting, waiting + 64, "i8")
+        self.results, self.waiting = slab, b.gep(slab, results + 64, "i8")
+        self.vectors = b.gep(self.waiting, waiting + 64, "i8")
 
     # -- contiguous along k
 
@@ -230,7 +230,7 @@ class _Skinny:
             else:
                 for place, value in zip(places, sums, strict=True):
                     b.store(value, place, self.lanes * self.size)
-                with b.when(last):
+                with b.if_then(last):
                     self._reduce(local, sums)
 
     def _rows_together(self) -> int:
@@ -247,7 +247,7 @@ class _Skinny:
         if first is None:
             return zeros, []
         align = self.lanes * self.size
-        places = [b.at(self.waiting, b.mul(cell, self.lanes), self.compute) for cell in cells]
+        places = [b.gep(self.waiting, b.mul(cell, self.lanes), self.compute) for cell in cells]
         return b.either(first, lambda: zeros, lambda: [b.load(self.type, x, align) for x in places]), places
 
     def _reduce(self, local: list[Index], sums: list[Value]) -> None:
@@ -255,7 +255,7 @@ class _Skinny:
         kind = "fadd" if is_float(self.compute) else "add"
         for q, row in enumerate(local):
             for t in range(count):
-                place = b.at(self.results, b.add(t * self.plan.block, row), self.compute)
+                place = b.gep(self.results, b.add(t * self.plan.block, row), self.compute)
                 b.store(b.reduce(kind, sums[q * count + t]), place)
 
     def _dot_products(
@@ -270,16 +270,16 @@ class _Skinny:
             sums = self._terms(terms, rows, k, b.add(k, group), zeros)
             scales = [self._scale(p, loop.index, row) for row in rows for p in self.products]
             factors = [scale for scale in scales for _ in range(self.plan.count)]
-            loop.next(*(b.fma(x, y, z) for x, y, z in zip(sums, factors, loop.carry, strict=True)))
+            loop.yield_values(*(b.fma(x, y, z) for x, y, z in zip(sums, factors, loop.carry, strict=True)))
         return list(loop.results)
 
     def _scale(self, problem: Contraction, group: Index, row: Index) -> Value:
         """The factor of a group's sum, for one wide row, in every lane."""
         b, scales = self.b, problem.scales
         assert scales is not None
-        place = b.at(scales.pointer, b.add(b.mul(group, scales.row), b.mul(row, scales.column)), scales.element)
+        place = b.gep(scales.pointer, b.add(b.mul(group, scales.row), b.mul(row, scales.column)), scales.element)
         cells = Cells((), group, row, [b.load(scales.element, place)], [None])
-        return b.splat(self.operands.made(scales, cells), self.lanes)
+        return b.splat(self.operands.apply_prologue(scales, cells), self.lanes)
 
     def _terms(self, terms: Terms, rows: list[Index], k0: Index, end: Index, start: list[Value]) -> list[Value]:
         """``start`` plus the terms from ``k0`` to ``end``, a cache line of each wide row at a time."""
@@ -294,12 +294,12 @@ class _Skinny:
                     b.prefetch(self.operands.wide_place(b.add(row, self.ahead), loop.index), level=_SECOND_LEVEL)
             for first in range(0, line, width):
                 sums = terms.step(rows, b.add(loop.index, first), None, sums)
-            loop.next(*sums)
+            loop.yield_values(*sums)
         if self.problem.group:  # groups are whole lines
             return list(loop.results)
         with b.loop(whole, end, width, loop.results) as rest:
             mask = b.tail_mask(b.sub(end, rest.index), width)
-            rest.next(*terms.step(rows, rest.index, mask, rest.carry))
+            rest.yield_values(*terms.step(rows, rest.index, mask, rest.carry))
         return list(rest.results)
 
     # -- contiguous along the wide rows
@@ -318,7 +318,7 @@ class _Skinny:
             self._sweep(vectors, loop.index, 1)
 
     def _result(self, t: int, j: Index) -> Value:
-        return self.b.at(self.results, self.b.add(t * self.plan.block, j), self.compute)
+        return self.b.gep(self.results, self.b.add(t * self.plan.block, j), self.compute)
 
     def _sweep(self, vectors: FloatTerms, k: Index, terms: int) -> None:
         """Add ``terms`` terms of the sums to every result of the block."""
@@ -326,7 +326,7 @@ class _Skinny:
         factors: list[list[Value]] = []
         for t in range(self.plan.count):
             place = vectors.place(t, k)
-            factors.append([b.load(self.compute, b.at(place, u, self.compute)) for u in range(terms)])
+            factors.append([b.load(self.compute, b.gep(place, u, self.compute)) for u in range(terms)])
         splats = [[b.splat(x, lanes) for x in row] for row in factors]
         line = max(_LINE // bytes_of(self.wide.element), lanes)
         whole = b.sub(self.rows, b.rem(self.rows, line))
@@ -339,7 +339,7 @@ class _Skinny:
         last = b.sub(self.rows, b.rem(self.rows, lanes))
         with b.loop(whole, last, lanes) as j:
             self._sweep_vector(vectors, j.index, k, splats, None)
-        with b.when(b.icmp("slt", last, b.index(self.rows))):
+        with b.if_then(b.icmp("slt", last, b.index(self.rows))):
             self._sweep_vector(vectors, last, k, splats, b.tail_mask(b.sub(self.rows, last), lanes))
 
     def _sweep_vector(
@@ -349,7 +349,7 @@ class _Skinny:
         terms = len(factors[0])
         row = b.add(self.row0, j)
         found = [x.wide_vector(row, b.add(k, u), False, self.lanes, mask) for u in range(terms)]
-        wide = [x.made(self.wide, cells) for cells in found]
+        wide = [x.apply_prologue(self.wide, cells) for cells in found]
         for t, own in enumerate(factors):
             place = self._result(t, j)
             total = b.load(self.type, place, self.lanes * self.size)
@@ -372,7 +372,7 @@ class _Skinny:
         numbers = self.operands.numbers
         stored = b.add(b.sub(numbers[-1], numbers[0]), 1)  # a row that is repeated is stored once
         with b.loop(0, stored) as t, b.loop(0, self.rows, lanes) as j:
-            place = b.at(self.results, b.add(b.mul(b.add(t.index, first), self.plan.block), j.index), self.compute)
+            place = b.gep(self.results, b.add(b.mul(b.add(t.index, first), self.plan.block), j.index), self.compute)
             mask = None
             if not isinstance(problem.n, int) or problem.n % lanes:
                 mask = b.tail_mask(b.sub(self.rows, j.index), lanes)
@@ -396,6 +396,6 @@ class _Skinny:
         b = self.b
         made = b.zero(vector(self.compute, self.lanes))
         for lane in range(min(self.lanes, self.plan.count - start)):
-            place = b.at(self.results, b.add((start + lane) * self.plan.block, row), self.compute)
+            place = b.gep(self.results, b.add((start + lane) * self.plan.block, row), self.compute)
             made = b.insert(made, b.load(self.compute, place), lane)
         return made

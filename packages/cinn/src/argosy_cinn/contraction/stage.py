@@ -150,18 +150,18 @@ class TileStage:
         b, blocking, buffers = self.b, self.blocking, self.block.buffers
         target = _Target(NULL, buffers.tile, blocking.tile_columns, NULL)
         if first is not None or blocking.turns_last:
-            sums = b.at(buffers.sums, b.add(b.mul(place.i, blocking.columns), place.j), self.problem.compute)
+            sums = b.gep(buffers.sums, b.add(b.mul(place.i, blocking.columns), place.j), self.problem.compute)
             ahead = self._ahead(place, sums, blocking.columns)
             start = NULL if first is None else b.select(first, NULL, sums)
             target = _Target(start, sums, blocking.columns, ahead)
         if self.problem.touched:
-            with b.when(last if last is not None else Value(I1, "true")):
+            with b.if_then(last if last is not None else Value(I1, "true")):
                 self._prefetch_touched(place)
         call = lambda kind: self._call(kind, place, width, target)  # noqa: E731
         self._by_rows(place.rows, lambda height: self._by_columns(width, height, call))
         if blocking.turns_last:
             return
-        with b.when(last if last is not None else Value(I1, "true")):
+        with b.if_then(last if last is not None else Value(I1, "true")):
             if blocking.turned:
                 self._finish_turned(place, width, target)
             else:
@@ -175,16 +175,16 @@ class TileStage:
         with b.loop(0, place.rows) as r:
             for matrix, start in starts:
                 offset = b.add(b.mul(b.add(row, r.index), matrix.row), b.mul(column, matrix.column))
-                line = b.at(start, offset, matrix.element)
+                line = b.gep(start, offset, matrix.element)
                 for at in range(0, blocking.tile_columns * bytes_of(matrix.element), 64):
-                    b.prefetch(b.at(line, at, "i8"))
+                    b.prefetch(b.gep(line, at, "i8"))
 
     def _ahead(self, place: Place, out: Value, leading: Index) -> Value:
         """Where the tile after this one goes: in the next panel, or the first panel of the next row tile."""
         b, blocking, compute = self.b, self.blocking, self.problem.compute
         down = b.sub(b.mul(blocking.tile_rows, leading), place.j)
         more = b.icmp("slt", b.add(place.j, blocking.tile_columns), b.index(self.block.columns))
-        return b.select(more, b.at(out, blocking.tile_columns, compute), b.at(out, down, compute))
+        return b.select(more, b.gep(out, blocking.tile_columns, compute), b.gep(out, down, compute))
 
     def _call(self, kind: _Kind, place: Place, width: Index, target: _Target) -> None:
         """Call the tile function of a kind on the operands at a place."""
@@ -201,15 +201,15 @@ class TileStage:
         b, a, blocking, compute, format = self.b, self.problem.a, self.blocking, self.problem.compute, self.format
         terms = format.places(b, place.depth)
         if self.block.a_order == "packed":
-            rows = b.at(self.block.buffers.a, b.mul(place.packed, terms), compute)
+            rows = b.gep(self.block.buffers.a, b.mul(place.packed, terms), compute)
         else:
             row = b.add(self.block.row0, place.i)
-            rows = b.at(self.block.a_origin, b.add(b.mul(row, a.row), b.mul(place.k0, a.column)), a.element)
+            rows = b.gep(self.block.a_origin, b.add(b.mul(row, a.row), b.mul(place.k0, a.column)), a.element)
         if blocking.packs_b:
-            panel = b.at(self.block.buffers.b, b.mul(place.j, b.add(terms, int(format.shifted))), compute)
+            panel = b.gep(self.block.buffers.b, b.mul(place.j, b.add(terms, int(format.shifted))), compute)
         else:
             column = b.add(self.block.column0, place.j)
-            panel = b.at(self.block.b_origin, b.add(b.mul(place.k0, self.problem.b.row), column), compute)
+            panel = b.gep(self.block.b_origin, b.add(b.mul(place.k0, self.problem.b.row), column), compute)
         return TileArguments(
             a=rows,
             a_step=b.mul(a.row if self.block.a_order == "rows" else a.column, bytes_of(a.element)),
@@ -240,9 +240,9 @@ class TileStage:
         masks = self.masks(column)
         type = vector(problem.compute, blocking.lanes)
         with b.loop(0, place.rows) as r:
-            source = b.at(target.out, b.mul(r.index, target.leading), problem.compute)
+            source = b.gep(target.out, b.mul(r.index, target.leading), problem.compute)
             lanes = [v * blocking.lanes for v in range(blocking.vectors)]
-            values = [b.load(type, b.at(source, lane, problem.compute)) for lane in lanes]
+            values = [b.load(type, b.gep(source, lane, problem.compute)) for lane in lanes]
             row = b.add(self.block.row0, b.add(place.i, r.index))
             problem.epilogue(b, self._cells(row, column, values, masks))
 
@@ -260,7 +260,7 @@ class TileStage:
             masks: list[Value | None] = [b.tail_mask(b.sub(left, v), lanes) for v in range(0, rows, lanes)]
             with b.loop(0, self.block.columns, lanes) as j:
                 width = b.minimum(lanes, b.sub(self.block.columns, j.index))
-                sums = b.at(self.block.buffers.sums, b.add(b.mul(i.index, blocking.columns), j.index), compute)
+                sums = b.gep(self.block.buffers.sums, b.add(b.mul(i.index, blocking.columns), j.index), compute)
                 target = _Target(NULL, sums, blocking.columns, NULL)
                 self._hand_over_turned(target, (rows, lanes), (i.index, j.index), width, masks)
 
@@ -275,8 +275,8 @@ class TileStage:
         transpose_tile(b, target.out, target.leading, tile, (rows, columns, lanes), compute)
         column = b.add(self.block.row0, at[0])
         with b.loop(0, width) as r:
-            source = b.at(tile, b.mul(r.index, rows), compute)
-            values = [b.load(vector(compute, lanes), b.at(source, v, compute)) for v in range(0, rows, lanes)]
+            source = b.gep(tile, b.mul(r.index, rows), compute)
+            values = [b.load(vector(compute, lanes), b.gep(source, v, compute)) for v in range(0, rows, lanes)]
             row = b.add(self.block.column0, b.add(at[1], r.index))
             problem.epilogue(b, self._cells(row, column, values, masks))
 

@@ -39,7 +39,7 @@ class Operands:
         """Terms of skinny vector ``t`` of these from k on, converted and given to their prologue."""
         row, column = (self.numbers[t], k) if self.few_rows else (k, self.numbers[t])
         cells = self._load(self.skinny, self.skinny_origin, row, column, int(self.few_rows), lanes, mask)
-        return self.made(self.skinny, cells)
+        return self.apply_prologue(self.skinny, cells)
 
     def wide_vector(self, r: Index, k: Index, along_k: bool, lanes: int, mask: Value | None) -> Cells:
         """Elements of the wide operand from (r, k) on, along k or along r, as they are in memory."""
@@ -51,18 +51,18 @@ class Operands:
         """The address of an element of the wide operand."""
         b, wide = self.b, self.wide
         r_step, k_step = (wide.column, wide.row) if self.few_rows else (wide.row, wide.column)
-        return b.at(self.wide_origin, b.add(b.mul(r, r_step), b.mul(k, k_step)), wide.element)
+        return b.gep(self.wide_origin, b.add(b.mul(r, r_step), b.mul(k, k_step)), wide.element)
 
     def _load(
         self, matrix: Matrix, origin: Value, row: Index, column: Index, axis: int, lanes: int, mask: Value | None
     ) -> Cells:
         b = self.b
         stride = matrix.column if axis == 1 else matrix.row
-        place = b.at(origin, b.add(b.mul(row, matrix.row), b.mul(column, matrix.column)), matrix.element)
+        place = b.gep(origin, b.add(b.mul(row, matrix.row), b.mul(column, matrix.column)), matrix.element)
         value = read_strided(b, place, matrix.element, stride, lanes, mask)
         return Cells(self.batch, row, column, [value], [mask], axis)
 
-    def made(self, matrix: Matrix, cells: Cells) -> Value:
+    def apply_prologue(self, matrix: Matrix, cells: Cells) -> Value:
         """What an operand's prologue, or a conversion, makes of loaded elements."""
         if matrix.prologue is not None:
             return matrix.prologue(self.b, cells)
@@ -109,20 +109,22 @@ class FloatTerms:
         """See `Terms`."""
         return bytes_of(self.operands.compute)
 
-    def _padded(self) -> Index:
+    def _padded_depth(self) -> Index:
         b = self.operands.b
         return b.add(b.mul(b.ceil_div(self.operands.k, self.width), self.width), 16)
 
     def bytes(self) -> Index:
         """See `Terms`."""
-        return 0 if self._in_place else self.operands.b.mul(self._padded(), self.operands.count * self.bytes_of_term)
+        return (
+            0 if self._in_place else self.operands.b.mul(self._padded_depth(), self.operands.count * self.bytes_of_term)
+        )
 
     def prepare(self, memory: Value) -> None:
         """See `Terms`."""
         if self._in_place:
             return
         x, b = self.operands, self.operands.b
-        self._vectors, self._between = memory, self._padded()
+        self._vectors, self._between = memory, self._padded_depth()
         for t in range(x.count):
             with b.loop(0, x.k, self.width) as k:
                 mask = b.tail_mask(b.sub(x.k, k.index), self.width)
@@ -132,26 +134,26 @@ class FloatTerms:
         """The address of a term of a skinny vector."""
         x, b = self.operands, self.operands.b
         number = x.numbers[t] if self._in_place else t
-        return b.at(self._vectors, b.add(b.mul(number, self._between), k), x.compute)
+        return b.gep(self._vectors, b.add(b.mul(number, self._between), k), x.compute)
 
     def step(self, rows: list[Index], k: Index, mask: Value | None, sums: list[Value]) -> list[Value]:
         """See `Terms`."""
         b = self.operands.b
         found, count = list(sums), self.operands.count
-        wide = [vector for row in rows for vector in self._wide(row, k, mask)]
+        wide = [vector for row in rows for vector in self._wide_terms(row, k, mask)]
         for t in range(count):  # of the skinny vectors one is in a register at a time
             x = b.masked_load(self.type, self.place(t, k), mask)
             for place in range(t, len(found), count):
                 found[place] = self.multiply_add(wide[place // count], x, found[place])
         return found
 
-    def _wide(self, row: Index, k: Index, mask: Value | None) -> list[Value]:
+    def _wide_terms(self, row: Index, k: Index, mask: Value | None) -> list[Value]:
         """What each of the products makes of a vector of the wide operand, which is loaded once."""
         x, b = self.operands, self.operands.b
         loaded = x.wide_vector(row, k, True, self.width, mask)
         found = []
         for product in x.products:
-            wide = x.made(x.wide_of(product), loaded)
+            wide = x.apply_prologue(x.wide_of(product), loaded)
             blank = mask is not None and x.wide.prologue is not None
             found.append(b.select(mask, wide, b.zero(self.type)) if blank else wide)  # type: ignore[arg-type]
         return found

@@ -100,7 +100,7 @@ def call_tile(
 ) -> None:
     """Emit a call of the tile function, defining it in the module when it is new (with ``define``, or as vector
     code)."""
-    name = b.module.once(tile, tile.name, lambda name: (define or _define)(b.module, name, tile))
+    name = b.module.shared_function(tile, tile.name, lambda name: (define or _define)(b.module, name, tile))
     x, lines = arguments, arguments.upcoming
     operands = (x.a, x.a_step, x.b, x.b_step, x.k, x.rows, x.columns, x.partial, x.out, x.out_step, x.ahead)
     b.call(name, "void", *map(b.index, (*operands, lines.start, lines.row, lines.line, lines.count)))
@@ -178,7 +178,7 @@ class _Body:
             sums = f.either(f.icmp("ne", self.x.partial, NULL), self._load_partial, lambda: zeros)
         if tile.shifted:
             sums = self._correct(sums)
-        first = f.at(self.x.b, tile.leading * tile.shifted, tile.compute)
+        first = f.gep(self.x.b, tile.leading * tile.shifted, tile.compute)
         whole = f.mul(f.div(self.x.k, self.unroll), self.unroll)
         state = self._asking_steps(whole, [*sums, self.x.a, first])
         if whole is not self.x.k and whole != self.x.k:
@@ -196,7 +196,7 @@ class _Body:
         with f.loop(0, rows, 1, state) as row:
             ask(f, self.tile, self.x, row.index)
             left = part if even else f.minimum(part, f.sub(whole, f.mul(row.index, part)))
-            row.next(*self._steps(0, left, unroll, row.carry))
+            row.yield_values(*self._steps(0, left, unroll, row.carry))
         return row.results
 
     def store(self, sums: list[Value]) -> None:
@@ -207,7 +207,7 @@ class _Body:
 
     def _place(self, base: Value, row: int, v: int) -> Value:
         offset = self.f.add(self.f.mul(row, self.x.out_step), v * self.tile.lanes)
-        return self.f.at(base, offset, self.tile.compute)
+        return self.f.gep(base, offset, self.tile.compute)
 
     def _load_partial(self) -> list[Value]:
         cells = [(i, v) for i in range(self.tile.rows) for v in range(self.tile.vectors)]
@@ -216,7 +216,7 @@ class _Body:
     def _correct(self, sums: list[Value]) -> list[Value]:
         """Add the corrections at the head of the panel to every row."""
         lanes, vectors = self.tile.lanes, self.tile.vectors
-        heads = [self.f.load(self.type, self.f.at(self.x.b, v * lanes, self.tile.compute)) for v in range(vectors)]
+        heads = [self.f.load(self.type, self.f.gep(self.x.b, v * lanes, self.tile.compute)) for v in range(vectors)]
         return [self.f.binary("add", x, heads[i % vectors]) for i, x in enumerate(sums)]
 
     def _steps(self, start: Index, stop: Index, unroll: int, state: list[Value]) -> list[Value]:
@@ -226,8 +226,8 @@ class _Body:
             *sums, a, b = loop.carry
             for u in range(unroll):
                 self._step(sums, a, b, u)
-            a_next = f.at(a, self._a_advance(unroll), "i8")
-            loop.next(*sums, a_next, f.at(b, self._b_offset(unroll, 0), tile.compute))
+            a_next = f.gep(a, self._a_advance(unroll), "i8")
+            loop.yield_values(*sums, a_next, f.gep(b, self._b_offset(unroll, 0), tile.compute))
         return loop.results
 
     def _b_offset(self, step: int, v: int) -> Index:
@@ -238,14 +238,14 @@ class _Body:
     def _step(self, sums: list[Value], a: Value, b: Value, u: int) -> None:
         """One k: a rank-1 update of the accumulators."""
         f, tile = self.f, self.tile
-        columns = [self._load_b(f.at(b, self._b_offset(u, v), tile.compute), v) for v in range(tile.vectors)]
+        columns = [self._load_b(f.gep(b, self._b_offset(u, v), tile.compute), v) for v in range(tile.vectors)]
         for i in range(tile.rows):
             scalar = f.splat(self._load_a(a, i, u), tile.lanes)
             for v in range(tile.vectors):
                 sums[i * tile.vectors + v] = multiply_add(f, tile.terms, scalar, columns[v], sums[i * tile.vectors + v])
 
     def _load_a(self, a: Value, row: int, u: int) -> Value:
-        place = self.f.at(a, self.f.add(self.offsets[row], self._a_advance(u)), "i8")
+        place = self.f.gep(a, self.f.add(self.offsets[row], self._a_advance(u)), "i8")
         return self.f.load(self.tile.compute, place, bytes_of(self.tile.compute) // self.tile.terms)
 
     def _load_b(self, place: Value, v: int) -> Value:
@@ -258,13 +258,13 @@ def ask(f: Function, tile: Tile, x: TileArguments, row: Index, level: int = 3) -
     """Prefetch one row of what the next tile starts from, whose sums cannot begin before it arrives, and of what is
     ``upcoming``, to a ``level`` of the caches."""
     size = bytes_of(tile.compute)
-    with f.when(f.icmp("ne", x.ahead, NULL)):
-        first = f.at(x.ahead, f.mul(row, x.out_step), tile.compute)
+    with f.if_then(f.icmp("ne", x.ahead, NULL)):
+        first = f.gep(x.ahead, f.mul(row, x.out_step), tile.compute)
         for line in range(0, tile.vectors * tile.lanes * size, LINE):
-            f.prefetch(f.at(first, line, "i8"))
-    upcoming = f.at(x.upcoming.start, f.mul(row, x.upcoming.row), "i8")
+            f.prefetch(f.gep(first, line, "i8"))
+    upcoming = f.gep(x.upcoming.start, f.mul(row, x.upcoming.row), "i8")
     with f.loop(0, x.upcoming.count) as i:
-        f.prefetch(f.at(upcoming, f.mul(i.index, x.upcoming.line), "i8"), level=level)
+        f.prefetch(f.gep(upcoming, f.mul(i.index, x.upcoming.line), "i8"), level=level)
 
 
 def multiply_add(f: Function, terms: int, x: Value, y: Value, total: Value) -> Value:
@@ -291,12 +291,12 @@ def transpose_tile(
         with b.module.function(name, parameters, export=False, attributes="noinline") as f:
             start, between, to = f.arguments
             with f.loop(0, rows, lanes) as i, f.loop(0, columns, lanes) as j:
-                block = f.at(start, f.add(f.mul(i.index, between), j.index), compute)
-                lines = [f.load(vector(compute, lanes), f.at(block, f.mul(r, between), compute)) for r in range(lanes)]
-                place = f.at(to, f.add(f.mul(j.index, rows), i.index), compute)
+                block = f.gep(start, f.add(f.mul(i.index, between), j.index), compute)
+                lines = [f.load(vector(compute, lanes), f.gep(block, f.mul(r, between), compute)) for r in range(lanes)]
+                place = f.gep(to, f.add(f.mul(j.index, rows), i.index), compute)
                 for c, line in enumerate(f.transpose(lines)):
-                    f.store(line, f.at(place, c * rows, compute))
+                    f.store(line, f.gep(place, c * rows, compute))
 
     parameters = [("ptr noalias readonly", "source"), ("i64", "step"), ("ptr noalias", "out")]
-    name = b.module.once(("transpose", shape, compute), f"transpose_{compute}_{rows}x{columns}", define)
+    name = b.module.shared_function(("transpose", shape, compute), f"transpose_{compute}_{rows}x{columns}", define)
     b.call(name, "void", source, b.index(step), out)

@@ -39,11 +39,11 @@ def pack_window(f: Function, block: Block, out: Value, width: int, lanes: int, f
 
     def define(unique: str) -> None:
         with f.module.function(unique, _PARAMETERS, export=False, attributes="noinline") as g:
-            packing = _Packing(g, window, element, lanes, width, format)
+            packing = _PackingEmitter(g, window, element, lanes, width, format)
             (packing.along_rows if window.runs_along_rows else packing.along_columns)()
 
     name = f"pack_window_{element}"
-    unique = f.module.once(("window", window, element, lanes, width, format), name, define)
+    unique = f.module.shared_function(("window", window, element, lanes, width, format), name, define)
     sizes = [f.index(x) for x in (block.row, block.column, block.rows, block.columns)]
     f.call(unique, "void", block.origin, *sizes, out)
 
@@ -80,7 +80,7 @@ class _VisiblePieces:
     count: int
 
 
-class _Packing:
+class _PackingEmitter:
     """The body of one copying function."""
 
     def __init__(self, f: Function, window: Window, element: str, lanes: int, width: int, format: Format) -> None:
@@ -107,11 +107,13 @@ class _Packing:
             ]
             with f.loop(0, period) as tap:
                 place = self._place(window.rows[1:], tap.index)
-                f.store(f.index(place.offset), f.at(offsets, tap.index, "i64"))
+                f.store(f.index(place.offset), f.gep(offsets, tap.index, "i64"))
                 masks = [mask for pieces in vectors for mask in self._masks(pieces, place, window.columns)]
                 self._keep(masks, table, tap.index, along)
-            seen = _VisiblePieces([self._first(pieces, window.columns) for pieces in vectors], offsets, table, count)
-            panel = f.at(self.out, f.mul(j.index, f.ceil_div(self.rows, self.terms)), self.compute)
+            seen = _VisiblePieces(
+                [self._read_pieces(pieces, window.columns) for pieces in vectors], offsets, table, count
+            )
+            panel = f.gep(self.out, f.mul(j.index, f.ceil_div(self.rows, self.terms)), self.compute)
             (self._single_terms if self.terms == 1 else self._several_terms)(seen, panel)
 
     def _single_terms(self, seen: _VisiblePieces, panel: Value) -> None:
@@ -135,25 +137,25 @@ class _Packing:
     def _row(self, seen: _VisiblePieces, c: Index, tap: Index, exists: Value | None = None) -> list[Value]:
         """The elements of a panel at a channel and a tap; zero unless they exist."""
         f, along = self.f, self.window.columns[-1]
-        masks = self._kept(seen.table, tap, along, seen.count)
+        masks = self._load_masks(seen.table, tap, along, seen.count)
         if exists is not None:
             masks = [f.binary("and", mask, f.splat(exists, self._mask_bytes(along))) for mask in masks]
         channel = f.add(f.div(self.row, self.window.period), c)
-        start = f.add(f.mul(channel, self.window.rows[0].stride), f.load("i64", f.at(seen.offsets, tap, "i64")))
-        image, left, made = f.at(self.source, start, self.element), iter(masks), []
+        start = f.add(f.mul(channel, self.window.rows[0].stride), f.load("i64", f.gep(seen.offsets, tap, "i64")))
+        image, left, made = f.gep(self.source, start, self.element), iter(masks), []
         for pieces in seen.vectors:
-            sources = [f.at(image, piece.place.offset, self.element) for piece in pieces]
+            sources = [f.gep(image, piece.place.offset, self.element) for piece in pieces]
             made.append(self._read(sources, [next(left) for _ in pieces], 0, along.stride))
         return made
 
     def _store_row(self, terms: list[list[Value]], panel: Value, place: Index) -> None:
         """Store a row of places: the vectors of each of its terms."""
-        f, row = self.f, self.f.at(panel, self.f.mul(place, self.width), self.compute)
+        f, row = self.f, self.f.gep(panel, self.f.mul(place, self.width), self.compute)
         for v, parts in enumerate(zip(*terms, strict=True)):
             value = parts[0]
             if len(parts) == 2:
                 value = f.shuffle(parts[0], parts[1], [i // 2 + self.lanes * (i % 2) for i in range(2 * self.lanes)])
-            f.store(self._places(value), f.at(row, v * self.lanes, self.compute))
+            f.store(self._places(value), f.gep(row, v * self.lanes, self.compute))
 
     def _places(self, value: Value) -> Value:
         """Elements as the places that they fill."""
@@ -168,12 +170,12 @@ class _Packing:
         """Write the masks of a tap to the table, a byte for each lane."""
         f, size = self.f, self._mask_bytes(along)
         for i, mask in enumerate(masks):
-            place = f.at(table, f.mul(f.add(f.mul(tap, len(masks)), i), size), "i8")
+            place = f.gep(table, f.mul(f.add(f.mul(tap, len(masks)), i), size), "i8")
             f.store(f.convert("sext", mask, "i8"), place)
 
-    def _kept(self, table: Value, tap: Index, along: Axis, count: int) -> list[Value]:
+    def _load_masks(self, table: Value, tap: Index, along: Axis, count: int) -> list[Value]:
         f, size = self.f, self._mask_bytes(along)
-        places = [f.at(table, f.mul(f.add(f.mul(tap, count), i), size), "i8") for i in range(count)]
+        places = [f.gep(table, f.mul(f.add(f.mul(tap, count), i), size), "i8") for i in range(count)]
         return [f.icmp("slt", f.load(vector("i8", size), place), 0) for place in places]
 
     def along_rows(self) -> None:
@@ -186,24 +188,24 @@ class _Packing:
             block = f.transpose([self._places(column) for column in self._columns(pieces, j.index)])
             lane = f.rem(j.index, self.width)
             panel = f.add(f.mul(f.sub(j.index, lane), places), f.add(lane, f.mul(k.index, self.width)))
-            self._store(block, f.at(self.out, panel, self.compute), f.sub(places, k.index))
+            self._store(block, f.gep(self.out, panel, self.compute), f.sub(places, k.index))
 
     def _store(self, block: list[Value], target: Value, left: Index) -> None:
         """The rows of a transposed block, as many as there are."""
         f = self.f
 
-        def whole() -> list[Value]:
+        def store_whole() -> list[Value]:
             for i, value in enumerate(block):
-                f.store(value, f.at(target, i * self.width, self.compute))
+                f.store(value, f.gep(target, i * self.width, self.compute))
             return []
 
         def some() -> list[Value]:
             for i, value in enumerate(block[:-1]):
-                with f.when(f.icmp("sgt", left, i)):
-                    f.store(value, f.at(target, i * self.width, self.compute))
+                with f.if_then(f.icmp("sgt", left, i)):
+                    f.store(value, f.gep(target, i * self.width, self.compute))
             return []
 
-        f.either(f.icmp("sge", left, self.lanes), whole, some)
+        f.either(f.icmp("sge", left, self.lanes), store_whole, some)
 
     def _columns(self, pieces: list[_Piece], j: Index) -> list[Value]:
         """Columns from ``j`` on, as vectors along the rows; those beyond the last ones repeat these. Neighbours that
@@ -247,11 +249,11 @@ class _Packing:
             at = _Place(f.mul(first, inner.stride), [f.mul(first, step) for step in steps])
             inside = exists
             if count > 1:
-                inside = f.binary("and", exists, self._inside(first, 1, extent))
+                inside = f.binary("and", exists, self._bounds_mask(first, 1, extent))
             found.append(_Piece(self._place(outer, f.add(row, r)).plus(f, at), inside))
         return found
 
-    def _inside(self, first: Index, step: int, size: int) -> Value:
+    def _bounds_mask(self, first: Index, step: int, size: int) -> Value:
         """Lanes for which ``0 <= first + lane * step < size``."""
         f = self.f
         start = f.splat(f.convert("trunc", f.index(first), I32), self.span)
@@ -260,8 +262,8 @@ class _Packing:
     def _sources(self, pieces: list[_Piece], place: _Place) -> tuple[list[Value], list[Value]]:
         """Where a vector along the rows is read at a place along the other axes, and the masks of these reads."""
         f, axes = self.f, self.window.rows
-        offsets = [f.add(piece.place.offset, place.offset) for piece in self._first(pieces, axes)]
-        return [f.at(self.source, offset, self.element) for offset in offsets], self._masks(pieces, place, axes)
+        offsets = [f.add(piece.place.offset, place.offset) for piece in self._read_pieces(pieces, axes)]
+        return [f.gep(self.source, offset, self.element) for offset in offsets], self._masks(pieces, place, axes)
 
     def _reads(self, axes: Sequence[Axis]) -> int:
         """How many reads the pieces of a vector along some axes take. Rows that follow each other in memory are one
@@ -273,7 +275,7 @@ class _Packing:
             return 1
         return min(2, pieces) if axes[-2].extent * axes[-1].extent >= self.span else pieces
 
-    def _first(self, pieces: list[_Piece], axes: Sequence[Axis]) -> list[_Piece]:
+    def _read_pieces(self, pieces: list[_Piece], axes: Sequence[Axis]) -> list[_Piece]:
         """The pieces whose places are read from: all, or the first (and the last) for all."""
         reads = self._reads(axes)
         return pieces if reads == len(pieces) else [pieces[0], pieces[-1]][:reads]
@@ -303,7 +305,9 @@ class _Packing:
         steps = along.steps or (0,) * len(self.window.bounds)
         for (first, size), step, coordinate in zip(self.window.bounds, steps, coordinates, strict=True):
             where = f.add(coordinate, first)
-            inside = self._inside(where, step, size) if step else f.splat(f.icmp("ult", f.index(where), size), lanes)
+            inside = (
+                self._bounds_mask(where, step, size) if step else f.splat(f.icmp("ult", f.index(where), size), lanes)
+            )
             mask = f.binary("and", mask, inside)
         if along.stride != 2:
             return mask
@@ -315,7 +319,7 @@ class _Packing:
         f, lanes = self.f, self.span
         value: Value | None = None
         for source, mask in zip(sources, masks, strict=True):
-            place = f.at(source, offset, self.element)
+            place = f.gep(source, offset, self.element)
             if stride == 1:
                 value = f.masked_load(self.type, place, mask, 0 if value is None else value)
             elif stride == 2:  # one load of twice the size

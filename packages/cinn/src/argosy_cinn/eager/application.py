@@ -10,8 +10,8 @@ from functools import partial
 from typing import NamedTuple
 
 from argosy_cinn.eager.code import NULL, Code
-from argosy_cinn.eager.layout import PLAN_WORDS, Layout
 from argosy_cinn.eager.plans import find_plan, mix, number_of
+from argosy_cinn.eager.slot_offsets import PLAN_WORDS, SlotOffsets
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import DOUBLE, I32, I64, PTR, VOID, Value, constant
 
@@ -28,25 +28,25 @@ _NUMBER = 16  # ob_fval of a float
 _CONTIGUOUS_ALIGNED = 0x101  # NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
 
 
-def add_application(module: Module, layout: Layout) -> None:
+def add_application(module: Module, layout: SlotOffsets) -> None:
     """Define ``apply`` and what it needs."""
     _add_data(module, layout)
     _add_apply(module, layout)
 
 
-def _add_data(module: Module, layout: Layout) -> None:
+def _add_data(module: Module, layout: SlotOffsets) -> None:
     """``data(payload)``: the first element of contiguous data that the host sees; null for any other."""
     with module.function("data", [(PTR, "payload")], PTR, export=False) as f:
         c = Code(f, layout)
         array = c.field(f.arguments[0], "payload.ndarray")
-        with f.when(f.icmp("ne", array, NULL)):
+        with f.if_then(f.icmp("ne", array, NULL)):
             c.need(c.is_a(array, "ndarray"), "none")
             flags = f.binary("and", c.field(array, "ndarray.flags", I32), _CONTIGUOUS_ALIGNED)
             c.need(f.icmp("eq", flags, _CONTIGUOUS_ALIGNED), "none")
             f.ret(c.field(array, "ndarray.data"))
         memory = c.field(f.arguments[0], "payload._memory")
         c.need(f.icmp("ne", memory, NULL), "none")
-        with f.when(c.is_a(memory, "bytearray")):
+        with f.if_then(c.is_a(memory, "bytearray")):
             f.ret(c.field(memory, "bytearray.start"))
         c.need(c.is_same(c.field(f.arguments[0], "payload.contiguous"), c.word("true")), "none")  # see `views`
         address = c.field(f.arguments[0], "payload.address")
@@ -68,7 +68,7 @@ class _Operand(NamedTuple):
     blockers: Value
 
 
-def _add_apply(module: Module, layout: Layout) -> None:
+def _add_apply(module: Module, layout: SlotOffsets) -> None:
     with module.function("apply", [(PTR, each) for each in ("operator", "left", "right")], PTR, export=False) as f:
         c = Code(f, layout)
         operator, left, right = f.arguments
@@ -79,10 +79,10 @@ def _add_apply(module: Module, layout: Layout) -> None:
         blockers = f.alloca(PTR, 1)
         f.store(c.word("none"), blockers)
         some = [f.icmp("ne", each.blockers, c.word("none")) for each in (first, second)]
-        with f.when(c.one_of(*some)):
+        with f.if_then(c.one_of(*some)):
             for each in (first, second):
                 join_blockers(c, blockers, each.blockers)
-        with f.when(c.logical_and(f.icmp("ne", wants, 0), f.icmp("ne", silent, c.word("zero")))):
+        with f.if_then(c.logical_and(f.icmp("ne", wants, 0), f.icmp("ne", silent, c.word("zero")))):
             need_silence(c, silent)
             silence(c, blockers)
             f.jump("unrecorded")
@@ -90,11 +90,11 @@ def _add_apply(module: Module, layout: Layout) -> None:
         recipe, called, keeps = _recipe(c, plan, wants)
         for bit, payload in enumerate((first.payload, second.payload)):
             kept = f.icmp("ne", f.binary("and", keeps, 1 << bit), 0)
-            with f.when(c.logical_and(kept, f.icmp("ne", payload, NULL))):
+            with f.if_then(c.logical_and(kept, f.icmp("ne", payload, NULL))):
                 c.need(f.icmp("ne", f.call("version", PTR, payload), NULL), "slow")
         operands = f.alloca(PTR, 3)
         f.store(left, operands)
-        f.store(right, f.at(operands, 1, PTR))
+        f.store(right, f.gep(operands, 1, PTR))
         result = _compute(c, plan, first.data, second.data)
         done = f.call("record", I32, recipe, called, keeps, wants, operands, constant(I64, 2), result)
         c.need(f.icmp("ne", done, 0), "undo")
@@ -139,7 +139,7 @@ def join_blockers(c: Code, place: Value, more: Value) -> None:
     """Add the blockers of an operand, None where it has none, to those at ``place``; at ``slow`` where both have some
     of their own, or where none were ever looked for."""
     f = c.f
-    with f.when(f.icmp("ne", more, c.word("none"))):
+    with f.if_then(f.icmp("ne", more, c.word("none"))):
         c.need(f.icmp("ne", more, NULL), "slow")
         found = f.load(PTR, place)
         c.need(c.one_of(c.is_same(found, c.word("none")), c.is_same(found, more)), "slow")
@@ -213,7 +213,7 @@ def wants_gradient(c: Code, x: Value) -> Value:
     said = c.field(x, "tensor.stop_gradient")
     wants = c.is_same(said, c.word("false"))
     c.need(c.one_of(wants, c.is_same(said, c.word("true"))), "slow")
-    with f.when(wants):
+    with f.if_then(wants):
         c.need(f.icmp("ne", c.field(x, "tensor._node"), NULL), "slow")
     return f.op(I64, f"zext {wants} to i64")
 
@@ -221,10 +221,10 @@ def wants_gradient(c: Code, x: Value) -> Value:
 def _recipe(c: Code, plan: Value, wants: Value) -> tuple[Value, Value, Value]:
     """The recipe, its name and what it keeps; at ``slow`` where it is not known yet."""
     f = c.f
-    at = f.at(f.at(plan, PLAN_WORDS.index("recipes"), I64), f.mul(f.index(f.sub(wants, 1)), 4), I64)
-    recipe = f.load(PTR, f.at(at, 1, I64))
+    at = f.gep(f.gep(plan, PLAN_WORDS.index("recipes"), I64), f.mul(f.index(f.sub(wants, 1)), 4), I64)
+    recipe = f.load(PTR, f.gep(at, 1, I64))
     c.need(f.icmp("ne", recipe, NULL), "slow")
-    return recipe, f.load(PTR, f.at(at, 2, I64)), f.load(I64, f.at(at, 3, I64))
+    return recipe, f.load(PTR, f.gep(at, 2, I64)), f.load(I64, f.gep(at, 3, I64))
 
 
 def _compute(c: Code, plan: Value, left: Value, right: Value) -> Value:
@@ -245,7 +245,7 @@ def memory_of(c: Code, payload: Value) -> Value:
 def wrap_result(c: Code, payload: Value) -> Value:
     """A new tensor of a new payload; its slots about gradients are empty. At ``failed`` when memory is out."""
     result = c.f.call("new_tensor", PTR)
-    with c.f.when(c.f.icmp("eq", result, NULL)):
+    with c.f.if_then(c.f.icmp("eq", result, NULL)):
         c.drop(payload)
         c.f.jump("failed")
     c.put(result, "tensor.payload", payload)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from argosy_cinn.eager.layout import OPERATORS
+from argosy_cinn.eager.slot_offsets import OPERATORS
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import DOUBLE, FLOAT, I64, PTR, bytes_of, vector
 
@@ -47,7 +47,7 @@ def _loops(f: Function, opcode: str, element: str, number: str) -> None:
         with f.loop(start, stop, width) as loop:
             x, y = (
                 f.splat(fixed[side], width) if side in fixed
-                else f.load(vector(element, width), f.at(pointer, loop.index, element))
+                else f.load(vector(element, width), f.gep(pointer, loop.index, element))
                 for side, pointer in sides.items()
             )  # fmt: skip
-            f.store(f.binary(opcode, x, y), f.at(result, loop.index, element))
+            f.store(f.binary(opcode, x, y), f.gep(result, loop.index, element))

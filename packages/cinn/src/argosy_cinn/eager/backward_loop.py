@@ -1,6 +1,6 @@
 """The backward loop: ``backward_loop(start, leaves, retain, pull, add)``, a builtin that `argosy_autograd.sweep` calls.
 
-Nodes wait in a heap by sequence number, each with its gradient in its slot ``waiting``, a list where it has several
+Nodes wait in a heap by sequence number, each with its gradient in its slot ``wait_notice``, a list where it has several
 results. Nodes that pass a gradient on as it is (``recipe.code`` is 1) are done here, those whose derivative is compiled
 by `derivatives`, other ones by ``pull(node, g)``, which gives a list of ``(edge, gradient)``. Gradients of tensors go
 to ``leaves`` (id to ``[tensor, gradient]``). Nodes of other kinds are for Python: what goes to them is returned, as a
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from argosy_cinn.eager.code import NULL, Code
 from argosy_cinn.eager.derivatives import SLOW
-from argosy_cinn.eager.layout import Layout
+from argosy_cinn.eager.slot_offsets import SlotOffsets
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I1, I8, I32, I64, PTR, Value, constant
 
@@ -23,7 +23,7 @@ _LIST_ITEMS = 24  # ob_item of a list, a pointer
 _ENTRY = 16  # bytes of an entry of the heap: sequence number, node
 
 
-def add_backward_loop(module: Module, layout: Layout) -> None:
+def add_backward_loop(module: Module, layout: SlotOffsets) -> None:
     """Define ``backward_loop`` and what it needs."""
     _add_push(module, layout)
     _add_pop(module, layout)
@@ -42,22 +42,22 @@ def add_backward_loop(module: Module, layout: Layout) -> None:
 
 def _heap_entry(c: Code, index: Value) -> Value:
     """The address of an entry of the heap."""
-    return c.f.at(c.word("heap"), c.f.mul(index, 2), I64)
+    return c.f.gep(c.word("heap"), c.f.mul(index, 2), I64)
 
 
 def _put(c: Code, entry: Value, number: Value, node: Value) -> None:
     """Write an entry of the heap."""
     c.f.store(number, entry)
-    c.f.store(node, c.f.at(entry, 1, I64))
+    c.f.store(node, c.f.gep(entry, 1, I64))
 
 
-def _add_push(module: Module, layout: Layout) -> None:
+def _add_push(module: Module, layout: SlotOffsets) -> None:
     """``push(node)``: put a node in the heap, with a reference; 0 when that fails."""
     with module.function("push", [(PTR, "node")], I32, export=False) as f:
         c = Code(f, layout)
         node = f.arguments[0]
         count, capacity = c.word("heap.count", I64), c.word("heap.capacity", I64)
-        with f.when(f.icmp("eq", count, capacity)):
+        with f.if_then(f.icmp("eq", count, capacity)):
             larger = f.index(f.add(f.index(f.mul(capacity, 2)), 64))
             memory = c.call("PyMem_RawRealloc", PTR, c.word("heap"), f.index(f.mul(larger, _ENTRY)))
             c.need(f.icmp("ne", memory, NULL), "failed")
@@ -76,7 +76,7 @@ def _add_push(module: Module, layout: Layout) -> None:
         above = _heap_entry(c, parent)
         c.need(f.icmp("slt", f.load(I64, above), number), "found")
         below = _heap_entry(c, here)
-        _put(c, below, f.load(I64, above), f.load(PTR, f.at(above, 1, I64)))
+        _put(c, below, f.load(I64, above), f.load(PTR, f.gep(above, 1, I64)))
         f.store(parent, place)
         f.jump("up")
         f.start("found")
@@ -87,14 +87,14 @@ def _add_push(module: Module, layout: Layout) -> None:
         f.ret(constant(I32, 0))
 
 
-def _add_pop(module: Module, layout: Layout) -> None:
+def _add_pop(module: Module, layout: SlotOffsets) -> None:
     """``pop()``: take the node with the largest number, with its reference; the heap is not empty."""
     with module.function("pop", [], PTR, export=False) as f:
         c = Code(f, layout)
-        top = f.load(PTR, f.at(_heap_entry(c, constant(I64, 0)), 1, I64))
+        top = f.load(PTR, f.gep(_heap_entry(c, constant(I64, 0)), 1, I64))
         count = c.bump("heap.count", -1)
         last = _heap_entry(c, count)
-        number, node = f.load(I64, last), f.load(PTR, f.at(last, 1, I64))
+        number, node = f.load(I64, last), f.load(PTR, f.gep(last, 1, I64))
         place = f.alloca(I64, 1)
         f.store(constant(I64, 0), place)
         f.jump("down")
@@ -109,7 +109,7 @@ def _add_pop(module: Module, layout: Layout) -> None:
         child = f.select(larger, rival, left)
         at = _heap_entry(c, child)
         c.need(f.icmp("sgt", f.load(I64, at), number), "found")
-        _put(c, _heap_entry(c, here), f.load(I64, at), f.load(PTR, f.at(at, 1, I64)))
+        _put(c, _heap_entry(c, here), f.load(I64, at), f.load(PTR, f.gep(at, 1, I64)))
         f.store(child, place)
         f.jump("down")
         f.start("found")
@@ -117,17 +117,17 @@ def _add_pop(module: Module, layout: Layout) -> None:
         f.ret(top)
 
 
-def _add_total(module: Module, layout: Layout) -> None:
+def _add_total(module: Module, layout: SlotOffsets) -> None:
     """``total(x, y)``: the sum of two gradients, by Python's function; null when that fails."""
     with module.function("total", [(PTR, "x"), (PTR, "y")], PTR, export=False) as f:
         c = Code(f, layout)
         arguments = f.alloca(PTR, 2)
         f.store(f.arguments[0], arguments)
-        f.store(f.arguments[1], f.at(arguments, 1, PTR))
+        f.store(f.arguments[1], f.gep(arguments, 1, PTR))
         f.ret(c.call("PyObject_Vectorcall", PTR, c.word("backward_loop.add"), arguments, constant(I64, 2), NULL))
 
 
-def _add_leaf(module: Module, layout: Layout) -> None:
+def _add_leaf(module: Module, layout: SlotOffsets) -> None:
     """``send_leaf(tensor, g)``: add to the gradient of a tensor; 0 when that fails."""
     with module.function("send_leaf", [(PTR, "tensor"), (PTR, "g")], I32, export=False) as f:
         c = Code(f, layout)
@@ -136,20 +136,20 @@ def _add_leaf(module: Module, layout: Layout) -> None:
         key = c.call("PyLong_FromVoidPtr", PTR, tensor)
         c.need(f.icmp("ne", key, NULL), "failed")
         entry = c.call("PyDict_GetItemWithError", PTR, leaves, key)
-        with f.when(f.icmp("ne", entry, NULL)):
+        with f.if_then(f.icmp("ne", entry, NULL)):
             c.drop(key)
             old = c.call("PyList_GetItem", PTR, entry, constant(I64, 1))
             c.need(f.icmp("ne", old, NULL), "failed")
             c.hold(entry)
             made = f.call("total", PTR, old, g)
-            with f.when(f.icmp("eq", made, NULL)):
+            with f.if_then(f.icmp("eq", made, NULL)):
                 c.drop(entry)
                 f.jump("failed")
             c.call("PyList_SetItem", I32, entry, constant(I64, 1), made)
             c.drop(entry)
             f.ret(constant(I32, 1))
         entry = c.call("PyList_New", PTR, constant(I64, 2))
-        with f.when(f.icmp("eq", entry, NULL)):
+        with f.if_then(f.icmp("eq", entry, NULL)):
             c.drop(key)
             f.jump("failed")
         items = c.field(entry, _LIST_ITEMS)
@@ -164,7 +164,7 @@ def _add_leaf(module: Module, layout: Layout) -> None:
         f.ret(constant(I32, 0))
 
 
-def _add_aside(module: Module, layout: Layout) -> None:
+def _add_aside(module: Module, layout: SlotOffsets) -> None:
     """``put_aside(to, slot, g)``: leave a gradient to Python; 0 when that fails."""
     with module.function("put_aside", [(PTR, each) for each in ("to", "slot", "g")], I32, export=False) as f:
         c = Code(f, layout)
@@ -181,23 +181,23 @@ def _add_aside(module: Module, layout: Layout) -> None:
         number = c.call("PyLong_AsLongLong", I64, told)
         c.drop(told)
         c.need(f.icmp("sgt", number, 0), "failed")
-        with f.when(f.icmp("sgt", number, c.word("backward_loop.limit", I64))):
+        with f.if_then(f.icmp("sgt", number, c.word("backward_loop.limit", I64))):
             c.set_word("backward_loop.limit", number)
         f.ret(constant(I32, 1))
         f.start("failed")
         f.ret(constant(I32, 0))
 
 
-def _add_all_aside(module: Module, layout: Layout) -> None:
+def _add_all_aside(module: Module, layout: SlotOffsets) -> None:
     """``put_all_aside(node, waiting)``: leave what waits at a node to Python; 0 when that fails."""
     with module.function("put_all_aside", [(PTR, each) for each in ("node", "waiting")], I32, export=False) as f:
         c = Code(f, layout)
         node, waiting = f.arguments
-        with f.when(c.is_same(c.field(node, "node.results"), c.word("one"))):
+        with f.if_then(c.is_same(c.field(node, "node.results"), c.word("one"))):
             f.ret(f.call("put_aside", I32, node, c.word("zero"), waiting))
         with f.loop(0, c.field(waiting, _SIZE, I64)) as loop:
-            g = f.load(PTR, f.at(c.field(waiting, _LIST_ITEMS), loop.index, PTR))
-            with f.when(f.icmp("ne", g, c.word("none"))):
+            g = f.load(PTR, f.gep(c.field(waiting, _LIST_ITEMS), loop.index, PTR))
+            with f.if_then(f.icmp("ne", g, c.word("none"))):
                 slot = c.call("PyLong_FromLongLong", PTR, loop.index)
                 c.need(f.icmp("ne", slot, NULL), "failed")
                 kept = f.call("put_aside", I32, node, slot, g)
@@ -208,19 +208,19 @@ def _add_all_aside(module: Module, layout: Layout) -> None:
         f.ret(constant(I32, 0))
 
 
-def _add_send(module: Module, layout: Layout) -> None:
+def _add_send(module: Module, layout: SlotOffsets) -> None:
     """``send(to, slot, g)``: a gradient arrives somewhere; 0 when that fails."""
     with module.function("send", [(PTR, each) for each in ("to", "slot", "g")], I32, export=False) as f:
         c = Code(f, layout)
         to, slot, g = f.arguments
-        with f.when(c.is_a(to, "tensor")):
+        with f.if_then(c.is_a(to, "tensor")):
             f.ret(f.call("send_leaf", I32, to, g))
         c.need(c.is_a(to, "node"), "aside")
         c.need(c.is_same(c.field(to, "node.on_tensors"), c.word("false")), "aside")
         c.need(c.is_same(c.field(to, "node.results"), c.word("one")), "several")
         c.need(c.is_same(slot, c.word("zero")), "aside")
         old = c.field(to, "node.waiting")
-        with f.when(f.icmp("eq", old, NULL)):
+        with f.if_then(f.icmp("eq", old, NULL)):
             pushed = f.call("push", I32, to)
             c.need(f.icmp("ne", pushed, 0), "failed")
             c.give(to, "node.waiting", g)
@@ -238,25 +238,25 @@ def _add_send(module: Module, layout: Layout) -> None:
         f.ret(constant(I32, 0))
 
 
-def _add_send_one_of(module: Module, layout: Layout) -> None:
+def _add_send_one_of(module: Module, layout: SlotOffsets) -> None:
     """``send_one_of(to, slot, g)``: a gradient of one of several results arrives at a node; 0 when that fails. What
     waits there is a list, with None for results that have got none yet."""
     with module.function("send_one_of", [(PTR, each) for each in ("to", "slot", "g")], I32, export=False) as f:
         c = Code(f, layout)
         to, slot, g = f.arguments
         place = c.call("PyLong_AsLongLong", I64, slot)
-        with f.when(f.icmp("eq", c.field(to, "node.waiting"), NULL)):
+        with f.if_then(f.icmp("eq", c.field(to, "node.waiting"), NULL)):
             made = f.call("nothings", PTR, c.field(to, "node.results"))
             c.need(f.icmp("ne", made, NULL), "failed")
             pushed = f.call("push", I32, to)
-            with f.when(f.icmp("eq", pushed, 0)):
+            with f.if_then(f.icmp("eq", pushed, 0)):
                 c.drop(made)
                 f.jump("failed")
             c.put(to, "node.waiting", made)
         waiting = c.field(to, "node.waiting")
         old = c.call("PyList_GetItem", PTR, waiting, place)
         c.need(f.icmp("ne", old, NULL), "failed")
-        with f.when(c.is_same(old, c.word("none"))):
+        with f.if_then(c.is_same(old, c.word("none"))):
             c.hold(g)
             f.ret(_is_done(c, c.call("PyList_SetItem", I32, waiting, place, g)))
         made = f.call("total", PTR, old, g)
@@ -271,7 +271,7 @@ def _is_done(c: Code, status: Value) -> Value:
     return c.f.op(I32, f"zext {c.f.icmp('eq', status, 0)} to i32")
 
 
-def _add_nothings(module: Module, layout: Layout) -> None:
+def _add_nothings(module: Module, layout: SlotOffsets) -> None:
     """``nothings(count)``: a list of so many (an int) Nones; null when that fails."""
     with module.function("nothings", [(PTR, "count")], PTR, export=False) as f:
         c = Code(f, layout)
@@ -282,19 +282,19 @@ def _add_nothings(module: Module, layout: Layout) -> None:
         items = c.field(made, _LIST_ITEMS)
         with f.loop(0, count) as loop:
             c.hold(c.word("none"))
-            f.store(c.word("none"), f.at(items, loop.index, PTR))
+            f.store(c.word("none"), f.gep(items, loop.index, PTR))
         f.ret(made)
         f.start("failed")
         f.ret(NULL)
 
 
-def _add_send_all(module: Module, layout: Layout) -> None:
+def _add_send_all(module: Module, layout: SlotOffsets) -> None:
     """``send_all(pairs)``: send a list of ``(edge, gradient)``; 0 when that fails."""
     with module.function("send_all", [(PTR, "pairs")], I32, export=False) as f:
         c = Code(f, layout)
         pairs = f.arguments[0]
         with f.loop(0, c.field(pairs, _SIZE, I64)) as loop:
-            pair = f.load(PTR, f.at(c.field(pairs, _LIST_ITEMS), loop.index, PTR))
+            pair = f.load(PTR, f.gep(c.field(pairs, _LIST_ITEMS), loop.index, PTR))
             edge, g = c.field(pair, _ITEMS), c.field(pair, _ITEMS + 8)
             sent = f.call("send", I32, c.field(edge, _ITEMS), c.field(edge, _ITEMS + 8), g)
             c.need(f.icmp("ne", sent, 0), "failed")
@@ -303,7 +303,7 @@ def _add_send_all(module: Module, layout: Layout) -> None:
         f.ret(constant(I32, 0))
 
 
-def _add_step(module: Module, layout: Layout) -> None:
+def _add_step(module: Module, layout: SlotOffsets) -> None:
     """``step(node, g)``: pass the gradient of a node, or the list of those of its results, on to where its edges lead;
     0 when that fails."""
     with module.function("step", [(PTR, "node"), (PTR, "g")], I32, export=False) as f:
@@ -315,10 +315,10 @@ def _add_step(module: Module, layout: Layout) -> None:
         c.need(f.icmp("ne", recipe, NULL), "pull")
         edges = c.field(node, "node.edges")
         c.need(c.is_same(c.field(recipe, "recipe.code"), c.word("one")), "derive")
-        with f.when(c.is_same(edges, NULL)):  # see `application`
+        with f.if_then(c.is_same(edges, NULL)):  # see `application`
             for slot in ("before", "other"):
                 to = c.field(node, f"node.{slot}")
-                with f.when(c.logical_and(f.icmp("ne", to, c.word("none")), f.icmp("ne", to, NULL))):
+                with f.if_then(c.logical_and(f.icmp("ne", to, c.word("none")), f.icmp("ne", to, NULL))):
                     c.hold(to)
                     sent = f.call("send", I32, to, c.word("zero"), g)
                     c.drop(to)
@@ -327,8 +327,8 @@ def _add_step(module: Module, layout: Layout) -> None:
         c.need(c.is_a(edges, "tuple"), "pull")
         c.hold(edges)
         with f.loop(0, c.field(edges, _SIZE, I64)) as loop:
-            edge = f.load(PTR, f.at(f.at(edges, _ITEMS, I8), loop.index, PTR))
-            with f.when(f.icmp("ne", edge, c.word("none"))):
+            edge = f.load(PTR, f.gep(f.gep(edges, _ITEMS, I8), loop.index, PTR))
+            with f.if_then(f.icmp("ne", edge, c.word("none"))):
                 sent = f.call("send", I32, c.field(edge, _ITEMS), c.field(edge, _ITEMS + 8), g)
                 c.need(f.icmp("ne", sent, 0), "lost")
         c.drop(edges)
@@ -352,7 +352,7 @@ def _add_step(module: Module, layout: Layout) -> None:
         f.start("pull")
         arguments = f.alloca(PTR, 2)
         f.store(node, arguments)
-        f.store(g, f.at(arguments, 1, PTR))
+        f.store(g, f.gep(arguments, 1, PTR))
         pairs = c.call("PyObject_Vectorcall", PTR, c.word("backward_loop.pull"), arguments, constant(I64, 2), NULL)
         c.need(f.icmp("ne", pairs, NULL), "failed")
         sent = f.call("send_all", I32, pairs)
@@ -362,7 +362,7 @@ def _add_step(module: Module, layout: Layout) -> None:
         f.ret(constant(I32, 0))
 
 
-def _add_give_back(module: Module, layout: Layout) -> None:
+def _add_give_back(module: Module, layout: SlotOffsets) -> None:
     """``give_back()``: empty the heap, leaving what waits there to Python; 0 when that fails, empty all the same."""
     with module.function("give_back", [], I32, export=False) as f:
         c = Code(f, layout)
@@ -382,12 +382,12 @@ def _add_give_back(module: Module, layout: Layout) -> None:
         f.ret(f.load(I32, fine))
 
 
-def _add_entry(module: Module, layout: Layout) -> None:
+def _add_entry(module: Module, layout: SlotOffsets) -> None:
     parameters = [(PTR, "self"), (PTR, "arguments"), (I64, "count")]
     with module.function("backward_loop", parameters, PTR) as f:
         c = Code(f, layout)
-        start, leaves, retain, pull, add = (f.load(PTR, f.at(f.arguments[1], i, PTR)) for i in range(5))
-        with f.when(f.icmp("ne", c.word("backward_loop.running", I64), 0)):
+        start, leaves, retain, pull, add = (f.load(PTR, f.gep(f.arguments[1], i, PTR)) for i in range(5))
+        with f.if_then(f.icmp("ne", c.word("backward_loop.running", I64), 0)):
             c.hold(c.word("none"))
             f.ret(c.word("none"))
         rest = c.call("PyList_New", PTR, constant(I64, 0))
@@ -409,7 +409,7 @@ def _add_entry(module: Module, layout: Layout) -> None:
         c.drop(g)
         last = f.icmp("eq", c.count(node), 1)  # it is freed anyway
         released = c.logical_and(c.is_same(retain, c.word("false")), f.icmp("ne", went, 0))
-        with f.when(c.logical_and(released, f.op(I1, f"xor {last}, true"))):
+        with f.if_then(c.logical_and(released, f.op(I1, f"xor {last}, true"))):
             for slot in ("edges", "saved", "before", "other"):
                 old = c.field(node, f"node.{slot}")
                 c.give(node, f"node.{slot}", c.word("none"))

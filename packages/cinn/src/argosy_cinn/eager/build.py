@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from argosy_cinn.__about__ import __version__
-from argosy_cinn.eager import layout as shared
+from argosy_cinn.eager import slot_offsets as shared
 from argosy_cinn.eager.arithmetic import DTYPES, SIDES, add_kernels, kernel_name
-from argosy_cinn.eager.layout import Layout
+from argosy_cinn.eager.slot_offsets import SlotOffsets
 from argosy_cinn.eager.updates import UPDATES, add_update_all, add_updates, update_name
 from argosy_cinn.runtime.cache import default_cache
 
@@ -65,7 +65,7 @@ class NativeBuild:
 def native_build(offsets: Mapping[str, int]) -> NativeBuild:
     """The build for objects of this layout, from the disk cache or compiled now (half a second). Raises CodegenError
     when LLVM refuses it."""
-    layout, cache = Layout(offsets), default_cache()
+    layout, cache = SlotOffsets(offsets), default_cache()
     key = _key(layout)
     code = cache.get(key)
     if code is None:
@@ -74,14 +74,14 @@ def native_build(offsets: Mapping[str, int]) -> NativeBuild:
     return NativeBuild(code)
 
 
-def _key(layout: Layout) -> str:
+def _key(layout: SlotOffsets) -> str:
     digest = hashlib.sha256(f"eager {__version__} {sys.version} {TARGET} {layout.key}".encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-def module_text(layout: Layout) -> str:
+def module_text(layout: SlotOffsets) -> str:
     """The whole build as LLVM assembly."""
     from argosy_cinn.eager.application import add_application
     from argosy_cinn.eager.backward_loop import add_backward_loop
@@ -97,7 +97,7 @@ def module_text(layout: Layout) -> str:
     from argosy_cinn.printers.llvm import Module
     from argosy_cinn.target import Target
 
-    module = Module(Target.named(TARGET), interposable=False)
+    module = Module(Target.from_name(TARGET), interposable=False)
     module.variable("state", "i64", len(shared.STATE))
     module.variable("plans", "i64", shared.PLANS)
     module.variable("scratch", "i64", shared.SCRATCH // 8)
@@ -118,9 +118,9 @@ def module_text(layout: Layout) -> str:
     return module.text()
 
 
-def _compile(layout: Layout) -> bytes:
+def _compile(layout: SlotOffsets) -> bytes:
     from argosy_cinn.eager.shared_object import shared_object
     from argosy_cinn.runtime.jit import compile_object
     from argosy_cinn.target import Target
 
-    return shared_object(compile_object(module_text(layout), Target.named(TARGET), 2), EXPORTS)
+    return shared_object(compile_object(module_text(layout), Target.from_name(TARGET), 2), EXPORTS)

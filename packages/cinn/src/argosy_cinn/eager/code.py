@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argosy_cinn.eager.layout import PLAN_WORDS, STATE, Layout
+from argosy_cinn.eager.slot_offsets import PLAN_WORDS, STATE, SlotOffsets
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import I8, I32, I64, PTR, VOID, Value, constant
 
@@ -20,7 +20,7 @@ class Code:
     """A function being built that works on objects. The type of a type's instances is written ``kind``: ``tensor``,
     ``payload``, ``node``; ``layout`` says where their slots are."""
 
-    def __init__(self, function: Function, layout: Layout) -> None:
+    def __init__(self, function: Function, layout: SlotOffsets) -> None:
         self.f = function
         self.layout = layout
 
@@ -28,7 +28,7 @@ class Code:
 
     def place_of(self, name: str) -> Value:
         """The address of a shared word."""
-        return self.f.at(Value(PTR, "@state"), STATE.index(name), I64)
+        return self.f.gep(Value(PTR, "@state"), STATE.index(name), I64)
 
     def word(self, name: str, type: str = PTR) -> Value:
         """A shared word."""
@@ -53,12 +53,12 @@ class Code:
     def field(self, x: Value, place: str | int, type: str = PTR) -> Value:
         """A field of an object, by name or by its distance in bytes."""
         at = self.layout[place] if isinstance(place, str) else place
-        return self.f.load(type, self.f.at(x, at, I8))
+        return self.f.load(type, self.f.gep(x, at, I8))
 
     def put(self, x: Value, place: str | int, value: Value) -> None:
         """Write a field; no references are counted."""
         at = self.layout[place] if isinstance(place, str) else place
-        self.f.store(value, self.f.at(x, at, I8))
+        self.f.store(value, self.f.gep(x, at, I8))
 
     def type_of(self, x: Value) -> Value:
         """The type of an object."""
@@ -66,7 +66,7 @@ class Code:
 
     def plan_word(self, plan: Value, word: str, type: str = PTR) -> Value:
         """What a plan says."""
-        return self.f.load(type, self.f.at(plan, PLAN_WORDS.index(word), I64))
+        return self.f.load(type, self.f.gep(plan, PLAN_WORDS.index(word), I64))
 
     def small_int(self, x: Value) -> tuple[Value, Value]:
         """Whether an int has one digit (of 30 bits) at most, and its value if so."""
@@ -133,12 +133,12 @@ class Code:
 
     def drop(self, x: Value) -> None:
         """Give up a reference."""
-        with self.f.when(self.lessen(x)):
+        with self.f.if_then(self.lessen(x)):
             self.call("_Py_Dealloc", VOID, x)
 
     def drop_some(self, x: Value) -> None:
         """Give up a reference, where there is one."""
-        with self.f.when(self.f.icmp("ne", x, NULL)):
+        with self.f.if_then(self.f.icmp("ne", x, NULL)):
             self.drop(x)
 
     def take(self, x: Value, place: str) -> Value:

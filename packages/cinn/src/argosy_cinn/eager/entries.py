@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from argosy_cinn.eager.application import SLOW
 from argosy_cinn.eager.code import NULL, Code
-from argosy_cinn.eager.layout import CALLED, METHOD, OPERATORS, Layout
 from argosy_cinn.eager.signatures import need_read, new_reading, read_call
+from argosy_cinn.eager.slot_offsets import CALLED, METHOD, OPERATORS, SlotOffsets
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I32, I64, PTR, Value, constant
 
@@ -20,7 +20,7 @@ _SIZE, _ITEMS = 16, 24  # ob_size and ob_item of a tuple
 _COUNT = (1 << 63) - 1  # of the arguments of a vector call: the highest bit says something else
 
 
-def add_entries(module: Module, layout: Layout) -> None:
+def add_entries(module: Module, layout: SlotOffsets) -> None:
     """Define the entries."""
     _add_method(module, layout)
     for name in OPERATORS:
@@ -31,7 +31,7 @@ def add_entries(module: Module, layout: Layout) -> None:
     _add_slots(module, layout)
 
 
-def _add_method(module: Module, layout: Layout) -> None:
+def _add_method(module: Module, layout: SlotOffsets) -> None:
     """``by_method(left, right, method, reflected)``: as Python does where a class has these methods."""
     parameters = [(PTR, each) for each in ("left", "right", "method", "reflected")]
     with module.function("by_method", parameters, PTR, export=False) as f:
@@ -40,17 +40,17 @@ def _add_method(module: Module, layout: Layout) -> None:
         ours = c.is_a(left, "tensor")
         arguments = f.alloca(PTR, 2)
         f.store(f.select(ours, left, right), arguments)
-        f.store(f.select(ours, right, left), f.at(arguments, 1, PTR))
+        f.store(f.select(ours, right, left), f.gep(arguments, 1, PTR))
         chosen = f.select(ours, method, reflected)
         f.ret(c.call("PyObject_Vectorcall", PTR, chosen, arguments, constant(I64, 2), NULL))
 
 
-def _add_operator(module: Module, layout: Layout, name: str) -> None:
+def _add_operator(module: Module, layout: SlotOffsets, name: str) -> None:
     with module.function(f"enter_{name}", [(PTR, "left"), (PTR, "right")], PTR) as f:
         c = Code(f, layout)
         left, right = f.arguments
         done = f.call("apply", PTR, c.word(f"{name}.operator"), left, right)
-        with f.when(f.icmp("ne", done, SLOW)):
+        with f.if_then(f.icmp("ne", done, SLOW)):
             f.ret(done)
         _call(c, name)
 
@@ -68,25 +68,25 @@ def _call(c: Code, name: str) -> None:
 def _invoke(c: Code, callee: Value, reading: Value) -> None:
     """Return what the plan for a reading gives; go on where there is none."""
     done = c.f.call("invoke", PTR, callee, reading)
-    with c.f.when(c.f.icmp("ne", done, SLOW)):
+    with c.f.if_then(c.f.icmp("ne", done, SLOW)):
         c.f.ret(done)
 
 
-def _add_call(module: Module, layout: Layout) -> None:
+def _add_call(module: Module, layout: SlotOffsets) -> None:
     """As ``tp_call`` of operators: a tuple, and a dictionary or null."""
     parameters = [(PTR, each) for each in ("operator", "arguments", "keywords")]
     with module.function("enter_call", parameters, PTR) as f:
         c = Code(f, layout)
         operator, arguments, keywords = f.arguments
         reading = new_reading(c)
-        need_read(c, f.at(arguments, _ITEMS, "i8"), c.field(arguments, _SIZE, I64), reading)
-        with f.when(f.icmp("ne", keywords, NULL)):
+        need_read(c, f.gep(arguments, _ITEMS, "i8"), c.field(arguments, _SIZE, I64), reading)
+        with f.if_then(f.icmp("ne", keywords, NULL)):
             place, pair = f.alloca(I64, 1), f.alloca(PTR, 2)
             f.store(constant(I64, 0), place)
             following, done = f.name("following"), f.name("done")
             f.jump(following)
             f.start(following)
-            more = c.call("PyDict_Next", I32, keywords, place, pair, f.at(pair, 1, PTR))
+            more = c.call("PyDict_Next", I32, keywords, place, pair, f.gep(pair, 1, PTR))
             c.need(f.icmp("ne", more, 0), done)
             need_read(c, pair, constant(I64, 2), reading)
             f.jump(following)
@@ -97,7 +97,7 @@ def _add_call(module: Module, layout: Layout) -> None:
         f.ret(f.call_pointer(c.word("call"), PTR, operator, arguments, keywords))
 
 
-def _add_method_call(module: Module, layout: Layout) -> None:
+def _add_method_call(module: Module, layout: SlotOffsets) -> None:
     """A vector call of a method: an array of arguments, those of keywords last, and a tuple of their names or null."""
     parameters = [(PTR, "method"), (PTR, "arguments"), (I64, "flags"), (PTR, "names")]
     with module.function("enter_method", parameters, PTR) as f:
@@ -112,18 +112,18 @@ def _add_method_call(module: Module, layout: Layout) -> None:
         f.ret(c.call("PyObject_Vectorcall", PTR, before, arguments, flags, names))
 
 
-def _add_binding(module: Module, layout: Layout) -> None:
+def _add_binding(module: Module, layout: SlotOffsets) -> None:
     """``bind_method(method, instance, type)``, as ``tp_descr_get``."""
     with module.function("bind_method", [(PTR, each) for each in ("method", "instance", "type")], PTR) as f:
         c = Code(f, layout)
         method, instance = f.arguments[:2]
-        with f.when(c.one_of(f.icmp("eq", instance, NULL), c.is_same(instance, c.word("none")))):
+        with f.if_then(c.one_of(f.icmp("eq", instance, NULL), c.is_same(instance, c.word("none")))):
             c.hold(method)
             f.ret(method)
         f.ret(c.call("PyMethod_New", PTR, method, instance))
 
 
-def _add_slots(module: Module, layout: Layout) -> None:
+def _add_slots(module: Module, layout: SlotOffsets) -> None:
     """``enter_matmul`` and the other ways in which Python calls operators; what was in the slot does the rest."""
     for name, more in zip(CALLED, ([], [(PTR, "modulus")]), strict=True):
         _add_called(module, layout, name, more)
@@ -134,7 +134,7 @@ def _add_slots(module: Module, layout: Layout) -> None:
         c = Code(f, layout)
         which = f.op(I64, f"zext {f.arguments[2]} to i64")
         first = c.place_of("compare0.operator")
-        callee = f.load(PTR, f.at(first, f.mul(which, 2), I64))
+        callee = f.load(PTR, f.gep(first, f.mul(which, 2), I64))
         c.need(f.icmp("ne", callee, NULL), "slow")
         reading = _read_two(c)
         _invoke(c, callee, reading)
@@ -143,7 +143,7 @@ def _add_slots(module: Module, layout: Layout) -> None:
         f.ret(f.call_pointer(c.word("compare0.before"), PTR, *f.arguments))
 
 
-def _add_called(module: Module, layout: Layout, name: str, more: list[tuple[str, str]]) -> None:
+def _add_called(module: Module, layout: SlotOffsets, name: str, more: list[tuple[str, str]]) -> None:
     with module.function(f"enter_{name}", [(PTR, "left"), (PTR, "right"), *more], PTR) as f:
         c = Code(f, layout)
         for modulus in f.arguments[2:]:
@@ -151,7 +151,7 @@ def _add_called(module: Module, layout: Layout, name: str, more: list[tuple[str,
         _call(c, name)
 
 
-def _add_slot(module: Module, layout: Layout, name: str, parameters: list[tuple[str, str]]) -> None:
+def _add_slot(module: Module, layout: SlotOffsets, name: str, parameters: list[tuple[str, str]]) -> None:
     with module.function(f"enter_{name}", parameters, PTR) as f:
         c = Code(f, layout)
         reading = _read_two(c) if len(parameters) > 1 else _read_one(c)
@@ -164,7 +164,7 @@ def _add_slot(module: Module, layout: Layout, name: str, parameters: list[tuple[
 def _read_two(c: Code) -> Value:
     pair = c.f.alloca(PTR, 2)
     c.f.store(c.f.arguments[0], pair)
-    c.f.store(c.f.arguments[1], c.f.at(pair, 1, PTR))
+    c.f.store(c.f.arguments[1], c.f.gep(pair, 1, PTR))
     reading = new_reading(c)
     need_read(c, pair, constant(I64, 2), reading)
     return reading

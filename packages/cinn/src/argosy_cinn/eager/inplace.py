@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from argosy_cinn.eager.application import SLOW, need_no_layers, payload_of
 from argosy_cinn.eager.code import NULL, Code
-from argosy_cinn.eager.layout import METHOD, Layout
 from argosy_cinn.eager.signatures import new_reading, read_call
+from argosy_cinn.eager.slot_offsets import METHOD, SlotOffsets
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I8, I32, I64, PTR, Value, constant
 
@@ -20,7 +20,7 @@ _WRITEABLE = 0x400  # NPY_ARRAY_WRITEABLE
 _COUNT = (1 << 63) - 1  # of the arguments of a vector call: the highest bit says something else
 
 
-def add_inplace(module: Module, layout: Layout) -> None:
+def add_inplace(module: Module, layout: SlotOffsets) -> None:
     """Define ``enter_inplace``, a vector call as ``enter_method``."""
     _add_target(module, layout)
     _add_put_over(module, layout)
@@ -35,11 +35,11 @@ def add_inplace(module: Module, layout: Layout) -> None:
         _need_unrecorded(c, arguments, count)
         made = f.alloca(PTR, 1)
         f.store(SLOW, made)
-        with f.when(
+        with f.if_then(
             c.logical_and(f.icmp("eq", count, 2), f.icmp("eq", names, NULL))
         ):  # it may be one of Python's operators
-            f.store(f.call("apply", PTR, operator, target, f.load(PTR, f.at(arguments, 1, PTR))), made)
-        with f.when(f.icmp("eq", f.load(PTR, made), SLOW)):
+            f.store(f.call("apply", PTR, operator, target, f.load(PTR, f.gep(arguments, 1, PTR))), made)
+        with f.if_then(f.icmp("eq", f.load(PTR, made), SLOW)):
             reading = new_reading(c)
             read_call(c, arguments, count, names, reading)
             f.store(f.call("invoke", PTR, operator, reading), made)
@@ -65,13 +65,13 @@ def _need_unrecorded(c: Code, arguments: Value, count: Value) -> None:
     ``slow``. An argument in a list is looked at through the result, too."""
     f = c.f
     silent = need_no_layers(c)
-    with f.when(c.is_same(silent, c.word("zero"))), f.loop(0, count) as loop:
-        x = f.load(PTR, f.at(arguments, loop.index, PTR))
-        with f.when(c.is_a(x, "tensor")):
+    with f.if_then(c.is_same(silent, c.word("zero"))), f.loop(0, count) as loop:
+        x = f.load(PTR, f.gep(arguments, loop.index, PTR))
+        with f.if_then(c.is_a(x, "tensor")):
             c.need(c.is_same(c.field(x, "tensor.stop_gradient"), c.word("true")), "slow")
 
 
-def _add_target(module: Module, layout: Layout) -> None:
+def _add_target(module: Module, layout: SlotOffsets) -> None:
     """``is_target(x)``: whether it is a tensor that can be written here."""
     with module.function("is_target", [(PTR, "x")], I32, export=False) as f:
         c = Code(f, layout)
@@ -81,7 +81,7 @@ def _add_target(module: Module, layout: Layout) -> None:
         c.need(c.is_same(c.field(x, "tensor._node"), c.word("none")), "slow")
         c.need(f.icmp("ne", f.call("data", PTR, payload), NULL), "slow")
         array = c.field(payload, "payload.ndarray")
-        with f.when(f.icmp("ne", array, NULL)):
+        with f.if_then(f.icmp("ne", array, NULL)):
             flags = f.binary("and", c.field(array, "ndarray.flags", I32), _WRITEABLE)
             c.need(f.icmp("ne", flags, 0), "slow")
         f.ret(constant(I32, 1))
@@ -89,7 +89,7 @@ def _add_target(module: Module, layout: Layout) -> None:
         f.ret(constant(I32, 0))
 
 
-def _add_put_over(module: Module, layout: Layout) -> None:
+def _add_put_over(module: Module, layout: SlotOffsets) -> None:
     """``put_over(target, result)``: write the elements of a new tensor over a target's and count that; 0 where it
     cannot, with nothing done."""
     # the copy must not become a call of memcpy, which a shared object without a linker cannot make
@@ -113,7 +113,7 @@ def _add_put_over(module: Module, layout: Layout) -> None:
         itemsize = c.field(c.field(target, "payload.dtype"), "dtype.itemsize")
         count = f.index(f.mul(elements, c.call("PyLong_AsLongLong", I64, itemsize)))
         with f.loop(0, count) as loop:
-            f.store(f.load(I8, f.at(source, loop.index, I8)), f.at(into, loop.index, I8))
+            f.store(f.load(I8, f.gep(source, loop.index, I8)), f.gep(into, loop.index, I8))
         c.drop(old)
         c.drop(storage)
         f.ret(constant(I32, 1))

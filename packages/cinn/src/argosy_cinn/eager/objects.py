@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from argosy_cinn.eager.code import NULL, Code
-from argosy_cinn.eager.layout import LEAST, LIMIT, SIZES, STATE, Layout
+from argosy_cinn.eager.slot_offsets import LEAST, LIMIT, SIZES, STATE, SlotOffsets
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I8, I32, I64, PTR, VOID, Value, constant
 
@@ -27,7 +27,7 @@ PLANNED = ("type", "dtype", "shape", "ndim")
 _DERIVED = ("address", "contiguous", "nbytes", "offset", "size", "strides", "ndarray")
 
 
-def add_objects(module: Module, layout: Layout) -> None:
+def add_objects(module: Module, layout: SlotOffsets) -> None:
     """Define ``new_*`` (internal; null when memory is out, with an exception set) and ``free_*``."""
     _new_tensor(module, layout)
     _new_payload(module, layout)
@@ -43,7 +43,7 @@ def add_objects(module: Module, layout: Layout) -> None:
 
 
 @contextmanager
-def _function(module: Module, layout: Layout, name: str, *parameters: str, result: str = PTR) -> Iterator[Code]:
+def _function(module: Module, layout: SlotOffsets, name: str, *parameters: str, result: str = PTR) -> Iterator[Code]:
     """An internal function of pointers."""
     with module.function(name, [(PTR, each) for each in parameters], result, export=False) as f:
         yield Code(f, layout)
@@ -53,7 +53,7 @@ def allocate_object(c: Code, kind: str) -> Value:
     """A new object with empty slots. No collection may run Python code now: operands are only borrowed."""
     enabled = c.call("PyGC_Disable", I32)
     made = c.call("PyType_GenericAlloc", PTR, c.word(kind), constant(I64, 0))
-    with c.f.when(c.f.icmp("ne", enabled, 0)):
+    with c.f.if_then(c.f.icmp("ne", enabled, 0)):
         c.call("PyGC_Enable", I32)
     return made
 
@@ -65,11 +65,11 @@ def _revive(c: Code, kind: str, x: Value) -> None:
     c.put(x, _GC_PREVIOUS, constant(I64, 0))
 
 
-def _new_tensor(module: Module, layout: Layout) -> None:
+def _new_tensor(module: Module, layout: SlotOffsets) -> None:
     """A tensor with empty slots."""
     with _function(module, layout, "new_tensor") as c:
         head = c.word("tensor.free")
-        with c.f.when(c.f.icmp("ne", head, NULL)):
+        with c.f.if_then(c.f.icmp("ne", head, NULL)):
             c.set_word("tensor.free", c.take(head, "tensor.payload"))
             c.bump("tensor.kept", -1)
             _revive(c, "tensor", head)
@@ -80,33 +80,33 @@ def _new_tensor(module: Module, layout: Layout) -> None:
 
 def _list_of(c: Code, word: str, size_class: Value) -> Value:
     """The address of a free list of payloads, or of its length."""
-    first = c.f.at(Value(PTR, "@state"), STATE.index(f"payload0.{word}"), I64)
-    return c.f.at(first, size_class, I64)
+    first = c.f.gep(Value(PTR, "@state"), STATE.index(f"payload0.{word}"), I64)
+    return c.f.gep(first, size_class, I64)
 
 
-def _new_payload(module: Module, layout: Layout) -> None:
+def _new_payload(module: Module, layout: SlotOffsets) -> None:
     """A payload as a plan says, with memory of its own."""
     with _function(module, layout, "new_payload", "plan") as c:
         plan, f = c.f.arguments[0], c.f
         size_class = c.plan_word(plan, "class", I64)
         free = _list_of(c, "free", size_class)
         head = f.load(PTR, free)
-        with f.when(f.icmp("ne", head, NULL)):
+        with f.if_then(f.icmp("ne", head, NULL)):
             f.store(c.take(head, "payload.ndarray"), free)
             kept = _list_of(c, "kept", size_class)
             f.store(f.index(f.sub(f.load(I64, kept), 1)), kept)
             _revive(c, "payload", head)
-            with f.when(f.icmp("ne", c.field(head, "payload.array_type"), c.plan_word(plan, "type"))):
+            with f.if_then(f.icmp("ne", c.field(head, "payload.array_type"), c.plan_word(plan, "type"))):
                 for slot, word in zip(SAME, PLANNED, strict=True):
                     c.drop(c.field(head, f"payload.{slot}"))
                     c.give(head, f"payload.{slot}", c.plan_word(plan, word))
             f.ret(head)  # not tracked: nothing that a payload of its own memory holds can hold the payload
         capacity = f.binary("shl", constant(I64, SIZES[0]), f.index(f.mul(size_class, 2)))
         memory = c.call("PyByteArray_FromStringAndSize", PTR, NULL, capacity)
-        with f.when(f.icmp("eq", memory, NULL)):
+        with f.if_then(f.icmp("eq", memory, NULL)):
             f.ret(NULL)
         made = allocate_object(c, "payload")
-        with f.when(f.icmp("eq", made, NULL)):
+        with f.if_then(f.icmp("eq", made, NULL)):
             c.drop(memory)
             f.ret(NULL)
         for slot, word in zip(SAME, PLANNED, strict=True):
@@ -116,22 +116,22 @@ def _new_payload(module: Module, layout: Layout) -> None:
         f.ret(made)
 
 
-def _new_node(module: Module, layout: Layout) -> None:
+def _new_node(module: Module, layout: SlotOffsets) -> None:
     """A node of a recipe with its sequence number; edges and what is saved are for the caller to fill in."""
     with _function(module, layout, "new_node", "recipe", "name") as c:
         f = c.f
         recipe, name = f.arguments
         number = c.call("PyIter_Next", PTR, c.word("counter"))
-        with f.when(f.icmp("eq", number, NULL)):
+        with f.if_then(f.icmp("eq", number, NULL)):
             f.ret(NULL)
         head = c.word("node.free")
-        with f.when(f.icmp("ne", head, NULL)):
+        with f.if_then(f.icmp("ne", head, NULL)):
             c.set_word("node.free", c.take(head, "node.sequence"))
             c.bump("node.kept", -1)
             _revive(c, "node", head)
             c.put(head, "node.sequence", number)
             old = c.field(head, "node.recipe")
-            with f.when(f.icmp("ne", old, recipe)):
+            with f.if_then(f.icmp("ne", old, recipe)):
                 c.drop(c.field(head, "node.name"))
                 c.give(head, "node.name", name)
                 c.give(head, "node.recipe", recipe)
@@ -139,7 +139,7 @@ def _new_node(module: Module, layout: Layout) -> None:
             c.call("PyObject_GC_Track", VOID, head)
             f.ret(head)
         made = allocate_object(c, "node")
-        with f.when(f.icmp("eq", made, NULL)):
+        with f.if_then(f.icmp("eq", made, NULL)):
             c.drop(number)
             f.ret(NULL)
         c.put(made, "node.sequence", number)
@@ -153,7 +153,7 @@ def _new_node(module: Module, layout: Layout) -> None:
 # ---- freeing
 
 
-def _free_slowly(module: Module, layout: Layout, kind: str) -> None:
+def _free_slowly(module: Module, layout: SlotOffsets, kind: str) -> None:
     """As the class does it."""
     with _function(module, layout, f"free_{kind}_slowly", "x", result=VOID) as c:
         type, original = c.word(kind), c.word(f"{kind}.dealloc")
@@ -161,12 +161,12 @@ def _free_slowly(module: Module, layout: Layout, kind: str) -> None:
         c.set_dealloc(type, original)
         c.f.call_pointer(original, VOID, c.f.arguments[0])
         left = c.bump(f"{kind}.slow", -1)
-        with c.f.when(c.f.icmp("eq", left, 0)):
+        with c.f.if_then(c.f.icmp("eq", left, 0)):
             c.set_dealloc(c.word(kind), Value(PTR, f"@{DEALLOCS[kind]}"))
 
 
 @contextmanager
-def _free_function(module: Module, layout: Layout, kind: str) -> Iterator[Code]:
+def _free_function(module: Module, layout: SlotOffsets, kind: str) -> Iterator[Code]:
     """The exported function that frees; jump to ``slow`` for what is out of the ordinary."""
     with module.function(DEALLOCS[kind], [(PTR, "x")]) as f:
         c = Code(f, layout)
@@ -194,18 +194,18 @@ def _need_no_attributes(c: Code, x: Value) -> None:
     if python >= 13:
         c.need(f.icmp("eq", held, NULL), "slow")
     elif python == 12:  # a dictionary, or the address of values less one
-        with f.when(f.icmp("ne", held, NULL)):
+        with f.if_then(f.icmp("ne", held, NULL)):
             bits = f.op(I64, f"ptrtoint {held} to i64")
             c.need(f.icmp("ne", f.binary("and", bits, 1), 0), "slow")
             c.need(f.icmp("eq", c.field(held, -1, I8), 0), "slow")
     else:
         c.need(f.icmp("eq", held, NULL), "slow")
         values = c.field(x, _VALUES)
-        with f.when(f.icmp("ne", values, NULL)):
+        with f.if_then(f.icmp("ne", values, NULL)):
             c.need(f.icmp("eq", c.field(values, -2, I8), 0), "slow")
 
 
-def _free_tensor(module: Module, layout: Layout) -> None:
+def _free_tensor(module: Module, layout: SlotOffsets) -> None:
     rare = [
         ("_grad", "none"),
         ("_hooks", "none"),
@@ -217,7 +217,7 @@ def _free_tensor(module: Module, layout: Layout) -> None:
         x, f = c.f.arguments[0], c.f
         c.need(_is_zero(c, [c.field(x, "tensor.weak")]), "slow")
         _need_no_attributes(c, x)
-        with f.when(f.icmp("ne", c.any_bits([c.field(x, f"tensor.{slot}") for slot, _ in rare]), 0)):
+        with f.if_then(f.icmp("ne", c.any_bits([c.field(x, f"tensor.{slot}") for slot, _ in rare]), 0)):
             for slot, word in rare:  # read once, they hold what they are when empty
                 value = c.field(x, f"tensor.{slot}")
                 c.need(c.one_of(c.is_same(value, NULL), c.is_same(value, c.word(word))), "slow")
@@ -236,7 +236,7 @@ def _free_tensor(module: Module, layout: Layout) -> None:
             c.drop_some(part)
 
 
-def _free_payload(module: Module, layout: Layout) -> None:
+def _free_payload(module: Module, layout: SlotOffsets) -> None:
     with _free_function(module, layout, "payload") as c:
         x, f = c.f.arguments[0], c.f
         memory = c.field(x, "payload._memory")
@@ -244,10 +244,10 @@ def _free_payload(module: Module, layout: Layout) -> None:
         c.need(c.is_same(c.field(x, "payload._storage"), c.word("none")), "slow")
         for slot in SAME:
             c.need(f.icmp("ne", c.field(x, f"payload.{slot}"), NULL), "slow")
-        with f.when(f.icmp("ne", c.field(x, _GC_NEXT, I64), 0)):
+        with f.if_then(f.icmp("ne", c.field(x, _GC_NEXT, I64), 0)):
             c.call("PyObject_GC_UnTrack", VOID, x)
         derived = [f"payload.{slot}" for slot in _DERIVED]
-        with f.when(f.icmp("ne", c.any_bits([c.field(x, slot) for slot in derived]), 0)):
+        with f.if_then(f.icmp("ne", c.any_bits([c.field(x, slot) for slot in derived]), 0)):
             for slot in derived:
                 c.drop_some(c.take(x, slot))
         c.need(c.is_a(memory, "bytearray"), "slow")
@@ -276,7 +276,7 @@ def _class_of(c: Code, capacity: Value) -> Value:
     return size_class
 
 
-def _free_node(module: Module, layout: Layout) -> None:
+def _free_node(module: Module, layout: SlotOffsets) -> None:
     with _free_function(module, layout, "node") as c:
         x, f = c.f.arguments[0], c.f
         c.need(_is_zero(c, [c.field(x, "node.weak"), c.field(x, "node.waiting")]), "slow")
@@ -295,9 +295,9 @@ def _free_node(module: Module, layout: Layout) -> None:
         for part in parts:
             c.drop_some(part)
         for onward in onwards:
-            with f.when(f.icmp("ne", onward, NULL)):
+            with f.if_then(f.icmp("ne", onward, NULL)):
                 _drop_onward(c, onward)
-        with f.when(f.icmp("eq", c.word("node.freeing", I64), 0)):
+        with f.if_then(f.icmp("eq", c.word("node.freeing", I64), 0)):
             _free_pending(c)
 
 

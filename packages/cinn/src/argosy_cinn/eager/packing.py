@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from argosy_cinn.eager.code import NULL, Code
-from argosy_cinn.eager.layout import PACKED, Layout
+from argosy_cinn.eager.slot_offsets import PACKED, SlotOffsets
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I8, I16, I32, I64, PTR, VOID, Value, constant
 
@@ -24,7 +24,7 @@ _ATTRIBUTES = 'noinline "no-builtins"'
 are inlined."""
 
 
-def add_packing(module: Module, layout: Layout) -> None:
+def add_packing(module: Module, layout: SlotOffsets) -> None:
     """Define ``packed``."""
     module.variable("packed_operands", "i64", PACKED // 8)
     _add_walk(module)
@@ -41,12 +41,12 @@ def add_packing(module: Module, layout: Layout) -> None:
         of_array, of_view = partial(_array, c, array, steps, axes), partial(_view, c, payload, steps, axes, itemsize)
         (source,) = f.either(f.icmp("ne", array, NULL), of_array, of_view)
         with f.loop(0, axes, carry=[itemsize]) as loop:
-            loop.next(f.index(f.mul(loop.carry[0], f.load(I64, f.at(dims, loop.index, I64)))))
+            loop.yield_values(f.index(f.mul(loop.carry[0], f.load(I64, f.gep(dims, loop.index, I64)))))
         size, start = loop.results[0], f.load(I64, spot)
         c.need(f.icmp("ne", size, 0), "none")
         end = f.index(f.add(start, size))
         c.need(f.icmp("ule", end, PACKED), "none")
-        into = f.at(Value(PTR, "@packed_operands"), start, I8)
+        into = f.gep(Value(PTR, "@packed_operands"), start, I8)
         f.store(f.binary("and", f.index(f.add(end, _ROUNDED)), ~_ROUNDED), spot)
         done = f.call("walk", I32, source, into, dims, steps, axes, itemsize)
         c.need(f.icmp("ne", done, 0), "none")
@@ -59,8 +59,8 @@ def _numbers(c: Code, items: Value, into: Value, count: Value) -> None:
     """The integers of a tuple."""
     f = c.f
     with f.loop(0, count) as loop:
-        item = f.load(PTR, f.at(f.at(items, _ITEMS, I8), loop.index, PTR))
-        f.store(c.call("PyLong_AsLongLong", I64, item), f.at(into, loop.index, I64))
+        item = f.load(PTR, f.gep(f.gep(items, _ITEMS, I8), loop.index, PTR))
+        f.store(c.call("PyLong_AsLongLong", I64, item), f.gep(into, loop.index, I64))
 
 
 def _array(c: Code, array: Value, steps: Value, axes: Value) -> list[Value]:
@@ -70,7 +70,7 @@ def _array(c: Code, array: Value, steps: Value, axes: Value) -> list[Value]:
     c.need(f.icmp("ne", f.binary("and", c.field(array, "ndarray.flags", I32), _ALIGNED), 0), "none")
     strides = c.field(array, "ndarray.strides")
     with f.loop(0, axes) as loop:
-        f.store(f.load(I64, f.at(strides, loop.index, I64)), f.at(steps, loop.index, I64))
+        f.store(f.load(I64, f.gep(strides, loop.index, I64)), f.gep(steps, loop.index, I64))
     return [c.field(array, "ndarray.data")]
 
 
@@ -84,7 +84,7 @@ def _view(c: Code, payload: Value, steps: Value, axes: Value, itemsize: Value) -
         c.need(c.is_a(found, kind), "none")
     _numbers(c, strides, steps, axes)
     with f.loop(0, axes) as loop:
-        place = f.at(steps, loop.index, I64)
+        place = f.gep(steps, loop.index, I64)
         f.store(f.index(f.mul(f.load(I64, place), itemsize)), place)
     return [c.call("PyLong_AsVoidPtr", PTR, address)]
 
@@ -97,7 +97,7 @@ def _add_walk(module: Module) -> None:
     with module.function("walk", parameters, I32, export=False, attributes=_ATTRIBUTES) as f:
         axes, itemsize = f.arguments[4:]
         for size in _BY_SIZE:
-            with f.when(f.icmp("eq", itemsize, size)):
+            with f.if_then(f.icmp("eq", itemsize, size)):
                 f.call(f"rows{size}", VOID, *f.arguments[:4], axes)
                 f.ret(constant(I32, 1))
         f.ret(constant(I32, 0))
@@ -109,10 +109,10 @@ def _add_row(module: Module, size: int, element: str) -> None:
     with module.function(f"rows{size}", parameters, export=False, attributes=_ATTRIBUTES) as f:
         source, into, dims, steps, axes = f.arguments
         last = f.index(f.sub(axes, 1))
-        length, step = (f.load(I64, f.at(each, last, I64)) for each in (dims, steps))
+        length, step = (f.load(I64, f.gep(each, last, I64)) for each in (dims, steps))
         counts, here, there = f.alloca(I64, _AXES), f.alloca(PTR, 1), f.alloca(PTR, 1)
         with f.loop(0, axes) as loop:
-            f.store(constant(I64, 0), f.at(counts, loop.index, I64))
+            f.store(constant(I64, 0), f.gep(counts, loop.index, I64))
         f.store(source, here)
         f.store(into, there)
         row, onward, done = f.name("row"), f.name("onward"), f.name("done")
@@ -121,7 +121,7 @@ def _add_row(module: Module, size: int, element: str) -> None:
         f.start(row)
         first, target = f.load(PTR, here), f.load(PTR, there)
         _copy_row(f, first, target, length, step, element, size)
-        f.store(f.at(target, length, element), there)
+        f.store(f.gep(target, length, element), there)
         f.store(last, at)
         f.jump(onward)
         f.start(onward)
@@ -131,18 +131,18 @@ def _add_row(module: Module, size: int, element: str) -> None:
         f.start(turn)
         f.store(axis, at)
         count, extent, by = (
-            f.at(counts, axis, I64),
-            f.load(I64, f.at(dims, axis, I64)),
-            f.load(I64, f.at(steps, axis, I64)),
+            f.gep(counts, axis, I64),
+            f.load(I64, f.gep(dims, axis, I64)),
+            f.load(I64, f.gep(steps, axis, I64)),
         )
-        new, moved = f.index(f.add(f.load(I64, count), 1)), f.at(f.load(PTR, here), by, I8)
+        new, moved = f.index(f.add(f.load(I64, count), 1)), f.gep(f.load(PTR, here), by, I8)
         f.store(new, count)
         f.store(moved, here)
         back = f.name("back")
         f.branch(f.icmp("slt", new, extent), row, back)
         f.start(back)
         f.store(constant(I64, 0), count)
-        f.store(f.at(moved, f.index(f.sub(0, f.mul(extent, by))), I8), here)
+        f.store(f.gep(moved, f.index(f.sub(0, f.mul(extent, by))), I8), here)
         f.jump(onward)
         f.start(done)
 
@@ -153,10 +153,10 @@ def _copy_row(f: Function, source: Value, into: Value, length: Value, step: Valu
     f.branch(f.icmp("eq", step, size), together, apart)
     f.start(together)
     with f.loop(0, length) as loop:
-        f.store(f.load(element, f.at(source, loop.index, element)), f.at(into, loop.index, element))
+        f.store(f.load(element, f.gep(source, loop.index, element)), f.gep(into, loop.index, element))
     f.jump(done)
     f.start(apart)
     with f.loop(0, length) as loop:
-        f.store(f.load(element, f.at(source, f.mul(loop.index, step), I8)), f.at(into, loop.index, element))
+        f.store(f.load(element, f.gep(source, f.mul(loop.index, step), I8)), f.gep(into, loop.index, element))
     f.jump(done)
     f.start(done)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from argosy_cinn.eager.code import NULL, Code
-from argosy_cinn.eager.layout import PLANS
+from argosy_cinn.eager.slot_offsets import PLANS
 from argosy_cinn.printers.types import I64, PTR, Value
 
 __all__ = ["find_plan", "mix", "number_of"]
@@ -32,7 +32,7 @@ def find_plan(c: Code, mixed: Value, need: Callable[[Value, str], None], otherwi
     plans = []
     for other in (0, 1):
         label = f.name("other")
-        plan = f.load(PTR, f.at(Value(PTR, "@plans"), f.binary("xor", place, other), PTR))
+        plan = f.load(PTR, f.gep(Value(PTR, "@plans"), f.binary("xor", place, other), PTR))
         c.need(f.icmp("ne", plan, NULL), label)
         need(plan, label)
         plans.append((plan, f.label))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from argosy_cinn.eager.code import NULL, Code
-from argosy_cinn.eager.layout import Layout
+from argosy_cinn.eager.slot_offsets import SlotOffsets
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I1, I32, I64, PTR, Value, constant
 
@@ -14,7 +14,7 @@ __all__ = ["add_recording", "bit_of"]
 _ITEMS = 24  # ob_item of a tuple
 
 
-def add_recording(module: Module, layout: Layout) -> None:
+def add_recording(module: Module, layout: SlotOffsets) -> None:
     """Define ``version`` and ``record`` and what they need."""
     _add_version(module, layout)
     _add_edge(module, layout)
@@ -27,13 +27,13 @@ def bit_of(c: Code, bits: Value, number: Value) -> Value:
     return c.f.icmp("ne", c.f.binary("and", c.f.binary("lshr", bits, number), 1), 0)
 
 
-def _add_version(module: Module, layout: Layout) -> None:
+def _add_version(module: Module, layout: SlotOffsets) -> None:
     """``version(payload)``: how often the data was written, as an object that is not counted; null where that is not
     easily told."""
     with module.function("version", [(PTR, "payload")], PTR, export=False) as f:
         c = Code(f, layout)
         storage = c.field(f.arguments[0], "payload._storage")
-        with f.when(c.is_same(storage, c.word("none"))):
+        with f.if_then(c.is_same(storage, c.word("none"))):
             f.ret(c.word("zero"))
         c.need(f.icmp("ne", storage, NULL), "unknown")
         c.need(c.is_a(storage, "storage"), "unknown")
@@ -45,7 +45,7 @@ def _add_version(module: Module, layout: Layout) -> None:
 def _pair(c: Code, first: Value, second: Value) -> Value:
     """A new tuple of two objects, which are counted; null when memory is out."""
     made = c.call("PyTuple_New", PTR, constant(I64, 2))
-    with c.f.when(c.f.icmp("ne", made, NULL)):
+    with c.f.if_then(c.f.icmp("ne", made, NULL)):
         c.hold(first)
         c.put(made, _ITEMS, first)
         c.hold(second)
@@ -53,7 +53,7 @@ def _pair(c: Code, first: Value, second: Value) -> Value:
     return made
 
 
-def _add_edge(module: Module, layout: Layout) -> None:
+def _add_edge(module: Module, layout: SlotOffsets) -> None:
     """``edge(x)``: where the gradient of a tensor goes, see ``tape.Edge``."""
     with module.function("edge", [(PTR, "x")], PTR, export=False) as f:
         c = Code(f, layout)
@@ -64,30 +64,30 @@ def _add_edge(module: Module, layout: Layout) -> None:
         f.ret(_pair(c, f.select(leaf, x, node), slot))
 
 
-def _add_saved(module: Module, layout: Layout) -> None:
+def _add_saved(module: Module, layout: SlotOffsets) -> None:
     """``saved(keeps, operands, count, result)``: the tuple of (payload, version) of those that have a bit; of a number
     (number, None)."""
     parameters = [(I64, "keeps"), (PTR, "operands"), (I64, "count"), (PTR, "result")]
     with module.function("saved", parameters, PTR, export=False) as f:
         c = Code(f, layout)
         keeps, operands, count, result = f.arguments
-        with f.when(f.icmp("eq", keeps, 0)):
+        with f.if_then(f.icmp("eq", keeps, 0)):
             c.hold(c.word("empty"))
             f.ret(c.word("empty"))
         made = c.call("PyTuple_New", PTR, f.intrinsic("llvm.ctpop", I64, keeps))
         c.need(f.icmp("ne", made, NULL), "failed")
-        f.store(result, f.at(operands, count, PTR))  # the array has room for it
+        f.store(result, f.gep(operands, count, PTR))  # the array has room for it
         at = f.alloca(PTR, 1)
-        f.store(f.at(made, _ITEMS, "i8"), at)
-        with f.loop(0, f.index(f.add(count, 1))) as loop, f.when(bit_of(c, keeps, loop.index)):
-            operand = f.load(PTR, f.at(operands, loop.index, PTR))
+        f.store(f.gep(made, _ITEMS, "i8"), at)
+        with f.loop(0, f.index(f.add(count, 1))) as loop, f.if_then(bit_of(c, keeps, loop.index)):
+            operand = f.load(PTR, f.gep(operands, loop.index, PTR))
             (entry,) = f.either(
                 c.is_a(operand, "tensor"), partial(_saved_tensor, c, operand), partial(_saved_number, c, operand)
             )
             c.need(f.icmp("ne", entry, NULL), "incomplete")
             place = f.load(PTR, at)
             f.store(entry, place)
-            f.store(f.at(place, 8, "i8"), at)
+            f.store(f.gep(place, 8, "i8"), at)
         f.ret(made)
         f.start("incomplete")
         c.drop(made)
@@ -106,7 +106,7 @@ def _saved_number(c: Code, x: Value) -> list[Value]:
     return [_pair(c, x, c.word("none"))]
 
 
-def _add_record(module: Module, layout: Layout) -> None:
+def _add_record(module: Module, layout: SlotOffsets) -> None:
     """``record(recipe, name, keeps, wants, operands, count, result)``: leave a node; 0 when memory is out. Operands are
     bits by number, the result the one after; ``operands`` has room for one more."""
     parameters = [(PTR, "recipe"), (PTR, "name"), (I64, "keeps"), (I64, "wants")]
@@ -126,10 +126,10 @@ def _add_record(module: Module, layout: Layout) -> None:
         paired = f.icmp("eq", count, 2)
         first = _wanted_operand(c, bit_of(c, wants, constant(I64, 0)), f.load(PTR, operands))
         wanted = c.logical_and(paired, bit_of(c, wants, constant(I64, 1)))
-        second = _wanted_operand(c, wanted, f.load(PTR, f.at(operands, 1, PTR)))
+        second = _wanted_operand(c, wanted, f.load(PTR, f.gep(operands, 1, PTR)))
         c.need(c.logical_and(_is_first_result(c, first), _is_first_result(c, second)), "many")
         c.give(node, "node.before", _onward(c, first))
-        with f.when(paired):
+        with f.if_then(paired):
             c.give(node, "node.other", _onward(c, second))
         f.ret(constant(I32, 1))
         f.start("many")
@@ -137,11 +137,11 @@ def _add_record(module: Module, layout: Layout) -> None:
         c.need(f.icmp("ne", edges, NULL), "failed")
         c.put(node, "node.edges", edges)
         with f.loop(0, count) as loop:
-            operand = f.load(PTR, f.at(operands, loop.index, PTR))
+            operand = f.load(PTR, f.gep(operands, loop.index, PTR))
             wanted = bit_of(c, wants, loop.index)
             (edge,) = f.either(wanted, partial(_edge, c, operand), partial(_no_edge, c))
             c.need(f.icmp("ne", edge, NULL), "failed")
-            f.store(edge, f.at(f.at(edges, _ITEMS, "i8"), loop.index, PTR))
+            f.store(edge, f.gep(f.gep(edges, _ITEMS, "i8"), loop.index, PTR))
         f.ret(constant(I32, 1))
         f.start("failed")
         f.ret(constant(I32, 0))

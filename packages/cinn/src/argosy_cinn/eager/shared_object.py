@@ -49,7 +49,7 @@ def shared_object(code: bytes, exports: Sequence[str]) -> bytes:
 
     Raises ValueError for files and references of other kinds.
     """
-    return _Linker(code, exports).linked()
+    return _Linker(code, exports).link()
 
 
 class _Linker:
@@ -75,7 +75,7 @@ class _Linker:
     def _name(self, symbol: _Symbol) -> str:
         return self.strings[symbol.name : self.strings.index(b"\0", symbol.name)].decode()
 
-    def linked(self) -> bytes:
+    def link(self) -> bytes:
         """The shared object."""
         names, strings = self._string_table()
         symbol_at = _HEADER + 5 * _PROGRAM_HEADER

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from argosy_cinn.eager.application import payload_of
 from argosy_cinn.eager.arithmetic import DTYPES
 from argosy_cinn.eager.code import NULL, Code
-from argosy_cinn.eager.layout import Layout
+from argosy_cinn.eager.slot_offsets import SlotOffsets
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import I64, PTR, VOID, Value, bytes_of, constant, vector
 
@@ -50,14 +50,14 @@ def _loops(f: Function, element: str, step: _Step) -> None:
     for start, stop, width in ((0, whole, lanes), (whole, count, 1)):
         type = vector(element, width)
 
-        def scalar(i: int, width: int = width) -> Value:
-            loaded = f.load(element, f.at(scalars, i, element))
+        def load_scalar(i: int, width: int = width) -> Value:
+            loaded = f.load(element, f.gep(scalars, i, element))
             return f.splat(loaded, width) if width > 1 else loaded
 
         with f.loop(start, stop, width) as loop:
-            places = [f.at(array, loop.index, element) for array in arrays]
+            places = [f.gep(array, loop.index, element) for array in arrays]
             values = [f.load(type, place, bytes_of(element)) for place in places]
-            for array, value in step(f, values, scalar):
+            for array, value in step(f, values, load_scalar):
                 f.store(value, places[array], bytes_of(element))
 
 
@@ -104,7 +104,7 @@ class _Tensors(NamedTuple):
     written: Value
 
 
-def add_update_all(module: Module, layout: Layout) -> None:
+def add_update_all(module: Module, layout: SlotOffsets) -> None:
     """Define ``update_all(kernel, arrays, written, dtype, scalars, tensors)``, a builtin: run a kernel on each so many
     of the tensors, with the same scalars, and count versions of those that have a bit in ``written``. False, with
     nothing done, where one is no contiguous array of the host of this dtype, of another type than the first of its
@@ -112,7 +112,7 @@ def add_update_all(module: Module, layout: Layout) -> None:
     _add_elements(module, layout)
     with module.function("update_all", [(PTR, "self"), (PTR, "arguments"), (I64, "count")], PTR) as f:
         c = Code(f, layout)
-        kernel, arrays, written, dtype, scalars, given = (f.load(PTR, f.at(f.arguments[1], i, PTR)) for i in range(6))
+        kernel, arrays, written, dtype, scalars, given = (f.load(PTR, f.gep(f.arguments[1], i, PTR)) for i in range(6))
         kernel, scalars = (c.call("PyLong_AsVoidPtr", PTR, each) for each in (kernel, scalars))
         arrays, written = (c.call("PyLong_AsLongLong", I64, each) for each in (arrays, written))
         total, items = c.field(given, _SIZE, I64), c.field(given, _ITEMS)
@@ -122,10 +122,10 @@ def add_update_all(module: Module, layout: Layout) -> None:
         _read_arrays(c, tensors, dtype, table)
         state = c.call("PyEval_SaveThread", PTR)
         with f.loop(0, total, arrays) as loop:
-            elements = f.load(I64, f.at(f.at(table, total, I64), loop.index, I64))
-            places = [f.at(f.at(table, loop.index, PTR), i, PTR) for i in range(4)]
+            elements = f.load(I64, f.gep(f.gep(table, total, I64), loop.index, I64))
+            places = [f.gep(f.gep(table, loop.index, PTR), i, PTR) for i in range(4)]
             for number in sorted(set(UPDATES.values())):
-                with f.when(f.icmp("eq", arrays, number)):
+                with f.if_then(f.icmp("eq", arrays, number)):
                     f.call_pointer(kernel, VOID, *[f.load(PTR, place) for place in places[:number]], scalars, elements)
         c.call("PyEval_RestoreThread", VOID, state)
         c.call("PyMem_RawFree", VOID, table)
@@ -148,15 +148,15 @@ def _read_arrays(c: Code, tensors: _Tensors, dtype: Value, table: Value) -> None
     f = c.f
     kind = f.alloca(PTR, 1)
     with f.loop(0, tensors.total) as loop:
-        x = f.load(PTR, f.at(tensors.items, loop.index, PTR))
+        x = f.load(PTR, f.gep(tensors.items, loop.index, PTR))
         number = f.rem(loop.index, tensors.arrays)
         c.need(c.is_a(x, "tensor"), "slow")
         payload = payload_of(c, x)
         known = c.field(payload, "payload.array_type")
-        with f.when(f.icmp("eq", f.index(number), 0)):
+        with f.if_then(f.icmp("eq", f.index(number), 0)):
             f.store(known, kind)
             elements = f.call("elements_of", I64, c.field(payload, "payload.shape"))
-            f.store(elements, f.at(f.at(table, tensors.total, I64), loop.index, I64))
+            f.store(elements, f.gep(f.gep(table, tensors.total, I64), loop.index, I64))
         data = f.call("data", PTR, payload)
         for good in (
             f.icmp("ne", known, NULL), c.is_same(known, f.load(PTR, kind)), f.icmp("ne", data, NULL),
@@ -164,8 +164,8 @@ def _read_arrays(c: Code, tensors: _Tensors, dtype: Value, table: Value) -> None
             c.is_same(c.field(x, "tensor._node"), c.word("none")),
         ):  # fmt: skip
             c.need(good, "slow")
-        f.store(data, f.at(table, loop.index, PTR))
-        with f.when(_is_written(c, tensors.written, number)):
+        f.store(data, f.gep(table, loop.index, PTR))
+        with f.if_then(_is_written(c, tensors.written, number)):
             storage = c.field(payload, "payload._storage")
             c.need(f.icmp("ne", storage, NULL), "slow")
             c.need(c.is_a(storage, "storage"), "slow")
@@ -174,8 +174,11 @@ def _read_arrays(c: Code, tensors: _Tensors, dtype: Value, table: Value) -> None
 def _count_versions(c: Code, tensors: _Tensors) -> None:
     """Count the version of each that was written."""
     f = c.f
-    with f.loop(0, tensors.total) as loop, f.when(_is_written(c, tensors.written, f.rem(loop.index, tensors.arrays))):
-        x = f.load(PTR, f.at(tensors.items, loop.index, PTR))
+    with (
+        f.loop(0, tensors.total) as loop,
+        f.if_then(_is_written(c, tensors.written, f.rem(loop.index, tensors.arrays))),
+    ):
+        x = f.load(PTR, f.gep(tensors.items, loop.index, PTR))
         storage = c.field(c.field(x, "tensor.payload"), "payload._storage")
         old = c.field(storage, "storage.version")
         number = f.index(f.add(c.call("PyLong_AsLongLong", I64, old), 1))
@@ -189,12 +192,12 @@ def _is_written(c: Code, written: Value, number: object) -> Value:
     return c.f.icmp("ne", c.f.binary("and", c.f.binary("lshr", written, c.f.index(number)), 1), 0)  # type: ignore[arg-type]
 
 
-def _add_elements(module: Module, layout: Layout) -> None:
+def _add_elements(module: Module, layout: SlotOffsets) -> None:
     """``elements_of(shape)``: the product of a tuple of sizes."""
     with module.function("elements_of", [(PTR, "shape")], I64, export=False) as f:
         c = Code(f, layout)
         shape = f.arguments[0]
         with f.loop(0, c.field(shape, _SIZE, I64), carry=[constant(I64, 1)]) as loop:
-            size = f.load(PTR, f.at(f.at(shape, _ITEMS, "i8"), loop.index, PTR))
-            loop.next(f.index(f.mul(loop.carry[0], c.call("PyLong_AsLongLong", I64, size))))
+            size = f.load(PTR, f.gep(f.gep(shape, _ITEMS, "i8"), loop.index, PTR))
+            loop.yield_values(f.index(f.mul(loop.carry[0], c.call("PyLong_AsLongLong", I64, size))))
         f.ret(loop.carry[0])

@@ -8,22 +8,22 @@ lack of memory.
 from __future__ import annotations
 
 from argosy_cinn.eager.code import NULL, Code
-from argosy_cinn.eager.layout import Layout
 from argosy_cinn.eager.objects import PLANNED, SAME, allocate_object
+from argosy_cinn.eager.slot_offsets import SlotOffsets
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I64, PTR, Value
 
 __all__ = ["add_views"]
 
 
-def add_views(module: Module, layout: Layout) -> None:
+def add_views(module: Module, layout: SlotOffsets) -> None:
     """Define ``new_view``."""
     _add_storage(module, layout)
     _add_start(module, layout)
     _add_view(module, layout)
 
 
-def _add_storage(module: Module, layout: Layout) -> None:
+def _add_storage(module: Module, layout: SlotOffsets) -> None:
     """``storage_of(payload)``: the storage of a payload, with a new reference; null where Python has to make it, or
     when memory is out."""
     with module.function("storage_of", [(PTR, "payload")], PTR, export=False) as f:
@@ -31,7 +31,7 @@ def _add_storage(module: Module, layout: Layout) -> None:
         payload = f.arguments[0]
         found = c.field(payload, "payload._storage")
         c.need(f.icmp("ne", found, NULL), "none")
-        with f.when(c.is_a(found, "storage")):
+        with f.if_then(c.is_a(found, "storage")):
             c.hold(found)
             f.ret(found)
         memory = c.field(payload, "payload._memory")
@@ -40,7 +40,7 @@ def _add_storage(module: Module, layout: Layout) -> None:
         size = c.call("PyLong_FromLongLong", PTR, c.field(memory, "bytearray.size", I64))
         c.need(f.icmp("ne", size, NULL), "none")
         made = allocate_object(c, "storage")
-        with f.when(f.icmp("eq", made, NULL)):
+        with f.if_then(f.icmp("eq", made, NULL)):
             c.drop(size)
             f.jump("none")
         c.put(made, "storage.nbytes", size)
@@ -54,12 +54,12 @@ def _add_storage(module: Module, layout: Layout) -> None:
         f.ret(NULL)
 
 
-def _add_start(module: Module, layout: Layout) -> None:
+def _add_start(module: Module, layout: SlotOffsets) -> None:
     """``start_of(storage)``: the first byte of host memory; null where that is not easily told."""
     with module.function("start_of", [(PTR, "storage")], PTR, export=False) as f:
         c = Code(f, layout)
         owner = c.field(f.arguments[0], "storage._owner")
-        with f.when(f.icmp("ne", owner, NULL)):
+        with f.if_then(f.icmp("ne", owner, NULL)):
             c.need(c.is_a(owner, "ndarray"), "none")
             f.ret(c.field(owner, "ndarray.data"))
         source = c.field(f.arguments[0], "storage._source")
@@ -70,7 +70,7 @@ def _add_start(module: Module, layout: Layout) -> None:
         f.ret(NULL)
 
 
-def _add_view(module: Module, layout: Layout) -> None:
+def _add_view(module: Module, layout: SlotOffsets) -> None:
     with module.function("new_view", [(PTR, each) for each in ("plan", "base", "data")], PTR, export=False) as f:
         c = Code(f, layout)
         plan, base, data = f.arguments
@@ -78,7 +78,7 @@ def _add_view(module: Module, layout: Layout) -> None:
         c.need(f.icmp("ne", storage, NULL), "none")
         start = f.call("start_of", PTR, storage)
         c.need(f.icmp("ne", start, NULL), "undo0")
-        here = f.at(data, c.plan_word(plan, "distance", I64), "i8")
+        here = f.gep(data, c.plan_word(plan, "distance", I64), "i8")
         first, last = (f.op(I64, f"ptrtoint {each} to i64") for each in (start, here))
         elements = f.op(I64, f"sdiv {f.index(f.sub(last, first))}, {c.plan_word(plan, 'itemsize', I64).name}")
         offset = c.call("PyLong_FromLongLong", PTR, elements)

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any, ClassVar
 
 from argosy_cinn.forms.expressions import Expression, Graph, describe, loaded_buffers
-from argosy_cinn.forms.form import Form, Partial
+from argosy_cinn.forms.form import Form, PartialResults
 from argosy_cinn.forms.indices import Index, Variable
 from argosy_cinn.forms.nest import identifier
 from argosy_cinn.shapes import ceil_div, sizes
@@ -142,14 +142,14 @@ class AttentionForm(Form):
         """The sinks whose results are summed over parts."""
         return [s for s in self.sinks if s.along == "rows"] if self.tiles.parts != 1 else []
 
-    def following(self) -> list[SumOfParts]:
+    def completion_forms(self) -> list[SumOfParts]:
         """What adds the parts of results up."""
         return [SumOfParts(self, sink) for sink in self.partial_sinks()]
 
     def buffers(self) -> dict[Hashable, int]:
         """Partial results of sinks."""
         cells = 4 * self.chunks * self.column.extent
-        return {partial(s.buffer): cells * s.width for s in self.partial_sinks()}
+        return {partial_buffer(s.buffer): cells * s.width for s in self.partial_sinks()}
 
     def name(self) -> str:
         """Rows and columns of its scores."""
@@ -198,7 +198,7 @@ class AttentionForm(Form):
             numbers = (s.along, s.width, s.outer, s.step, s.unit, s.buffer.dtype, factor)
             parts.append(f"sink {_operand_key(s.other, slots)} {target} {numbers}")
         for s in self.partial_sinks():
-            parts.append(f"partial {slots.setdefault(partial(s.buffer), len(slots))}")
+            parts.append(f"partial {slots.setdefault(partial_buffer(s.buffer), len(slots))}")
         return "\n".join([*parts, f"{self.tiles.rows} {self.tiles.parts}"])
 
 
@@ -207,9 +207,9 @@ def _operand_key(operand: Operand, slots: dict[Any, int]) -> str:
     return f"{slot} {operand.offset} {operand.outer} {operand.free} {operand.contracted} {operand.buffer.dtype}"
 
 
-def partial(value: Value) -> Partial:
+def partial_buffer(value: Value) -> PartialResults:
     """The buffer of a sink's partial results, one for each part of the rows."""
-    return Partial(value, "partial results of rows")
+    return PartialResults(value, "partial results of rows")
 
 
 @dataclass(slots=True)
@@ -224,7 +224,7 @@ class SumOfParts(Form):
     def key(self, slots: dict[Any, int]) -> str:
         """Extents and steps."""
         sink, kernel = self.sink, self.attention
-        slots.update({sink.buffer: 0, partial(sink.buffer): 1})
+        slots.update({sink.buffer: 0, partial_buffer(sink.buffer): 1})
         text = f"sum of {kernel.tiles.parts} {[v.extent for v in (*kernel.outer, kernel.column)]} {sink.width} "
         text += f"{sink.outer} {sink.step} {sink.unit} {sink.buffer.dtype} "
         return text + ("" if sink.factor is None else f"{sink.factor[0]} {sink.factor[1].payload}")
@@ -240,4 +240,4 @@ class SumOfParts(Form):
 
     def reads(self) -> set[Any]:
         """The partial results."""
-        return {partial(self.sink.buffer)}
+        return {partial_buffer(self.sink.buffer)}

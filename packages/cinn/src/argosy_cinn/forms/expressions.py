@@ -106,7 +106,7 @@ class Graph:
         node.level = max([node.level, *(atom.expression.level for atom in lookups(index))])
         return node
 
-    def within(self, index: Index, low: int, high: int) -> Expression | None:
+    def bounds_check(self, index: Index, low: int, high: int) -> Expression | None:
         """Whether ``low <= index < high``; None where that always holds."""
         if surely_at_least(index.low, low) and surely_less(index.high, high):
             return None
@@ -115,7 +115,7 @@ class Graph:
         node.level = max([node.level, *(atom.expression.level for atom in lookups(index))])
         return node
 
-    def reduced(self, number: int, dtype: str, variables: int, level: int) -> Expression:
+    def reduction_result(self, number: int, dtype: str, variables: int, level: int) -> Expression:
         """The result of reduction ``number``, which depends on the given loop variables."""
         node = self.node("reduced", dtype, (), number)
         node.variables, node.level = variables, level

@@ -19,7 +19,7 @@ class Scratch:
     purpose: str
 
 
-class Partial(Scratch):
+class PartialResults(Scratch):
     """That of partial results. Where there is a single part of them, it has no memory and is not used."""
 
     __slots__ = ()
@@ -67,7 +67,7 @@ class Form:
         """What one call moves and computes."""
         return Cost()
 
-    def following(self) -> Sequence[Form]:
+    def completion_forms(self) -> Sequence[Form]:
         """What completes its results, in order: sums of partial ones."""
         return ()
 
@@ -83,7 +83,7 @@ class Form:
         """The plans of its regions, which run within it."""
         return ()
 
-    def streamable(self, vector_bits: int) -> Sequence[Any]:
+    def streaming_candidates(self, vector_bits: int) -> Sequence[Any]:
         """The stores (with a ``buffer``, and a mark ``streaming``) that fill cache lines one after the other, in memory
         that begins with one, where vectors have so many bits."""
         return ()
@@ -92,6 +92,6 @@ class Form:
         """How many bytes pass the caches, in effect, before what it stores is read; ``until_read`` pass in fact."""
         return until_read
 
-    def overwritable(self) -> Iterable[tuple[Value, list[Value]]]:
+    def overwrite_candidates(self) -> Iterable[tuple[Value, list[Value]]]:
         """Results that may be written over an operand that is not read later, with those operands."""
         return ()

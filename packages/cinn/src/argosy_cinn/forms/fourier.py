@@ -53,7 +53,7 @@ class FourierForm(Form):
     """Whether the target is too large for the caches to keep."""
 
     @property
-    def real(self) -> str:
+    def real_dtype(self) -> str:
         """The dtype of its arithmetic."""
         wide = self.source.dtype in ("complex128", "float64")
         return "float64" if wide else "float32"
@@ -83,9 +83,8 @@ class FourierForm(Form):
         slots.update({self.source: 0, self.target: 1})
         steps = f"{self.source_steps} {self.target_steps}"
         lines = f"{nbytes(self.source)} {self.outers} {self.lanes} {self.length} {steps} {self.turn}"
-        return (
-            f"fourier {self.transform} {self.real} {lines} {self.pieces} {self.inverse} {self.scale!r} {self.streaming}"
-        )
+        how = f"{self.pieces} {self.inverse} {self.scale!r} {self.streaming}"
+        return f"fourier {self.transform} {self.real_dtype} {lines} {how}"
 
     def name(self) -> str:
         """Lines and their length."""
@@ -111,7 +110,7 @@ class FourierForm(Form):
         """What it stores to."""
         return self.target
 
-    def streamable(self, vector_bits: int) -> Sequence[FourierForm]:
+    def streaming_candidates(self, vector_bits: int) -> Sequence[FourierForm]:
         """Itself: all of its stores are alike."""
         return [self]
 

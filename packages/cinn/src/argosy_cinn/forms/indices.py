@@ -182,7 +182,7 @@ def _order(terms: list[tuple[Atom, int]]) -> tuple[tuple[Atom, int], ...]:
     return tuple(sorted(terms, key=lambda term: term[0].key))
 
 
-def of(atom: Atom) -> Index:
+def atom_index(atom: Atom) -> Index:
     """The index that is one atom."""
     return Index(((atom, 1),)) if atom.extent != 1 else ZERO
 
@@ -211,8 +211,12 @@ def divide(index: Index, divisor: int, split: bool) -> tuple[Index, Index]:
     if not rest:
         return Index(whole, carry), remainder
     natural = surely_at_least(remainder.low, 0)
-    quotient = Index(whole, carry) + of(Quotient(remainder, divisor)) if natural else of(Quotient(index, divisor))
-    return quotient, of(Remainder(remainder if natural else index, divisor))
+    quotient = (
+        Index(whole, carry) + atom_index(Quotient(remainder, divisor))
+        if natural
+        else atom_index(Quotient(index, divisor))
+    )
+    return quotient, atom_index(Remainder(remainder if natural else index, divisor))
 
 
 def _carry(constant: int, divisor: int) -> tuple[int, int]:
@@ -282,7 +286,7 @@ class Position:
         self._flat, self._coordinates, self.split = flat, coordinates, split
 
     @property
-    def flat(self) -> Index:
+    def flat_index(self) -> Index:
         """The row-major position."""
         if self._flat is None:
             assert self._coordinates is not None
@@ -297,7 +301,7 @@ class Position:
             self._coordinates = delinearise(self._flat, self.shape, self.split)
         return self._coordinates
 
-    def at(
+    def with_shape(
         self, shape: Sequence[int], flat: Index | None = None, coordinates: tuple[Index, ...] | None = None
     ) -> Position:
         """A position in another tensor, with the same habit of splitting."""

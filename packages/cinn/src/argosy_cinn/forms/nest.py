@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 from argosy_cinn.forms.cost import bytes_read, operations
 from argosy_cinn.forms.dtypes import NARROW
 from argosy_cinn.forms.expressions import Expression, Graph, describe, index_text, loaded_buffers, lookups
-from argosy_cinn.forms.form import Form, Partial
-from argosy_cinn.forms.indices import Index, Lookup, Variable, of
+from argosy_cinn.forms.form import Form, PartialResults
+from argosy_cinn.forms.indices import Index, Lookup, Variable, atom_index
 from argosy_cinn.shapes import LARGE, at_least_one, ceil_div, estimate, larger, nbytes
 from argosy_phi_ops.primitives.cost import Cost
 from argosy_pir.dims import is_static
@@ -74,7 +74,7 @@ class Store:
 
 @dataclass(slots=True)
 class ColumnReduction:
-    """``buffer[index] = combination over all rows of body``; ``partial`` is the buffer of one partial result a
+    """``buffer[index] = combination over all rows of body``; ``partial_buffer`` is the buffer of one partial result a
     chunk."""
 
     buffer: Any
@@ -91,10 +91,10 @@ class ColumnReduction:
 
     def has_partial(self, chunks: int) -> bool:
         """Whether it has partial results beside its result: several, or one of a wider dtype."""
-        return several(chunks) or self.partial_dtype != self.dtype
+        return may_have_chunks(chunks) or self.partial_dtype != self.dtype
 
 
-def several(chunks: int) -> bool:
+def may_have_chunks(chunks: int) -> bool:
     """Whether there may be more than one chunk."""
     return not isinstance(chunks, int) or chunks > 1
 
@@ -192,13 +192,13 @@ class LoopNest(Form):
         written += sum(self.columns_count * ITEM_SIZES[c.dtype] for c in self.columns)
         return Cost(bytes_read(self.graph.order, self.variables), written, work)
 
-    def streamable(self, vector_bits: int) -> list[Store]:
+    def streaming_candidates(self, vector_bits: int) -> list[Store]:
         """Stores of whole rows."""
         if self.sequential or self.update:
             return []
         return [s for s in self.stores if s.fills_lines(self.inner[-1], least=1)]
 
-    def overwritable(self) -> Iterator[tuple[Value, list[Value]]]:
+    def overwrite_candidates(self) -> Iterator[tuple[Value, list[Value]]]:
         """Results of the last loop over a row, and operands that are read at their element only."""
         if not (self.sequential or self.update):
             yield from ((store.buffer, self._overwritten_by(store)) for store in self.stores)
@@ -217,26 +217,26 @@ class LoopNest(Form):
                 read[node.payload[0]] = read.get(node.payload[0], True) and node.payload[1] == store.index
         return [v for v, apt in read.items() if apt and v.shape == value.shape and v.dtype == value.dtype]
 
-    def following(self) -> list[LoopNest]:
+    def completion_forms(self) -> list[LoopNest]:
         """The nests that combine the chunks' partial results of column reductions, in order."""
         chunks = choose_chunks(self).count
         return [_combination(c, self.columns_count, chunks) for c in self.columns if c.has_partial(chunks)]
 
 
-def partial(value: Value) -> Partial:
+def partial_buffer(value: Value) -> PartialResults:
     """The buffer of a column reduction's partial results, one for each chunk."""
-    return Partial(value, "partial results of columns")
+    return PartialResults(value, "partial results of columns")
 
 
 def _combination(column: ColumnReduction, columns: int, chunks: int) -> LoopNest:
     graph = Graph()
     chunk, place = Variable(0, chunks), Variable(1, columns)
-    body = graph.load(column.partial, of(chunk) * place.extent + of(place), column.partial_dtype, ())
-    result = graph.reduced(0, column.dtype, place.variables, 1)
+    body = graph.load(column.partial, atom_index(chunk) * place.extent + atom_index(place), column.partial_dtype, ())
+    result = graph.reduction_result(0, column.dtype, place.variables, 1)
     return LoopNest(
         graph, [], [place], sequential=[chunk],
         reductions=[Reduction(column.kind, column.dtype, body, result)],
-        stores=[Store(column.buffer, of(place), result, column.dtype, True)],
+        stores=[Store(column.buffer, atom_index(place), result, column.dtype, True)],
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from argosy_cinn.forms.cost import bytes_read, operations
 from argosy_cinn.forms.dtypes import PARTS
 from argosy_cinn.forms.expressions import Expression, Graph, describe, loaded_buffers
 from argosy_cinn.forms.form import Form
-from argosy_cinn.forms.indices import Index, Variable, of
+from argosy_cinn.forms.indices import Index, Variable, atom_index
 from argosy_cinn.forms.nest import Store, identifier
 from argosy_cinn.shapes import nbytes, sizes
 from argosy_phi_ops.primitives.cost import Cost
@@ -183,7 +183,7 @@ class Product:
         ]
         flat, step = Index(()), 1
         for v in reversed(order):
-            flat = flat + of(v) * step
+            flat = flat + atom_index(v) * step
             step *= v.extent
         return flat
 
@@ -302,7 +302,7 @@ class ProductForm(Form):
         read = sum(operands.values()) + bytes_read(others, epilogue.variables)
         return Cost(read, sum(cells * ITEM_SIZES[s.dtype] for s in epilogue.stores), work)
 
-    def streamable(self, vector_bits: int) -> list[Store]:
+    def streaming_candidates(self, vector_bits: int) -> list[Store]:
         """Stores of whole vectors: one has its place in a tile, and other stores come before the next one."""
         row = self.epilogue.variables[-1]
         return [s for s in self.epilogue.stores if s.fills_lines(row, least=4)] if vector_bits == 512 else []

@@ -67,7 +67,7 @@ def transform(b: Function, x: Sequence[Number]) -> list[Number]:
     if n == 4:
         return _four(b, x)
     first = 4 if n % 4 == 0 else next(p for p in range(2, n + 1) if n % p == 0)
-    return _odd(b, x) if first == n else _composite(b, x, first)
+    return _odd_butterfly(b, x) if first == n else _composite(b, x, first)
 
 
 def _four(b: Function, x: Sequence[Number]) -> list[Number]:
@@ -92,7 +92,7 @@ def _composite(b: Function, x: Sequence[Number], first: int) -> list[Number]:
     return found
 
 
-def _odd(b: Function, x: Sequence[Number]) -> list[Number]:
+def _odd_butterfly(b: Function, x: Sequence[Number]) -> list[Number]:
     n = len(x)
     half = range(1, n // 2 + 1)
     sums = {j: add_numbers(b, x[j], x[n - j]) for j in half}

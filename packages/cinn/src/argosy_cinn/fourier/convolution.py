@@ -29,14 +29,14 @@ from argosy_pir.types import ITEM_SIZES
 def emit_convolutions(b: Function, kernel: FourierForm, source: Value, target: Value, begin: Index, end: Index) -> None:
     """The lines from ``begin`` to ``end``."""
     lines = _Convolution(b, kernel)
-    lines.clear()
+    lines.clear_tails()
     size = ITEM_SIZES[kernel.source.dtype]
     with b.loop(begin, end) as loop:
-        lines.enter(b.at(source, b.mul(loop.index, kernel.source_steps[1] * size), I8))
+        lines.enter(b.gep(source, b.mul(loop.index, kernel.source_steps[1] * size), I8))
         lines.columns(lines.entered, lines.line)
         lines.rows()
         lines.columns(lines.line, lines.line)
-        lines.leave(b.at(target, b.mul(loop.index, kernel.target_steps[1] * size), I8))
+        lines.leave(b.gep(target, b.mul(loop.index, kernel.target_steps[1] * size), I8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class _Convolution:
 
     def __init__(self, b: Function, kernel: FourierForm) -> None:
         self.b, self.length, self.pieces = b, kernel.length, kernel.pieces
-        self.element = LLVM_TYPES[kernel.real]
+        self.element = LLVM_TYPES[kernel.real_dtype]
         self.lanes = b.module.target.lanes(self.element)
         self.across = self.pieces[1] // self.lanes
         self._place_numbers()
@@ -73,7 +73,7 @@ class _Convolution:
         sizes = [n * item for n in (*[prod(self.pieces)] * 2, *[max(self.pieces) * self.lanes] * 2)]
         memory = scratch(self.b, sum(sizes))
         starts = [sum(sizes[:i]) for i in range(len(sizes))]
-        self.entered, self.line, *self.buffers = (self._numbers(self.b.at(memory, start, I8)) for start in starts)
+        self.entered, self.line, *self.buffers = (self._numbers(self.b.gep(memory, start, I8)) for start in starts)
 
     def _make_tables(self, kernel: FourierForm) -> None:
         (rows, columns), n, lanes = self.pieces, self.length, self.lanes
@@ -94,7 +94,7 @@ class _Convolution:
 
     # -- stages
 
-    def clear(self) -> None:
+    def clear_tails(self) -> None:
         """Zeros behind the numbers of every line."""
         zero = self.b.zero(vector(self.element, self.lanes))
         with self.b.loop(-(-self.length // self.lanes), prod(self.pieces) // self.lanes) as loop:
@@ -105,9 +105,9 @@ class _Convolution:
         b, lanes = self.b, self.lanes
         type = vector(self.element, lanes)
         for i, masks in self._vectors():
-            first = b.at(source, b.mul(i, 2 * lanes), self.element)
+            first = b.gep(source, b.mul(i, 2 * lanes), self.element)
             low, high = (
-                b.masked_load(type, b.at(first, part * lanes, self.element), mask) for part, mask in enumerate(masks)
+                b.masked_load(type, b.gep(first, part * lanes, self.element), mask) for part, mask in enumerate(masks)
             )
             number = b.shuffle(low, high, range(0, 2 * lanes, 2)), b.shuffle(low, high, range(1, 2 * lanes, 2))
             self.entered.store(b, i, multiply_numbers(b, number, self.chirp.load(b, i)))
@@ -119,7 +119,7 @@ class _Convolution:
         for i, masks in self._vectors():
             number = multiply_numbers(b, swap_parts(b, self.line.load(b, i)), self.chirp.load(b, i))
             for part, mask in enumerate(masks):
-                place = b.at(target, b.add(b.mul(i, 2 * lanes), part * lanes), self.element)
+                place = b.gep(target, b.add(b.mul(i, 2 * lanes), part * lanes), self.element)
                 b.masked_store(b.shuffle(*number, both[part * lanes : (part + 1) * lanes]), place, mask)
 
     def _vectors(self) -> Iterator[tuple[Index, tuple[Value | None, Value | None]]]:

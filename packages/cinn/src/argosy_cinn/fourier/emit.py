@@ -60,7 +60,7 @@ def emit_fourier(module: Module, name: str, kernel: FourierForm, slots: Mapping[
 
 
 def _groups(kernel: FourierForm, target: Target) -> LineGroups:
-    return LineGroups(kernel, target.lanes(LLVM_TYPES[kernel.real]))
+    return LineGroups(kernel, target.lanes(LLVM_TYPES[kernel.real_dtype]))
 
 
 EMITTER = Emitter(emit_fourier, lambda kernel, target: _groups(kernel, target).chunks)
@@ -91,11 +91,11 @@ def _emit_pieces(b: Function, kernel: FourierForm, source: Value, target: Value,
     line = scratch(b, between + most)
     size = ITEM_SIZES[kernel.source.dtype]
     with b.loop(begin, end) as loop:
-        here = b.at(source, b.mul(loop.index, kernel.source_steps[1] * size), I8)
-        there = b.at(target, b.mul(loop.index, kernel.target_steps[1] * size), I8)
+        here = b.gep(source, b.mul(loop.index, kernel.source_steps[1] * size), I8)
+        there = b.gep(target, b.mul(loop.index, kernel.target_steps[1] * size), I8)
         for step, start, stop in ((first, here, line), (second, line, there)):
             lines = _Lines(b, step, start, stop)
-            lines.memory = b.at(line, between, I8)
+            lines.memory = b.gep(line, between, I8)
             lines.emit(0, LineGroups(step, lines.most).count)
 
 
@@ -106,7 +106,7 @@ class _Lines:
 
     def __init__(self, b: Function, kernel: FourierForm, source: Value, target: Value) -> None:
         self.b, self.kernel, self.source, self.target = b, kernel, source, target
-        self.element = LLVM_TYPES[kernel.real]
+        self.element = LLVM_TYPES[kernel.real_dtype]
         self.most = b.module.target.lanes(self.element)
         self.lanes = LineGroups(kernel, self.most).width
         self.paired = kernel.transform != "c2c" and kernel.length % 2 == 0
@@ -146,7 +146,7 @@ class _Lines:
         """The groups from ``begin`` to ``end``."""
         b, kernel = self.b, self.kernel
         across = -(-kernel.lanes // self.lanes)
-        buffers = [b.at(self.memory, i * self._buffer_bytes, I8) for i in (0, 1)]
+        buffers = [b.gep(self.memory, i * self._buffer_bytes, I8) for i in (0, 1)]
         memory = [Scratch(base, self.element, self.lanes) for base in buffers]
         with b.loop(begin, end) as groups:
             outer, group = b.div(groups.index, across), b.rem(groups.index, across)
@@ -157,7 +157,7 @@ class _Lines:
 
     def _address(self, base: Value, steps: tuple[int, int, int], outer: Index, lane: Index, real: bool) -> Value:
         place = self.b.add(self.b.mul(outer, steps[0]), self.b.mul(lane, steps[1]))
-        return self.b.at(base, self.b.mul(place, 1 if real else 2), self.element)
+        return self.b.gep(base, self.b.mul(place, 1 if real else 2), self.element)
 
     # -- stages
 
@@ -173,11 +173,11 @@ class _Lines:
         if self.along_target:
             stages.append(self._turned_out(target, group))
         places: list[Place] = [memory[i % 2] for i in range(len(stages) - 1)]
-        places = [self._first(source), *places, self._last(target, group)]
+        places = [self._source_lines(source), *places, self._target_lines(target, group)]
         for stage, start, end in zip(stages, places, places[1:], strict=False):
             stage(start, end)
 
-    def _first(self, source: Value) -> Place:
+    def _source_lines(self, source: Value) -> Place:
         """Lines of the source that lie side by side."""
         step, ahead = self.kernel.source_steps[2], self._prefetch_distance()
         if self.kernel.transform == "r2c":
@@ -205,7 +205,7 @@ class _Lines:
         source = self.kernel.source
         return count(source) * ITEM_SIZES[source.dtype] > self.b.module.target.l2_bytes
 
-    def _last(self, target: Value, group: Index) -> Place:
+    def _target_lines(self, target: Value, group: Index) -> Place:
         """Lines of the target that lie side by side."""
         step, streaming = self.kernel.target_steps[2], self.streaming
         place: Place = Columns(target, self.element, self.lanes, step, streaming=streaming)
@@ -285,10 +285,10 @@ class _Lines:
         wide = Scratch(roots_table(b, exponents, kernel.turn, self.element, lanes), self.element, lanes)
         first = None if short else roots_table(b, np.outer(starts, positions), kernel.turn, self.element)
 
-        def at(position: Index) -> Number:
+        def root_at(position: Index) -> Number:
             place = b.add(b.mul(group, kernel.length), position)
             if first is None:
                 return wide.load(b, place)
             return multiply_numbers(b, wide.load(b, position), number_at(b, first, place, self.element, lanes))
 
-        return at
+        return root_at

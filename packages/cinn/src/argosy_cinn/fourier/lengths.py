@@ -33,18 +33,18 @@ class Lines:
     def __init__(self, builder: Builder, inverse: bool, longest: int) -> None:
         self.builder, self.inverse, self.longest = builder, inverse, longest
 
-    def complex(self, x: Value, axis: int) -> Value:
+    def complex_transform(self, x: Value, axis: int) -> Value:
         """Complex lines to complex lines."""
         n, last = sizes(x)[axis], len(x.shape) - 1
         if (n > self.longest or not has_radices(n)) and axis != last:  # taken apart where they lie in one piece
-            return _exchange(self.complex(_exchange(x, axis, last), last), axis, last)
+            return _exchange(self.complex_transform(_exchange(x, axis, last), last), axis, last)
         found: Value = prim.fft(x, axes=(axis,), kind="c2c", inverse=self.inverse)
         return found
 
     def from_real(self, x: Value, axis: int) -> Value:
         """Real lines to the half of their spectra."""
         zero = self._constant(np.zeros((), numpy_dtype(x.dtype)), x.shape)
-        spectrum = self.complex(prim.complex(x, zero), axis)
+        spectrum = self.complex_transform(prim.complex(x, zero), axis)
         return _part(spectrum, axis, 0, sizes(x)[axis] // 2 + 1)
 
     def to_real(self, x: Value, axis: int, length: int) -> Value:
@@ -56,7 +56,7 @@ class Lines:
         if length > 2:
             mirrored = prim.conj(prim.reverse(_part(x, axis, 1, (length + 1) // 2), axes=(axis,)))
             x = prim.concat(x, mirrored, axis=axis)
-        found: Value = prim.real(self.complex(x, axis))
+        found: Value = prim.real(self.complex_transform(x, axis))
         return found
 
     def _pad(self, x: Value, axis: int, length: int) -> Value:

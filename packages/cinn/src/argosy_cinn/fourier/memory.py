@@ -41,15 +41,15 @@ class Scratch:
     def load(self, b: Function, position: Index) -> Number:
         """The number at a position."""
         type, align = vector(self.element, self.lanes), self.lanes * bytes_of(self.element)
-        first = b.at(self.base, b.mul(position, 2 * self.lanes), self.element)
-        return b.load(type, first, align), b.load(type, b.at(first, self.lanes, self.element), align)
+        first = b.gep(self.base, b.mul(position, 2 * self.lanes), self.element)
+        return b.load(type, first, align), b.load(type, b.gep(first, self.lanes, self.element), align)
 
     def store(self, b: Function, position: Index, number: Number) -> None:
         """Write the number at a position."""
         align = self.lanes * bytes_of(self.element)
-        first = b.at(self.base, b.mul(position, 2 * self.lanes), self.element)
+        first = b.gep(self.base, b.mul(position, 2 * self.lanes), self.element)
         b.store(number[0], first, align)
-        b.store(number[1], b.at(first, self.lanes, self.element), align)
+        b.store(number[1], b.gep(first, self.lanes, self.element), align)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +69,24 @@ class Columns:
 
     def load(self, b: Function, position: Index) -> Number:
         """The number at a position."""
-        first, n = b.at(self.base, b.mul(position, 2 * self.step), self.element), self.lanes
+        first, n = b.gep(self.base, b.mul(position, 2 * self.step), self.element), self.lanes
         type = vector(self.element, n)
         if self.ahead:
             ask_for(b, self.base, self.element, b.mul(b.add(position, self.ahead), 2 * self.step), 2 * n)
-        low, high = b.load(type, first), b.load(type, b.at(first, n, self.element))
+        low, high = b.load(type, first), b.load(type, b.gep(first, n, self.element))
         if n == 1:
             return low, high
         return b.shuffle(low, high, range(0, 2 * n, 2)), b.shuffle(low, high, range(1, 2 * n, 2))
 
     def store(self, b: Function, position: Index, number: Number) -> None:
         """Write the number at a position."""
-        first, n = b.at(self.base, b.mul(position, 2 * self.step), self.element), self.lanes
+        first, n = b.gep(self.base, b.mul(position, 2 * self.step), self.element), self.lanes
         low, high = number
         if n > 1:
             both = [lane + part for lane in range(n) for part in (0, n)]
             low, high = b.shuffle(*number, both[:n]), b.shuffle(*number, both[n:])
         store_vector(b, low, first, self.streaming)
-        store_vector(b, high, b.at(first, n, self.element), self.streaming)
+        store_vector(b, high, b.gep(first, n, self.element), self.streaming)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,8 @@ class RealColumns:
     streaming: bool = False
 
     def _places(self, b: Function, position: Index) -> list[Value]:
-        first = b.at(self.base, b.mul(position, self.step * (1 + self.paired)), self.element)
-        return [first, b.at(first, self.step, self.element)] if self.paired else [first]
+        first = b.gep(self.base, b.mul(position, self.step * (1 + self.paired)), self.element)
+        return [first, b.gep(first, self.step, self.element)] if self.paired else [first]
 
     def load(self, b: Function, position: Index) -> Number:
         """The number at a position."""
@@ -175,7 +175,7 @@ def store_vector(b: Function, value: Value, place: Value, streaming: bool) -> No
 def ask_for(b: Function, base: Value, element: str, index: Index, count: int, write: bool = False) -> None:
     """Ask for the cache lines of some elements, to be written or read."""
     for i in range(0, count, LINE // bytes_of(element)):
-        b.prefetch(b.at(base, b.add(index, i), element), write, _LEVEL)
+        b.prefetch(b.gep(base, b.add(index, i), element), write, _LEVEL)
 
 
 def swap_parts(b: Function, x: Number) -> Number:

@@ -20,8 +20,8 @@ _DTYPES = {"float": "float32", "double": "float64"}
 
 def number_at(b: Function, base: Value, position: Index, element: str, lanes: int) -> Number:
     """A complex number of a table for all lines."""
-    first = b.at(base, b.mul(position, 2), element)
-    parts = b.load(element, first), b.load(element, b.at(first, 1, element))
+    first = b.gep(base, b.mul(position, 2), element)
+    parts = b.load(element, first), b.load(element, b.gep(first, 1, element))
     return b.splat(parts[0], lanes), b.splat(parts[1], lanes)
 
 
@@ -37,7 +37,7 @@ def numbers_table(b: Function, numbers: np.ndarray[Any, Any], element: str, lane
     """A table of complex numbers in the same form."""
     powers = numbers.reshape(-1, lanes)
     values = np.stack([powers.real, powers.imag], 1).astype(_DTYPES[element]).tobytes()
-    name = b.module.once(("bytes", values), "roots", lambda name: b.module.constant_bytes(name, values))
+    name = b.module.shared_function(("bytes", values), "roots", lambda name: b.module.constant_bytes(name, values))
     return Value(PTR, f"@{name}")
 
 
@@ -115,7 +115,7 @@ def transposed_out(b: Function, rows: Rows, count: int, source: Place) -> None:
 
 
 def _place(b: Function, rows: Rows, start: Index, line: int) -> Value:
-    return b.at(rows.base, b.add(b.mul(start, 1 + rows.pairs), rows.stride * line), rows.element)
+    return b.gep(rows.base, b.add(b.mul(start, 1 + rows.pairs), rows.stride * line), rows.element)
 
 
 def _mask(elements: int, lanes: int) -> Value | None:

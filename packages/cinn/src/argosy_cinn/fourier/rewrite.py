@@ -17,7 +17,7 @@ from argosy_cinn.fourier.factors import fits_square, has_radices, lane_usage, sp
 from argosy_cinn.fourier.lengths import Lines, has_transform
 from argosy_cinn.rewrites.builders import defined_by, replacements, splat_of
 from argosy_cinn.shapes import sizes
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.primitives.checks import REAL_OF
 from argosy_pir.builder import Builder
 from argosy_pir.core import Operation
@@ -96,12 +96,12 @@ def _replace_lengths(op: Operation) -> None:
     a, x = op.attributes, op.operand(0)
     *others, last = a["axes"]
     builder = Builder.before(op)
-    with building(builder):
+    with emit_at(builder):
         lines = Lines(builder, a["inverse"], _LONGEST)
         if a["kind"] == "r2c":
             x = lines.from_real(x, last)
         for axis in others if a["kind"] != "c2c" else a["axes"]:
-            x = lines.complex(x, axis)
+            x = lines.complex_transform(x, axis)
         if a["kind"] == "c2r":
             x = lines.to_real(x, last, sizes(op.result)[last])
     op.replace_with([x])

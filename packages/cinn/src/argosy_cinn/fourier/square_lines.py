@@ -21,7 +21,7 @@ from argosy_cinn.printers.types import LLVM_TYPES, Index, Value, bytes_of, lanes
 
 def emit_squares(b: Function, kernel: FourierForm, source: Value, target: Value, begin: Index, end: Index) -> None:
     """The groups of lines from ``begin`` to ``end``."""
-    element = LLVM_TYPES[kernel.real]
+    element = LLVM_TYPES[kernel.real_dtype]
     lanes = b.module.target.lanes(element)
     side = isqrt(kernel.length)
     beside = lanes // side
@@ -32,12 +32,12 @@ def emit_squares(b: Function, kernel: FourierForm, source: Value, target: Value,
         lane = b.minimum(b.mul(group, beside), kernel.lanes - beside)
         reads, writes = (
             _places(
-                b, [b.at(base, _start(b, steps, outer, b.add(lane, i)), element) for i in range(beside)], side, element
+                b, [b.gep(base, _start(b, steps, outer, b.add(lane, i)), element) for i in range(beside)], side, element
             )
             for base, steps in ((source, kernel.source_steps), (target, kernel.target_steps))
         )
         rows = [_split_parts(b, *(b.load(vector(element, lanes), place) for place in row)) for row in reads]
-        found = [_together(b, row) for row in _transform(b, kernel, rows, element, lanes)]
+        found = [_interleave(b, row) for row in _transform(b, kernel, rows, element, lanes)]
         pairs = [list(zip(row, places, strict=True)) for row, places in zip(found, writes, strict=True)]
         ordered = pairs if beside == 1 else zip(*pairs, strict=True)  # as memory is: half the time of any other order
         for vectors in ordered:
@@ -52,8 +52,8 @@ def _start(b: Function, steps: tuple[int, int, int], outer: Index, line: Index) 
 
 def _places(b: Function, lines: list[Value], side: int, element: str) -> list[tuple[Value, Value]]:
     """Where the two vectors of each row are: of one line behind each other, or of two lines."""
-    lines = lines if len(lines) == 2 else [lines[0], b.at(lines[0], side, element)]
-    return [(b.at(lines[0], 2 * side * i, element), b.at(lines[1], 2 * side * i, element)) for i in range(side)]
+    lines = lines if len(lines) == 2 else [lines[0], b.gep(lines[0], side, element)]
+    return [(b.gep(lines[0], 2 * side * i, element), b.gep(lines[1], 2 * side * i, element)) for i in range(side)]
 
 
 def _transform(b: Function, kernel: FourierForm, rows: list[Number], element: str, lanes: int) -> list[Number]:
@@ -78,7 +78,7 @@ def _split_parts(b: Function, low: Value, high: Value) -> Number:
     return b.shuffle(low, high, range(0, 2 * lanes, 2)), b.shuffle(low, high, range(1, 2 * lanes, 2))
 
 
-def _together(b: Function, x: Number) -> Number:
+def _interleave(b: Function, x: Number) -> Number:
     """The way back."""
     lanes = lanes_of(x[0].type)
     both = [lane + part for lane in range(lanes) for part in (0, lanes)]

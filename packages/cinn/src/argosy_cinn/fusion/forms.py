@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container
 
 from argosy_cinn.forms.expressions import Expression, Graph
-from argosy_cinn.forms.indices import Index, SplitVariable, Variable, linearise, of
-from argosy_cinn.forms.nest import REDUCTIONS, ColumnReduction, LoopNest, Reduction, Store, partial, refine_map
+from argosy_cinn.forms.indices import Index, SplitVariable, Variable, atom_index, linearise
+from argosy_cinn.forms.nest import REDUCTIONS, ColumnReduction, LoopNest, Reduction, Store, partial_buffer, refine_map
 from argosy_cinn.forms.product import Epilogue, ProductForm
 from argosy_cinn.fusion.group import Group
 from argosy_cinn.fusion.group_lowering import SMALLEST_LANES, GridLowering
@@ -24,7 +24,7 @@ def lower_copy(source: Value, target: Value, in_memory: dict[Value, None]) -> Lo
     while True:
         lane = len(inner) - 1
         variables = [Variable(i, n, SMALLEST_LANES if i == lane else 1) for i, n in enumerate(inner)]
-        flat = linearise([of(v) for v in variables], inner)
+        flat = linearise([atom_index(v) for v in variables], inner)
         lowering = ElementLowering(Graph(), in_memory, lambda value, position: None, True)
         try:
             node = lowering.value(source, lowering.position(source, flat))
@@ -85,7 +85,9 @@ def _add_member(kernel: LoopNest, grid: GridLowering, value: Value, flavour: str
         kind, body = REDUCTIONS[value.op.name], grid.bodies[value]
         if flavour == "column":
             if stored:
-                kernel.columns.append(ColumnReduction(value, partial(value), kind, value.dtype, body, grid.column))
+                kernel.columns.append(
+                    ColumnReduction(value, partial_buffer(value), kind, value.dtype, body, grid.column)
+                )
             return
         result = grid.results[value]
         kernel.reductions.append(Reduction(kind, value.dtype, body, result))

@@ -6,12 +6,12 @@ from math import prod
 from typing import Any
 
 from argosy_cinn.forms.expressions import Expression, Graph
-from argosy_cinn.forms.indices import Index, Position, Variable, linearise, of
+from argosy_cinn.forms.indices import Index, Position, Variable, atom_index, linearise
 from argosy_cinn.forms.product import Product
 from argosy_cinn.fusion.group import Group
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.fusion.structure import Structures
-from argosy_cinn.lowering.classify import reduction_layout
+from argosy_cinn.lowering.classify import reduction_axes
 from argosy_cinn.lowering.elements import ElementLowering, NotAligned, scatter_position
 from argosy_cinn.shapes import at_least_one
 from argosy_pir.values import OpResult, Value
@@ -32,7 +32,7 @@ class KnownReads:
         self._alike: dict[Any, tuple[list[int], list[int] | None]] = {}  # the same by the numbers in a structure
         self.lowered = 0
 
-    def of(self, group: Group) -> set[Value]:
+    def find_reads(self, group: Group) -> set[Value]:
         """What the group reads. Raises `NotAligned` where its members do not fit together."""
         key = (tuple(group.members.items()), group.rows, group.columns, group.kind)
         found = self._known.get(key)
@@ -43,7 +43,7 @@ class KnownReads:
         return set(found[1])
 
     def _find(self, group: Group) -> tuple[set[Value], set[Value] | None]:
-        structure, values = self._structures.of(group)
+        structure, values = self._structures.structure_of(group)
         alike = self._alike.get(structure)
         if alike is not None:
             loaded, read = alike
@@ -105,7 +105,7 @@ class GridLowering:
     def _layout_sizes(self) -> list[int]:
         (value,) = self.group.members
         assert isinstance(value, OpResult)
-        layout = reduction_layout(value.op)
+        layout = reduction_axes(value.op)
         assert layout is not None
         return [layout.reduced]
 
@@ -113,7 +113,7 @@ class GridLowering:
         self.outer = product.variables()[:-1]
         self.inner = product.variables()[-1:]
         self.flat = product.result_index(product.variables())
-        self.row, self.column = self.flat, of(self.inner[0])
+        self.row, self.column = self.flat, atom_index(self.inner[0])
 
     def lower(self) -> None:
         """Lower every member."""
@@ -144,10 +144,10 @@ class GridLowering:
     def _value(self, value: Value, flat: Index) -> Expression:
         found = self.results.get(value)
         if found is None:
-            found = self._own(value, self.lowering.position(value, flat))
+            found = self._member_expression(value, self.lowering.position(value, flat))
         return found
 
-    def _own(self, value: Value, position: Position) -> Expression:
+    def _member_expression(self, value: Value, position: Position) -> Expression:
         """The expression of a member at its own place on the grid."""
         found = self.results.get(value)
         if found is not None:
@@ -175,16 +175,16 @@ class GridLowering:
         if flavour is None:
             return None
         expected = {"full": self.flat, "product": self.flat, "row": self.row, "sum": self.row}.get(flavour)
-        if expected is None or position.flat != expected:
-            raise NotAligned(f"{value} is read at {position.flat}, made at {expected}")
-        return self._own(value, position)
+        if expected is None or position.flat_index != expected:
+            raise NotAligned(f"{value} is read at {position.flat_index}, made at {expected}")
+        return self._member_expression(value, position)
 
     def _update(self, value: Value) -> None:
         """Where and what an update writes."""
         assert isinstance(value, OpResult)
         written = value.op.operand(1 if value.op.name == "prim.dynamic_update_slice" else 2)
         node, place, condition = scatter_position(self.lowering, value.op, self.lowering.position(written, self.flat))
-        self.updates[value] = (node, place.flat, condition)
+        self.updates[value] = (node, place.flat_index, condition)
 
     def _reduction(self, value: Value) -> Expression:
         """A reduction's body, and the node of its result."""
@@ -209,7 +209,7 @@ class GridLowering:
             return body
         variables = self.row.variables | (self.column.variables if flavour != "sum" else 0)
         variables |= sum(v.variables for v in self.middle) if flavour == "scan" else 0
-        made = self.graph.reduced(len(self.bodies), value.dtype, variables, body.level + 1)
+        made = self.graph.reduction_result(len(self.bodies), value.dtype, variables, body.level + 1)
         self.results[value] = made
         return made
 
@@ -219,4 +219,4 @@ def _is_constant(value: Value) -> bool:
 
 
 def _mix(variables: list[Variable]) -> Index:
-    return linearise([of(v) for v in variables], [v.extent for v in variables])
+    return linearise([atom_index(v) for v in variables], [v.extent for v in variables])

@@ -78,7 +78,7 @@ class Fusion:
         return group
 
     def _reads_of(self, group: Group) -> set[Value]:
-        return self._known.of(group)
+        return self._known.find_reads(group)
 
     def _connect(self, group: Group) -> None:
         self.put_after(group, self.producers(group))

@@ -7,10 +7,10 @@ from math import prod
 
 from argosy_cinn.attention.lowering import lower_attention
 from argosy_cinn.attention.regions import Region
-from argosy_cinn.contraction.winograd.plan import sees_three_by_three
+from argosy_cinn.contraction.winograd.blocking import sees_three_by_three
 from argosy_cinn.forms.expressions import Graph, loaded_buffers
 from argosy_cinn.forms.form import Form
-from argosy_cinn.forms.indices import Index, Variable, of
+from argosy_cinn.forms.indices import Index, Variable, atom_index
 from argosy_cinn.forms.nest import REDUCTIONS, LoopNest, phases
 from argosy_cinn.fusion.forms import lower_copy, lower_nest, lower_product
 from argosy_cinn.fusion.group import Group, KernelKind
@@ -19,7 +19,7 @@ from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.fusion.products import lay_out
 from argosy_cinn.fusion.reads import host_reads
 from argosy_cinn.kinds import lower_alone
-from argosy_cinn.lowering.classify import CONTROL, HOST, OWN, PRODUCT, UPDATE, reduction_layout
+from argosy_cinn.lowering.classify import CONTROL, HOST, OWN, PRODUCT, UPDATE, reduction_axes
 from argosy_cinn.lowering.elements import ElementLowering
 from argosy_cinn.shapes import at_least_one, count, sizes
 from argosy_pir.core import Operation
@@ -41,7 +41,7 @@ class Nest(KernelKind):
     def group(self, op: Operation, number: int, order: int, memory: Memory, reads: KnownReads) -> Group:
         """On a flat grid, or on that of a reduction."""
         group = Group(number, self, order, {op.result: "full"}, at_least_one(count(op.result)), 0)
-        layout = reduction_layout(op) if op.name == "prim.cumulative" or op.name in REDUCTIONS else None
+        layout = reduction_axes(op) if op.name == "prim.cumulative" or op.name in REDUCTIONS else None
         if layout is not None:
             flavour, group.rows, group.columns = "strided", layout.kept_outer, layout.kept_inner
             if op.name == "prim.cumulative":
@@ -51,7 +51,7 @@ class Nest(KernelKind):
             elif layout.kept_outer == 1:
                 flavour, group.rows = "column", layout.reduced
             group.members = {op.result: flavour}
-        group.reads = reads.of(group)
+        group.reads = reads.find_reads(group)
         return group
 
     def lower(self, group: Group, memory: Memory, stored: Container[Value]) -> list[Form]:
@@ -83,8 +83,8 @@ class Update(KernelKind):
         group = Group(number, self, order, {op.result: "update"}, count(written) // at_least_one(columns), columns, op)
         lowering = ElementLowering(Graph(), memory.values, lambda value, position: None, False)
         x = op.operand(0)
-        lowering.value(x, lowering.position(x, of(Variable(0, prod(sizes(x))))))
-        group.reads = reads.of(group) if group.rows * columns else set()
+        lowering.value(x, lowering.position(x, atom_index(Variable(0, prod(sizes(x))))))
+        group.reads = reads.find_reads(group) if group.rows * columns else set()
         group.reads |= loaded_buffers(lowering.graph)
         return group
 
@@ -150,7 +150,7 @@ class Attention(KernelKind):
         return [lower_attention(group.region, memory.values, stored)]
 
 
-class Alone(KernelKind):
+class StandaloneKernel(KernelKind):
     """Operations of the compiler's own that are kernels alone, see `argosy_cinn.kinds`; ``always_runs``: for what it
     does rather than for what it makes."""
 
@@ -196,7 +196,7 @@ class Control(HostCall):
 
 
 ATTENTION, NEST = Attention(), Nest()
-_ALONE = {effect: Alone(always_runs=effect) for effect in (False, True)}
+_ALONE = {effect: StandaloneKernel(always_runs=effect) for effect in (False, True)}
 _KINDS: dict[str, KernelKind] = {HOST: HostCall(), CONTROL: Control(), PRODUCT: MatrixProduct(), UPDATE: Update()}
 
 

@@ -15,7 +15,7 @@ from argosy_cinn.forms.cost import COSTS
 from argosy_cinn.forms.dtypes import FLOATS
 from argosy_cinn.forms.elementwise import OPERATIONS
 from argosy_cinn.forms.expressions import Expression, Graph, describe
-from argosy_cinn.forms.indices import Index, Position, Variable, of
+from argosy_cinn.forms.indices import Index, Position, Variable, atom_index
 from argosy_cinn.forms.product import Axis, OperandMatrix, Product, Window, merge_axes, product_axes
 from argosy_cinn.fusion.windows import join_axes, linear_view
 from argosy_cinn.lowering.elements import VIEWS, ElementLowering
@@ -64,7 +64,7 @@ def _strided_matrix(op: Operation, index: int, in_memory: Container[Value]) -> O
     variables = [Variable(i, n) for i, n in enumerate(sizes(operand))]
     lowering = ElementLowering(Graph(), in_memory, lambda value, position: None, split=False)
     lowering.immediates = False
-    node = lowering.value(operand, Position(sizes(operand), None, tuple(of(v) for v in variables)))
+    node = lowering.value(operand, Position(sizes(operand), None, tuple(atom_index(v) for v in variables)))
     function = None if node.kind == "load" else node
     element = _element_of(node, narrow=index != 2)
     if element is None:

@@ -19,7 +19,7 @@ class Structures:
         self._in_memory = in_memory
         self._keys: dict[Operation, Any] = {}
 
-    def of(self, group: Group) -> tuple[Any, list[Value]]:
+    def structure_of(self, group: Group) -> tuple[Any, list[Value]]:
         """What two groups agree in if and only if they lower alike up to the names of values, and the values in the
         order in which it numbers them."""
         numbers: dict[Value, int] = {}

@@ -10,7 +10,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from argosy_cinn.forms.expressions import Expression, Graph
-from argosy_cinn.forms.indices import Index, Position, SplitVariable, Variable, linearise, of
+from argosy_cinn.forms.indices import Index, Position, SplitVariable, Variable, atom_index, linearise
 from argosy_cinn.forms.product import Axis
 from argosy_cinn.lowering.elements import ElementLowering
 from argosy_cinn.shapes import sizes
@@ -65,7 +65,7 @@ def _variables(extents: Sequence[Sequence[int]]) -> list[list[Variable]]:
 def _lower(operand: Value, variables: list[list[Variable]], in_memory: Container[Value]) -> Expression:
     lowering = ElementLowering(Graph(), in_memory, lambda value, position: None, split=True)
     lowering.immediates = False
-    where = tuple(linearise([of(v) for v in axis], [v.extent for v in axis]) for axis in variables)
+    where = tuple(linearise([atom_index(v) for v in axis], [v.extent for v in axis]) for axis in variables)
     return lowering.value(operand, Position(sizes(operand), None, where, True))
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from argosy_cinn.assembly.products import choose_variant, variant, variants_of
 from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid
 from argosy_cinn.emitter import Emitter
-from argosy_cinn.forms.grouped import GroupedForm
+from argosy_cinn.forms.grouped_product import GroupedForm
 from argosy_cinn.loops.elementwise import store_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.printers.llvm import Function, Module
@@ -46,15 +46,15 @@ def emit_grouped(module: Module, name: str, form: GroupedForm, slots: Mapping[An
             b.call(f"{name}.{what}", VOID, *b.arguments)
             return []
 
-        with b.when(b.icmp("slt", group, b.number(form.groups))):
+        with b.if_then(b.icmp("slt", group, b.number(form.groups))):
             problem = _problem(b, form, pointers, group)
             if form.outer:
                 call("any")
             else:
-                with b.when(b.icmp("sgt", problem.m, 0)):
+                with b.if_then(b.icmp("sgt", problem.m, 0)):
                     choose_variant(b, problem, variants, call)
         if not form.outer:
-            with b.when(b.icmp("eq", group, b.number(form.groups))):
+            with b.if_then(b.icmp("eq", group, b.number(form.groups))):
                 _clear_others(b, form, pointers)
 
 
@@ -80,7 +80,7 @@ def _rows(b: Function, form: GroupedForm, pointers: Pointers, group: Index) -> _
 
 
 def _start(b: Function, form: GroupedForm, pointers: Pointers, group: Index) -> Value:
-    start = b.load(I64, b.at(pointers(form.starts), group, I64))
+    start = b.load(I64, b.gep(pointers(form.starts), group, I64))
     return b.index(b.minimum(b.maximum(start, 0), b.number(sizes(form.lhs)[0])))
 
 
@@ -90,18 +90,18 @@ def _problem(b: Function, form: GroupedForm, pointers: Pointers, group: Index) -
     element = LLVM_TYPES[dtype]
     rows = _rows(b, form, pointers, group)
     depth, columns = b.number(sizes(form.lhs)[1]), b.number(sizes(form.result)[-1])
-    left, right, out = (b.at(pointers(v), 0, element) for v in (form.lhs, form.rhs, form.result))
-    left = b.at(left, b.mul(rows.first, depth), element)
+    left, right, out = (b.gep(pointers(v), 0, element) for v in (form.lhs, form.rhs, form.result))
+    left = b.gep(left, b.mul(rows.first, depth), element)
     if form.outer:
         a = Matrix(left, 1, depth, element)
-        other = Matrix(b.at(right, b.mul(rows.first, columns), element), columns, 1, element)
-        out = b.at(out, b.mul(group, b.mul(depth, columns)), element)
+        other = Matrix(b.gep(right, b.mul(rows.first, columns), element), columns, 1, element)
+        out = b.gep(out, b.mul(group, b.mul(depth, columns)), element)
         shape = depth, columns, rows.number
     else:
         a = Matrix(left, depth, 1, element)
         row, column = (1, depth) if form.transposed else (columns, 1)
-        other = Matrix(b.at(right, b.mul(group, b.mul(depth, columns)), element), row, column, element)
-        out = b.at(out, b.mul(rows.first, columns), element)
+        other = Matrix(b.gep(right, b.mul(group, b.mul(depth, columns)), element), row, column, element)
+        out = b.gep(out, b.mul(rows.first, columns), element)
         shape = rows.number, columns, depth
     compute = DOUBLE if dtype == "float64" else FLOAT
     return Contraction(
@@ -117,7 +117,7 @@ def _store(b: Function, cells: Cells, out: Value, columns: Index, dtype: str) ->
         lanes, made = lanes_of(value.type), store_element(b, value, dtype)
         along = v * lanes
         row, column = (cells.row, b.add(cells.column, along)) if cells.axis else (b.add(cells.row, along), cells.column)
-        place = b.at(out, b.add(b.mul(row, columns), column), element)
+        place = b.gep(out, b.add(b.mul(row, columns), column), element)
         if cells.axis or lanes == 1:
             b.masked_store(made, place, mask)
         else:
@@ -131,4 +131,4 @@ def _clear_others(b: Function, form: GroupedForm, pointers: Pointers) -> None:
     first, last = _start(b, form, pointers, 0), _start(b, form, pointers, b.number(form.groups))
     for begin, end in ((0, first), (last, b.number(sizes(form.lhs)[0]))):
         with b.loop(b.mul(begin, columns), b.mul(end, columns)) as loop:
-            b.store(b.zero(element), b.at(pointers(form.result), loop.index, element))
+            b.store(b.zero(element), b.gep(pointers(form.result), loop.index, element))

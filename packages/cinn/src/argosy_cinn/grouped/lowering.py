@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argosy_cinn.forms.grouped import GroupedForm
+from argosy_cinn.forms.grouped_product import GroupedForm
 from argosy_pir.core import Operation
 
 

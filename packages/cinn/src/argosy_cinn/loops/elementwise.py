@@ -11,7 +11,7 @@ from collections.abc import Callable
 from argosy_cinn import math
 from argosy_cinn.forms.dtypes import FLOATS, INTEGERS, NARROW, SIGNED, UNSIGNED
 from argosy_cinn.forms.expressions import Expression
-from argosy_cinn.loops.float8 import FORMATS, narrow, widen
+from argosy_cinn.loops.float8 import FORMATS, round_to_bytes, widen
 from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import BFLOAT, DOUBLE, FLOAT, HALF, I1, I64, Value, bits_of, constant, lanes_of, vector
 from argosy_cinn.special_functions import digamma
@@ -345,7 +345,7 @@ def _to_memory(b: Instructions, x: Value, dtype: str) -> Value:
     if dtype == "bool":
         return b.convert("zext", x, "i8")
     if dtype in FORMATS:
-        return narrow(b, x, dtype)
+        return round_to_bytes(b, x, dtype)
     return b.narrow_float(x, _MACHINE[dtype]) if dtype in NARROW else x
 
 

@@ -41,12 +41,14 @@ def widen(b: Instructions, x: Value, dtype: str) -> Value:
     return b.bitcast(b.binary("or", b.bitcast(value, vector(I32, lanes)), sign), vector(FLOAT, lanes))
 
 
-def narrow(b: Instructions, x: Value, dtype: str) -> Value:
+def round_to_bytes(b: Instructions, x: Value, dtype: str) -> Value:
     """Floats rounded to bytes."""
     f, lanes = FORMATS[dtype], lanes_of(x.type)
     bits = b.bitcast(x, vector(I32, lanes))
     magnitude = b.binary("and", bits, 0x7FFFFFFF)
-    rounded = b.select(b.icmp("ult", magnitude, _least_normal(f)), _denormal(b, magnitude, f), _normal(b, magnitude, f))
+    rounded = b.select(
+        b.icmp("ult", magnitude, _least_normal(f)), _denormal(b, magnitude, f), _round_normal(b, magnitude, f)
+    )
     rounded = b.select(b.icmp("ugt", rounded, f.beyond), constant(rounded.type, f.beyond), rounded)
     rounded = b.select(b.fcmp("uno", x, x), constant(rounded.type, f.nan), rounded)
     sign = b.binary("and", b.binary("lshr", bits, 24), 0x80)
@@ -58,7 +60,7 @@ def _least_normal(f: Format) -> int:
     return (_BIAS + 1 - f.bias) << _FRACTION
 
 
-def _normal(b: Instructions, magnitude: Value, f: Format) -> Value:
+def _round_normal(b: Instructions, magnitude: Value, f: Format) -> Value:
     cut = _FRACTION - f.fraction
     odd = b.binary("and", b.binary("lshr", magnitude, cut), 1)
     moved = b.binary("add", b.binary("add", magnitude, (1 << (cut - 1)) - 1), odd)
@@ -74,4 +76,4 @@ def _denormal(b: Instructions, magnitude: Value, f: Format) -> Value:
     return b.binary("sub", b.bitcast(total, vector(I32, lanes)), anchor)
 
 
-__all__ = ["FORMATS", "narrow", "widen"]
+__all__ = ["FORMATS", "round_to_bytes", "widen"]

@@ -13,8 +13,16 @@ from argosy_cinn.emitter import Emitter
 from argosy_cinn.forms.cost import body_cost
 from argosy_cinn.forms.dtypes import NARROW
 from argosy_cinn.forms.expressions import Expression, lookups
-from argosy_cinn.forms.indices import Index, linearise, of
-from argosy_cinn.forms.nest import Chunks, ColumnReduction, LoopNest, choose_chunks, phase_roots, phases, several
+from argosy_cinn.forms.indices import Index, atom_index, linearise
+from argosy_cinn.forms.nest import (
+    Chunks,
+    ColumnReduction,
+    LoopNest,
+    choose_chunks,
+    may_have_chunks,
+    phase_roots,
+    phases,
+)
 from argosy_cinn.loops import elementwise, reductions
 from argosy_cinn.loops.schedule import row_buffers, row_prefetches, shares_columns, shares_places
 from argosy_cinn.loops.vectorize import Evaluator
@@ -47,7 +55,7 @@ class Pointers:
 
     def __init__(self, b: Function, table: Value, slots: Mapping[Any, int]) -> None:
         self.b = b
-        self._values = {buffer: b.load(PTR, b.at(table, slot, PTR)) for buffer, slot in slots.items()}
+        self._values = {buffer: b.load(PTR, b.gep(table, slot, PTR)) for buffer, slot in slots.items()}
 
     def __call__(self, buffer: Any) -> Value:
         return self._values[buffer]
@@ -114,7 +122,7 @@ class _Nest:
             return {}
         row = (columns + self.lanes) * _WIDEST
         slab = scratch(b, row * len(nodes))
-        return {n.number: b.at(slab, row * i, I8) for i, n in enumerate(nodes)}
+        return {n.number: b.gep(slab, row * i, I8) for i, n in enumerate(nodes)}
 
     def emit(self, chunk: Value, chunks: Value) -> None:
         """The chunk of that number; of an update, ``chunks`` is how many share it."""
@@ -122,16 +130,20 @@ class _Nest:
         top = Evaluator(b, self.pointers, {})
         top.prepare(kernel.roots(), self.everything, 0)
         if self.chunks.flat:
-            begin = b.mul(chunk, self.chunks.size) if several(self.chunks.count) else 0
+            begin = b.mul(chunk, self.chunks.size) if may_have_chunks(self.chunks.count) else 0
             end = (
                 b.minimum(b.add(begin, self.chunks.size), self.lane.extent)
-                if several(self.chunks.count)
+                if may_have_chunks(self.chunks.count)
                 else self.lane.extent
             )
             self._row(Evaluator(b, self.pointers, {}, parent=top), chunk, begin, end)
             return
-        begin = b.mul(chunk, self.chunks.size) if several(self.chunks.count) else 0
-        end = b.minimum(b.add(begin, self.chunks.size), kernel.rows) if several(self.chunks.count) else kernel.rows
+        begin = b.mul(chunk, self.chunks.size) if may_have_chunks(self.chunks.count) else 0
+        end = (
+            b.minimum(b.add(begin, self.chunks.size), kernel.rows)
+            if may_have_chunks(self.chunks.count)
+            else kernel.rows
+        )
         self._start_columns(top, chunk)
         if shares_places(kernel):
             b.either(
@@ -203,7 +215,7 @@ class _Nest:
 
     # -- columns
 
-    def _partial(self, column: Any) -> Any:
+    def _partial_target(self, column: Any) -> Any:
         return column.partial if column.has_partial(self.chunks.count) else column.buffer
 
     def _partial_dtype(self, column: ColumnReduction) -> str:
@@ -213,9 +225,9 @@ class _Nest:
         """The address of the chunk's partial result, and the index in it."""
         b = self.b
         memory = LLVM_TYPES[self._partial_dtype(column)]
-        base = self.pointers(self._partial(column))
-        if several(self.chunks.count):
-            base = b.at(base, b.mul(chunk, self.kernel.columns_count), memory)
+        base = self.pointers(self._partial_target(column))
+        if may_have_chunks(self.chunks.count):
+            base = b.gep(base, b.mul(chunk, self.kernel.columns_count), memory)
         return base, column.index
 
     def _start_columns(self, top: Evaluator, chunk: Value) -> None:
@@ -230,9 +242,9 @@ class _Nest:
             count = kernel.columns_count
             whole = count // self.lanes * self.lanes
             with b.loop(0, whole, self.lanes) as i:
-                b.store(wide, b.at(base, i.index, LLVM_TYPES[dtype]))
+                b.store(wide, b.gep(base, i.index, LLVM_TYPES[dtype]))
             with b.loop(whole, count) as i:
-                b.store(stored, b.at(base, i.index, LLVM_TYPES[dtype]))
+                b.store(stored, b.gep(base, i.index, LLVM_TYPES[dtype]))
 
     def _accumulate(self, inner: Evaluator, chunk: Value) -> None:
         phase_columns = [c for c in self.kernel.columns if c.body.level == self.phase]
@@ -241,7 +253,7 @@ class _Nest:
             dtype = self._partial_dtype(column)
             place = Evaluator(self.b, _FixedPointers(base), inner.variables, inner.lane, inner.lanes, inner.mask, inner)
             old = place._load(Expression(-1, "load", dtype, (), (column.partial, index), 0, 0))
-            new = reductions.combine(self.b, column.kind, column.dtype, old, inner.full(column.body))
+            new = reductions.combine(self.b, column.kind, column.dtype, old, inner.full_vector(column.body))
             place.store_value(column.partial, index, new, dtype)
 
     # -- rows
@@ -287,7 +299,7 @@ class _Nest:
             inside = Evaluator(b, self.pointers, {**scope.variables, variable.number: loop.index}, parent=scope)
             rest = sum(v.variables for v in kernel.inner[depth + 1 :])
             inside.prepare(phase_roots(kernel, self.phase), rest, self.phase)
-            loop.next(*self._inner_loops(inside, chunk, depth + 1, list(loop.carry), begin, end))
+            loop.yield_values(*self._inner_loops(inside, chunk, depth + 1, list(loop.carry), begin, end))
         return loop.results
 
     def _lane_loop(
@@ -304,7 +316,8 @@ class _Nest:
         if unroll > 1:
             main = b.add(begin, b.mul(b.div(whole, lanes * unroll), lanes * unroll))
             sets = [sums] + [
-                [reductions.identity(r.kind, r.dtype, lanes) for r in self._own()] for _ in range(unroll - 1)
+                [reductions.identity(r.kind, r.dtype, lanes) for r in self._phase_reductions()]
+                for _ in range(unroll - 1)
             ]
             flat = [v for group in sets for v in group]
             with b.loop(position, main, lanes * unroll, flat) as loop:
@@ -317,13 +330,13 @@ class _Nest:
                 ]
                 # The rows of an update meet in memory: what one stores the next one reads.
                 done = [body() for body in bodies] if self.kernel.update else b.in_turns(bodies)
-                loop.next(*(value for after in done for value in after))
+                loop.yield_values(*(value for after in done for value in after))
             sums = self._merge([loop.results[u * width : (u + 1) * width] for u in range(unroll)])
             position = main
         stop = b.add(begin, count)
         if not (isinstance(position, int) and isinstance(stop, int) and position >= stop):
             with b.loop(position, stop, lanes, sums) as loop:
-                loop.next(*self._body(scope, chunk, loop.index, None, list(loop.carry)))
+                loop.yield_values(*self._body(scope, chunk, loop.index, None, list(loop.carry)))
             sums = loop.results
         if static and stop == end:
             return sums
@@ -334,15 +347,15 @@ class _Nest:
             return sums  # chunks are whole vectors, and so is the end
         with b.loop(stop, end, lanes, sums) as loop:
             mask = b.tail_mask(b.sub(end, loop.index), lanes)
-            loop.next(*self._body(scope, chunk, loop.index, mask, list(loop.carry)))
+            loop.yield_values(*self._body(scope, chunk, loop.index, mask, list(loop.carry)))
         return loop.results
 
-    def _own(self) -> list[Any]:
+    def _phase_reductions(self) -> list[Any]:
         return [r for r in self.kernel.reductions if r.body.level == self.phase]
 
     def _merge(self, sets: Sequence[Sequence[Value]]) -> list[Value]:
         """The sums of unrolled iterations combined pairwise."""
-        own = self._own()
+        own = self._phase_reductions()
         sets = [list(s) for s in sets]
         while len(sets) > 1:
             paired = []
@@ -354,7 +367,7 @@ class _Nest:
 
     def _unroll(self, static: bool, end: MachineIndex) -> int:
         cost = body_cost(phase_roots(self.kernel, self.phase), self.inner_mask)
-        sums, many = bool(self._own()), self.b.module.target.registers >= _MANY_REGISTERS
+        sums, many = bool(self._phase_reductions()), self.b.module.target.registers >= _MANY_REGISTERS
         in_turns = many and (_WITH_SUMS if sums else _FOUR_IN_TURNS) <= cost < _TWO_IN_TURNS
         factor = 4 if in_turns or (sums and cost < _LIGHT) else 2 if cost < _HEAVY else 1
         if static and isinstance(end, int):
@@ -373,8 +386,8 @@ class _Nest:
             inner.update(kernel.stores[0])
             return []
         out = []
-        for r, total in zip(self._own(), sums, strict=True):
-            combined = reductions.combine(b, r.kind, r.dtype, total, inner.full(r.body))
+        for r, total in zip(self._phase_reductions(), sums, strict=True):
+            combined = reductions.combine(b, r.kind, r.dtype, total, inner.full_vector(r.body))
             out.append(combined if mask is None else b.select(mask, combined, total))
         self._prefetch_rows(inner)
         self._accumulate(inner, chunk)  # first: what is stored may lie over what columns are sums of
@@ -387,8 +400,8 @@ class _Nest:
             return
         b = self.b
         for request in self.prefetches.get(self.phase, ()):
-            place = b.at(self.pointers(request.buffer), inner.scalar(request.index), LLVM_TYPES[request.dtype])
-            b.prefetch(b.at(place, request.distance, I8), level=_SECOND_LEVEL)
+            place = b.gep(self.pointers(request.buffer), inner.scalar_index(request.index), LLVM_TYPES[request.dtype])
+            b.prefetch(b.gep(place, request.distance, I8), level=_SECOND_LEVEL)
 
     # -- reductions over variables outside the lanes
 
@@ -428,7 +441,7 @@ def sequential_reduction(b: Function | Kernel, kernel: LoopNest, scope: Evaluato
 
     def reduced(scope: Evaluator, depth: int, total: Value) -> Value:
         if depth == len(kernel.sequential):
-            total = reductions.combine(b, r.kind, r.dtype, total, scope.full(r.body))
+            total = reductions.combine(b, r.kind, r.dtype, total, scope.full_vector(r.body))
             if kernel.running:
                 scope.store_value(kernel.stores[0].buffer, kernel.stores[0].index, total, r.dtype)
             return total
@@ -436,7 +449,7 @@ def sequential_reduction(b: Function | Kernel, kernel: LoopNest, scope: Evaluato
         with b.loop(0, variable.extent, 1, [total]) as loop:
             variables = {**scope.variables, variable.number: loop.index}
             inside = Evaluator(b, scope.pointers, variables, scope.lane, scope.lanes, scope.mask, parent=scope)
-            loop.next(reduced(inside, depth + 1, loop.carry[0]))
+            loop.yield_values(reduced(inside, depth + 1, loop.carry[0]))
         return loop.results[0]
 
     return reduced(scope, 0, reductions.identity(r.kind, r.dtype, scope.lanes))
@@ -456,8 +469,8 @@ class _RowEvaluator(Evaluator):
         b, nest = self.b, self.nest
         memory = LLVM_TYPES[node.dtype]
         inner = nest.kernel.inner
-        index = linearise([of(v) for v in inner], [v.extent for v in inner])
-        address = b.at(place, self.scalar(index), memory)
+        index = linearise([atom_index(v) for v in inner], [v.extent for v in inner])
+        address = b.gep(place, self.scalar_index(index), memory)
         if node.number in nest.saved:
             return elementwise.load_element(b, b.load(vector(memory, self.lanes), address), node.dtype)
         value = super()._compute(node)

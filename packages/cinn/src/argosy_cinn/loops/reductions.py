@@ -17,16 +17,16 @@ def identity(kind: str, dtype: str, lanes: int) -> Value:
         return constant(type, 0.0 if dtype in FLOATS else 0)
     if kind in ("prod", "and"):
         return constant(type, 1)
-    return constant(type, _most(dtype) if kind == "min" else _least(dtype))
+    return constant(type, _highest_value(dtype) if kind == "min" else _lowest_value(dtype))
 
 
-def _least(dtype: str) -> float | int:
+def _lowest_value(dtype: str) -> float | int:
     if dtype in FLOATS:
         return float("-inf")
     return 0 if dtype in UNSIGNED or dtype == "bool" else -(1 << (bits_of(REGISTER[dtype]) - 1))
 
 
-def _most(dtype: str) -> float | int:
+def _highest_value(dtype: str) -> float | int:
     if dtype in FLOATS:
         return float("inf")
     if dtype == "bool":

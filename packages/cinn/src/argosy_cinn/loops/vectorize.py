@@ -72,7 +72,7 @@ class Evaluator:
             found = self.known[node.number] = self._compute(node)
         return found
 
-    def full(self, node: Expression) -> Value:
+    def full_vector(self, node: Expression) -> Value:
         """The value of a node in all lanes."""
         value = self.value(node)
         if self.lanes == 1 or lanes_of(value.type) > 1:
@@ -117,12 +117,12 @@ class Evaluator:
         if node.kind == "reduced":
             raise RuntimeError(f"reduction {node.payload} is used before it is complete")
         wide = self.lanes > 1 and bool(node.variables & self.lane_bit)
-        arguments = [self.full(a) if wide else self.value(a) for a in node.arguments]
+        arguments = [self.full_vector(a) if wide else self.value(a) for a in node.arguments]
         return elementwise.emit(self.b, node, arguments)
 
     # -- indices
 
-    def scalar(self, index: Index) -> MachineIndex:
+    def scalar_index(self, index: Index) -> MachineIndex:
         """An index at lane 0, as a machine integer."""
         b = self.b
         total: MachineIndex = index.constant
@@ -141,9 +141,9 @@ class Evaluator:
     def _scalar_atom(self, atom: Atom) -> MachineIndex:
         b = self.b
         if isinstance(atom, Quotient):
-            return b.div(self.scalar(atom.index), atom.divisor)
+            return b.div(self.scalar_index(atom.index), atom.divisor)
         if isinstance(atom, Remainder):
-            return b.rem(self.scalar(atom.index), atom.divisor)
+            return b.rem(self.scalar_index(atom.index), atom.divisor)
         assert isinstance(atom, Lookup)
         return self._clamp(self.value(atom.expression), atom, I64)
 
@@ -152,7 +152,7 @@ class Evaluator:
         b, dtype = self.b, atom.expression.dtype
         type = vector(I64, lanes_of(value.type))
         value = value if value.type == type else b.convert("sext" if dtype in SIGNED else "zext", value, I64)
-        top = b.like(type, atom.extent - 1)
+        top = b.number_in(type, atom.extent - 1)
         if dtype in UNSIGNED:
             value = b.intrinsic("llvm.umin", type, value, top)
         else:
@@ -163,7 +163,7 @@ class Evaluator:
         """An index as a vector of integers, one for each lane."""
         b = self.b
         steady = Index([(a, c) for a, c in index.terms if not a.variables & self.lane_bit], index.constant)
-        base = b.index(self.scalar(steady))
+        base = b.index(self.scalar_index(steady))
         total = b.splat(base if element == I64 else b.convert("trunc", base, element), self.lanes)
         for atom, coefficient in index.terms:
             if atom.variables & self.lane_bit:
@@ -187,7 +187,7 @@ class Evaluator:
             made = b.binary("urem", self.lanewise(atom.index, element), atom.divisor)
         else:
             assert isinstance(atom, Lookup)
-            made = self._clamp(self.full(atom.expression), atom, element)
+            made = self._clamp(self.full_vector(atom.expression), atom, element)
         self._machine[key] = made
         return made
 
@@ -195,7 +195,7 @@ class Evaluator:
         index: Index = node.payload[0]
         if index.variables & self.lane_bit:
             return self._as_dtype(self.lanewise(index, _index_type(index)), node.dtype)
-        return self._as_dtype(self.b.index(self.scalar(index)), node.dtype)
+        return self._as_dtype(self.b.index(self.scalar_index(index)), node.dtype)
 
     def _as_dtype(self, x: Value, dtype: str) -> Value:
         source = "int64" if x.type in (I64, vector(I64, self.lanes)) else "int32"
@@ -205,7 +205,7 @@ class Evaluator:
     def _random(self, node: Expression) -> Value:
         index, counter = node.payload
         wide = bool(index.variables & self.lane_bit)
-        position = self.lanewise(index, I64) if wide else self.b.index(self.scalar(index))
+        position = self.lanewise(index, I64) if wide else self.b.index(self.scalar_index(index))
         seed, offset = (self.value(a) for a in node.arguments)
         draw = self.b.binary("add", offset, counter)
         return random_word(self.b, position, seed, draw)
@@ -216,7 +216,7 @@ class Evaluator:
         if index.variables & self.lane_bit:
             x: Value = self.lanewise(index, _index_type(index))
         else:
-            x = b.index(self.scalar(index))
+            x = b.index(self.scalar_index(index))
         shifted = b.binary("sub", x, low) if low else x
         return b.icmp("ult", shifted, high - low)  # one unsigned comparison: what lies below wraps to the top
 
@@ -241,21 +241,21 @@ class Evaluator:
         scalar, lanes = self._guard(node)
         varying = [(a, c) for a, c in index.terms if a.variables & self.lane_bit]
         if not varying:
-            offset = self.scalar(index)
+            offset = self.scalar_index(index)
             exists = self._exists(scalar, lanes)
             if exists is not None:
                 offset = b.select(exists, b.index(offset), 0)
-            return elementwise.load_element(b, b.load(memory, b.at(self.pointers(buffer), offset, memory)), node.dtype)
+            return elementwise.load_element(b, b.load(memory, b.gep(self.pointers(buffer), offset, memory)), node.dtype)
         mask = self._mask(scalar, lanes)
         type = vector(memory, self.lanes)
         step = varying[0][1] if len(varying) == 1 and isinstance(varying[0][0], Variable) else None
         if step == 1:
-            place = b.at(self.pointers(buffer), self.scalar(index), memory)
+            place = b.gep(self.pointers(buffer), self.scalar_index(index), memory)
             loaded = b.masked_load(type, place, mask)
         elif step == 2 and mask is None:
-            loaded = self._every_second(b.at(self.pointers(buffer), self.scalar(index), memory), memory)
+            loaded = self._every_second(b.gep(self.pointers(buffer), self.scalar_index(index), memory), memory)
         elif (spread := self._lane_quotient(varying, memory)) is not None:
-            place = b.at(self.pointers(buffer), self.scalar(index), memory)
+            place = b.gep(self.pointers(buffer), self.scalar_index(index), memory)
             loaded = self._repeat(place, memory, spread, mask)
         else:
             indices = self.lanewise(index, _index_type(index))
@@ -286,7 +286,7 @@ class Evaluator:
         """Elements that are read by several lanes each: one load of those between the first and the last lane that
         exist, permuted. A gather would take a load for every lane."""
         b, lanes, divisor = self.b, self.lanes, spread.divisor
-        before = b.rem(b.index(self.scalar(spread.index)), divisor)
+        before = b.rem(b.index(self.scalar_index(spread.index)), divisor)
         shifted = b.binary("add", b.iota(I32, lanes), b.splat(b.convert("trunc", b.index(before), I32), lanes))
         picks = b.binary("udiv", shifted, divisor)
         last: MachineIndex = lanes - 1
@@ -308,7 +308,7 @@ class Evaluator:
         """Elements 0, 2, 4, ... from two loads, of which the second ends with the last of them."""
         b, lanes = self.b, self.lanes
         type = vector(element, lanes)
-        low, high = b.load(type, place), b.load(type, b.at(place, lanes - 1, element))
+        low, high = b.load(type, place), b.load(type, b.gep(place, lanes - 1, element))
         return b.shuffle(low, high, [2 * i if 2 * i < lanes else 2 * i + 1 for i in range(lanes)])
 
     def _mask(self, scalar: Value | None, lanes: Value | None) -> Value | None:
@@ -320,7 +320,7 @@ class Evaluator:
 
     def store_all(self, stores: Sequence[Store]) -> None:
         """Evaluate, then store: what is stored may lie over what another value is computed from."""
-        values = [self.full(s.node) if s.index.variables & self.lane_bit else self.value(s.node) for s in stores]
+        values = [self.full_vector(s.node) if s.index.variables & self.lane_bit else self.value(s.node) for s in stores]
         pairs = list(zip(stores, values, strict=True))
         while pairs:
             s, value = pairs.pop(0)
@@ -341,7 +341,7 @@ class Evaluator:
         b, memory = self.b, LLVM_TYPES[s.dtype]
         x, y = (elementwise.store_element(b, v, s.dtype) for v in (first, second))
         woven = b.shuffle(x, y, [i // 2 + i % 2 * self.lanes for i in range(2 * self.lanes)])
-        place = b.at(self.pointers(s.buffer), self.scalar(s.index), memory)
+        place = b.gep(self.pointers(s.buffer), self.scalar_index(s.index), memory)
         b.store(woven, place, align=bytes_of(woven.type))
 
     def store_value(self, buffer: Any, index: Index, value: Value, dtype: str, streaming: bool = False) -> None:
@@ -351,9 +351,9 @@ class Evaluator:
         varying = [(a, c) for a, c in index.terms if a.variables & self.lane_bit]
         if not varying:
             stored = b.extract(stored, 0)  # a product of one column has one lane
-            b.store(stored, b.at(self.pointers(buffer), self.scalar(index), memory))
+            b.store(stored, b.gep(self.pointers(buffer), self.scalar_index(index), memory))
         elif len(varying) == 1 and varying[0][1] == 1 and isinstance(varying[0][0], Variable):
-            place = b.at(self.pointers(buffer), self.scalar(index), memory)
+            place = b.gep(self.pointers(buffer), self.scalar_index(index), memory)
             if streaming and self.mask is None:
                 b.store(stored, place, align=self.lanes * bytes_of(stored.type), nontemporal=True)
             else:
@@ -363,13 +363,13 @@ class Evaluator:
 
     def update(self, store: Store) -> None:
         """Store where the condition holds; combined with what is there already where the store says so."""
-        value = self.full(store.node)
+        value = self.full_vector(store.node)
         for atom in lookups(store.index):
             self.value(atom.expression)
         if store.condition is None:
             self._combine(store, value)
             return
-        with self.b.when(self.value(store.condition)):
+        with self.b.if_then(self.value(store.condition)):
             self._combine(store, value)
 
     def _combine(self, store: Store, value: Value) -> None:

@@ -33,7 +33,7 @@ def classify(op: Operation) -> str:
     if not all(isinstance(v.type, TensorType) for v in (*op.operands, *op.results)):
         return HOST
     if op.name in REDUCTIONS:
-        return REDUCE if op.result.dtype in DTYPES and reduction_layout(op) is not None else HOST
+        return REDUCE if op.result.dtype in DTYPES and reduction_axes(op) is not None else HOST
     if op.name in KIND_OF_OPERATION:
         return OWN
     if op.name in ("prim.dot_general", SCALED):
@@ -65,7 +65,7 @@ def _has_scatter(op: Operation) -> bool:
     return op.attributes["kind"] == "set" or (dtype != "bool" and dtype not in NARROW)
 
 
-class ReductionLayout:
+class ReductionAxes:
     """The axes of a reduction as sizes: ``kept_outer`` x ``reduced`` x ``kept_inner`` in memory order."""
 
     __slots__ = ("kept_inner", "kept_outer", "reduced")
@@ -74,12 +74,12 @@ class ReductionLayout:
         self.kept_outer, self.reduced, self.kept_inner = kept_outer, reduced, kept_inner
 
 
-def reduction_layout(op: Operation) -> ReductionLayout | None:
+def reduction_axes(op: Operation) -> ReductionAxes | None:
     """The layout of a reduction over adjacent axes (others of size one aside), or of a cumulative; None for
     interleaved axes."""
     if op.name == "prim.cumulative":
         shape, axis = sizes(op.operand(0)), op.attributes["axis"]
-        return ReductionLayout(prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
+        return ReductionAxes(prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
     shape, axes = sizes(op.operand(0)), set(op.attributes["axes"])
     real = [i for i, n in enumerate(shape) if n != 1]
     chosen = [k for k, i in enumerate(real) if i in axes]
@@ -87,4 +87,4 @@ def reduction_layout(op: Operation) -> ReductionLayout | None:
         return None
     outer = [shape[i] for i in real[: chosen[0]]]
     inner = [shape[i] for i in real[chosen[-1] + 1 :]]
-    return ReductionLayout(prod(outer), prod(shape[i] for i in real if i in axes), prod(inner))
+    return ReductionAxes(prod(outer), prod(shape[i] for i in real if i in axes), prod(inner))

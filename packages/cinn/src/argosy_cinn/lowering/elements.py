@@ -15,7 +15,7 @@ from argosy_cinn.dialect import KEPT, PATCHES, window_axes
 from argosy_cinn.forms.dtypes import PARTS
 from argosy_cinn.forms.elementwise import supports
 from argosy_cinn.forms.expressions import Expression, Graph
-from argosy_cinn.forms.indices import Index, Lookup, Position, delinearise, divide, linearise, of
+from argosy_cinn.forms.indices import Index, Lookup, Position, atom_index, delinearise, divide, linearise
 from argosy_cinn.shapes import sizes, surely_at_least, surely_less
 from argosy_pir.core import Operation
 from argosy_pir.scalars import encode_scalar
@@ -51,7 +51,7 @@ class ElementLowering:
             return self.constant(constant, value.dtype)
         if 0 in sizes(value):  # a loop that runs never: there is no element, nor a position of one
             return self.constant(encode_scalar(0, value.dtype), value.dtype)
-        key = (value, position.flat.key, self.guards)
+        key = (value, position.flat_index.key, self.guards)
         found = self._memo.get(key)
         if found is None:
             found = self.resolve(value, position)
@@ -63,8 +63,8 @@ class ElementLowering:
 
     def _load(self, value: Value, position: Position) -> Expression:
         if value.dtype not in PARTS:
-            return self.graph.load(value, position.flat, value.dtype, self.guards)
-        first, part = position.flat * 2, PARTS[value.dtype]
+            return self.graph.load(value, position.flat_index, value.dtype, self.guards)
+        first, part = position.flat_index * 2, PARTS[value.dtype]
         return self.pair(value.dtype, *(self.graph.load(value, first + i, part, self.guards) for i in (0, 1)))
 
     def constant(self, data: bytes, dtype: str) -> Expression:
@@ -93,7 +93,8 @@ class ElementLowering:
         if rule is not None:
             return rule(self, value.op, position)
         arguments = [
-            self.value(v, position.at(sizes(v), position._flat, position._coordinates)) for v in value.op.operands
+            self.value(v, position.with_shape(sizes(v), position._flat, position._coordinates))
+            for v in value.op.operands
         ]
         payload = tuple(sorted(value.op.attributes.items()))
         return self.graph.node(value.op.kind, value.dtype, arguments, payload)
@@ -110,7 +111,7 @@ class ElementLowering:
         """A run-time integer, clamped into ``range(extent)``, as an index."""
         if extent == 1:
             return Index(())
-        return of(Lookup(self.value(value, position), extent))
+        return atom_index(Lookup(self.value(value, position), extent))
 
     def _compare(self, kind: str, x: Expression, number: int) -> Expression:
         constant = (
@@ -155,10 +156,10 @@ def _broadcast(self: ElementLowering, op: Operation, position: Position) -> Expr
     if [(i, shape[i]) for i in range(rank)] == kept:  # leading axes: drop the rest at once
         coordinates = None
         flat = _leading_index(position, rank)
-        return self.value(x, position.at(sizes(x), flat, coordinates))
+        return self.value(x, position.with_shape(sizes(x), flat, coordinates))
     where = position.coordinates
     chosen = tuple(where[axis] if n != 1 else Index(()) for axis, n in zip(axes, sizes(x), strict=True))
-    return self.value(x, position.at(sizes(x), None, chosen))
+    return self.value(x, position.with_shape(sizes(x), None, chosen))
 
 
 def _leading_index(position: Position, rank: int) -> Index:
@@ -167,20 +168,20 @@ def _leading_index(position: Position, rank: int) -> Index:
     inner = 1
     for n in position.shape[rank:]:
         inner *= n
-    return divide(position.flat, inner, position.split)[0]
+    return divide(position.flat_index, inner, position.split)[0]
 
 
 def _reshape(self: ElementLowering, op: Operation, position: Position) -> Expression:
     x = op.operand(0)
     if position._coordinates is None:
-        return self.value(x, position.at(sizes(x), position.flat))
+        return self.value(x, position.with_shape(sizes(x), position.flat_index))
     # What is beyond an axis (of an image, under a condition) must not be taken for a place on another one.
     kept = _equal_suffix(sizes(x), position.shape)
     if not kept:
-        return self.value(x, position.at(sizes(x), position.flat))
+        return self.value(x, position.with_shape(sizes(x), position.flat_index))
     first = linearise(position._coordinates[:-kept], position.shape[:-kept])
     outer = delinearise(first, sizes(x)[:-kept], position.split)
-    return self.value(x, position.at(sizes(x), None, (*outer, *position._coordinates[-kept:])))
+    return self.value(x, position.with_shape(sizes(x), None, (*outer, *position._coordinates[-kept:])))
 
 
 def _equal_suffix(x: tuple[int, ...], y: tuple[int, ...]) -> int:
@@ -195,25 +196,25 @@ def _transpose(self: ElementLowering, op: Operation, position: Position) -> Expr
     chosen = [Index(())] * len(permutation)
     for i, axis in enumerate(permutation):
         chosen[axis] = where[i]
-    return self.value(x, position.at(sizes(x), None, tuple(chosen)))
+    return self.value(x, position.with_shape(sizes(x), None, tuple(chosen)))
 
 
 def _slice(self: ElementLowering, op: Operation, position: Position) -> Expression:
     x, a = op.operand(0), op.attributes
     where = [i * step + lo for i, lo, step in zip(position.coordinates, a["start"], a["stride"], strict=True)]
-    return self.value(x, position.at(sizes(x), None, tuple(where)))
+    return self.value(x, position.with_shape(sizes(x), None, tuple(where)))
 
 
 def _reverse(self: ElementLowering, op: Operation, position: Position) -> Expression:
     x, axes = op.operand(0), op.attributes["axes"]
     where = [i * -1 + (sizes(x)[axis] - 1) if axis in axes else i for axis, i in enumerate(position.coordinates)]
-    return self.value(x, position.at(sizes(x), None, tuple(where)))
+    return self.value(x, position.with_shape(sizes(x), None, tuple(where)))
 
 
 def _pad(self: ElementLowering, op: Operation, position: Position) -> Expression:
     x, fill = op.operands
     a = op.attributes
-    filled = self.value(fill, position.at((), Index(())))
+    filled = self.value(fill, position.with_shape((), Index(())))
     if 0 in sizes(x):
         return filled
     conditions: list[Expression] = []
@@ -221,7 +222,7 @@ def _pad(self: ElementLowering, op: Operation, position: Position) -> Expression
         _without_gaps(self, i + -low, n, gap, position.split, conditions)
         for i, n, low, gap in zip(position.coordinates, sizes(x), a["low"], a["interior"], strict=True)
     ]
-    return _choose(self, x, position.at(sizes(x), None, tuple(where)), conditions, filled)
+    return _choose(self, x, position.with_shape(sizes(x), None, tuple(where)), conditions, filled)
 
 
 def _without_gaps(
@@ -229,13 +230,13 @@ def _without_gaps(
 ) -> Index:
     """The index among ``n`` elements that lie ``gap`` elements apart from each other; what must hold for there to be
     one is added to ``conditions``."""
-    found = [self.graph.within(i, 0, (n - 1) * (gap + 1) + 1)]
+    found = [self.graph.bounds_check(i, 0, (n - 1) * (gap + 1) + 1)]
     if gap:
         # Lifted to be positive, so that quotient and remainder are those of non-negative numbers.
         lift = 0 if surely_at_least(i.low, 0) else -(i.low // (gap + 1))
         i, rest = divide(i + lift * (gap + 1), gap + 1, split)
         i = i + -lift
-        found.append(self.graph.within(rest, 0, 1))
+        found.append(self.graph.bounds_check(rest, 0, 1))
     conditions += [c for c in found if c is not None]
     return i
 
@@ -260,7 +261,7 @@ def _patches(self: ElementLowering, op: Operation, position: Position) -> Expres
         i = s * stride + k * dilation + -low
         where.append(_without_gaps(self, i, size, spread - 1, position.split, conditions))
     zero = self.constant(encode_scalar(0, x.dtype), x.dtype)
-    return _choose(self, x, position.at(sizes(x), None, tuple(where)), conditions, zero)
+    return _choose(self, x, position.with_shape(sizes(x), None, tuple(where)), conditions, zero)
 
 
 def _concat(self: ElementLowering, op: Operation, position: Position) -> Expression:
@@ -274,8 +275,8 @@ def _concat(self: ElementLowering, op: Operation, position: Position) -> Express
         at = where[axis]
         if start == stop or surely_less(at.high, start) or surely_at_least(at.low, stop):
             continue
-        condition = self.graph.within(at, start, stop)
-        shifted = position.at(sizes(x), None, (*where[:axis], at + -start, *where[axis + 1 :]))
+        condition = self.graph.bounds_check(at, start, stop)
+        shifted = position.with_shape(sizes(x), None, (*where[:axis], at + -start, *where[axis + 1 :]))
         piece = self.value_under([condition] if condition is not None else [], x, shifted)
         if condition is None or result is None:
             result = piece
@@ -306,14 +307,16 @@ def _gather(self: ElementLowering, op: Operation, position: Position) -> Express
             chosen.append(where[axis])
         elif axis in axes:
             component = Index((), axes.index(axis))
-            chosen.append(self.lookup(indices, position.at(sizes(indices), None, (*where[:outer], component)), n))
+            chosen.append(
+                self.lookup(indices, position.with_shape(sizes(indices), None, (*where[:outer], component)), n)
+            )
         else:
             chosen.append(next(rest))
-    return self.value(x, position.at(sizes(x), None, tuple(chosen)))
+    return self.value(x, position.with_shape(sizes(x), None, tuple(chosen)))
 
 
 def _starts(self: ElementLowering, position: Position, starts: tuple[Value, ...], room: list[int]) -> list[Index]:
-    return [self.lookup(s, position.at((), Index(())), n + 1) for s, n in zip(starts, room, strict=True)]
+    return [self.lookup(s, position.with_shape((), Index(())), n + 1) for s, n in zip(starts, room, strict=True)]
 
 
 def _dynamic_slice(self: ElementLowering, op: Operation, position: Position) -> Expression:
@@ -321,7 +324,7 @@ def _dynamic_slice(self: ElementLowering, op: Operation, position: Position) -> 
     room = [n - size for n, size in zip(sizes(x), op.attributes["sizes"], strict=True)]
     first = _starts(self, position, tuple(starts), room)
     where = tuple(i + s for i, s in zip(position.coordinates, first, strict=True))
-    return self.value(x, position.at(sizes(x), None, where))
+    return self.value(x, position.with_shape(sizes(x), None, where))
 
 
 def scatter_position(
@@ -333,7 +336,7 @@ def scatter_position(
         x, update, *starts = op.operands
         first = _starts(self, position, tuple(starts), [n - m for n, m in zip(sizes(x), sizes(update), strict=True)])
         where = tuple(i + s for i, s in zip(position.coordinates, first, strict=True))
-        return self.value(update, position), position.at(sizes(x), None, where), None
+        return self.value(update, position), position.with_shape(sizes(x), None, where), None
     x, indices, updates = op.operands
     axes, batch = op.attributes["axes"], op.attributes["batch"]
     outer = len(sizes(indices)) - 1
@@ -342,13 +345,13 @@ def scatter_position(
     conditions, chosen = [], []
     for axis, n in enumerate(sizes(x)):
         if axis in axes:
-            place = position.at(sizes(indices), None, (*coordinates[:outer], Index((), axes.index(axis))))
+            place = position.with_shape(sizes(indices), None, (*coordinates[:outer], Index((), axes.index(axis))))
             wide = self.graph.node("cast", "int64", (self.value(indices, place),), (("dtype", "int64"),))
             conditions += [self._compare("ge", wide, 0), self._compare("lt", wide, n)]
-            chosen.append(of(Lookup(wide, n)))
+            chosen.append(atom_index(Lookup(wide, n)))
         else:
             chosen.append(coordinates[axis] if axis < batch else next(rest))
-    return self.value(updates, position), position.at(sizes(x), None, tuple(chosen)), self.all(conditions)
+    return self.value(updates, position), position.with_shape(sizes(x), None, tuple(chosen)), self.all(conditions)
 
 
 def _dynamic_update_slice(self: ElementLowering, op: Operation, position: Position) -> Expression:
@@ -359,30 +362,30 @@ def _dynamic_update_slice(self: ElementLowering, op: Operation, position: Positi
         return outside
     first = _starts(self, position, tuple(starts), room)
     where = [i + s * -1 for i, s in zip(position.coordinates, first, strict=True)]
-    found = [self.graph.within(i, 0, n) for i, n in zip(where, sizes(update), strict=True)]
+    found = [self.graph.bounds_check(i, 0, n) for i, n in zip(where, sizes(update), strict=True)]
     conditions = [c for c in found if c is not None]
-    inside = self.value_under(conditions, update, position.at(sizes(update), None, tuple(where)))
+    inside = self.value_under(conditions, update, position.with_shape(sizes(update), None, tuple(where)))
     condition = self.all(conditions)
     return inside if condition is None else self.choose(condition, inside, outside)
 
 
 def _rng_bits(self: ElementLowering, op: Operation, position: Position) -> Expression:
     state = op.operand(0)
-    seed, offset = (self.value(state, position.at((2,), Index((), i))) for i in (0, 1))
-    where = position.flat
+    seed, offset = (self.value(state, position.with_shape((2,), Index((), i))) for i in (0, 1))
+    where = position.flat_index
     whole = op.attributes.get("whole", ())
     if whole:  # a block of a larger draw
         moved = tuple(c + s for c, s in zip(position.coordinates, op.attributes["start"], strict=True))
-        where = position.at(whole, None, moved).flat
+        where = position.with_shape(whole, None, moved).flat_index
     return self.graph.random(where, op.attributes["counter"], seed, offset)
 
 
-def _complex(self: ElementLowering, op: Operation, position: Position) -> Expression:
+def _lower_complex(self: ElementLowering, op: Operation, position: Position) -> Expression:
     re, im = (self.value(v, position) for v in op.operands)
     return self.pair(op.result.dtype, re, im)
 
 
-def _real(self: ElementLowering, op: Operation, position: Position) -> Expression:
+def _lower_real(self: ElementLowering, op: Operation, position: Position) -> Expression:
     return self.value(op.operand(0), position).arguments[0]
 
 
@@ -410,8 +413,8 @@ _RULES: dict[str, Callable[[ElementLowering, Operation, Position], Expression]] 
     "prim.rng_bits": _rng_bits,
     PATCHES: _patches,
     KEPT: _forward_operand,
-    "prim.complex": _complex,
-    "prim.real": _real,
+    "prim.complex": _lower_complex,
+    "prim.real": _lower_real,
     "prim.imag": _imag,
     "prim.copy": _forward_operand,
     "prim.stop_gradient": _forward_operand,

@@ -46,7 +46,7 @@ def emit_order(module: Module, name: str, kernel: OrderForm, slots: Mapping[Any,
             outer, column = b.div(rows.index, inner), b.rem(rows.index, inner)
             base = b.add(b.mul(outer, b.mul(length, inner)), column)
             with b.loop(0, length) as i:
-                b.store(b.convert("trunc", i.index, I32), b.at(row.order, i.index, I32))
+                b.store(b.convert("trunc", i.index, I32), b.gep(row.order, i.index, I32))
             for number, key in enumerate(reversed(kernel.keys)):
                 source = Source(pointers(key), base, inner, key.dtype, kernel.descending)
                 _load_keys(b, row, length, source, ordered=number > 0)
@@ -57,8 +57,8 @@ def emit_order(module: Module, name: str, kernel: OrderForm, slots: Mapping[Any,
             out = pointers(kernel.order)
             base = b.add(b.mul(outer, b.mul(b.number(kernel.first), inner)), column)
             with b.loop(0, b.number(kernel.first)) as i:
-                found = b.load(I32, b.at(row.order, i.index, I32))
-                b.store(found, b.at(out, b.add(base, b.mul(i.index, inner)), I32))
+                found = b.load(I32, b.gep(row.order, i.index, I32))
+                b.store(found, b.gep(out, b.add(base, b.mul(i.index, inner)), I32))
 
 
 EMITTER = Emitter(emit_order, lambda kernel, target: kernel.chunks)
@@ -73,14 +73,14 @@ def _sort_function(module: Module, bits: int) -> str:
             *memory, n = b.arguments
             order_row(b, Row(*memory), n, bits)
 
-    return module.once(("order", bits), f"order_row_{bits}", build)
+    return module.shared_function(("order", bits), f"order_row_{bits}", build)
 
 
 def _row_memory(b: Function, length: Index) -> Row:
     """Scratch memory for keys and positions, each twice, and counts."""
     lines = b.mul(b.div(b.add(b.mul(length, 8), 2 * _LINE - 1), _LINE), _LINE)  # one line more than the widest keys
     slab = scratch(b, b.add(b.mul(lines, 4), COUNTS_BYTES))
-    parts = [b.at(slab, b.mul(lines, i), I8) for i in range(5)]
+    parts = [b.gep(slab, b.mul(lines, i), I8) for i in range(5)]
     return Row(parts[0], parts[2], parts[1], parts[3], parts[4])
 
 
@@ -88,8 +88,8 @@ def _load_keys(b: Function, row: Row, length: Index, source: Source, ordered: bo
     """The keys of a row, ``ordered`` as later ones left it."""
     memory, element = LLVM_TYPES[source.dtype], f"i{key_bits(source.dtype)}"
     with b.loop(0, length) as i:
-        place = b.convert("sext", b.load(I32, b.at(row.order, i.index, I32)), I64) if ordered else i.index
-        found = b.load(memory, b.at(source.pointer, b.add(source.base, b.mul(place, source.step)), memory))
+        place = b.convert("sext", b.load(I32, b.gep(row.order, i.index, I32)), I64) if ordered else i.index
+        found = b.load(memory, b.gep(source.pointer, b.add(source.base, b.mul(place, source.step)), memory))
         key = ordered_bits(b, load_element(b, found, source.dtype), source.dtype)
         key = b.binary("xor", key, -1) if source.descending else key
-        b.store(key, b.at(row.keys, i.index, element))
+        b.store(key, b.gep(row.keys, i.index, element))

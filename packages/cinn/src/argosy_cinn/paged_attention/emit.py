@@ -64,10 +64,10 @@ class _Chunk:
         b.repeat([b.index(begin)], lambda carry: b.icmp("slt", carry[0], end), run)
 
     def _row(self, token: Value) -> Value:
-        return self.b.load(I64, self.b.at(self.at["rows"], token, I64))
+        return self.b.load(I64, self.b.gep(self.at["rows"], token, I64))
 
     def _position(self, token: Index) -> Value:
-        return self.b.load(I64, self.b.at(self.at["positions"], token, I64))
+        return self.b.load(I64, self.b.gep(self.at["positions"], token, I64))
 
     def _extent(self, first: Value, end: Value, row: Value) -> list[Value]:
         """Where the run of tokens of one row that begins at ``first`` ends, and its least and largest position."""
@@ -93,7 +93,7 @@ class _Chunk:
         before = b.maximum(b.sub(low, form.window - 1), 0) if form.window else 0
         width = self.memory.panel
         known = b.minimum(b.maximum(row, 0), b.sub(b.number(sizes(form.operands[5])[0]), 1))
-        table = b.at(self.at["tables"], b.mul(known, b.number(entries)), I64)
+        table = b.gep(self.at["tables"], b.mul(known, b.number(entries)), I64)
         with b.loop(b.mul(b.div(before, width), width), end, width) as places:
             rule = Rule(form.scale, form.window, form.softcap, low, high, end)
             panel = Panel(
@@ -117,14 +117,14 @@ class _Chunk:
         """What is cached of the chunk's head at a place."""
         b, width = self.b, sizes(self.form.operands[1 if cache == "keys" else 2])[3]
         place = b.mul(b.add(b.mul(slot, self.cached), self.head), width)
-        return b.at(self.at[cache], place, LLVM_TYPES[self.memory.cached])
+        return b.gep(self.at[cache], place, LLVM_TYPES[self.memory.cached])
 
     def _scale(self, name: str, slot: Value) -> Value | None:
         """What it is multiplied with, where caches hold bytes."""
         b = self.b
         if name not in self.at:
             return None
-        scale = b.load(FLOAT, b.at(self.at[name], b.add(b.mul(slot, self.cached), self.head), FLOAT))
+        scale = b.load(FLOAT, b.gep(self.at[name], b.add(b.mul(slot, self.cached), self.head), FLOAT))
         return convert(b, scale, "float32", "float64") if self.real == DOUBLE else scale
 
     def _each_row(self, rows: Index, first: Value, build: Callable[[Value, Index], None]) -> None:
@@ -137,30 +137,30 @@ class _Chunk:
     def _begin(self, row: Value, head: Index) -> None:
         """The row's query, and sums of nothing, or of its sink."""
         b, memory, lanes = self.b, self.memory, self.lanes
-        source = b.at(self.at["query"], b.mul(head, self.depth), memory.element)
+        source = b.gep(self.at["query"], b.mul(head, self.depth), memory.element)
         target = memory.query(row)
         self._vectors(self.depth, lambda at, mask: b.masked_store(
-            self._load(b.at(source, at, memory.element), mask), b.at(target, at, self.real), mask
+            self._load(b.gep(source, at, memory.element), mask), b.gep(target, at, self.real), mask
         ))  # fmt: skip
-        with b.loop(0, memory.padded(self.width), lanes) as loop:
-            b.store(b.zero(vector(self.real, lanes)), b.at(memory.sum(row), loop.index, self.real))
+        with b.loop(0, memory.padded_width(self.width), lanes) as loop:
+            b.store(b.zero(vector(self.real, lanes)), b.gep(memory.sum(row), loop.index, self.real))
         top, total = constant(self.real, float("-inf")), constant(self.real, 0.0)
         if "sinks" in self.at:
             place = b.add(b.mul(self.head, self.shared), b.rem(row, self.shared))
-            sink = b.load(LLVM_TYPES[self.dtype], b.at(self.at["sinks"], place, memory.element))
+            sink = b.load(LLVM_TYPES[self.dtype], b.gep(self.at["sinks"], place, memory.element))
             top, total = load_element(b, sink, self.dtype), constant(self.real, 1.0)
-        b.store(top, b.at(memory.tops, row, self.real))
-        b.store(total, b.at(memory.totals, row, self.real))
+        b.store(top, b.gep(memory.tops, row, self.real))
+        b.store(total, b.gep(memory.totals, row, self.real))
 
     def _end(self, row: Value, head: Index) -> None:
         """The sums of values by that of powers."""
         b, memory = self.b, self.memory
-        target = b.at(self.out, b.mul(head, self.width), memory.element)
-        total = b.splat(b.load(self.real, b.at(memory.totals, row, self.real)), self.lanes)
+        target = b.gep(self.out, b.mul(head, self.width), memory.element)
+        total = b.splat(b.load(self.real, b.gep(memory.totals, row, self.real)), self.lanes)
 
         def store(at: Index, mask: Value | None) -> None:
-            made = b.fdiv(b.load(vector(self.real, self.lanes), b.at(memory.sum(row), at, self.real)), total)
-            b.masked_store(store_element(b, made, self.dtype), b.at(target, at, memory.element), mask)
+            made = b.fdiv(b.load(vector(self.real, self.lanes), b.gep(memory.sum(row), at, self.real)), total)
+            b.masked_store(store_element(b, made, self.dtype), b.gep(target, at, memory.element), mask)
 
         self._vectors(self.width, store)
 

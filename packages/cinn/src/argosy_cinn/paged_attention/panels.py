@@ -29,12 +29,12 @@ class Memory:
         self.vector = vector(self.element, self.lanes)
         self.panel = PANEL_VECTORS * self.lanes
         self.height = 4 if b.module.target.registers >= _MANY_REGISTERS else 2
-        self._depth, self._width = form.query[3], self.padded(form.width)
-        counts = (self.padded(self._depth) * self.panel, form.rows * self.panel, form.rows * self.padded(self._depth),
-                  form.rows * self._width, self.padded(form.rows), self.padded(form.rows))  # fmt: skip
+        self._depth, self._width = form.query[3], self.padded_width(form.width)
+        depth, rows = self.padded_width(self._depth), self.padded_width(form.rows)
+        counts = (depth * self.panel, form.rows * self.panel, form.rows * depth, form.rows * self._width, rows, rows)
         size = bytes_of(self.real)
         slab = scratch(b, sum(counts) * size + self.panel * 8)
-        places = [b.at(slab, sum(counts[:i]) * size, I8) for i in range(len(counts) + 1)]
+        places = [b.gep(slab, sum(counts[:i]) * size, I8) for i in range(len(counts) + 1)]
         self.keys, self.scores, self._queries, self._sums, self.tops, self.totals, self.slots = places
 
     def load_cached(self, place: Value, mask: Value | None) -> Value:
@@ -46,21 +46,21 @@ class Memory:
             else self.b.convert("sitofp", found, self.real)
         )
 
-    def padded(self, width: int) -> int:
+    def padded_width(self, width: int) -> int:
         """Whole vectors."""
         return -(-width // self.lanes) * self.lanes
 
     def query(self, row: Index) -> Value:
         """A row's query."""
-        return self.b.at(self._queries, self.b.mul(row, self.padded(self._depth)), self.real)
+        return self.b.gep(self._queries, self.b.mul(row, self.padded_width(self._depth)), self.real)
 
     def sum(self, row: Index) -> Value:
         """A row's sums of values."""
-        return self.b.at(self._sums, self.b.mul(row, self._width), self.real)
+        return self.b.gep(self._sums, self.b.mul(row, self._width), self.real)
 
     def score(self, row: Index, place: Index = 0) -> Value:
         """A row's scores in the panel, later their powers."""
-        return self.b.at(self.scores, self.b.add(self.b.mul(row, self.panel), place), self.real)
+        return self.b.gep(self.scores, self.b.add(self.b.mul(row, self.panel), place), self.real)
 
 
 #: Where a place's value lies, what it is multiplied with, and how many channels it has.
@@ -93,30 +93,30 @@ class Panel:
         last = b.sub(self.rule.end, 1)
         with b.loop(0, self.memory.panel) as loop:
             place = b.minimum(b.add(self.start, loop.index), last)
-            entry = b.load(I64, b.at(table, b.div(place, block), I64))
+            entry = b.load(I64, b.gep(table, b.div(place, block), I64))
             known = b.minimum(b.maximum(entry, 0), b.sub(blocks, 1))
-            b.store(b.index(b.add(b.mul(known, block), b.rem(place, block))), b.at(self.memory.slots, loop.index, I64))
+            b.store(b.index(b.add(b.mul(known, block), b.rem(place, block))), b.gep(self.memory.slots, loop.index, I64))
 
     def _slot(self, place: Index) -> Value:
-        return self.b.load(I64, self.b.at(self.memory.slots, place, I64))
+        return self.b.load(I64, self.b.gep(self.memory.slots, place, I64))
 
     def copy_keys(self, entry: Callable[[Value], Value], scale: Callable[[Value], Value | None], depth: int) -> None:
         """Keys, times their scales where they have some, with places along the vectors."""
         b, memory, lanes = self.b, self.memory, self.lanes
         with (
             b.loop(0, memory.panel, lanes) as group,
-            b.when(b.icmp("slt", b.add(self.start, group.index), self.rule.end)),
+            b.if_then(b.icmp("slt", b.add(self.start, group.index), self.rule.end)),
         ):
             slots = [self._slot(b.add(group.index, i)) for i in range(lanes)]
             keys, scales = [entry(slot) for slot in slots], [scale(slot) for slot in slots]
 
             def copy(at: Index, mask: Value | None) -> None:
                 element = LLVM_TYPES[memory.cached]
-                found = [memory.load_cached(b.at(key, at, element), mask) for key in keys]
+                found = [memory.load_cached(b.gep(key, at, element), mask) for key in keys]
                 found = [x if s is None else b.fmul(x, b.splat(s, lanes)) for x, s in zip(found, scales, strict=True)]
                 for i, column in enumerate(b.transpose(found)):
                     place = b.add(b.mul(b.add(at, i), memory.panel), group.index)
-                    b.store(column, b.at(memory.keys, place, self.real))
+                    b.store(column, b.gep(memory.keys, place, self.real))
 
             whole = depth // lanes * lanes
             with b.loop(0, whole, lanes) as loop:
@@ -133,7 +133,7 @@ class Panel:
         while height > 1:
             height //= 2
             some = b.mul(b.rem(b.div(rows, height), 2), height)
-            with b.when(b.icmp("ne", b.index(some), 0)):
+            with b.if_then(b.icmp("ne", b.index(some), 0)):
                 build(at, height)
             at = b.add(at, some)
 
@@ -145,13 +145,13 @@ class Panel:
         def tile(row: Index, height: int) -> None:
             queries = [memory.query(b.add(row, i)) for i in range(height)]
             with b.loop(0, depth, carry=[b.zero(type)] * (height * PANEL_VECTORS)) as loop:
-                line = b.at(memory.keys, b.mul(loop.index, memory.panel), self.real)
-                keys = [b.load(type, b.at(line, v * self.lanes, self.real)) for v in range(PANEL_VECTORS)]
+                line = b.gep(memory.keys, b.mul(loop.index, memory.panel), self.real)
+                keys = [b.load(type, b.gep(line, v * self.lanes, self.real)) for v in range(PANEL_VECTORS)]
                 sums = []
                 for i, query in enumerate(queries):
-                    factor = b.splat(b.load(self.real, b.at(query, loop.index, self.real)), self.lanes)
+                    factor = b.splat(b.load(self.real, b.gep(query, loop.index, self.real)), self.lanes)
                     sums += [b.fma(factor, key, loop.carry[i * PANEL_VECTORS + v]) for v, key in enumerate(keys)]
-                loop.next(*sums)
+                loop.yield_values(*sums)
             for i, total in enumerate(loop.results):
                 place = memory.score(b.add(row, i // PANEL_VECTORS), i % PANEL_VECTORS * self.lanes)
                 b.store(total, place)
@@ -177,7 +177,7 @@ class Panel:
             top = scores[0]
             for x in scores[1:]:
                 top = b.fmax(top, x)
-            before = b.load(self.real, b.at(memory.tops, row, self.real))
+            before = b.load(self.real, b.gep(memory.tops, row, self.real))
             after = b.fmax(before, b.reduce("fmax", top))
             shift = b.select(b.fcmp("oeq", after, float("-inf")), b.zero(self.real), after)
             powers = [self._function("exp", b.fsub(x, b.splat(shift, lanes))) for x in scores]
@@ -186,10 +186,10 @@ class Panel:
                 b.store(x, memory.score(row, v * lanes))
                 total = b.fadd(total, x) if v else x
             less = self._function("exp", b.fsub(before, shift))
-            place = b.at(memory.totals, row, self.real)
-            b.store(after, b.at(memory.tops, row, self.real))
+            place = b.gep(memory.totals, row, self.real)
+            b.store(after, b.gep(memory.tops, row, self.real))
             b.store(b.fma(b.load(self.real, place), less, b.reduce("fadd", total)), place)
-            with b.when(b.fcmp("une", less, 1.0)):
+            with b.if_then(b.fcmp("une", less, 1.0)):
                 self._rescale(row, b.splat(less, lanes))
 
     def _masked_scores(self, row: Value, first: Index, behind: Index) -> list[Value]:
@@ -214,7 +214,7 @@ class Panel:
     def _rescale(self, row: Value, factor: Value) -> None:
         b, sums = self.b, self.memory.sum(row)
         with b.loop(0, self.memory._width, self.lanes) as loop:
-            place = b.at(sums, loop.index, self.real)
+            place = b.gep(sums, loop.index, self.real)
             b.store(b.fmul(b.load(factor.type, place), factor), place)
 
     def add_values(
@@ -228,17 +228,17 @@ class Panel:
         alike = b.binary("or", alike, b.icmp("eq", rule.low, rule.high))
         values = (entry, scale, width)
 
-        def together() -> list[Value]:
+        def add_tiles() -> list[Value]:
             self._tiles(rows, lambda row, height: self._add(row, height, first, behind, values))
             return []
 
-        def apart() -> list[Value]:
+        def add_rows() -> list[Value]:
             with b.loop(0, rows) as loop:
                 position = self.position(loop.index)
                 self._add(loop.index, 1, *self._bounds(position, position), values)
             return []
 
-        b.either(alike, together, apart)
+        b.either(alike, add_tiles, add_rows)
 
     def _add(self, row: Index, height: int, first: Index, behind: Index, values: Values) -> None:
         """The sums of some rows over places that all of them see."""
@@ -261,7 +261,7 @@ class Panel:
     ) -> None:  # fmt: skip
         b, memory, lanes, count = self.b, self.memory, self.lanes, len(masks)
         places = [
-            b.at(memory.sum(b.add(row, i)), b.add(column, v * lanes), self.real)
+            b.gep(memory.sum(b.add(row, i)), b.add(column, v * lanes), self.real)
             for i in range(height)
             for v in range(count)
         ]
@@ -271,12 +271,14 @@ class Panel:
             slot = self._slot(loop.index)
             value, factor = entry(slot), scale(slot)
             element = LLVM_TYPES[memory.cached]
-            found = [memory.load_cached(b.at(value, b.add(column, v * lanes), element), m) for v, m in enumerate(masks)]
+            found = [
+                memory.load_cached(b.gep(value, b.add(column, v * lanes), element), m) for v, m in enumerate(masks)
+            ]
             sums = []
             for i, score in enumerate(scores):
-                power = b.load(self.real, b.at(score, loop.index, self.real))
+                power = b.load(self.real, b.gep(score, loop.index, self.real))
                 power = b.splat(power if factor is None else b.fmul(power, factor), lanes)
                 sums += [b.fma(power, x, loop.carry[i * count + v]) for v, x in enumerate(found)]
-            loop.next(*sums)
+            loop.yield_values(*sums)
         for place, total in zip(places, loop.results, strict=True):
             b.store(total, place)

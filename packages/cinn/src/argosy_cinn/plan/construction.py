@@ -19,7 +19,7 @@ from argosy_cinn.plan.order import order_groups
 from argosy_cinn.plan.rematerialisation import Facts, Schedule, rematerialise, step_cost
 from argosy_cinn.plan.siblings import with_siblings
 from argosy_cinn.plan.state_updates import choose_in_place
-from argosy_cinn.plan.steps import Plan, Step
+from argosy_cinn.plan.steps import ExecutionPlan, Step
 from argosy_cinn.plan.streaming_stores import choose_streaming
 from argosy_cinn.shapes import has_bytes, nbytes, sizes
 from argosy_cinn.target import Target
@@ -35,7 +35,7 @@ def make_plan(
     run_time: str | None = None,
     budget: int | None = None,
     guard: str = "",
-) -> Plan:
+) -> ExecutionPlan:
     """Order the groups, lower them, schedule them for ``target`` and place all values.
 
     ``inner``: a region of a branch or loop. ``run_time``: memory is planned when sizes are known; the prefix of the
@@ -46,7 +46,7 @@ def make_plan(
     stored = _store(memory, fusion)
     steps: dict[int, Step] = {}
     for group in fusion.groups.values():
-        steps[group.number] = Step(group, _scheduled(group.kind.lower(group, memory, stored), target))
+        steps[group.number] = Step(group, _schedule_forms(group.kind.lower(group, memory, stored), target))
     after = {number: {p.number for p in fusion.producers(step.group)} for number, step in steps.items()}
     in_place = choose_in_place(memory, fusion, steps, after)
     updates = list(zip(program.states, program.state_updates, strict=True))
@@ -76,7 +76,7 @@ def make_plan(
         }
         copied = {v for v, _ in copies}
         schedule = _schedule(sequence, stored, places, copied, writers)
-        orders = [sequence, schedule.freeing(after)]
+        orders = [sequence, schedule.order_by_memory(after)]
         sequence, recomputation = rematerialise(schedule, orders, budget, place_buffers)
     sequence = with_siblings(sequence, in_place)
     lifetimes = merge_lifetimes(lifetimes_of(sequence, stored, places, copies), over)
@@ -84,7 +84,7 @@ def make_plan(
         lifetimes.append(Lifetime(RECORD, RECORD_BYTES, 0, len(sequence)))
     places.update((key, Place(0)) for form in memory.native.values() for key in form.arenas())
     symbols = list(program.symbols())
-    made = Plan(sequence, places, 0, constants, copies, in_place, lifetimes, symbols, recomputation, guard)
+    made = ExecutionPlan(sequence, places, 0, constants, copies, in_place, lifetimes, symbols, recomputation, guard)
     if run_time is not None:
         _place_at_run_time(made, run_time)
     else:
@@ -105,14 +105,14 @@ def _constants(memory: Memory, fusion: Fusion) -> list[Value]:
     return own + [v for form in memory.native.values() for v in form.constants()]
 
 
-def _scheduled(forms: list[Form], target: Target) -> list[Form]:
+def _schedule_forms(forms: list[Form], target: Target) -> list[Form]:
     """``forms``, for which their emitters have chosen what the plan depends on."""
     for form in forms:
         emitter_of(form.kind, target.schedules).schedule(form, target)
     return forms
 
 
-def _place_at_run_time(made: Plan, prefix: str) -> None:
+def _place_at_run_time(made: ExecutionPlan, prefix: str) -> None:
     """Offsets follow from sizes: each is a size of its own, which is planned before a call."""
     for i, lifetime in enumerate(made.lifetimes):
         name = lifetime.key if isinstance(lifetime.key, str) else f"_arena{prefix}_{i}"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from argosy_cinn.forms.form import Form, Scratch
 from argosy_cinn.forms.index_check import RECORD
 from argosy_cinn.lowering.elements import splat_constant
-from argosy_cinn.plan.steps import Plan
+from argosy_cinn.plan.steps import ExecutionPlan
 from argosy_cinn.shapes import estimate, nbytes, sizes
 from argosy_phi_ops.primitives.cost import Cost
 from argosy_pir.core import Operation
@@ -24,7 +24,7 @@ class RegionPlan:
 
     program: Program
     captured: list[Value]
-    plan: Plan
+    plan: ExecutionPlan
 
     def run_time_buffers(self) -> list[tuple[str, int]]:
         """(name of the offset, bytes) of what lies in the arena of the whole program, where sizes are not known."""
@@ -51,7 +51,7 @@ class ControlForm(Form):
     symbolic: bool = False
 
     @property
-    def carried(self) -> tuple[Value, ...]:
+    def carried_results(self) -> tuple[Value, ...]:
         """The results that are carried from step to step."""
         op = self.op
         first = {"control.while": 0, "control.for": 3}.get(op.name)
@@ -68,7 +68,7 @@ class ControlForm(Form):
         captured = [v for region in self.regions for v in region.captured]
         return list(dict.fromkeys([*self.op.operands, *captured]))
 
-    def inner_plans(self) -> list[Plan]:
+    def inner_plans(self) -> list[ExecutionPlan]:
         """Those of all regions."""
         return [region.plan for region in self.regions]
 
@@ -78,7 +78,7 @@ class ControlForm(Form):
 
     def buffers(self) -> dict[Any, int]:
         """Bytes of the memory that it needs beside its operands and results."""
-        found: dict[Hashable, int] = {spare(v): nbytes(v) for v in self.carried}
+        found: dict[Hashable, int] = {spare(v): nbytes(v) for v in self.carried_results}
         found |= self._arena()
         return found | dict(buffer for region in self.regions for buffer in region.run_time_buffers())
 
@@ -104,7 +104,7 @@ class ControlForm(Form):
     def key(self, slots: dict[Any, int]) -> str:
         """None: no two are alike."""
         everything: list[Any] = [*self.inputs(), *self.constants(), *self.op.results]
-        everything += [*map(spare, self.carried), *self._arena()]
+        everything += [*map(spare, self.carried_results), *self._arena()]
         everything += self.arenas()
         everything += [RECORD] if self.checks_indices else []
         for buffer in everything:
@@ -134,14 +134,14 @@ class ControlForm(Form):
 
     def cost(self) -> Cost:
         """That of the larger way of a branch; all steps of a loop, or one where it is not known how many there are."""
-        ways = [_total(form.cost() for step in plan.steps for form in step.forms) for plan in self.inner_plans()]
+        ways = [_total_cost(form.cost() for step in plan.steps for form in step.forms) for plan in self.inner_plans()]
         if self.op.name == "control.if":
             return max(ways, key=lambda way: estimate(way.operations) + estimate(way.read) + estimate(way.written))  # type: ignore[arg-type]
-        total, times = _total(ways), self.steps or 1
+        total, times = _total_cost(ways), self.steps or 1
         return Cost(times * total.read, times * total.written, times * total.operations)
 
 
-def _total(costs: Iterable[Cost]) -> Cost:
+def _total_cost(costs: Iterable[Cost]) -> Cost:
     """The sum of some costs."""
     found = list(costs)
     return Cost(sum(c.read for c in found), sum(c.written for c in found), sum(c.operations for c in found))

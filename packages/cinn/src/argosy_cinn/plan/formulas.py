@@ -21,7 +21,7 @@ class Formulas:
         # Names and numbers of our own making only: whatever symbols are called does not enter.
         self._function: Callable[..., tuple[int, ...]] = eval(f"lambda {', '.join(names.values())}: ({parts})", _SCOPE)
 
-    def at(self, numbers: Sequence[int]) -> list[int]:
+    def evaluate(self, numbers: Sequence[int]) -> list[int]:
         """The sizes where the symbols are these numbers."""
         values = self._function(*numbers)
         return [values[i] for i in self._index]

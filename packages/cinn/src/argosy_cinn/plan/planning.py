@@ -19,7 +19,7 @@ from argosy_cinn.lowering.elements import NotAligned, splat_constant
 from argosy_cinn.pipeline import lower_program
 from argosy_cinn.plan.construction import make_plan
 from argosy_cinn.plan.control import ControlForm, RegionPlan
-from argosy_cinn.plan.steps import Plan
+from argosy_cinn.plan.steps import ExecutionPlan
 from argosy_cinn.shapes import NotSymbolic, sizes
 from argosy_cinn.target import Target
 from argosy_pir.core import Operation
@@ -29,7 +29,7 @@ from argosy_pir.scalars import decode_scalar
 from argosy_pir.values import Value
 
 
-def plan_program(program: Program, target: Target, budget: int | None = None, guard: str = "") -> Plan:
+def plan_program(program: Program, target: Target, budget: int | None = None, guard: str = "") -> ExecutionPlan:
     """The plan of a lowered program; ``budget``: the bytes that its intermediate values may need; ``guard``: on
     which side they are guarded, if at all. Raises `NotSymbolic` where that depends on sizes known at run time."""
     if budget is not None and program.symbols():
@@ -40,7 +40,7 @@ def plan_program(program: Program, target: Target, budget: int | None = None, gu
 
 def _plan(
     program: Program, target: Target, run_time: str | None, inner: bool, budget: int | None = None, guard: str = ""
-) -> Plan:
+) -> ExecutionPlan:
     """``run_time``: sizes are known then, see `make_plan`. ``inner``: a region, whose arguments may begin anywhere in
     memory."""
     native: dict[Operation, ControlForm] = {}

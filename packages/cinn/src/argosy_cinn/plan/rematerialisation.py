@@ -74,7 +74,7 @@ class Schedule:
         self._count = 0
 
     @property
-    def repeated(self) -> list[Step]:
+    def repeated_steps(self) -> list[Step]:
         """The steps that run again."""
         return [step for step in self.steps if step.repeated]
 
@@ -91,7 +91,7 @@ class Schedule:
             peak = max(needed, default=0)
             if peak <= limit:
                 return peak
-            found = self._best(lives, needed.index(peak), refused)
+            found = self._cheapest_drop(lives, needed.index(peak), refused)
             if found is None:
                 return peak
             key, chain, at = found
@@ -100,7 +100,7 @@ class Schedule:
 
     def undo(self, limit: int) -> None:
         """Take repeated steps out again, the most expensive first, as long as no step needs more than ``limit``."""
-        for step in sorted(self.repeated, key=lambda s: -self._facts_of(s).cost):
+        for step in sorted(self.repeated_steps, key=lambda s: -self._facts_of(s).cost):
             if not any(s is step for s in self.steps):
                 continue  # nobody read it when another one was gone
             before, names = list(self.steps), [s.renamed for s in self.steps]
@@ -112,7 +112,7 @@ class Schedule:
 
     # -- order
 
-    def freeing(self, after: Mapping[int, set[int]]) -> list[Step]:
+    def order_by_memory(self, after: Mapping[int, set[int]]) -> list[Step]:
         """The steps in another order that ``after`` allows (the numbers of groups that each must follow): what frees
         no less memory than it takes runs as soon as it can."""
         readers: dict[Value, int] = {}
@@ -173,7 +173,7 @@ class Schedule:
 
     # -- choosing
 
-    def _best(
+    def _cheapest_drop(
         self, lives: Mapping[Hashable, _Life], at: int, refused: set[Hashable]
     ) -> tuple[Hashable, list[Value], int] | None:
         """Of the values that wait at a step, the one that costs least per byte: its key, the values to make again in
@@ -268,7 +268,7 @@ class Schedule:
                 if value in self._facts_of(step).reads and step.key(value) == gone.key(value):
                     step.renamed = {**step.renamed, value: earlier.get(value, value)}
         read = {step.key(v) for step in self.steps for v in self._facts_of(step).reads}
-        for step in self.repeated:
+        for step in self.repeated_steps:
             if not any(step.key(v) in read for v in self._facts_of(step).writes):
                 self._remove(step)
                 return
@@ -283,7 +283,7 @@ def rematerialise(
     if before <= budget:
         return list(orders[0]), None
     # What frees early may be no better before anything is dropped, and much better then.
-    tried = [_dropped(schedule, order, budget, placed) for order in orders]
+    tried = [_drop_values(schedule, order, budget, placed) for order in orders]
     best = min(tried, key=lambda made: (max(made.peak, budget), made.work))
     if best.peak >= before:  # nothing that helps can be dropped
         return list(orders[0]), Recomputation(budget, before, 0, 0.0)
@@ -302,7 +302,7 @@ class _Attempt:
     work: float
 
 
-def _dropped(
+def _drop_values(
     schedule: Schedule, order: Sequence[Step], budget: int, placed: Callable[[Sequence[Step]], int]
 ) -> _Attempt:
     """Drop what an order allows to be dropped, until its plan fits. Steps are left as they were."""

@@ -93,13 +93,17 @@ class SizeFormulas:
         self._formulas = Formulas([*dims, *nbytes, sum(work)], self._symbols)
         self._arrangements: dict[tuple[int, ...], Arrangement] = {}
 
-    def at(self, symbols: Mapping[str, int]) -> Sizes | None:
+    def sizes_at(self, symbols: Mapping[str, int]) -> Sizes | None:
         """The sizes for these symbols; None where code for all sizes does not serve them: a tensor has no elements, or
         too many."""
         numbers = [symbols[name] for name in self._symbols]
-        if not self._may_serve or 0 in numbers or not all(0 < n < _MOST_ELEMENTS for n in self._counts.at(numbers)):
+        if (
+            not self._may_serve
+            or 0 in numbers
+            or not all(0 < n < _MOST_ELEMENTS for n in self._counts.evaluate(numbers))
+        ):
             return None
-        found = iter(self._formulas.at(numbers))
+        found = iter(self._formulas.evaluate(numbers))
         signature = self._signature.copy()
         for i, dtype, rank in self._open:
             signature[i] = tuple(islice(found, rank)), dtype

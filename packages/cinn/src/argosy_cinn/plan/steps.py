@@ -44,7 +44,7 @@ class Step:
 
 
 @dataclass(slots=True)
-class Plan:
+class ExecutionPlan:
     """Everything that code generation and the executable need.
 
     The address table holds the arena, the inputs, the states, the outputs, then the ``constants``. Sizes known at run

@@ -22,7 +22,7 @@ def choose_streaming(
     until_read = traffic_until_read(steps, stored)
     for step in steps:
         for form in step.forms:
-            for store in form.streamable(target.vector_bits):
+            for store in form.streaming_candidates(target.vector_bits):
                 value = store.buffer
                 far = form.cache_pressure(until_read.get(value, 0)) >= target.l3_bytes and value not in in_place
                 store.streaming = far and spend("stream", value)

@@ -57,7 +57,7 @@ class Arithmetic:
 
     # -- control flow, which every printer has in its own way
 
-    def when(self, condition: Value) -> AbstractContextManager[None]:
+    def if_then(self, condition: Value) -> AbstractContextManager[None]:
         """Run the body only where the scalar condition holds."""
         raise NotImplementedError
 
@@ -113,7 +113,7 @@ class Arithmetic:
         first = self.op(type, f"insertelement {type} poison, {x}, i32 0")
         return self.op(type, f"shufflevector {first}, {type} poison, <{lanes} x i32> zeroinitializer")
 
-    def like(self, type: str, value: int | float | bool | SymExpr) -> Value:
+    def number_in(self, type: str, value: int | float | bool | SymExpr) -> Value:
         """A number, or the value of a size's formula, in a type; splatted for vectors."""
         if not isinstance(value, SymExpr):
             return constant(type, value)
@@ -131,9 +131,9 @@ class Arithmetic:
 
     def _pair(self, x: Operand, y: Operand) -> tuple[Value, Value]:
         if isinstance(x, Value):
-            return x, y if isinstance(y, Value) else self.like(x.type, y)
+            return x, y if isinstance(y, Value) else self.number_in(x.type, y)
         if isinstance(y, Value):
-            return self.like(y.type, x), y
+            return self.number_in(y.type, x), y
         raise TypeError(f"one operand must be a value, not two numbers: {x!r}, {y!r}")
 
     def fadd(self, x: Operand, y: Operand) -> Value:
@@ -161,7 +161,7 @@ class Arithmetic:
         call of the C library for each lane. What needs one rounding asks ``module.target.has_fma``.
         """
         like = next(v for v in (x, y, z) if isinstance(v, Value))
-        x, y, z = (v if isinstance(v, Value) else self.like(like.type, v) for v in (x, y, z))
+        x, y, z = (v if isinstance(v, Value) else self.number_in(like.type, v) for v in (x, y, z))
         if not self.module.target.has_fma:
             return self.fadd(self.fmul(x, y), z)
         return self.intrinsic("llvm.fma", like.type, x, y, z)
@@ -289,7 +289,7 @@ class Arithmetic:
         """A float vector rounded to nearest even in a narrower (or the same) float type; NaN stays NaN. What was
         widened from bfloat16 is taken as it was."""
         if element == HALF and element_of(x.type) == FLOAT and not self.module.target.has_float16:
-            return float16.narrow(self, x)
+            return float16.round_to_halves(self, x)
         if element != BFLOAT or element_of(x.type) == BFLOAT:
             return self.convert("fptrunc", x, element)
         if x.name in self._widened:

@@ -24,16 +24,16 @@ def c_constant(value: Value) -> str:
     """A constant; a vector of truth values has 0 and -1."""
     element, lanes, text = element_of(value.type), lanes_of(value.type), value.name
     if lanes == 1:
-        return _scalar(element, text)
+        return _scalar_literal(element, text)
     minus = "-" if element == I1 else ""
     if text[0] == "<":
-        parts = [minus + _scalar(element, part.split()[1]) for part in text[1:-1].split(", ")]
+        parts = [minus + _scalar_literal(element, part.split()[1]) for part in text[1:-1].split(", ")]
     else:
-        parts = [minus + _scalar(element, _SPLAT.sub(r"\1", text))]
+        parts = [minus + _scalar_literal(element, _SPLAT.sub(r"\1", text))]
     return f"({c_type(value.type)})({', '.join(parts)})"
 
 
-def _scalar(type: str, text: str) -> str:
+def _scalar_literal(type: str, text: str) -> str:
     if type == I1:
         return "1" if text == "true" else "0"
     if not is_float(type):

@@ -38,7 +38,7 @@ def widen(b: Arithmetic, x: Value) -> Value:
     return b.bitcast(b.binary("or", result, b.binary("shl", b.binary("and", bits, 0x8000), 16)), floats)
 
 
-def narrow(b: Arithmetic, x: Value) -> Value:
+def round_to_halves(b: Arithmetic, x: Value) -> Value:
     """Floats rounded to halves."""
     lanes = lanes_of(x.type)
     integers, floats = vector(I32, lanes), vector(FLOAT, lanes)

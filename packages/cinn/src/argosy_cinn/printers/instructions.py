@@ -39,7 +39,7 @@ class Instructions(Arithmetic):
 
     # -- memory
 
-    def at(self, pointer: Value, index: Index, element: str = FLOAT) -> Value:
+    def gep(self, pointer: Value, index: Index, element: str = FLOAT) -> Value:
         """The address of ``pointer[index]`` with elements of the given type."""
         if isinstance(index, int) and index == 0:
             return pointer
@@ -71,7 +71,7 @@ class Instructions(Arithmetic):
         if type[0] != "<":
             single = self.masked_load(f"<1 x {type}>", pointer, self._as_vector(mask), other)
             return self.op(type, f"extractelement {single}, i32 0")
-        passthrough = self._bits(other if isinstance(other, Value) else self.like(type, other))
+        passthrough = self._bits(other if isinstance(other, Value) else self.number_in(type, other))
         align, moved = constant(I32, bytes_of(type)), passthrough.type
         value = self.intrinsic("llvm.masked.load", moved, pointer, align, mask, passthrough, overloads=(moved, PTR))
         return self.bitcast(value, type)
@@ -88,7 +88,7 @@ class Instructions(Arithmetic):
             # LLVM makes one store of a single lane, and of a vector that was narrowed it writes the wide element.
             lane = [part.split()[-1] for part in mask.name.strip("<>").split(",")].index("true")
             element = element_of(value.type)
-            place = self.at(pointer, lane, element)
+            place = self.gep(pointer, lane, element)
             self.store(self.op(element, f"extractelement {value}, i32 {lane}"), place, bytes_of(element))
             return
         align = constant(I32, bytes_of(value.type))
@@ -103,7 +103,7 @@ class Instructions(Arithmetic):
         addresses = self._lane_addresses(type, base, indices)
         if type[0] != "<":
             return self.masked_load(type, addresses, mask, other)
-        passthrough = self._bits(other if isinstance(other, Value) else self.like(type, other))
+        passthrough = self._bits(other if isinstance(other, Value) else self.number_in(type, other))
         moved = passthrough.type
         mask = mask or constant(vector(I1, lanes_of(type)), True)
         operands = (addresses, constant(I32, bytes_of(type)), mask, passthrough)

@@ -5,7 +5,7 @@
         x, n = b.arguments
         with b.loop(0, n, 16) as loop:
             mask = b.tail_mask(b.sub(n, loop.index), 16)
-            place = b.at(x, loop.index)
+            place = b.gep(x, loop.index)
             value = b.masked_load("<16 x float>", place, mask)
             b.masked_store(b.fadd(value, value), place, mask)
     text = module.text()
@@ -13,7 +13,7 @@
 - `Module.function` opens a function (internal unless ``export=True``, the default); its body ends with ``ret
   void`` unless `Function.ret` was called. `Module.once` builds a shared helper the first time its key is
   asked for.
-- `Function.loop` counts an ``i64`` up and carries values: read ``loop.carry``, call ``loop.next(*values)`` at
+- `Function.loop` counts an ``i64`` up and carries values: read ``loop.carry``, call ``loop.yield_values(*values)`` at
   the end of the body, read ``loop.results`` after it.
 - `Function.repeat` runs a body as long as a condition holds.
 - `Function.in_turns` interleaves the instructions of independent pieces.
@@ -56,7 +56,7 @@ class Loop:
         self.results = carry
         self._next: tuple[Value, ...] | None = None
 
-    def next(self, *values: Value) -> None:
+    def yield_values(self, *values: Value) -> None:
         """The carried values of the next iteration, in the order of ``carry``."""
         self._next = values
 
@@ -107,7 +107,7 @@ class Function(Instructions):
         return self._dims if self._dims is not None else Value(PTR, "null")
 
     def _entry_of(self, table: Value, slot: int) -> Value:
-        return self.load(PTR, self.at(table, slot, PTR))
+        return self.load(PTR, self.gep(table, slot, PTR))
 
     def _at_entry(self, build: Callable[[], Value]) -> Value:
         """Emit into the entry block, which every block comes after."""
@@ -137,7 +137,7 @@ class Function(Instructions):
         if atom.kind == "symbol":
             if self._dims is None or atom.text not in self.module.symbols:
                 raise ValueError(f"function {self.function_name} is not given the size {atom.text}")
-            return self.load(I64, self.at(self._dims, self.module.symbols[atom.text], I64))
+            return self.load(I64, self.gep(self._dims, self.module.symbols[atom.text], I64))
         rounded = {"floordiv": self._quotient, "mod": self._remainder}
         combine = (rounded | {"min": self.minimum, "max": self.maximum})[atom.kind]
         first, *others = atom.arguments
@@ -214,7 +214,7 @@ class Function(Instructions):
         self.start(done)
 
     @contextmanager
-    def when(self, condition: Value) -> Iterator[None]:
+    def if_then(self, condition: Value) -> Iterator[None]:
         """Run the body only where the scalar condition holds."""
         key = self.name("W")
         self.branch(condition, f"{key}.then", f"{key}.end")
@@ -364,7 +364,7 @@ class Module:
         if export:
             self.exports.append(name)
 
-    def once(self, key: object, name: str, build: Callable[[str], None]) -> str:
+    def shared_function(self, key: object, name: str, build: Callable[[str], None]) -> str:
         """The name of a shared function; ``build(name)`` defines it when ``key`` is asked for the
         first time.
         """

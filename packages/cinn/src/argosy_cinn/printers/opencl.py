@@ -2,8 +2,8 @@
 
     kernel = Kernel("scale", SimtTarget(), buffers=1)
     i = kernel.global_id()
-    with kernel.when(kernel.icmp("slt", i, 100)):
-        place = kernel.at(kernel.buffers[0], i)
+    with kernel.if_then(kernel.icmp("slt", i, 100)):
+        place = kernel.gep(kernel.buffers[0], i)
         kernel.store(kernel.fmul(kernel.load("float", place), 2.0), place)
     text = kernel.text()
 
@@ -99,7 +99,7 @@ class SimtTarget(Target):
         self.vector_bits = 32 * lanes
 
 
-class _Shared:
+class _SourceModule:
     """What stands for a module: the target; functions that are called are C's own."""
 
     def __init__(self, target: Target) -> None:
@@ -117,7 +117,7 @@ class Kernel(Instructions):
 
     def __init__(self, name: str, target: Target, buffers: int) -> None:
         self.kernel_name = name
-        self.module: Any = _Shared(target)
+        self.module: Any = _SourceModule(target)
         self._lines: list[str] = []
         self._entry_allocas: list[str] = []
         self._next = 0
@@ -195,7 +195,7 @@ class Kernel(Instructions):
         memory."""
         self.emit(f"barrier(CLK_{memory}_MEM_FENCE);")
 
-    def local(self, element: str, count: int) -> Value:
+    def local_memory(self, element: str, count: int) -> Value:
         """Memory of a work-group."""
         name = self.name("local")
         self._entry_allocas.append(f"    __local {'char' if element == I1 else C_TYPES[element]} {name}[{count}];")
@@ -215,7 +215,7 @@ class Kernel(Instructions):
         a, b, type = self.c(x), self.c(y), x.type
         if opcode in _UNSIGNED or opcode in _WRAPPING:
             symbol = _UNSIGNED.get(opcode) or _BINARY[opcode]
-            return self.op(type, _signed(type, f"{_unsigned(type, a)} {symbol} {_unsigned(type, b)}"))
+            return self.op(type, _as_signed(type, f"{_as_unsigned(type, a)} {symbol} {_as_unsigned(type, b)}"))
         if opcode not in _BINARY:
             raise UnprintableError(f"no OpenCL C for {opcode}")
         expression = f"{a} {_BINARY[opcode]} {b}"
@@ -230,9 +230,9 @@ class Kernel(Instructions):
         x, y = self._pair(x, y)
         a, b = self.c(x), self.c(y)
         if predicate[0] == "u" and element_of(x.type) != I1:
-            a, b = _unsigned(x.type, a), _unsigned(x.type, b)
+            a, b = _as_unsigned(x.type, a), _as_unsigned(x.type, b)
         symbol = _COMPARE[predicate if predicate in ("eq", "ne") else predicate[1:]]
-        return self._compared(f"{a} {symbol} {b}", x.type)
+        return self._comparison_result(f"{a} {symbol} {b}", x.type)
 
     def fcmp(self, predicate: str, x: Any, y: Any) -> Value:
         """See :class:`Instructions`."""
@@ -242,15 +242,15 @@ class Kernel(Instructions):
         either, both, negation = ("|", "&", "~") if wide else ("||", "&&", "!")
         unordered = f"({a} != {a} {either} {b} != {b})"
         if predicate in ("ord", "uno"):
-            return self._compared(unordered if predicate == "uno" else negation + unordered, x.type)
+            return self._comparison_result(unordered if predicate == "uno" else negation + unordered, x.type)
         compared = f"({a} {_COMPARE[predicate[1:]]} {b})"
         if predicate == "one":
             compared = f"{compared} {both} {negation}{unordered}"
         elif predicate[0] == "u" and predicate != "une":
             compared = f"{compared} {either} {unordered}"
-        return self._compared(compared, x.type)
+        return self._comparison_result(compared, x.type)
 
-    def _compared(self, expression: str, type: str) -> Value:
+    def _comparison_result(self, expression: str, type: str) -> Value:
         """A truth value; comparisons of vectors give integers as wide as what is compared."""
         lanes = lanes_of(type)
         narrow = lanes > 1 and bytes_of(type) not in (0, 4) and element_of(type) != I1
@@ -269,7 +269,7 @@ class Kernel(Instructions):
     def fma(self, x: Any, y: Any, z: Any) -> Value:
         """See :class:`Instructions`; always with one rounding."""
         like = next(v for v in (x, y, z) if isinstance(v, Value))
-        a, b, c = (self.c(v if isinstance(v, Value) else self.like(like.type, v)) for v in (x, y, z))
+        a, b, c = (self.c(v if isinstance(v, Value) else self.number_in(like.type, v)) for v in (x, y, z))
         return self.op(like.type, f"fma({a}, {b}, {c})")
 
     def convert(self, opcode: str, x: Value, element: str) -> Value:
@@ -281,7 +281,7 @@ class Kernel(Instructions):
         if source == I1:  # 0 and 1, or of vectors 0 and -1
             a = f"-({a})" if (opcode == "sext") == (lanes == 1) else a
         elif opcode in ("zext", "uitofp"):
-            a = _unsigned(x.type, a)
+            a = _as_unsigned(x.type, a)
         if element == I1:
             return self.op(
                 type, f"(int)({a} & 1)" if lanes == 1 else f"-convert_int{lanes}({a} & ({_type(x.type)})(1))"
@@ -310,12 +310,12 @@ class Kernel(Instructions):
     def _lane(self, x: Value, lane: int) -> str:
         return self.c(x) if lanes_of(x.type) == 1 else f"{self.c(x)}.s{lane:x}"
 
-    def _collected(self, type: str, lanes: Sequence[str]) -> Value:
+    def _collect_lanes(self, type: str, lanes: Sequence[str]) -> Value:
         return self.op(type, lanes[0] if len(lanes) == 1 else f"({_type(type)})({', '.join(lanes)})")
 
     # -- memory
 
-    def at(self, pointer: Value, index: Index, element: str = FLOAT) -> Value:
+    def gep(self, pointer: Value, index: Index, element: str = FLOAT) -> Value:
         """See :class:`Instructions`."""
         if isinstance(index, int) and index == 0:
             return pointer
@@ -357,9 +357,9 @@ class Kernel(Instructions):
         memory = f"({self._elements(base, type)})"
         parts = [f"{memory}[{place}]" for place in places]
         if mask is not None:
-            rest = other if isinstance(other, Value) else self.like(type, other)
+            rest = other if isinstance(other, Value) else self.number_in(type, other)
             parts = [f"{self._lane(mask, i)} ? {p} : {self._lane(rest, i)}" for i, p in enumerate(parts)]
-        return self._collected(type, parts)
+        return self._collect_lanes(type, parts)
 
     def masked_store(self, value: Value, pointer: Value, mask: Value | None) -> None:
         """See :class:`Instructions`."""
@@ -397,8 +397,8 @@ class Kernel(Instructions):
             raise UnprintableError(f"no OpenCL C for {name}")
         given = [self.c(x) for x in operands]
         if short in ("umin", "umax"):
-            unsigned = ", ".join(_unsigned(result, text) for text in given)
-            return self.op(result, _signed(result, f"{_FUNCTIONS[short]}({unsigned})"))
+            unsigned = ", ".join(_as_unsigned(result, text) for text in given)
+            return self.op(result, _as_signed(result, f"{_FUNCTIONS[short]}({unsigned})"))
         return self.op(result, f"{_FUNCTIONS[short]}({', '.join(given)})")
 
     def call(self, name: str, result: str, *operands: Value, flags: str = "") -> Value:
@@ -437,7 +437,7 @@ class Kernel(Instructions):
         loop.results = [self.op(v.type, v.name) for v in carried]
 
     @contextmanager
-    def when(self, condition: Value) -> Iterator[None]:
+    def if_then(self, condition: Value) -> Iterator[None]:
         """See `printers.llvm.Function`."""
         with self._block(f"if ({self.c(condition)})"):
             yield
@@ -465,11 +465,11 @@ def _type(type: str) -> str:
     return c_type(type)
 
 
-def _signed(type: str, expression: str) -> str:
+def _as_signed(type: str, expression: str) -> str:
     """An expression of unsigned integers as the signed type of the same bits."""
     return f"({_type(type)})({expression})" if lanes_of(type) == 1 else f"as_{_type(type)}({expression})"
 
 
-def _unsigned(type: str, operand: str) -> str:
+def _as_unsigned(type: str, operand: str) -> str:
     """An operand of a signed type as unsigned integers of the same bits."""
     return f"(u{_type(type)}){operand}" if lanes_of(type) == 1 else f"as_u{_type(type)}({operand})"

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from argosy_cinn.contraction.winograd.plan import Images, plan_images
+from argosy_cinn.contraction.winograd.blocking import Images, plan_images
 from argosy_cinn.contraction.winograd.transforms import TAPS
 from argosy_cinn.contraction.winograd.weights import plan_gradient
 from argosy_cinn.dialect import KEPT
@@ -37,17 +37,17 @@ class _Axis:
     places: int
 
     @property
-    def before(self) -> int:
+    def zeros_before(self) -> int:
         """Zeros before the image, so that the rest of the padding is the same for all phases."""
         return self.low % self.spread
 
     @property
-    def seen(self) -> int:
+    def image_size(self) -> int:
         """Elements of a phase of the image."""
-        return -(-(self.size + self.before) // self.spread)
+        return -(-(self.size + self.zeros_before) // self.spread)
 
     @property
-    def made(self) -> int:
+    def result_size(self) -> int:
         """Places of a phase of the result."""
         return -(-self.places // self.spread)
 
@@ -55,7 +55,7 @@ class _Axis:
     def padding(self) -> tuple[int, int]:
         """Of a phase of the image."""
         low = self.low // self.spread
-        return low, self.made + TAPS - 1 - self.seen - low
+        return low, self.result_size + TAPS - 1 - self.image_size - low
 
 
 def interleave_phases(op: Operation, vector_bits: int) -> Value | None:
@@ -86,7 +86,7 @@ def _result(op: Operation, axes: list[_Axis], vector_bits: int) -> Value | None:
     images = _images(sizes(w)[1], sizes(x)[0], axes)
     if plan_images(images, filters // groups, vector_bits) is None or not spend("winograd", op):
         return None
-    phases = _phases(x, [axis.before for axis in axes], [axis.seen for axis in axes], axes)
+    phases = _phases(x, [axis.zeros_before for axis in axes], [axis.image_size for axis in axes], axes)
     return _in_place(_convolution(phases, w, axes, groups), sizes(x)[0], axes)
 
 
@@ -98,15 +98,15 @@ def _gradient(op: Operation, axes: list[_Axis], vector_bits: int) -> Value | Non
     if plan_gradient(seen, of_result, vector_bits) is None or not spend("winograd", op):
         return None
     flat = (1, 0, 2, 3)
-    before, none = [axis.before for axis in axes], [0] * len(axes)
-    image = _phases(emit("transpose", x, permutation=flat), before, [axis.seen for axis in axes], axes)
-    window = _phases(emit("transpose", g, permutation=flat), none, [axis.made for axis in axes], axes)
+    before, none = [axis.zeros_before for axis in axes], [0] * len(axes)
+    image = _phases(emit("transpose", x, permutation=flat), before, [axis.image_size for axis in axes], axes)
+    window = _phases(emit("transpose", g, permutation=flat), none, [axis.result_size for axis in axes], axes)
     return _convolution(emit("transpose", image, permutation=flat), emit("transpose", window, permutation=flat), axes)
 
 
 def _images(channels: int, samples: int, axes: list[_Axis]) -> Images:
     """The phases as images, for the estimate of what minimal filtering costs."""
-    high, wide = (axis.made for axis in axes)
+    high, wide = (axis.result_size for axis in axes)
     bounds = ((0, high), (0, wide))
     return Images(channels, samples * prod(axis.spread for axis in axes), high, wide, (0, 0, 0), bounds, None)
 
@@ -136,8 +136,10 @@ def _convolution(x: Value, w: Value, axes: list[_Axis], groups: int = 1) -> Valu
 def _in_place(y: Value, samples: int, axes: list[_Axis]) -> Value:
     """[N * phases, O, *made] as [N, O, *places]."""
     filters, (high, wide) = sizes(y)[1], axes
-    apart = emit("reshape", y, shape=(samples, high.spread, wide.spread, filters, high.made, wide.made))
+    apart = emit("reshape", y, shape=(samples, high.spread, wide.spread, filters, high.result_size, wide.result_size))
     moved = emit("transpose", apart, permutation=(0, 3, 4, 1, 5, 2))
-    whole = emit("reshape", moved, shape=(samples, filters, high.made * high.spread, wide.made * wide.spread))
+    whole = emit(
+        "reshape", moved, shape=(samples, filters, high.result_size * high.spread, wide.result_size * wide.spread)
+    )
     limit = (samples, filters, high.places, wide.places)
     return emit("slice", whole, start=(0,) * 4, limit=limit, stride=(1,) * 4)

@@ -36,26 +36,26 @@ class Axis:
     places: int
 
     @property
-    def first(self) -> int:
+    def first_block(self) -> int:
         """The least J."""
         return -(self.low // self.spread)
 
     @property
     def window(self) -> int:
         """How many J there are."""
-        return (self.taps - 1 - self.low + self.spread - 1) // self.spread - self.first + 1
+        return (self.taps - 1 - self.low + self.spread - 1) // self.spread - self.first_block + 1
 
     @property
-    def before(self) -> int:
+    def zeros_before(self) -> int:
         """Zeros before the taps, so that tap ``u - before`` is that of J ``u // a`` and phase ``a - 1 - u % a``."""
-        return self.spread - 1 - self.low - self.spread * self.first
+        return self.spread - 1 - self.low - self.spread * self.first_block
 
     @property
     def phases(self) -> tuple[int, int]:
         """The phases that are computed, as a range: all, or those that a window of one J has taps for."""
         if self.window > 1:
             return 0, self.spread
-        return self.spread - self.before - self.taps, self.spread - self.before
+        return self.spread - self.zeros_before - self.taps, self.spread - self.zeros_before
 
     def of_phase(self, phase: int) -> tuple[int, int, int]:
         """The first tap of a phase, its J, and how many taps there are."""
@@ -70,7 +70,7 @@ class Axis:
     @property
     def padding(self) -> tuple[int, int]:
         """Of the convolution with stride one."""
-        return -self.first, self.blocks + self.window - 1 - self.size + self.first
+        return -self.first_block, self.blocks + self.window - 1 - self.size + self.first_block
 
 
 def is_spread(op: Operation) -> bool:
@@ -141,8 +141,8 @@ def _filters(w: Value, axes: list[Axis]) -> Value:
     for axis in axes:
         shape += [axis.window, axis.spread] if axis.window > 1 else [1, axis.taps]
     whole = [axis.window > 1 for axis in axes]
-    low = (0, 0, *(axis.before if many else 0 for axis, many in zip(axes, whole, strict=True)))
-    ends = [axis.window * axis.spread - axis.taps - axis.before for axis in axes]
+    low = (0, 0, *(axis.zeros_before if many else 0 for axis, many in zip(axes, whole, strict=True)))
+    ends = [axis.window * axis.spread - axis.taps - axis.zeros_before for axis in axes]
     high = (0, 0, *(end if many else 0 for end, many in zip(ends, whole, strict=True)))
     padded = emit("pad", w, _zero(w), low=low, high=high, interior=(0,) * (2 + rank))
     apart = emit("reverse", emit("reshape", padded, shape=tuple(shape)), axes=tuple(range(3, 3 + 2 * rank, 2)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from argosy_cinn.forms.dtypes import DTYPES, FLOATS
-from argosy_cinn.lowering.classify import reduction_layout
+from argosy_cinn.lowering.classify import reduction_axes
 from argosy_cinn.rewrites.builders import Rule, constant, emit, result_type
 from argosy_phi_ops.reference.kernels import kernel_for
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
@@ -27,7 +27,7 @@ def _reduce(op: Operation) -> Value | None:
         names = [i for i, n in enumerate(x.shape) if not (i in axes and n == 1)]
         reduced = emit(op.kind, emit("reshape", x, shape=thin), axes=tuple(names.index(a) for a in kept))
         return reduced
-    if x.dtype in DTYPES and reduction_layout(op) is None:
+    if x.dtype in DTYPES and reduction_axes(op) is None:
         kept = tuple(i for i in range(len(x.shape)) if i not in axes)
         gathered = emit("transpose", x, permutation=(*kept, *sorted(axes)))
         return emit(op.kind, gathered, axes=tuple(range(len(kept), len(x.shape))))

@@ -33,7 +33,7 @@ class Poll:
         self.b, self.steps = b, b.module.words("poll", (1, 1))
         self.times = b.alloca(I64, 2)
         for i in range(2):
-            b.store(b.constant(I64, 0), b.at(self.times, i, I64))
+            b.store(b.constant(I64, 0), b.gep(self.times, i, I64))
 
     def goes_on(self) -> Value:
         """Count a step; the condition that the loop may go on."""
@@ -57,13 +57,13 @@ def _library() -> Library | None:
 
 
 @call_once
-def _silent() -> Library:
+def _silent_library() -> Library:
     return link(cached_object(_SILENT), (POLL,))
 
 
 def poll_symbols() -> Mapping[str, int]:
     """The address of what loops call."""
-    return {POLL: (_library() or _silent()).address(POLL)}
+    return {POLL: (_library() or _silent_library()).address(POLL)}
 
 
 _SILENT = "define i1 @argosy_poll(ptr %counter, ptr %times) {\n  store i64 1048576, ptr %counter\n  ret i1 1\n}\n"

@@ -44,7 +44,7 @@ class _Linker:
         self._left = 0
         self._names = itertools.count()
 
-    def next(self) -> tuple[Any, str]:
+    def next_linker(self) -> tuple[Any, str]:
         """A linker for one more library, and the library's name. To be called by who holds `LLVM`."""
         if not self._left:
             self.current, self._left = _new_linker(), PER_LINKER
@@ -85,7 +85,7 @@ def link(
                 builder.export_symbol(name)
             for name, address in (symbols or {}).items():
                 builder.import_symbol(name, address)
-            tracker = builder.link(*linker.next())
+            tracker = builder.link(*linker.next_linker())
             addresses = {name: tracker[name] for name in exports}
     except RuntimeError as error:
         raise CodegenError(f"generated code cannot be linked: {error}", "") from error

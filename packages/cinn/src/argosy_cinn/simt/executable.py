@@ -50,12 +50,12 @@ class SimtExecutable:
             symbols = bind_symbols(labelled)
             key = tuple([symbols[name] for name in self._symbols])
             if key not in bound:
-                bound[key] = KernelLaunches(self._for(key, symbols), self.device, held)
+                bound[key] = KernelLaunches(self._program_for(key, symbols), self.device, held)
             return bound[key](inputs)
 
         return call
 
-    def _for(self, key: tuple[int, ...], symbols: dict[str, int]) -> SimtProgram:
+    def _program_for(self, key: tuple[int, ...], symbols: dict[str, int]) -> SimtProgram:
         if key not in self._made:
             self._made[key] = SimtProgram(bind_sizes(self.program, symbols), self.device, self._options)
         return self._made[key]
@@ -89,7 +89,7 @@ class KernelLaunches(DeviceCall):
         """See :class:`DeviceCall`."""
         program, device = self.program, self.device
 
-        def at(place: Place) -> tuple[Buffer, int]:
+        def address_of(place: Place) -> tuple[Buffer, int]:
             if not place.entry:
                 return arena, place.offset
             payload = payloads[place.entry - 1]
@@ -98,9 +98,9 @@ class KernelLaunches(DeviceCall):
         if program.record is not None:
             device.memset(arena, 0, program.record.offset, 16)
         for name, groups, items, places in program.launches:
-            device.launch(self.kernels[name], (groups,), (items,), [at(place) for place in places])
+            device.launch(self.kernels[name], (groups,), (items,), [address_of(place) for place in places])
         for source, target, nbytes in program.copies:
-            (buffer, start), (to, begin) = at(source), at(target)
+            (buffer, start), (to, begin) = address_of(source), address_of(target)
             device.copy(to, buffer, nbytes, begin, start)
         if program.record is not None:
             record = array("q", [0, 0])

@@ -15,9 +15,9 @@ def emit_check(b: Kernel, kernel: IndexCheckForm, slots: Mapping[Any, int]) -> N
     """Record the index where one is out of range and nothing is recorded yet."""
     record, first = b.buffers[slots[RECORD]], b.buffers[slots[kernel.first]]
     found = b.icmp("slt", b.load(I64, first), kernel.count)
-    with b.when(b.binary("and", found, b.icmp("eq", b.load(I64, record), 0))):
+    with b.if_then(b.binary("and", found, b.icmp("eq", b.load(I64, record), 0))):
         b.store(constant(I64, kernel.site + 1), record)
-        b.store(b.load(I64, b.buffers[slots[kernel.value]]), b.at(record, 1, I64))
+        b.store(b.load(I64, b.buffers[slots[kernel.value]]), b.gep(record, 1, I64))
 
 
 EMITTER = SimtEmitter(emit_check, lambda form, target: (1, 1))

@@ -18,7 +18,7 @@ from typing import Any
 from argosy_cinn.forms.cost import body_cost
 from argosy_cinn.forms.expressions import Expression, lookups
 from argosy_cinn.forms.indices import Variable
-from argosy_cinn.forms.nest import Chunks, LoopNest, Reduction, choose_chunks, phase_roots, phases, several
+from argosy_cinn.forms.nest import Chunks, LoopNest, Reduction, choose_chunks, may_have_chunks, phase_roots, phases
 from argosy_cinn.loops import elementwise, reductions
 from argosy_cinn.loops.elementwise import REGISTER
 from argosy_cinn.loops.nest import sequential_reduction
@@ -104,16 +104,16 @@ class _Blocks:
         variables[self.last.number] = first
         lane = self.last.number if self.lanes > 1 else -1
 
-        def at(mask: Value | None) -> Evaluator:
+        def evaluator_at(mask: Value | None) -> Evaluator:
             return Evaluator(b, scope.pointers, variables, lane, self.lanes, mask, parent=scope)
 
         if self.last.extent % self.size == 0:
-            return body(at(None))
+            return body(evaluator_at(None))
         left = b.sub(self.last.extent, first)
         return b.either(
             b.icmp("sge", b.index(left), self.lanes),
-            lambda: body(at(None)),
-            lambda: body(at(b.tail_mask(left, self.lanes))),
+            lambda: body(evaluator_at(None)),
+            lambda: body(evaluator_at(b.tail_mask(left, self.lanes))),
         )
 
 
@@ -136,7 +136,7 @@ def _emit_blocks(b: Kernel, kernel: LoopNest, shape: _Blocks, pointers: Callable
     """Each block by itself: a map, or one reduction over the sequential variables for each kept element."""
     item = b.global_id()
     part, cell = b.rem(item, shape.parts), b.div(item, shape.parts)
-    with b.when(b.icmp("slt", b.index(cell), kernel.rows * shape.count)):
+    with b.if_then(b.icmp("slt", b.index(cell), kernel.rows * shape.count)):
         row = Evaluator(b, pointers, coordinates(b, b.div(cell, shape.count), kernel.outer))
 
         def body(inside: Evaluator) -> list[Value]:
@@ -157,7 +157,7 @@ def _emit_sequential(b: Kernel, kernel: LoopNest, scope: Evaluator) -> None:
         scope.store_all(kernel.stores)
 
 
-def _fixed(base: Value, buffer: Any) -> Value:
+def _fixed_address(base: Value, buffer: Any) -> Value:
     """The address of partial results, whatever is asked for."""
     return base
 
@@ -173,20 +173,20 @@ class _Rows:
         self.chunks: Chunks = choose_chunks(kernel)
         self.inner = sum(v.variables for v in kernel.inner)
         self.shared = {
-            r.result.number: b.local(REGISTER[r.dtype], self.items * shape.lanes)
+            r.result.number: b.local_memory(REGISTER[r.dtype], self.items * shape.lanes)
             for r in kernel.reductions
             if self.items > 1
         }
-        self.kept = self._kept()
+        self.kept = self._local_buffers()
         self.saved: set[int] = set()
 
-    def _kept(self) -> dict[int, Value]:
+    def _local_buffers(self) -> dict[int, Value]:
         """Local memory of what several phases need, a block's elements side by side."""
         nodes = [] if self.kernel.update else [n for n in row_buffers(self.kernel) if n.dtype != "bool"]
         self.types = {n.number: REGISTER[n.dtype] for n in nodes}
         elements = self.shape.count * self.shape.size
         fits = elements * sum(map(bytes_of, self.types.values())) <= _KEPT_BYTES
-        return {number: self.b.local(type, elements) for number, type in self.types.items()} if fits else {}
+        return {number: self.b.local_memory(type, elements) for number, type in self.types.items()} if fits else {}
 
     def emit(self) -> None:
         """The rows of the group's chunk."""
@@ -194,7 +194,7 @@ class _Rows:
         top = Evaluator(b, self.pointers, {})
         begin: MachineIndex = 0
         end: MachineIndex = kernel.rows
-        if several(self.chunks.count):
+        if may_have_chunks(self.chunks.count):
             begin = b.mul(self.group, self.chunks.size)
             end = b.minimum(b.add(begin, self.chunks.size), kernel.rows)
         self._start_columns()
@@ -213,7 +213,7 @@ class _Rows:
             row.store_all(stores)
             return
         b.barrier("GLOBAL")  # what is stored may lie over what others still read
-        with b.when(b.icmp("eq", self.item, 0)):
+        with b.if_then(b.icmp("eq", self.item, 0)):
             Evaluator(b, self.pointers, row.variables, parent=row).store_all(stores)
 
     def _phase(self, row: Evaluator, phase: int) -> None:
@@ -232,7 +232,7 @@ class _Rows:
         sums = self._loop(row, phase, own, sums, made, whole, shape.count)
         self.saved |= made
         for r, total in zip(own, sums, strict=True):
-            row.known[r.result.number] = self._combined(r, total)
+            row.known[r.result.number] = self._combine_items(r, total)
 
     def _turns(self, roots: Sequence[Expression], own: Sequence[Reduction]) -> int:
         """How many sums are made in turns: where little else is computed, each would wait for the one before it."""
@@ -251,7 +251,7 @@ class _Rows:
                 block = b.add(loop.index, i * shape.sharers)
                 body = partial(self._elements, phase, own, loop.carry[i * width : (i + 1) * width], block, made)
                 done += shape.visit(b, row, block, self.part, body)
-            loop.next(*done)
+            loop.yield_values(*done)
         parts = [loop.results[i * width : (i + 1) * width] for i in range(turns)]
         while len(parts) > 1:
             half = len(parts) // 2
@@ -278,23 +278,23 @@ class _Rows:
         self._restore(inner, block)
         combined = []
         for r, before in zip(own, sums, strict=True):
-            after = reductions.combine(b, r.kind, r.dtype, before, inner.full(r.body))
+            after = reductions.combine(b, r.kind, r.dtype, before, inner.full_vector(r.body))
             combined.append(after if inner.mask is None else b.select(inner.mask, after, before))
         self._accumulate(inner, phase)
         inner.store_all([s for s in kernel.stores if not s.per_row and s.node.level == phase])
         for number in self.kept.keys() - self.saved:
             if number in inner.known:
-                b.store(self._whole(inner, inner.known[number]), self._place(number, inner, block))
+                b.store(self._as_vector(inner, inner.known[number]), self._place(number, inner, block))
                 made.add(number)
         return combined
 
-    def _whole(self, inner: Evaluator, value: Value) -> Value:
+    def _as_vector(self, inner: Evaluator, value: Value) -> Value:
         return value if value.type[0] == "<" else self.b.splat(value, inner.lanes)
 
     def _place(self, number: int, inner: Evaluator, block: MachineIndex) -> Value:
         b, shape = self.b, self.shape
         first = b.add(b.mul(block, shape.size), b.mul(self.part, shape.lanes))
-        return b.at(self.kept[number], first, self.types[number])
+        return b.gep(self.kept[number], first, self.types[number])
 
     def _restore(self, inner: Evaluator, block: MachineIndex) -> None:
         for number in self.kept.keys() & self.saved:
@@ -302,19 +302,19 @@ class _Rows:
                 vector(self.types[number], inner.lanes), self._place(number, inner, block)
             )
 
-    def _combined(self, r: Reduction, total: Value) -> Value:
+    def _combine_items(self, r: Reduction, total: Value) -> Value:
         """What all work-items have reduced: a tree of halves of the items in local memory, and of the lanes."""
         b, lanes, width = self.b, self.shape.lanes, self.items
         if width == 1:
             return reductions.fold(b, r.kind, r.dtype, total)
         memory, element = self.shared[r.result.number], REGISTER[r.dtype]
-        own = b.at(memory, b.mul(self.item, lanes), element)
+        own = b.gep(memory, b.mul(self.item, lanes), element)
         b.store(total, own)
         b.barrier()
         while width > 1:
             width //= 2
-            with b.when(b.icmp("slt", self.item, width)):
-                other = b.load(total.type, b.at(memory, b.mul(b.add(self.item, width), lanes), element))
+            with b.if_then(b.icmp("slt", self.item, width)):
+                other = b.load(total.type, b.gep(memory, b.mul(b.add(self.item, width), lanes), element))
                 b.store(reductions.combine(b, r.kind, r.dtype, b.load(total.type, own), other), own)
             b.barrier()
         value = b.load(total.type, memory)
@@ -323,23 +323,23 @@ class _Rows:
 
     # -- columns
 
-    def _partial(self, column: Any) -> tuple[Value, Any, str]:
+    def _partial_target(self, column: Any) -> tuple[Value, Any, str]:
         """The address of the chunk's partial results, their buffer and dtype."""
         apart = column.has_partial(self.chunks.count)
         buffer, dtype = (column.partial, column.partial_dtype) if apart else (column.buffer, column.dtype)
         base = self.pointers(buffer)
-        if several(self.chunks.count):
-            base = self.b.at(base, self.b.mul(self.group, self.kernel.columns_count), LLVM_TYPES[dtype])
+        if may_have_chunks(self.chunks.count):
+            base = self.b.gep(base, self.b.mul(self.group, self.kernel.columns_count), LLVM_TYPES[dtype])
         return base, buffer, dtype
 
     def _start_columns(self) -> None:
         b, kernel = self.b, self.kernel
-        self.partials = {id(column): self._partial(column) for column in kernel.columns}
+        self.partials = {id(column): self._partial_target(column) for column in kernel.columns}
         for column in kernel.columns:
             base, _, dtype = self.partials[id(column)]
             start = elementwise.store_element(b, reductions.identity(column.kind, column.dtype, 1), dtype)
             with b.loop(self.item, kernel.columns_count, self.items) as loop:
-                b.store(start, b.at(base, loop.index, LLVM_TYPES[dtype]))
+                b.store(start, b.gep(base, loop.index, LLVM_TYPES[dtype]))
         if kernel.columns and self.items > 1:
             b.barrier("GLOBAL")
 
@@ -347,10 +347,10 @@ class _Rows:
         b = self.b
         for column in [c for c in self.kernel.columns if c.body.level == phase]:
             base, buffer, dtype = self.partials[id(column)]
-            fixed = partial(_fixed, base)
+            fixed = partial(_fixed_address, base)
             place = Evaluator(b, fixed, inner.variables, inner.lane, inner.lanes, inner.mask, parent=inner)
             old = place.value(Expression(-1, "load", dtype, (), (buffer, column.index), self.inner, 0))
-            new = reductions.combine(b, column.kind, column.dtype, old, inner.full(column.body))
+            new = reductions.combine(b, column.kind, column.dtype, old, inner.full_vector(column.body))
             place.store_value(buffer, column.index, new, dtype)
 
 

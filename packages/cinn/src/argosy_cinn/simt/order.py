@@ -29,7 +29,7 @@ def emit_order(b: Kernel, kernel: OrderForm, slots: Mapping[Any, int]) -> None:
         raise UnprintableError(f"rows of {kernel.length} elements are too long to be sorted by counting")
     lanes = b.module.target.lanes(FLOAT)
     blocks, item = -(-kernel.length // lanes), b.global_id()
-    with b.when(b.icmp("slt", item, kernel.rows * blocks)):
+    with b.if_then(b.icmp("slt", item, kernel.rows * blocks)):
         row = b.div(item, blocks)
         outer, column = b.div(row, kernel.inner), b.rem(row, kernel.inner)
         base = b.add(b.mul(outer, kernel.length * kernel.inner), column)
@@ -37,12 +37,12 @@ def emit_order(b: Kernel, kernel: OrderForm, slots: Mapping[Any, int]) -> None:
         own = b.binary("add", b.splat(first, lanes), b.iota(I32, lanes))
         exists = b.icmp("slt", own, kernel.length)
         place = _places(b, base, own, kernel.inner)
-        keys = [_ordered(b, b.gather(vector(LLVM_TYPES[k.dtype], lanes), b.buffers[slots[k]], place, exists), k.dtype)
+        keys = [_key_bits(b, b.gather(vector(LLVM_TYPES[k.dtype], lanes), b.buffers[slots[k]], place, exists), k.dtype)
                 for k in kernel.keys]  # fmt: skip
         with b.loop(0, kernel.length, 1, [b.zero(own.type)]) as loop:
             at = b.add(base, b.mul(loop.index, kernel.inner))
             before = _comes_before(b, kernel, slots, keys, own, at, b.convert("trunc", loop.index, I32))
-            loop.next(b.binary("sub", loop.carry[0], b.convert("sext", before, I32)))
+            loop.yield_values(b.binary("sub", loop.carry[0], b.convert("sext", before, I32)))
         (rank,) = loop.results
         wanted = b.binary("and", exists, b.icmp("slt", rank, kernel.first))
         to = _places(b, b.add(b.mul(outer, kernel.first * kernel.inner), column), rank, kernel.inner)
@@ -69,14 +69,14 @@ def _comes_before(
     before = b.icmp("slt", b.splat(other, lanes), own)
     for key, mine in reversed(list(zip(kernel.keys, keys, strict=True))):
         memory = LLVM_TYPES[key.dtype]
-        read = _ordered(b, b.load(memory, b.at(b.buffers[slots[key]], at, memory)), key.dtype)
+        read = _key_bits(b, b.load(memory, b.gep(b.buffers[slots[key]], at, memory)), key.dtype)
         read = b.splat(read, lanes)
         first = b.icmp("ugt" if kernel.descending else "ult", read, mine)
         before = b.binary("or", first, b.binary("and", b.icmp("eq", read, mine), before))
     return before
 
 
-def _ordered(b: Kernel, loaded: Value, dtype: str) -> Value:
+def _key_bits(b: Kernel, loaded: Value, dtype: str) -> Value:
     return ordered_bits(b, load_element(b, loaded, dtype), dtype)
 
 

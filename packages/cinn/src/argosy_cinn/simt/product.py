@@ -98,7 +98,7 @@ class _Product:
         self.right = self._start(p.right, p.right_batch)
         tile = b.alloca(self.compute, t.rows * t.lanes)
         for i, total in enumerate(self._sums()):
-            b.store(total, b.at(tile, i * t.lanes, self.compute))
+            b.store(total, b.gep(tile, i * t.lanes, self.compute))
         self._finish(tile)
 
     def _batch(self, number: MachineIndex) -> list[MachineIndex]:
@@ -112,8 +112,8 @@ class _Product:
     def _sums(self) -> list[Value]:
         """The sums of the item's tile, row by row."""
         b, p, t = self.b, self.product, self.tiling
-        packed = None if self.right_is_near else b.local(self.compute, self.depth * _COLUMNS)
-        left = None if self.left_is_near else b.local(self.compute, self.depth * t.rows * t.tiles)
+        packed = None if self.right_is_near else b.local_memory(self.compute, self.depth * _COLUMNS)
+        left = None if self.left_is_near else b.local_memory(self.compute, self.depth * t.rows * t.tiles)
         zeros = [b.zero(self.vector)] * t.rows
         if packed is None and left is None:
             return self._terms(0, p.depth, packed, left, zeros)
@@ -125,7 +125,7 @@ class _Product:
             if left is not None:
                 self._pack_left(left, loop.index, count)
             b.barrier()
-            loop.next(*self._terms(loop.index, count, packed, left, loop.carry))
+            loop.yield_values(*self._terms(loop.index, count, packed, left, loop.carry))
         return loop.results
 
     def _terms(
@@ -136,32 +136,32 @@ class _Product:
         b, p, t = self.b, self.product, self.tiling
         memory = LLVM_TYPES[p.left.dtype]
         rows = [b.minimum(b.add(self.first, i), p.rows - 1) for i in range(t.rows)]
-        places = [b.at(self.pointers(p.left.buffer), b.add(self.left, b.mul(row, p.left_row)), memory) for row in rows]
+        places = [b.gep(self.pointers(p.left.buffer), b.add(self.left, b.mul(row, p.left_row)), memory) for row in rows]
         own = b.mul(b.div(self.item, t.parts), t.rows * self.depth)
         lane = b.mul(self.part, t.lanes)
         with b.loop(0, count, 1, totals) as loop:
             k, following = loop.index, []
-            y = self._right(packed, start, k, lane)
+            y = self._right_vector(packed, start, k, lane)
             for r in range(t.rows):
                 if left is None:
-                    term = b.load(memory, b.at(places[r], b.mul(b.add(start, k), p.left_depth), memory))
-                    x = self._converted(p.left, term)
+                    term = b.load(memory, b.gep(places[r], b.mul(b.add(start, k), p.left_depth), memory))
+                    x = self._convert_operand(p.left, term)
                 else:
-                    x = b.load(self.compute, b.at(left, b.add(b.add(own, r * self.depth), k), self.compute))
+                    x = b.load(self.compute, b.gep(left, b.add(b.add(own, r * self.depth), k), self.compute))
                 following.append(self._sum(b.splat(x, t.lanes), y, loop.carry[r]))
-            loop.next(*following)
+            loop.yield_values(*following)
         return loop.results
 
-    def _right(self, packed: Value | None, start: MachineIndex, k: Value, across: MachineIndex) -> Value:
+    def _right_vector(self, packed: Value | None, start: MachineIndex, k: Value, across: MachineIndex) -> Value:
         """A vector of the right operand, the tile's elements from ``across`` on."""
         b, p, t = self.b, self.product, self.tiling
         if packed is not None:
-            return b.load(self.vector, b.at(packed, b.add(b.mul(k, _COLUMNS), across), self.compute))
+            return b.load(self.vector, b.gep(packed, b.add(b.mul(k, _COLUMNS), across), self.compute))
         memory = LLVM_TYPES[p.right.dtype]
         column = b.add(self.column, across)
-        row = b.at(self.pointers(p.right.buffer), b.add(self.right, b.mul(b.add(start, k), p.right_depth)), memory)
+        row = b.gep(self.pointers(p.right.buffer), b.add(self.right, b.mul(b.add(start, k), p.right_depth)), memory)
         mask = b.tail_mask(b.sub(p.columns, column), t.lanes) if p.columns % _COLUMNS else None
-        return self._converted(p.right, b.masked_load(vector(memory, t.lanes), b.at(row, column, memory), mask))
+        return self._convert_operand(p.right, b.masked_load(vector(memory, t.lanes), b.gep(row, column, memory), mask))
 
     def _sum(self, x: Value, y: Value, total: Value) -> Value:
         b = self.b
@@ -175,9 +175,9 @@ class _Product:
         with b.loop(self.item, t.rows * t.tiles * self.depth, t.items) as loop:
             row = b.minimum(b.add(self.top, b.div(loop.index, self.depth)), p.rows - 1)
             k = b.rem(loop.index, self.depth)
-            with b.when(b.icmp("slt", b.index(k), count)):
+            with b.if_then(b.icmp("slt", b.index(k), count)):
                 x = self._element(p.left, self.left, b.add(start, k), row, p.left_depth, p.left_row, False)
-                b.store(x, b.at(left, loop.index, self.compute))
+                b.store(x, b.gep(left, loop.index, self.compute))
 
     def _pack_right(self, packed: Value, start: Value, count: MachineIndex) -> None:
         """Terms of the tile's columns, column after column."""
@@ -196,12 +196,12 @@ class _Product:
         """Vectors as they lie."""
         b, p, t = self.b, self.product, self.tiling
         memory, width = LLVM_TYPES[p.right.dtype], t.parts
-        base = b.at(self.pointers(p.right.buffer), b.add(self.right, self.column), memory)
+        base = b.gep(self.pointers(p.right.buffer), b.add(self.right, self.column), memory)
         with b.loop(self.item, b.mul(count, width), t.items) as loop:
             k, across = b.div(loop.index, width), b.mul(b.rem(loop.index, width), t.lanes)
-            place = b.at(base, b.add(b.mul(b.add(start, k), p.right_depth), across), memory)
-            read = self._converted(p.right, b.load(vector(memory, t.lanes), place))
-            b.store(read, b.at(packed, b.mul(loop.index, t.lanes), self.compute))
+            place = b.gep(base, b.add(b.mul(b.add(start, k), p.right_depth), across), memory)
+            read = self._convert_operand(p.right, b.load(vector(memory, t.lanes), place))
+            b.store(read, b.gep(packed, b.mul(loop.index, t.lanes), self.compute))
         return []
 
     def _turn(self, packed: Value, start: Value) -> list[Value]:
@@ -212,11 +212,11 @@ class _Product:
             across, k = b.div(loop.index, width), b.mul(b.rem(loop.index, width), t.lanes)
             column = b.minimum(b.add(self.column, across), p.columns - 1)
             place = b.add(b.add(self.right, b.mul(column, p.right_column)), b.add(start, k))
-            read = b.load(vector(memory, t.lanes), b.at(self.pointers(p.right.buffer), place, memory))
-            read = self._converted(p.right, read)
+            read = b.load(vector(memory, t.lanes), b.gep(self.pointers(p.right.buffer), place, memory))
+            read = self._convert_operand(p.right, read)
             for i in range(t.lanes):
                 to = b.add(b.mul(b.add(k, i), _COLUMNS), across)
-                b.store(b.extract(read, i), b.at(packed, to, self.compute))
+                b.store(b.extract(read, i), b.gep(packed, to, self.compute))
         return []
 
     def _copy(self, packed: Value, start: Value, count: MachineIndex) -> list[Value]:
@@ -227,10 +227,10 @@ class _Product:
         with b.loop(self.item, _COLUMNS * self.depth, t.items) as loop:
             slow, fast = b.div(loop.index, width), b.rem(loop.index, width)
             across, k = (slow, fast) if along else (fast, slow)
-            with b.when(b.icmp("slt", b.index(k), count)):
+            with b.if_then(b.icmp("slt", b.index(k), count)):
                 column = b.minimum(b.add(self.column, across), p.columns - 1)
                 y = self._element(p.right, self.right, b.add(start, k), column, p.right_depth, p.right_column, True)
-                b.store(y, b.at(packed, b.add(b.mul(k, _COLUMNS), across), self.compute))
+                b.store(y, b.gep(packed, b.add(b.mul(k, _COLUMNS), across), self.compute))
         return []
 
     # -- elements of operands
@@ -256,17 +256,19 @@ class _Product:
         """An element of an operand, converted to what the product computes in."""
         b, memory = self.b, LLVM_TYPES[side.dtype]
         if side.window is not None:
-            return self._seen(side, start, *((k, free) if right else (free, k)))
+            return self._window_element(side, start, *((k, free) if right else (free, k)))
         p = self.product
         jump = p.jump(side, depth)
         if jump:
             along = b.add(b.mul(b.div(k, p.run), jump), b.mul(b.rem(k, p.run), depth))
         else:
             along = b.mul(k, depth)
-        place = b.at(self.pointers(side.buffer), b.add(b.add(start, b.mul(free, step)), along), memory)
-        return self._converted(side, b.load(memory, place))
+        place = b.gep(self.pointers(side.buffer), b.add(b.add(start, b.mul(free, step)), along), memory)
+        return self._convert_operand(side, b.load(memory, place))
 
-    def _seen(self, side: OperandMatrix, start: MachineIndex, row: MachineIndex, column: MachineIndex) -> Value:
+    def _window_element(
+        self, side: OperandMatrix, start: MachineIndex, row: MachineIndex, column: MachineIndex
+    ) -> Value:
         """An element that is seen through a window: zero outside of its bounds."""
         b, window, memory, base = self.b, side.window, LLVM_TYPES[side.dtype], self.pointers(side.buffer)
         assert window is not None
@@ -283,9 +285,9 @@ class _Product:
             within = b.icmp("ult", b.index(coordinate), size)
             inside = within if inside is None else b.binary("and", inside, within)
         if inside is None:
-            return self._converted(side, b.load(memory, b.at(base, place, memory)))
-        read = b.load(memory, b.at(base, b.select(inside, b.index(place), 0), memory))
-        return self._converted(side, b.select(inside, read, b.zero(memory)))
+            return self._convert_operand(side, b.load(memory, b.gep(base, place, memory)))
+        read = b.load(memory, b.gep(base, b.select(inside, b.index(place), 0), memory))
+        return self._convert_operand(side, b.select(inside, read, b.zero(memory)))
 
     def _split(self, index: MachineIndex, axes: Sequence[Axis]) -> list[tuple[Axis, MachineIndex]]:
         found = []
@@ -295,7 +297,7 @@ class _Product:
             index = index if last else self.b.div(index, axis.extent)
         return found
 
-    def _converted(self, side: OperandMatrix, value: Value) -> Value:
+    def _convert_operand(self, side: OperandMatrix, value: Value) -> Value:
         b, dtype = self.b, side.dtype
         if side.function is not None:
             assert side.element is not None
@@ -311,7 +313,7 @@ class _Product:
         column = b.add(self.column, b.mul(self.part, t.lanes))
         with b.loop(0, own) as loop:
             row = b.add(self.first, loop.index)
-            total = b.load(self.vector, b.at(tile, b.mul(loop.index, t.lanes), self.compute))
+            total = b.load(self.vector, b.gep(tile, b.mul(loop.index, t.lanes), self.compute))
             variables = {v.number: i for v, i in zip(self.epilogue.variables, (*self.batch, row, column), strict=True)}
 
             def store(mask: Value | None) -> list[Value]:
@@ -322,7 +324,7 @@ class _Product:
                 return []
 
             if p.columns % t.lanes == 0:
-                with b.when(b.icmp("slt", b.index(column), p.columns)):
+                with b.if_then(b.icmp("slt", b.index(column), p.columns)):
                     store(None)
             else:
                 left = b.index(b.sub(p.columns, column))

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from argosy_cinn.checks.refusal import refusal
-from argosy_cinn.forms.form import Form, Partial
+from argosy_cinn.forms.form import Form, PartialResults
 from argosy_cinn.forms.index_check import RECORD
 from argosy_cinn.fuel import Budget
 from argosy_cinn.kinds import emitter_of
 from argosy_cinn.pipeline import lower_program
 from argosy_cinn.plan.memory import Place
 from argosy_cinn.plan.planning import plan_program
-from argosy_cinn.plan.steps import Plan, Step
+from argosy_cinn.plan.steps import ExecutionPlan, Step
 from argosy_cinn.printers.opencl import HEAD, Kernel, SimtTarget, UnprintableError
 from argosy_cinn.recursion import deep_recursion
 from argosy_cinn.runtime.cache import cache_key, default_cache
@@ -58,10 +58,10 @@ class SimtProgram:
         self.outputs: list[tuple[tuple[int, ...], str]] = [(v.shape, v.dtype) for v in program.outputs]  # type: ignore[misc]
         self.target = SimtTarget(lanes=4 if device.info.simt_width > 1 else 16)
         self.primitives = to_primitives(program, options)
-        budget = Budget.of(options)
-        with own_context(), deep_recursion(), budget.simplifying():
+        budget = Budget.from_options(options)
+        with own_context(), deep_recursion(), budget.simplification():
             simplified = lower_program(self.primitives, Target.host(), scaled=False)
-        with deep_recursion(), budget.fusing():
+        with deep_recursion(), budget.fusion():
             plan = plan_program(simplified, self.target)
         self.launches: list[Launch] = []
         self.kernels: dict[str, str] = {}
@@ -77,13 +77,13 @@ class SimtProgram:
         self.written = [i for i, (state, value) in enumerate(updates) if value is not state.argument]
         self.cache_hit = False
 
-    def _add(self, plan: Plan, step: Step) -> None:
+    def _add(self, plan: ExecutionPlan, step: Step) -> None:
         if step.group.kind.on_host:
             raise CompileError(f"{step.group.operation.name} has no kernel")
         for form in step.forms:
             self._add_form(plan, step, form)
 
-    def _add_form(self, plan: Plan, step: Step, form: Form) -> None:
+    def _add_form(self, plan: ExecutionPlan, step: Step, form: Form) -> None:
         emitter: Any = emitter_of(form.kind, "simt")
         slots: dict[Any, int] = {}
         key = form.key(slots)
@@ -100,7 +100,7 @@ class SimtProgram:
             self._texts.append(kernel.text())
         groups, items = emitter.extents(form, self.target)
         self.launches.append(Launch(name, groups, items, [_place(plan, step.key(buffer)) for buffer in slots]))
-        for following in form.following():
+        for following in form.completion_forms():
             self._add_form(plan, step, following)
 
     def load(self) -> dict[str, Any]:
@@ -133,8 +133,8 @@ class SimtProgram:
         return "\n".join([*lines, self.source.decode()])
 
 
-def _place(plan: Plan, key: Any) -> Place:
+def _place(plan: ExecutionPlan, key: Any) -> Place:
     found = plan.places.get(key)
-    if found is None and isinstance(key, Partial):
+    if found is None and isinstance(key, PartialResults):
         return Place(0)  # of a single part: its slot is never read
     return found if found is not None else plan.places[key]

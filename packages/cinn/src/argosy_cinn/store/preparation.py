@@ -80,7 +80,12 @@ class Outcomes:
         self, program: Program, preparation: Preparation, store: ObjectCache, options: Mapping[str, Any]
     ) -> None:
         self._store = store
-        noted = not is_dumping() and not Budget.of(options).process and not program.symbols() and is_lasting(program)
+        noted = (
+            not is_dumping()
+            and not Budget.from_options(options).process
+            and not program.symbols()
+            and is_lasting(program)
+        )
         self._key = _key(program, preparation.recipe, options) if noted else None
 
     @property

@@ -68,7 +68,7 @@ def record_sizes(executable: SpecialisingExecutable, folder: Path) -> None:
     def bind(states: Sequence[Strided]) -> Call:
         call = plain(states)
 
-        def first(inputs: Sequence[Strided]) -> list[Strided]:
+        def first_call(inputs: Sequence[Strided]) -> list[Strided]:
             if not (folder / "inputs.npz").exists():
                 sizes = executable.sizes_of(inputs, states)
                 _save(folder / "inputs.npz", inputs, states, sizes)
@@ -77,7 +77,7 @@ def record_sizes(executable: SpecialisingExecutable, folder: Path) -> None:
                 (folder / "kernels.txt").write_text(executable.describe() + "\n")
             return results
 
-        return first
+        return first_call
 
     executable.bind = bind  # type: ignore[method-assign]
 
@@ -102,12 +102,12 @@ def _record_first_call(bind: Bind, path: Path) -> Bind:
     def bind_recorded(states: Sequence[Strided]) -> Call:
         call = bind(states)
 
-        def first(inputs: Sequence[Strided]) -> list[Strided]:
+        def first_call(inputs: Sequence[Strided]) -> list[Strided]:
             if not path.exists():
                 _save(path, inputs, states, {})
             return call(inputs)
 
-        return first
+        return first_call
 
     return bind_recorded
 

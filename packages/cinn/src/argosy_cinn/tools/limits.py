@@ -42,7 +42,7 @@ class Limits:
     measured: str = ""
     times: int = 1
 
-    def better(self, later: Limits) -> Limits:
+    def merge(self, later: Limits) -> Limits:
         """The best of these and of what a later measurement found."""
         return Limits(
             max(self.bandwidth, later.bandwidth), max(self.rate, later.rate), later.threads,
@@ -62,7 +62,7 @@ def limits(beaten: Limits | None = None) -> Limits:
     if stored is not None and beaten is None:
         return Limits(**json.loads(stored))
     found = measured_limits()
-    best = found if beaten is None else beaten.better(found)
+    best = found if beaten is None else beaten.merge(found)
     default_cache().put(key, json.dumps(asdict(best)).encode())
     return best
 
@@ -79,8 +79,8 @@ def measured_limits() -> Limits:
     library = load(module.text(), module.exports, target)
     memory = np.full(2 * _COPIED // 4, 0.5, np.float32)
     table = np.array([memory.ctypes.data, memory.ctypes.data + _COPIED])
-    copied = _best(entry(library, "copy"), table)
-    multiplied = _best(entry(library, "multiply"), table)
+    copied = _least_time(entry(library, "copy"), table)
+    multiplied = _least_time(entry(library, "multiply"), table)
     operations = 2 * _CHUNKS * _STEPS * _SUMS * target.lanes(FLOAT)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return Limits(2 * _COPIED / copied, operations / multiplied, threads, now)
@@ -107,7 +107,7 @@ def stream_seconds(read: int, written: int) -> float:
     memory = np.full((sources + 1) * size // 4 + _LINE, 0.5, np.float32)
     first = -(-memory.ctypes.data // _LINE) * _LINE
     table = np.array([first + i * size for i in range(sources + 1)])
-    return min(_best(entry(library, name), table, _SECONDS) for name in ("stored", "streamed"))
+    return min(_least_time(entry(library, name), table, _SECONDS) for name in ("stored", "streamed"))
 
 
 def _stream(b: Function, sources: int, size: int, past: bool) -> None:
@@ -115,16 +115,16 @@ def _stream(b: Function, sources: int, size: int, past: bool) -> None:
     table, chunk = b.arguments[0], b.arguments[1]
     lanes = b.module.target.lanes(FLOAT)
     wide, step = vector(FLOAT, lanes), 4 * lanes
-    *operands, result = (b.at(b.load(PTR, b.at(table, i, PTR)), b.mul(chunk, size), "i8") for i in range(sources + 1))
+    *operands, result = (b.gep(b.load(PTR, b.gep(table, i, PTR)), b.mul(chunk, size), "i8") for i in range(sources + 1))
     with b.loop(0, size, _LINE) as loop:
         for place in (b.add(loop.index, offset) for offset in range(0, _LINE, step)):
-            total = b.load(wide, b.at(operands[0], place, "i8"), align=step)
+            total = b.load(wide, b.gep(operands[0], place, "i8"), align=step)
             for operand in operands[1:]:
-                total = b.fadd(total, b.load(wide, b.at(operand, place, "i8"), align=step))
-            b.store(total, b.at(result, place, "i8"), align=step, nontemporal=past)
+                total = b.fadd(total, b.load(wide, b.gep(operand, place, "i8"), align=step))
+            b.store(total, b.gep(result, place, "i8"), align=step, nontemporal=past)
 
 
-def _best(call: Entry, table: np.ndarray[tuple[int], np.dtype[np.int64]], seconds: float = 0.0) -> float:
+def _least_time(call: Entry, table: np.ndarray[tuple[int], np.dtype[np.int64]], seconds: float = 0.0) -> float:
     """The least time of a call, of several and of as many as ``seconds`` have room for."""
     found: list[float] = []
     begin = perf_counter()
@@ -138,7 +138,7 @@ def _best(call: Entry, table: np.ndarray[tuple[int], np.dtype[np.int64]], second
 def _copy(b: Function, target: Target) -> None:
     table, chunk = b.arguments[0], b.arguments[1]
     size = _COPIED // _CHUNKS
-    source, to = (b.at(b.load(PTR, b.at(table, i, PTR)), b.mul(chunk, size), "i8") for i in range(2))
+    source, to = (b.gep(b.load(PTR, b.gep(table, i, PTR)), b.mul(chunk, size), "i8") for i in range(2))
     b.intrinsic("llvm.memcpy", VOID, to, source, constant(I64, size), constant("i1", 0), overloads=(PTR, PTR, I64))
 
 
@@ -146,10 +146,10 @@ def _multiply(b: Function, target: Target) -> None:
     """Independent chains of multiply-adds in registers; their sum is stored, so that they are made."""
     table, chunk = b.arguments[0], b.arguments[1]
     lanes = target.lanes(FLOAT)
-    source = b.at(b.load(PTR, b.at(table, 0, PTR)), b.mul(chunk, lanes), FLOAT)
+    source = b.gep(b.load(PTR, b.gep(table, 0, PTR)), b.mul(chunk, lanes), FLOAT)
     x = b.load(vector(FLOAT, lanes), source, align=4)
     with b.loop(0, _STEPS, carry=[x] * _SUMS) as loop:
-        loop.next(*[b.fma(total, x, x) for total in loop.carry])
+        loop.yield_values(*[b.fma(total, x, x) for total in loop.carry])
     result = x
     for total in loop.results:
         result = b.fadd(result, total)

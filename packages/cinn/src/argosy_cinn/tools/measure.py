@@ -113,12 +113,12 @@ def _summary(executable: Executable, measured: Measurement, bounds: Limits) -> l
         f"{time(measured.call)} a call: {time(kernels)} in kernels, {time(hosts)} in host calls; "
         f"the physical limit of the kernels is {time(least)}, {share(least, measured.call)} of the call",
         f"limits of this machine on {bounds.threads} threads: {bounds.bandwidth / 1e9:.1f} GB/s (copy), "
-        f"{bounds.rate / 1e9:.0f} Gop/s (float32 multiply-adds), {_when(bounds)}; more than 100% is data that stayed "
-        "in cache",
+        f"{bounds.rate / 1e9:.0f} Gop/s (float32 multiply-adds), {_date_note(bounds)}; more than 100% is data that "
+        "stayed in cache",
     ]
 
 
-def _when(bounds: Limits) -> str:
+def _date_note(bounds: Limits) -> str:
     """How often the limits were measured, and when."""
     return f"measured {bounds.measured}" + (f" and {bounds.times - 1} times before" if bounds.times > 1 else "")
 

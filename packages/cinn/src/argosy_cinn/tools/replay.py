@@ -85,7 +85,7 @@ def replay(
         difference = _difference(_results(executable, inputs, states), wanted)
         good &= label != "present" or difference <= _tolerance(wanted)
         facts = executable.report()
-        seconds = _best(executable, inputs, states, repeats)
+        seconds = _least_time(executable, inputs, states, repeats)
         memory = size(facts["arena_bytes"])
         rows.append([label, f"{difference:.2g}", time(seconds), str(facts["kernel_calls"]), memory])
     return Table(["code", "largest error", "time", "kernel calls", "arena"], rows), good
@@ -197,7 +197,7 @@ def _unit_roundoff(dtype: np.dtype[Any]) -> float:
     return {"bfloat16": 2.0**-8, "float16": 2.0**-11}.get(dtype.name, 2.0**-24 if dtype.itemsize <= 4 else 2.0**-53)
 
 
-def _best(executable: Executable, inputs: Sequence[Array], states: Sequence[Array], repeats: int) -> float:
+def _least_time(executable: Executable, inputs: Sequence[Array], states: Sequence[Array], repeats: int) -> float:
     bound: Callable[..., Any] = executable.bind([Strided.from_array(s.copy()) for s in states])
     payloads = [Strided.from_array(a) for a in inputs]
     found = []

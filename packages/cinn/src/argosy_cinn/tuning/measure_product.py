@@ -37,7 +37,7 @@ class Shape:
     narrow: bool
 
     @staticmethod
-    def of(problem: Contraction) -> Shape | None:
+    def from_problem(problem: Contraction) -> Shape | None:
         """The shape of a product; None where something is known at run time only, or computed as operands are read."""
         a, b = problem.a, problem.b
         numbers = (problem.m, problem.n, problem.k, a.row, a.column, b.row, b.column)
@@ -78,7 +78,7 @@ def product_call(shape: Shape, blocking: Blocking, target: Target) -> Callable[[
     module = Module(target)
 
     def problem(b: Function, table: Value) -> Contraction:
-        a, w, c = (b.load(PTR, b.at(table, i, PTR)) for i in range(3))
+        a, w, c = (b.load(PTR, b.gep(table, i, PTR)) for i in range(3))
         return shape.problem((a, w, c))
 
     with module.function("product", [("ptr", "table"), ("i64", "chunk"), ("i64", "chunks")], export=False) as b:

@@ -62,9 +62,9 @@ class Tuner:
         self._store, self._clock, self._prepare = store, clock, prepare
         self._known: dict[str, Choice] = {}
 
-    def blocking(self, problem: Contraction, target: Target) -> Blocking | None:
+    def choose_blocking(self, problem: Contraction, target: Target) -> Blocking | None:
         """The fastest blocking of a product; None where it is not one to measure."""
-        shape = Shape.of(problem)
+        shape = Shape.from_problem(problem)
         if shape is None or not _LEAST <= shape.m * shape.n * shape.k <= _MOST:
             return None
         plain = shape.problem(None)
@@ -109,7 +109,7 @@ def tune(options: Mapping[str, Any]) -> Iterator[None]:
     if not TUNE.resolve(options):
         yield
         return
-    token = chooser.set(Tuner(options.get("cache") or default_cache()).blocking)
+    token = chooser.set(Tuner(options.get("cache") or default_cache()).choose_blocking)
     try:
         yield
     finally:

@@ -21,8 +21,8 @@ class ScaleState:
     """The scale (float32), and the counts of good and of overflowing steps (int64), 0-D."""
 
     def __init__(self, scale: float, good: int, bad: int) -> None:
-        self.scale = _scalar(scale, np.float32)
-        self.good, self.bad = _scalar(good, np.int64), _scalar(bad, np.int64)
+        self.scale = _scalar_state(scale, np.float32)
+        self.good, self.bad = _scalar_state(good, np.int64), _scalar_state(bad, np.int64)
 
     def set(self, scale: float, good: int, bad: int) -> None:
         """Give the tensors these numbers."""
@@ -52,7 +52,7 @@ class ScaleState:
             write(self.bad, where(shrinks, zero, bad))
 
 
-def _scalar(value: float, dtype: Any) -> Tensor:
+def _scalar_state(value: float, dtype: Any) -> Tensor:
     made = Tensor._wrap(Strided(np.array(value, dtype)))
     made.persistable = True
     return made

@@ -62,9 +62,9 @@ class AutoCast(Interpreter):
             return self.dtype
         if name in self._black or self._rest_wide:
             return self._wide
-        return self._common(name, operands)
+        return self._common_dtype(name, operands)
 
-    def _common(self, name: str, operands: Sequence[Any]) -> DType | None:
+    def _common_dtype(self, name: str, operands: Sequence[Any]) -> DType | None:
         """For operators on no list: the widest type among the operands; at O2 without promotion the half type."""
         kinds = {x.payload.dtype for x in operands if _is_float(x)}
         if name in _STATISTICS:

@@ -14,7 +14,7 @@ import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
 from argosy.amp.records import Record, compare, record_of
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.distributed.environment import get_rank, get_world_size
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.declare.operator import Operator
@@ -37,7 +37,7 @@ class DebugMode(Enum):
     CHECK_ALL = 3
 
 
-@checked
+@validate_call
 def check_numerics(
     tensor: Tensor, op_type: str, var_name: str, debug_mode: DebugMode = DebugMode.CHECK_NAN_INF_AND_ABORT
 ) -> tuple[Tensor, Tensor]:
@@ -49,7 +49,7 @@ def check_numerics(
     found = record_of(op_type, tensor.dtype.name, np.asarray(tensor.astype("float64").numpy()), var_name)
     if _tells(found, debug_mode):
         print(found.line())  # noqa: T201  (what the user asked for)
-    if found.broken and debug_mode is DebugMode.CHECK_NAN_INF_AND_ABORT:
+    if found.has_nonfinite and debug_mode is DebugMode.CHECK_NAN_INF_AND_ABORT:
         _stop(op_type, var_name, found.num_nan, found.num_inf)
     counts = np.array([found.num_nan, found.num_inf, found.num_zero], np.int64)
     return Tensor(counts), Tensor(np.array([found.max, found.min, found.mean], np.float32))
@@ -59,7 +59,7 @@ def _tells(found: Record, mode: DebugMode) -> bool:
     """Whether ``mode`` has something to tell of the record."""
     if mode is DebugMode.CHECK_ALL_FOR_OVERFLOW:
         return found.overflows
-    return found.broken or mode is DebugMode.CHECK_ALL
+    return found.has_nonfinite or mode is DebugMode.CHECK_ALL
 
 
 def _stop(op_type: str, var_name: str, nan: int, infinite: int) -> None:
@@ -74,7 +74,7 @@ class TensorCheckerConfig:
     whose file ``worker_cpu`` (of a rank of several ``worker_cpu.<rank>``) gets the lines that are printed otherwise.
     """
 
-    @checked
+    @validate_call
     def __init__(
         self,
         enable: bool,
@@ -153,7 +153,7 @@ class _Checker(Interpreter):
             file.write(line + "\n")
 
 
-@checked
+@validate_call
 def enable_tensor_checker(checker_config: TensorCheckerConfig) -> None:
     """Check the results of operators as ``checker_config`` says, when this step is among those to be checked."""
     if checker_config.update_and_check_step_id():
@@ -240,7 +240,7 @@ def check_layer_numerics(func: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of a layer's ``forward``: NaN or infinity in its first argument or in what it returns is an error."""
 
     @functools.wraps(func)
-    def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def check_and_call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not args:
             raise RuntimeError(f"check_layer_numerics: {type(self).__name__}.forward() got no inputs")
         name = type(self).__name__
@@ -249,7 +249,7 @@ def check_layer_numerics(func: Callable[..., Any]) -> Callable[..., Any]:
         _look(name, "output", made if isinstance(made, (tuple, list)) else [made])
         return made
 
-    return checked
+    return check_and_call
 
 
 def _look(layer: str, what: str, values: Sequence[Any]) -> None:

@@ -35,19 +35,19 @@ class Record:
     tensor: str = ""
 
     @property
-    def broken(self) -> bool:
+    def has_nonfinite(self) -> bool:
         """Whether NaN or infinity is among the elements."""
         return bool(self.num_nan or self.num_inf)
 
     @property
     def overflows(self) -> bool:
         """Whether float16 could not hold it."""
-        return self.broken or max(abs(self.max), abs(self.min)) > HALF_LARGEST
+        return self.has_nonfinite or max(abs(self.max), abs(self.min)) > HALF_LARGEST
 
     def line(self) -> str:
         """As Paddle's log has it; counts of NaN and infinity where there are some."""
-        bad = f"num_nan={self.num_nan}, num_inf={self.num_inf}, " if self.broken else ""
-        mark = " [ERROR]" if self.broken else ""
+        bad = f"num_nan={self.num_nan}, num_inf={self.num_inf}, " if self.has_nonfinite else ""
+        mark = " [ERROR]" if self.has_nonfinite else ""
         return (
             f"[PRECISION]{mark} in [device=cpu, op={self.op}, tensor={self.tensor}, dtype={self.dtype}], "
             f"numel={self.numel}, {bad}num_zero={self.num_zero}, max={self.max:e}, min={self.min:e}, mean={self.mean:e}"

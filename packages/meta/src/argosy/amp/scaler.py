@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from argosy.amp.captured_scaling import ScaleState, any_overflow, step_unless
+from argosy.argument_checks import validate_call
 from argosy.argument_repr import ArgumentRepr
-from argosy.checked import checked
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.eager.dispatch import suspend_layers, write
@@ -31,7 +31,7 @@ class GradScaler(ArgumentRepr):
     captured step all of it is part of the program, which decides anew each time it runs.
     """
 
-    @checked
+    @validate_call
     def __init__(
         self,
         enable: bool = True,
@@ -114,7 +114,7 @@ class GradScaler(ArgumentRepr):
     def _finite(self, grads: Sequence[Any]) -> bool:
         return all(bool(grad.isfinite().all()) for grad in grads)
 
-    @checked
+    @validate_call
     def step(self, optimizer: Any) -> None:
         """Unscale (unless done), and let ``optimizer`` step unless a gradient is infinite or NaN."""
         if not hasattr(optimizer, "step"):
@@ -181,7 +181,7 @@ class GradScaler(ArgumentRepr):
         """The scale at the beginning."""
         return self._init_scale
 
-    @checked
+    @validate_call
     def set_init_loss_scaling(self, new_init_loss_scaling: float) -> None:
         """Begin anew with this scale."""
         self._init_scale = self._scale = float(new_init_loss_scaling)
@@ -191,7 +191,7 @@ class GradScaler(ArgumentRepr):
         """By what the scale grows."""
         return self._incr_ratio
 
-    @checked
+    @validate_call
     def set_incr_ratio(self, new_incr_ratio: float) -> None:
         """Raises ValueError unless above 1."""
         if not new_incr_ratio > 1.0:
@@ -202,7 +202,7 @@ class GradScaler(ArgumentRepr):
         """By what the scale shrinks."""
         return self._decr_ratio
 
-    @checked
+    @validate_call
     def set_decr_ratio(self, new_decr_ratio: float) -> None:
         """Raises ValueError unless between 0 and 1."""
         if not 0.0 < new_decr_ratio < 1.0:
@@ -213,19 +213,19 @@ class GradScaler(ArgumentRepr):
         """After how many steps without overflow the scale grows."""
         return self._incr_every
 
-    @checked
+    @validate_call
     def set_incr_every_n_steps(self, new_incr_every_n_steps: int) -> None:
         """Raises ValueError unless positive."""
-        self._incr_every = _positive("incr_every_n_steps", new_incr_every_n_steps)
+        self._incr_every = _check_positive("incr_every_n_steps", new_incr_every_n_steps)
 
     def get_decr_every_n_nan_or_inf(self) -> int:
         """After how many overflows in a row the scale shrinks."""
         return self._decr_every
 
-    @checked
+    @validate_call
     def set_decr_every_n_nan_or_inf(self, new_decr_every_n_nan_or_inf: int) -> None:
         """Raises ValueError unless positive."""
-        self._decr_every = _positive("decr_every_n_nan_or_inf", new_decr_every_n_nan_or_inf)
+        self._decr_every = _check_positive("decr_every_n_nan_or_inf", new_decr_every_n_nan_or_inf)
 
     # ---- checkpoints
 
@@ -239,7 +239,7 @@ class GradScaler(ArgumentRepr):
         scale = np.array([self._scale], np.float32)
         return {"scale": scale, **settings, **counts, "use_dynamic_loss_scaling": self._dynamic}
 
-    @checked
+    @validate_call
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Put back what :meth:`state_dict` gave. Raises ValueError naming missing entries, RuntimeError where there are
         none at all."""
@@ -261,7 +261,7 @@ class GradScaler(ArgumentRepr):
     set_state_dict = load_state_dict
 
 
-def _positive(name: str, value: int) -> int:
+def _check_positive(name: str, value: int) -> int:
     if not value >= 1:
         raise ValueError(f"{name} must be at least 1, got {value!r}")
     return int(value)

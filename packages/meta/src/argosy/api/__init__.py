@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 __all__ = ["SHOWN", "Addresses", "docstring", "fetch", "lazy_names", "operator_function", "rows", "targets"]
 
 
-class _Shown:
+class _FrameworkName:
     """The name of the framework that types show as their module: ``argosy``, or ``paddle`` in its place."""
 
     framework = "argosy"
 
 
-SHOWN = _Shown()
+SHOWN = _FrameworkName()
 
 _INSTALL = {
     "argosy_hwadapt": "argosy-hwadapt",
@@ -124,13 +124,13 @@ def lazy_names(
     def get(name: str) -> Any:
         value: Any
         if name == "__all__":
-            value = _starred(listed(), namespace, found())
+            value = _star_names(listed(), namespace, found())
         else:
             shown = f"{module}.{name}"
             target = listed().get(name)
             value = fetch(target, shown) if target is not None else find(name) if find and name[:2] != "__" else None
             if value is None:
-                raise _missing(module, name, lambda: [*namespace, *listed(), *found()])
+                raise _missing_attribute(module, name, lambda: [*namespace, *listed(), *found()])
         namespace[name] = value
         return value
 
@@ -142,14 +142,14 @@ def lazy_names(
     return get, lambda: sorted({*namespace, *listed(), *found()})
 
 
-def _missing(module: str, name: str, names: Callable[[], Iterable[str]]) -> AttributeError:
+def _missing_attribute(module: str, name: str, names: Callable[[], Iterable[str]]) -> AttributeError:
     from argosy_tensorcore.suggestions import MissingAttribute
 
     message = f"module {module!r} has no attribute {name!r}: no package of argosy provides {module}.{name}"
     return MissingAttribute(message, name, names)
 
 
-def _starred(table: Mapping[str, str], namespace: Mapping[str, object], found: Iterable[str]) -> list[str]:
+def _star_names(table: Mapping[str, str], namespace: Mapping[str, object], found: Iterable[str]) -> list[str]:
     """What a star imports: functions, classes and constants, not modules, as Paddle's ``__all__`` has them."""
     constants = {name for name, value in namespace.items() if name[0] != "_" and type(value) in (float, type(None))}
     return sorted({*(name for name, target in table.items() if name[0] != "_" and ":" in target), *constants, *found})

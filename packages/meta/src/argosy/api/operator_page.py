@@ -64,7 +64,7 @@ def rows() -> Iterator[tuple[str, str, str, str, str]]:
             yield name, module, "no", "no: eager only", "no"
             continue
         found = list(_expansions(op))
-        yield name, module, _gradient(found), _compile(found), _sharding(found)
+        yield name, module, _gradient(found), _compile(found), _sharding_notes(found)
 
 
 def _expansions(op: Operator) -> Iterator[Expansion]:
@@ -113,7 +113,7 @@ def _compile(found: Sequence[Expansion]) -> str:
     return f"host: {', '.join(sorted(hosts))}" if hosts else "natively"
 
 
-def _sharding(found: Sequence[Expansion]) -> str:
+def _sharding_notes(found: Sequence[Expansion]) -> str:
     gathered = set()
     for op in _operations(found):
         primitive = PRIMITIVES[op.kind]

@@ -49,7 +49,7 @@ def stub(module: str) -> str:
     # An import under another name stays within a stub; what is assigned is seen by users.
     lines += [f"{name} = {_alias(name)}" for name, (_, own) in homes.items() if name != own]
     lines += [_constant(name, value) for name, value in vars(page).items() if _is_constant(name, value)]
-    operators = [name for name in _listed(page, named) if name not in homes and _operator(name) is not None]
+    operators = [name for name in _sorted_names(page, named) if name not in homes and _operator(name) is not None]
     absent = [name for name, target in named.items() if target[:6] == "absent"]
     head = _HEAD
     if operators:
@@ -114,7 +114,7 @@ def _constant(name: str, value: object) -> str:
     return f"{name}: None" if value is None else f"{name}: _{type(value).__name__}"
 
 
-def _listed(page: Any, table: Iterable[str]) -> Iterable[str]:
+def _sorted_names(page: Any, table: Iterable[str]) -> Iterable[str]:
     found = {*page.__all__, *table}
     return sorted(found | set(functions()) if page is functional else found)  # it finds all operators
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from argosy.array_api.dtypes import check_device
-from argosy.array_api.promotion import Scalar, apply, convert, promoted
+from argosy.array_api.promotion import Scalar, apply, convert, promote_operands
 from argosy_tensorcore import interchange
 from argosy_tensorcore.dtype import DType, as_dtype, default_dtype
 from argosy_tensorcore.tensor import Tensor
@@ -51,11 +51,11 @@ def asarray(
             raise ValueError(f"asarray(): {obj.dtype.name} does not become {found.dtype.name} without a copy")
         return apply("assign", found) if copy and found is obj else found
     if copy is False:
-        return _shared(obj, wanted)
-    return Tensor(_buffered(obj), wanted)
+        return _share_memory(obj, wanted)
+    return Tensor(_as_buffer(obj), wanted)
 
 
-def _buffered(obj: Any) -> Any:
+def _as_buffer(obj: Any) -> Any:
     """What Tensor takes: an ndarray of what offers a buffer or itself as one, ``obj`` where it does not."""
     import numpy as np
 
@@ -64,7 +64,7 @@ def _buffered(obj: Any) -> Any:
     return np.asarray(obj)
 
 
-def _shared(obj: Any, dtype: DType | None) -> Tensor:
+def _share_memory(obj: Any, dtype: DType | None) -> Tensor:
     import numpy as np
 
     try:
@@ -138,10 +138,10 @@ def full(shape: Shape, fill_value: Scalar, *, dtype: DType | None = None, device
     """An array filled with one value."""
     check_device("full", device)
     wanted = _default(fill_value) if dtype is None else as_dtype(dtype)
-    return _filled(_shape(shape), fill_value, wanted)
+    return _fill(_shape(shape), fill_value, wanted)
 
 
-def _filled(shape: Sequence[builtins.int], value: Scalar, dtype: DType) -> Tensor:
+def _fill(shape: Sequence[builtins.int], value: Scalar, dtype: DType) -> Tensor:
     # By way of a tensor: as an attribute of the operator an integer beyond 2**53, or a complex number, would be lost.
     return apply("assign", apply("broadcast_to", Tensor(value, dtype), list(shape)))  # type: ignore[no-any-return]
 
@@ -149,7 +149,7 @@ def _filled(shape: Sequence[builtins.int], value: Scalar, dtype: DType) -> Tenso
 def full_like(x: Tensor, /, fill_value: Scalar, *, dtype: DType | None = None, device: object = None) -> Tensor:
     """An array of the shape (and dtype) of ``x`` filled with one value."""
     check_device("full_like", device)
-    return _filled(x.shape, fill_value, x.dtype if dtype is None else as_dtype(dtype))
+    return _fill(x.shape, fill_value, x.dtype if dtype is None else as_dtype(dtype))
 
 
 def empty(shape: Shape, *, dtype: DType | None = None, device: object = None) -> Tensor:
@@ -211,14 +211,14 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
         raise ValueError(f"meshgrid(): argument 'indexing' should be 'xy' or 'ij', got {indexing!r}")
     if not arrays:
         return ()
-    found = apply("meshgrid", list(promoted("meshgrid", *arrays)), indexing="ij")
+    found = apply("meshgrid", list(promote_operands("meshgrid", *arrays)), indexing="ij")
     if indexing == "xy" and len(arrays) > 1:
-        found = _exchanged(arrays)
+        found = _meshgrid_by_columns(arrays)
     return tuple(apply("assign", x) for x in found)
 
 
-def _exchanged(arrays: Sequence[Tensor]) -> list[Tensor]:
-    first, second, *rest = promoted("meshgrid", *arrays)
+def _meshgrid_by_columns(arrays: Sequence[Tensor]) -> list[Tensor]:
+    first, second, *rest = promote_operands("meshgrid", *arrays)
     grid = apply("meshgrid", [second, first, *rest], indexing="ij")
     return [grid[1], grid[0], *grid[2:]]
 

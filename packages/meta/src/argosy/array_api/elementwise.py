@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.array_api.complex_elementwise import FUNCTIONS
-from argosy.array_api.promotion import Operand, apply, as_tensor, promoted
+from argosy.array_api.promotion import Operand, apply, as_tensor, promote_operands
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
@@ -80,11 +80,11 @@ __all__ = [
 
 
 def _binary(operator: str, x1: Operand, x2: Operand) -> Tensor:
-    found: Tensor = apply(operator, *promoted(operator, x1, x2))
+    found: Tensor = apply(operator, *promote_operands(operator, x1, x2))
     return found
 
 
-def _smooth(operator: str, x: Tensor) -> Tensor:
+def _smooth_function(operator: str, x: Tensor) -> Tensor:
     return FUNCTIONS[operator](x) if x.dtype.kind == "c" else _one(apply(operator, x))
 
 
@@ -99,12 +99,12 @@ def abs(x: Tensor, /) -> Tensor:
 
 def acos(x: Tensor, /) -> Tensor:
     """The angle in [0, pi] whose cosine is each element."""
-    return _smooth("acos", x)
+    return _smooth_function("acos", x)
 
 
 def acosh(x: Tensor, /) -> Tensor:
     """The inverse of the hyperbolic cosine."""
-    return _smooth("acosh", x)
+    return _smooth_function("acosh", x)
 
 
 def asin(x: Tensor, /) -> Tensor:
@@ -114,7 +114,7 @@ def asin(x: Tensor, /) -> Tensor:
 
 def asinh(x: Tensor, /) -> Tensor:
     """The inverse of the hyperbolic sine."""
-    return _smooth("asinh", x)
+    return _smooth_function("asinh", x)
 
 
 def atan(x: Tensor, /) -> Tensor:
@@ -124,7 +124,7 @@ def atan(x: Tensor, /) -> Tensor:
 
 def atanh(x: Tensor, /) -> Tensor:
     """The inverse of the hyperbolic tangent."""
-    return _smooth("atanh", x)
+    return _smooth_function("atanh", x)
 
 
 def bitwise_invert(x: Tensor, /) -> Tensor:
@@ -149,17 +149,17 @@ def cos(x: Tensor, /) -> Tensor:
 
 def cosh(x: Tensor, /) -> Tensor:
     """The hyperbolic cosine of each element."""
-    return _smooth("cosh", x)
+    return _smooth_function("cosh", x)
 
 
 def exp(x: Tensor, /) -> Tensor:
     """``e ** x``."""
-    return _smooth("exp", x)
+    return _smooth_function("exp", x)
 
 
 def expm1(x: Tensor, /) -> Tensor:
     """``e ** x - 1``, accurate near 0."""
-    return _smooth("expm1", x)
+    return _smooth_function("expm1", x)
 
 
 def floor(x: Tensor, /) -> Tensor:
@@ -224,7 +224,7 @@ def reciprocal(x: Tensor, /) -> Tensor:
 
 def sign(x: Tensor, /) -> Tensor:
     """-1, 0 or 1 by the sign of each element; ``x / |x|`` of complex ones."""
-    return _smooth("sign", x)
+    return _smooth_function("sign", x)
 
 
 def signbit(x: Tensor, /) -> Tensor:
@@ -239,7 +239,7 @@ def sin(x: Tensor, /) -> Tensor:
 
 def sinh(x: Tensor, /) -> Tensor:
     """The hyperbolic sine of each element."""
-    return _smooth("sinh", x)
+    return _smooth_function("sinh", x)
 
 
 def sqrt(x: Tensor, /) -> Tensor:
@@ -259,7 +259,7 @@ def tan(x: Tensor, /) -> Tensor:
 
 def tanh(x: Tensor, /) -> Tensor:
     """The hyperbolic tangent of each element."""
-    return _smooth("tanh", x)
+    return _smooth_function("tanh", x)
 
 
 def trunc(x: Tensor, /) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from argosy.array_api.manipulation import normal_axes, permute_dims, reshape
-from argosy.array_api.promotion import Operand, apply, convert, promoted
+from argosy.array_api.promotion import Operand, apply, convert, promote_operands
 from argosy.array_api.reductions import sum
 from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.tensor import Tensor
@@ -62,7 +62,7 @@ def _one(found: Any) -> Tensor:
 
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The product of matrices, or of a matrix and a vector."""
-    return _one(apply("matmul", *promoted("matmul", x1, x2)))
+    return _one(apply("matmul", *promote_operands("matmul", x1, x2)))
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
@@ -76,7 +76,7 @@ def tensordot(
     x1: Tensor, x2: Tensor, /, *, axes: builtins.int | tuple[Sequence[builtins.int], Sequence[builtins.int]] = 2
 ) -> Tensor:
     """Products summed over axes: the last of one and the first of the other, or those named for each."""
-    first, second = promoted("tensordot", x1, x2)
+    first, second = promote_operands("tensordot", x1, x2)
     if isinstance(axes, builtins.int):
         left, right = tuple(range(x1.ndim - axes, x1.ndim)), tuple(range(axes))
     else:
@@ -102,7 +102,7 @@ def _count(x: Tensor, axes: Sequence[builtins.int]) -> builtins.int:
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: builtins.int = -1) -> Tensor:
     """The product of vectors along ``axis``, the first conjugated."""
-    first, second = promoted("vecdot", x1, x2)
+    first, second = promote_operands("vecdot", x1, x2)
     if first.shape[axis] != second.shape[axis]:
         sizes = f"{first.shape[axis]} and {second.shape[axis]}"
         raise ValueError(f"vecdot(): axis {axis} of both arguments should have one size, got {sizes}")
@@ -113,13 +113,13 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: builtins.int = -1) -> Tensor:
 
 def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
     """All products of the elements of two vectors: [n, m]."""
-    first, second = promoted("outer", x1, x2)
+    first, second = promote_operands("outer", x1, x2)
     return _one(apply("multiply", reshape(first, (-1, 1)), reshape(second, (1, -1))))
 
 
 def cross(x1: Tensor, x2: Tensor, /, *, axis: builtins.int = -1) -> Tensor:
     """The cross product of vectors of three elements along ``axis``."""
-    first, second = promoted("cross", x1, x2)
+    first, second = promote_operands("cross", x1, x2)
     if first.shape[axis] != 3 or second.shape[axis] != 3:
         raise ValueError(f"cross(): axis {axis} of both should have 3 elements, got {first.shape} and {second.shape}")
     first, second = apply("broadcast_tensors", [first, second])
@@ -255,7 +255,7 @@ def qr(x: Tensor, /, *, mode: str = "reduced") -> QRResult:
 
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The solution X of ``x1 X = x2``; of a vector ``x2``, a vector."""
-    first, second = promoted("solve", x1, x2)
+    first, second = promote_operands("solve", x1, x2)
     if second.ndim == 1:
         return reshape(apply("solve", first, reshape(second, (-1, 1))), tuple(first.shape[:-1]))
     return _one(apply("solve", first, second))

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.array_api.promotion import apply, promoted
+from argosy.array_api.promotion import apply, promote_operands
 from argosy_tensorcore.shape import broadcast_shapes as broadcast_sizes
 from argosy_tensorcore.tensor import Tensor
 
@@ -52,7 +52,7 @@ def broadcast_to(x: Tensor, /, shape: tuple[builtins.int, ...]) -> Tensor:
 
 def concat(arrays: Sequence[Tensor], /, *, axis: builtins.int | None = 0) -> Tensor:
     """Arrays one after another along ``axis``; flattened ones for None."""
-    same = promoted("concat", *arrays)
+    same = promote_operands("concat", *arrays)
     if axis is None:
         same, axis = tuple(reshape(x, (-1,)) for x in same), 0
     return apply("concat", list(same), axis)  # type: ignore[no-any-return]
@@ -60,7 +60,7 @@ def concat(arrays: Sequence[Tensor], /, *, axis: builtins.int | None = 0) -> Ten
 
 def stack(arrays: Sequence[Tensor], /, *, axis: builtins.int = 0) -> Tensor:
     """Arrays of one shape along a new axis."""
-    return apply("stack", list(promoted("stack", *arrays)), axis)  # type: ignore[no-any-return]
+    return apply("stack", list(promote_operands("stack", *arrays)), axis)  # type: ignore[no-any-return]
 
 
 def unstack(x: Tensor, /, *, axis: builtins.int = 0) -> tuple[Tensor, ...]:

@@ -19,7 +19,7 @@ from argosy_phi_ops.eager.dispatch import Interpreter, layer
 from argosy_tensorcore.dtype import DType, as_dtype, default_dtype
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["apply", "as_tensor", "convert", "promoted", "result_type", "standard_promotion"]
+__all__ = ["apply", "as_tensor", "convert", "promote_operands", "result_type", "standard_promotion"]
 
 Scalar = builtins.int | builtins.float | builtins.complex | builtins.bool
 Operand = Tensor | Scalar
@@ -42,7 +42,7 @@ def result_type(*arrays_and_dtypes: Tensor | DType | Scalar) -> DType:
     for dtype in strong[1:]:
         found = _pair(found, dtype)
     weak = max((_SCALAR_ORDER[type(x)] for x in arrays_and_dtypes if type(x) in _SCALAR_ORDER), default=0)
-    return found if weak <= _ORDER[found.kind] else _raised(found, weak)
+    return found if weak <= _ORDER[found.kind] else _promoted_dtype(found, weak)
 
 
 def _dtype_of(x: Any) -> DType:
@@ -70,7 +70,7 @@ def _mixed_signs(x: DType, y: DType) -> DType:
     return as_dtype(_SIGNED[needed])
 
 
-def _raised(dtype: DType, weak: builtins.int) -> DType:
+def _promoted_dtype(dtype: DType, weak: builtins.int) -> DType:
     """The dtype beside a Python number of a higher kind."""
     if weak == 3:
         return as_dtype("complex128" if dtype.name == "float64" else "complex64")
@@ -94,7 +94,7 @@ def as_tensor(x: Operand, dtype: DType) -> Tensor:
     return convert(x, dtype) if isinstance(x, Tensor) else Tensor(x, dtype)
 
 
-def promoted(function: str, *operands: Operand) -> tuple[Tensor, ...]:
+def promote_operands(function: str, *operands: Operand) -> tuple[Tensor, ...]:
     """The operands as tensors of one dtype. Raises TypeError for what is neither a tensor nor a number."""
     for x in operands:
         if not isinstance(x, (Tensor, *_SCALAR_ORDER)):
@@ -121,20 +121,20 @@ class _StandardPromotion(Interpreter):
             x, y = operands
             if type(x) is Tensor and type(y) is Tensor and x.payload.dtype is not y.payload.dtype:
                 dtype = result_type(x, y)
-                operands = [self._converted(each, dtype, below) for each in operands]
+                operands = [self._convert(each, dtype, below) for each in operands]
         return below(op, operands, attributes)
 
     @staticmethod
-    def _converted(x: Tensor, dtype: DType, below: Callable[..., Any]) -> Any:
+    def _convert(x: Tensor, dtype: DType, below: Callable[..., Any]) -> Any:
         return x if x.payload.dtype is dtype else below(get_operator("cast"), (x,), {"dtype": dtype.name})
 
 
 @contextmanager
-def _pushed() -> Iterator[None]:
+def _push_layer() -> Iterator[None]:
     with layer(_StandardPromotion()):
         yield
 
 
 def standard_promotion() -> AbstractContextManager[None]:
     """A block within which Python's operators on tensors (``x + y``) promote as the functions here do."""
-    return _pushed()
+    return _push_layer()

@@ -7,7 +7,7 @@ from typing import Any
 
 from argosy.array_api.creation import full
 from argosy.array_api.manipulation import Axes, concat, normal_axes, reshape
-from argosy.array_api.promotion import apply, convert, promoted
+from argosy.array_api.promotion import apply, convert, promote_operands
 from argosy_tensorcore.dtype import DType, as_dtype
 from argosy_tensorcore.tensor import Tensor
 
@@ -17,7 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _reduced(operator: str, x: Tensor, axis: Axes | None, keepdims: builtins.bool, **more: Any) -> Tensor:
+def _reduce(operator: str, x: Tensor, axis: Axes | None, keepdims: builtins.bool, **more: Any) -> Tensor:
     axes = normal_axes(operator, axis, x.ndim)
     if axis is not None and not axes:  # no axis is reduced, which the operators read as all of them
         x, axes = reshape(x, (*x.shape, 1)), (x.ndim,)
@@ -37,7 +37,7 @@ def sum(
 ) -> Tensor:
     """The sum over axes, all by default; of integers in 64 bits."""
     wanted = _accumulator(x, dtype)
-    return convert(_reduced("sum", convert(x, wanted), axis, keepdims), wanted)
+    return convert(_reduce("sum", convert(x, wanted), axis, keepdims), wanted)
 
 
 def prod(
@@ -45,19 +45,19 @@ def prod(
 ) -> Tensor:
     """The product over axes, all by default; of integers in 64 bits."""
     wanted = _accumulator(x, dtype)
-    return convert(_reduced("prod", convert(x, wanted), axis, keepdims), wanted)
+    return convert(_reduce("prod", convert(x, wanted), axis, keepdims), wanted)
 
 
 def mean(x: Tensor, /, *, axis: Axes | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The mean over axes, all by default."""
-    return _reduced("mean", x, axis, keepdims)
+    return _reduce("mean", x, axis, keepdims)
 
 
 def var(
     x: Tensor, /, *, axis: Axes | None = None, correction: builtins.float = 0.0, keepdims: builtins.bool = False
 ) -> Tensor:
     """The mean squared distance from the mean over axes, dividing by the count less ``correction``."""
-    return _reduced("var", x, axis, keepdims, correction=float(correction))
+    return _reduce("var", x, axis, keepdims, correction=float(correction))
 
 
 def std(
@@ -69,27 +69,27 @@ def std(
 
 def max(x: Tensor, /, *, axis: Axes | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The largest element over axes, NaN where one is."""
-    return _reduced("max", x, axis, keepdims)
+    return _reduce("max", x, axis, keepdims)
 
 
 def min(x: Tensor, /, *, axis: Axes | None = None, keepdims: builtins.bool = False) -> Tensor:
     """The smallest element over axes, NaN where one is."""
-    return _reduced("min", x, axis, keepdims)
+    return _reduce("min", x, axis, keepdims)
 
 
 def all(x: Tensor, /, *, axis: Axes | None = None, keepdims: builtins.bool = False) -> Tensor:
     """Whether all elements over axes are true (not zero)."""
-    return _reduced("all", x, axis, keepdims)
+    return _reduce("all", x, axis, keepdims)
 
 
 def any(x: Tensor, /, *, axis: Axes | None = None, keepdims: builtins.bool = False) -> Tensor:
     """Whether any element over axes is true (not zero)."""
-    return _reduced("any", x, axis, keepdims)
+    return _reduce("any", x, axis, keepdims)
 
 
 def count_nonzero(x: Tensor, /, *, axis: Axes | None = None, keepdims: builtins.bool = False) -> Tensor:
     """How many elements over axes are not zero, as int64."""
-    return _reduced("count_nonzero", x, axis, keepdims)
+    return _reduce("count_nonzero", x, axis, keepdims)
 
 
 def argmax(x: Tensor, /, *, axis: builtins.int | None = None, keepdims: builtins.bool = False) -> Tensor:
@@ -119,7 +119,7 @@ def cumulative_sum(
     include_initial: builtins.bool = False,
 ) -> Tensor:
     """The running sum along ``axis``, with a zero in front if ``include_initial``."""
-    return _running("cumsum", 0, x, axis, dtype, include_initial)
+    return _cumulate("cumsum", 0, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(
@@ -131,10 +131,10 @@ def cumulative_prod(
     include_initial: builtins.bool = False,
 ) -> Tensor:
     """The running product along ``axis``, with a one in front if ``include_initial``."""
-    return _running("cumprod", 1, x, axis, dtype, include_initial)
+    return _cumulate("cumprod", 1, x, axis, dtype, include_initial)
 
 
-def _running(
+def _cumulate(
     operator: str,
     start: builtins.int,
     x: Tensor,
@@ -165,7 +165,7 @@ def diff(
     """The differences of neighbours along ``axis``, taken ``n`` times, of ``x`` with what stands before and behind."""
     (at,) = normal_axes("diff", axis, x.ndim)
     parts = [part for part in (prepend, x, append) if part is not None]
-    whole = concat(promoted("diff", *parts), axis=at) if len(parts) > 1 else x
+    whole = concat(promote_operands("diff", *parts), axis=at) if len(parts) > 1 else x
     for _ in range(n):
         front = (slice(None),) * at
         whole = apply("subtract", whole[(*front, slice(1, None))], whole[(*front, slice(None, -1))])

@@ -6,7 +6,7 @@ import builtins
 from typing import NamedTuple
 
 from argosy.array_api.manipulation import flip, normal_axes, reshape, take_along_axis
-from argosy.array_api.promotion import Operand, apply, convert, promoted
+from argosy.array_api.promotion import Operand, apply, convert, promote_operands
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 
@@ -67,7 +67,7 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
 def searchsorted(x1: Tensor, x2: Operand, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
     """Where the elements of ``x2`` would be put in to keep the vector ``x1`` in order, before equal ones or behind
     them ("right"); ``sorter`` are the indices that put ``x1`` in order."""
-    sequence, values = promoted("searchsorted", x1, x2)
+    sequence, values = promote_operands("searchsorted", x1, x2)
     if sorter is not None:
         sequence = sequence[sorter]
     return apply("searchsorted", sequence, values, right=side == "right")  # type: ignore[no-any-return]
@@ -75,12 +75,12 @@ def searchsorted(x1: Tensor, x2: Operand, /, *, side: str = "left", sorter: Tens
 
 def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
     """``x1`` where ``condition`` holds, else ``x2``."""
-    return apply("where", condition, *promoted("where", x1, x2))  # type: ignore[no-any-return]
+    return apply("where", condition, *promote_operands("where", x1, x2))  # type: ignore[no-any-return]
 
 
 def isin(x1: Operand, x2: Operand, /, *, invert: builtins.bool = False) -> Tensor:
     """Whether each element of ``x1`` occurs in ``x2`` (does not, with ``invert``)."""
-    return apply("isin", *promoted("isin", x1, x2), invert=invert)  # type: ignore[no-any-return]
+    return apply("isin", *promote_operands("isin", x1, x2), invert=invert)  # type: ignore[no-any-return]
 
 
 def unique_all(x: Tensor, /) -> UniqueAll:

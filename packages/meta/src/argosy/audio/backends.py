@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.framework.serialization import replace_file
 from argosy_tensorcore.tensor import Tensor
 
@@ -57,7 +57,7 @@ def _open_wave(name: str, filepath: Any) -> Any:
     return file
 
 
-@checked
+@validate_call
 def info(filepath: str | BinaryIO) -> AudioInfo:
     """Samples a second, samples, channels and bits of a WAV file."""
     with _open_wave("info", filepath) as file:
@@ -65,7 +65,7 @@ def info(filepath: str | BinaryIO) -> AudioInfo:
         return AudioInfo(file.getframerate(), file.getnframes(), file.getnchannels(), bits, "PCM_S")
 
 
-@checked
+@validate_call
 def load(
     filepath: str | Path | BinaryIO,
     frame_offset: int = 0,
@@ -102,7 +102,7 @@ def _frames(file: wave.Wave_read, count: int) -> bytes:
     return content[: len(content) - len(content) % (2 * file.getnchannels())]
 
 
-@checked
+@validate_call
 def save(
     filepath: str | Path,
     src: Tensor,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.signal.windows import get_window
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.dtype import as_dtype
@@ -26,7 +26,7 @@ _BREAK = 1000.0
 _LOG_STEP = math.log(6.4) / 27.0
 
 
-@checked
+@validate_call
 def hz_to_mel(freq: Tensor | float, htk: bool = False) -> Any:
     """Mels of frequencies in Hz, on Slaney's scale, or with ``htk`` by ``2595 log10(1 + f / 700)``."""
     if not isinstance(freq, Tensor):
@@ -44,7 +44,7 @@ def _mels(freq: np.ndarray, htk: bool) -> np.ndarray:
     return np.where(freq >= _BREAK, above, freq / _STEP)
 
 
-@checked
+@validate_call
 def mel_to_hz(mel: Tensor | float, htk: bool = False) -> Any:
     """Frequencies in Hz of mels: the inverse of :func:`hz_to_mel`."""
     if not isinstance(mel, Tensor):
@@ -71,7 +71,7 @@ def _spread_mels(n_mels: int, f_min: float, f_max: float, htk: bool) -> np.ndarr
     return _frequencies(np.linspace(low, high, n_mels), htk)
 
 
-@checked
+@validate_call
 def mel_frequencies(
     n_mels: int = 64, f_min: float = 0.0, f_max: float = 11025.0, htk: bool = False, dtype: str = "float32"
 ) -> Tensor:
@@ -79,14 +79,14 @@ def mel_frequencies(
     return _tensor(_spread_mels(n_mels, f_min, f_max, htk), dtype)
 
 
-@checked
+@validate_call
 def fft_frequencies(sr: int, n_fft: int, dtype: str = "float32") -> Tensor:
     """The frequencies in Hz of the ``1 + n_fft // 2`` elements of a real signal's spectrum, at ``sr`` samples a
     second."""
     return _tensor(np.linspace(0.0, sr / 2, 1 + n_fft // 2), dtype)
 
 
-@checked
+@validate_call
 def compute_fbank_matrix(
     sr: int,
     n_fft: int,
@@ -114,7 +114,7 @@ def compute_fbank_matrix(
     return _tensor(weights, dtype)
 
 
-@checked
+@validate_call
 def power_to_db(spect: Tensor, ref_value: float = 1.0, amin: float = 1e-10, top_db: float | None = 80.0) -> Tensor:
     """Decibels of powers against ``ref_value``; powers below ``amin`` count as it, and what is more than ``top_db``
     below the greatest is raised to there."""
@@ -128,7 +128,7 @@ def power_to_db(spect: Tensor, ref_value: float = 1.0, amin: float = 1e-10, top_
     return found if top_db is None else op("maximum")(found, found.max() - top_db)
 
 
-@checked
+@validate_call
 def create_dct(n_mfcc: int, n_mels: int, norm: str | None = "ortho", dtype: str = "float32") -> Tensor:
     """The matrix [n_mels, n_mfcc] of a discrete cosine transform (type II), orthogonal with ``norm`` "ortho"."""
     if norm not in (None, "ortho"):

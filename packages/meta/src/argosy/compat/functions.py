@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.framework.creation import assign
 from argosy.framework.random import seed as start
 from argosy_phi_ops.declare.composition import find_function
@@ -63,7 +63,7 @@ def _deliver(function: str, found: Any, out: Any) -> Any:
     return type(found)(*[assign(value, place) for value, place in zip(found, out, strict=True)])
 
 
-@checked
+@validate_call
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have one shape and the same elements, in the wider dtype of both."""
     if list(input.shape) != list(other.shape):
@@ -80,13 +80,13 @@ def _middle(name: str, input: Tensor, dim: int | None, keepdim: bool, out: Any) 
     return _deliver(f"compat.{name}", found, out)
 
 
-@checked
+@validate_call
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The middle element, the lower of two; along ``dim`` with its index, as (values, indices)."""
     return _middle("median", input, dim, keepdim, out)
 
 
-@checked
+@validate_call
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The same of the elements that are numbers."""
     return _middle("nanmedian", input, dim, keepdim, out)
@@ -116,7 +116,7 @@ def _extreme(name: str, input: Tensor, args: tuple[Any, ...], out: Any, kwargs: 
     return _deliver(function, MinMaxRetType(*found), out)
 
 
-@checked
+@validate_call
 def min(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
     """``min(input)`` of all elements, ``min(input, other)`` of two tensors elementwise, or
     ``min(input, dim, keepdim=False)`` along an axis: (values, indices of the first).
@@ -124,7 +124,7 @@ def min(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
     return _extreme("min", input, args, out, kwargs)
 
 
-@checked
+@validate_call
 def max(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
     """``max(input)`` of all elements, ``max(input, other)`` of two tensors elementwise, or
     ``max(input, dim, keepdim=False)`` along an axis: (values, indices of the first).
@@ -132,14 +132,14 @@ def max(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
     return _extreme("max", input, args, out, kwargs)
 
 
-@checked
+@validate_call
 def slogdet(x: Tensor, out: Any = None) -> Any:
     """(sign, logabsdet) of the determinants of matrices [..., n, n]."""
     found = _call("slogdet", x)
     return _deliver("compat.slogdet", SlogdetResult(found[0], found[1]), out)
 
 
-@checked
+@validate_call
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False, out: Any = None) -> Any:
     """(values, indices) of the elements in order along ``dim``."""
     places = _call("argsort", input, axis=dim, descending=descending, stable=stable)
@@ -147,7 +147,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     return _deliver("compat.sort", SortRetType(values, places), out)
 
 
-@checked
+@validate_call
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along ``dim`` of so many elements each, the last one perhaps smaller, or of the sizes that are listed."""
     size = split_size_or_sections
@@ -161,7 +161,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
     return tuple(_call("split", tensor, list(size), dim))
 
 
-@checked
+@validate_call
 def unique(
     input: Tensor,
     sorted: bool = True,

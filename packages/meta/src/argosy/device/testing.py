@@ -56,16 +56,16 @@ def _compare_sample(op: Any, sample: Any, place: str) -> str:
     for where in ("cpu", place):
         paddle.seed(0)
         with paddle.device.device_guard(where):
-            arguments = [_at(x, where) for x in sample.args]
-            results.append(_arrays(op(*arguments, **{k: _at(v, where) for k, v in sample.kwargs.items()})))
+            arguments = [_place_argument(x, where) for x in sample.args]
+            results.append(_arrays(op(*arguments, **{k: _place_argument(v, where) for k, v in sample.kwargs.items()})))
     return _differences(*results)
 
 
-def _at(value: Any, place: str) -> Any:
+def _place_argument(value: Any, place: str) -> Any:
     """An argument with its arrays as tensors at a place."""
     if isinstance(value, np.ndarray):
         return paddle.to_tensor(value, place=place)
-    return [_at(item, place) for item in value] if isinstance(value, list) else value
+    return [_place_argument(item, place) for item in value] if isinstance(value, list) else value
 
 
 def _arrays(value: Any) -> list[Any]:

@@ -11,12 +11,12 @@ import numpy as np
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Array", "deliver", "readable", "same_shapes", "writable"]
+__all__ = ["Array", "deliver", "read_values", "same_shapes", "write_values"]
 
 Array = np.ndarray[Any, Any]
 
 
-def readable(tensor: Tensor, kind: str) -> Array:
+def read_values(tensor: Tensor, kind: str) -> Array:
     """The values of a local tensor, contiguous; shared where they are so already.
 
     Raises TypeError for what is no local tensor.
@@ -25,7 +25,7 @@ def readable(tensor: Tensor, kind: str) -> Array:
 
 
 @contextmanager
-def writable(tensor: Tensor, kind: str) -> Iterator[Array]:
+def write_values(tensor: Tensor, kind: str) -> Iterator[Array]:
     """A contiguous array with the tensor's values; what is written to it is the tensor's when the block ends well."""
     payload = _payload(tensor, kind)
     held = payload.to_host()
@@ -47,7 +47,7 @@ def deliver(parts: Sequence[Array], into: list[Tensor], kind: str) -> None:
     if len(into) != len(parts):
         raise ValueError(f"{kind}: the list of results has {len(into)} tensors; expected none or {len(parts)}")
     for tensor, part in zip(into, parts, strict=True):
-        with writable(tensor, kind) as array:
+        with write_values(tensor, kind) as array:
             if array.size != part.size:
                 raise ValueError(f"{kind}: {list(part.shape)} does not fit a result of shape {list(array.shape)}")
             array[...] = part.reshape(array.shape)
@@ -55,7 +55,7 @@ def deliver(parts: Sequence[Array], into: list[Tensor], kind: str) -> None:
 
 def same_shapes(tensors: Sequence[Tensor], count: int, kind: str) -> Array:
     """The tensors as one array ``[count, *shape]``. Raises ValueError for another number or unequal shapes."""
-    arrays = [readable(t, kind) for t in tensors]
+    arrays = [read_values(t, kind) for t in tensors]
     shapes = {(a.shape, a.dtype.name) for a in arrays}
     if len(arrays) != count or len(shapes) != 1:
         raise ValueError(

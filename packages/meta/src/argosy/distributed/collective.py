@@ -15,10 +15,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from argosy.distributed import captured
-from argosy.distributed.buffers import Array, deliver, readable, same_shapes, writable
-from argosy.distributed.captured import COMPOSITE, capturing
-from argosy.distributed.checked import agree
+from argosy.distributed import captured_collectives
+from argosy.distributed.buffers import Array, deliver, read_values, same_shapes, write_values
+from argosy.distributed.call_checks import agree
+from argosy.distributed.captured_collectives import COMPOSITE, is_capturing
 from argosy.distributed.environment import get_rank
 from argosy.distributed.group import Group, world_group
 from argosy.distributed.reduction import ReduceOp, reduction_name
@@ -46,7 +46,7 @@ def barrier(group: Group | None = None) -> None:
     """Wait until every member is here."""
     chosen = member_group(group, "barrier")
     if chosen is not None:
-        captured.barrier(chosen) if capturing() else chosen.communicator.barrier()
+        captured_collectives.barrier(chosen) if is_capturing() else chosen.communicator.barrier()
 
 
 def wait(tensor: Tensor, group: Group | None = None, use_calc_stream: bool = True) -> None:
@@ -59,10 +59,10 @@ def all_reduce(tensor: Tensor, op: int = ReduceOp.SUM, group: Group | None = Non
     chosen = member_group(group, "all_reduce")
     if chosen is None:
         return None
-    if capturing():
-        captured.all_reduce(tensor, chosen, name)
+    if is_capturing():
+        captured_collectives.all_reduce(tensor, chosen, name)
         return _DONE
-    with writable(tensor, "all_reduce") as array:
+    with write_values(tensor, "all_reduce") as array:
         chosen.communicator.all_reduce(array, array, name)
     return _DONE
 
@@ -76,10 +76,10 @@ def reduce(
     if chosen is None:
         return None
     root = chosen.peer(dst, "reduce")
-    if capturing():
-        captured.reduce(tensor, chosen, name, root)
+    if is_capturing():
+        captured_collectives.reduce(tensor, chosen, name, root)
         return _DONE
-    send = readable(tensor, "reduce")
+    send = read_values(tensor, "reduce")
     total = np.empty_like(send)
     chosen.communicator.all_reduce(send, total, name)
     if chosen.rank == root:
@@ -92,10 +92,10 @@ def broadcast(tensor: Tensor, src: int, group: Group | None = None, sync_op: boo
     chosen = member_group(group, "broadcast")
     if chosen is None:
         return None
-    if capturing():
-        captured.broadcast(tensor, chosen, chosen.peer(src, "broadcast"))
+    if is_capturing():
+        captured_collectives.broadcast(tensor, chosen, chosen.peer(src, "broadcast"))
         return _DONE
-    with writable(tensor, "broadcast") as array:
+    with write_values(tensor, "broadcast") as array:
         chosen.communicator.broadcast(array, chosen.peer(src, "broadcast"))
     return _DONE
 
@@ -107,10 +107,10 @@ def all_gather(
     chosen = member_group(group, "all_gather")
     if chosen is None:
         return None
-    if capturing():
-        captured.all_gather(tensor_list, tensor, chosen)
+    if is_capturing():
+        captured_collectives.all_gather(tensor_list, tensor, chosen)
         return _DONE
-    deliver(list(_gathered(chosen, readable(tensor, "all_gather"))), tensor_list, "all_gather")
+    deliver(list(_gather(chosen, read_values(tensor, "all_gather"))), tensor_list, "all_gather")
     return _DONE
 
 
@@ -125,14 +125,14 @@ def gather(
     root = chosen.peer(dst, "gather")
     if chosen.rank == root and gather_list is None:
         raise ValueError("gather: the receiving rank must give gather_list, a list that is empty or has a tensor each")
-    if capturing():
-        captured.gather(gather_list, tensor, chosen, root)
+    if is_capturing():
+        captured_collectives.gather(gather_list, tensor, chosen, root)
         return _DONE
-    send = readable(tensor, "gather")
+    send = read_values(tensor, "gather")
     agree(chosen.communicator, "gather", dtype=send.dtype, size=send.size, dst=dst)
     chosen.communicator.send(send, root, COMPOSITE)
     if chosen.rank == root and gather_list is not None:
-        deliver(_received(chosen, [send.shape] * chosen.nranks, send.dtype), gather_list, "gather")
+        deliver(_receive(chosen, [send.shape] * chosen.nranks, send.dtype), gather_list, "gather")
     return _DONE
 
 
@@ -145,11 +145,11 @@ def reduce_scatter(
     chosen = member_group(group, "reduce_scatter")
     if chosen is None:
         return None
-    if capturing():
-        captured.reduce_scatter(tensor, tensor_list, chosen, name)
+    if is_capturing():
+        captured_collectives.reduce_scatter(tensor, tensor_list, chosen, name)
         return _DONE
     send = same_shapes(tensor_list, chosen.nranks, "reduce_scatter")
-    with writable(tensor, "reduce_scatter") as array:
+    with write_values(tensor, "reduce_scatter") as array:
         chosen.communicator.reduce_scatter(send, array, name)
     return _DONE
 
@@ -163,13 +163,13 @@ def scatter(
     if chosen is None:
         return None
     root = chosen.peer(src, "scatter")
-    if capturing():
-        captured.scatter(tensor, tensor_list, chosen, root)
+    if is_capturing():
+        captured_collectives.scatter(tensor, tensor_list, chosen, root)
         return _DONE
     parts = None
     if chosen.rank == root:
         parts = same_shapes(tensor_list or (), chosen.nranks, "scatter")
-    with writable(tensor, "scatter") as array:
+    with write_values(tensor, "scatter") as array:
         agree(chosen.communicator, "scatter", dtype=array.dtype, size=array.size, src=src)
         for peer, part in enumerate(() if parts is None else parts):
             chosen.communicator.send(part, peer, COMPOSITE)
@@ -184,8 +184,8 @@ def alltoall(
     chosen = member_group(group, "alltoall")
     if chosen is None:
         return None
-    if capturing():
-        captured.alltoall(out_tensor_list, in_tensor_list, chosen)
+    if is_capturing():
+        captured_collectives.alltoall(out_tensor_list, in_tensor_list, chosen)
         return _DONE
     send = same_shapes(in_tensor_list, chosen.nranks, "alltoall")
     recv = np.empty_like(send)
@@ -205,13 +205,13 @@ def alltoall_single(
     if chosen is None:
         return None
     equal = in_split_sizes is None and out_split_sizes is None
-    if capturing():
+    if is_capturing():
         outgoing = None if equal else _sizes(in_tensor.shape, in_split_sizes, chosen.nranks, "in_split_sizes")
         incoming = None if equal else _sizes(out_tensor.shape, out_split_sizes, chosen.nranks, "out_split_sizes")
-        captured.alltoall_single(out_tensor, in_tensor, chosen, outgoing, incoming)
+        captured_collectives.alltoall_single(out_tensor, in_tensor, chosen, outgoing, incoming)
         return _DONE
-    send = readable(in_tensor, "alltoall_single")
-    with writable(out_tensor, "alltoall_single") as array:
+    send = read_values(in_tensor, "alltoall_single")
+    with write_values(out_tensor, "alltoall_single") as array:
         if equal:
             chosen.communicator.all_to_all(send, array)
         else:
@@ -243,13 +243,13 @@ def _sizes(shape: Sequence[int], sizes: Sequence[int] | None, parts: int, what: 
     return chosen
 
 
-def _gathered(group: Group, send: Array) -> Array:
+def _gather(group: Group, send: Array) -> Array:
     whole = np.empty((group.nranks, *send.shape), send.dtype)
     group.communicator.all_gather(send, whole)
     return whole
 
 
-def _received(group: Group, shapes: Sequence[tuple[int, ...]], dtype: np.dtype[np.generic]) -> list[Array]:
+def _receive(group: Group, shapes: Sequence[tuple[int, ...]], dtype: np.dtype[np.generic]) -> list[Array]:
     parts: list[Array] = [np.empty(shape, dtype) for shape in shapes]
     for peer, part in enumerate(parts):
         group.communicator.recv(part, peer, COMPOSITE)
@@ -257,5 +257,5 @@ def _received(group: Group, shapes: Sequence[tuple[int, ...]], dtype: np.dtype[n
 
 
 def _fill(tensor: Tensor, value: Array, kind: str) -> None:
-    with writable(tensor, kind) as array:
+    with write_values(tensor, kind) as array:
         array[...] = value

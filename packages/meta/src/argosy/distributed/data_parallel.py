@@ -10,9 +10,9 @@ from zlib import crc32
 
 import numpy as np
 
-from argosy.distributed.buffers import readable
-from argosy.distributed.captured import capturing
-from argosy.distributed.checked import agree
+from argosy.distributed.buffers import read_values
+from argosy.distributed.call_checks import agree
+from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.collective import all_reduce
 from argosy.distributed.group import Group, world_group
 from argosy.distributed.reduction import ReduceOp
@@ -28,7 +28,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["DataParallel"]
 
 
-class _Averaging(JointHook):
+class _AverageHook(JointHook):
     """Makes the gradients of a backward pass their means, and with them what was added up within ``no_sync()``."""
 
     def __init__(self, owner: DataParallel) -> None:
@@ -41,8 +41,8 @@ class _Averaging(JointHook):
             return gradients
         numbers = [self._numbers[id(x)] for x in leaves]
         order = sorted(range(len(numbers)), key=numbers.__getitem__)  # whatever the order of the backward pass
-        if capturing():
-            return self._captured(owner, order, gradients)
+        if is_capturing():
+            return self._average_captured(owner, order, gradients)
         if not owner._averaging:
             owner._behind.update(numbers)
             return gradients
@@ -51,8 +51,8 @@ class _Averaging(JointHook):
             owner._group.communicator, "DataParallel", gradients=f"{len(chosen)} of {len(self._numbers)}",
             of=crc32(str(chosen).encode()),
         )  # fmt: skip
-        behind = {i: readable(leaves[i].grad, "DataParallel") for i, n in enumerate(numbers) if n in owner._behind}
-        sums = [readable(g, "DataParallel") for g in gradients]
+        behind = {i: read_values(leaves[i].grad, "DataParallel") for i, n in enumerate(numbers) if n in owner._behind}
+        sums = [read_values(g, "DataParallel") for g in gradients]
         for i, before in behind.items():
             sums[i] = sums[i] + before
         communicator, limit = owner._group.communicator, owner._buffer_bytes
@@ -61,7 +61,7 @@ class _Averaging(JointHook):
         whole = [means[i] - behind[i] if i in behind else means[i] for i in range(len(numbers))]
         return [Tensor._wrap(Strided(np.asarray(array))) for array in whole]
 
-    def _captured(self, owner: DataParallel, order: Sequence[int], gradients: Sequence[Any]) -> Sequence[Any]:
+    def _average_captured(self, owner: DataParallel, order: Sequence[int], gradients: Sequence[Any]) -> Sequence[Any]:
         """In a captured step: one collective for each dtype, as an operation of the program."""
         if not owner._averaging or owner._behind:
             raise NotImplementedError("DataParallel.no_sync() with a captured step is not implemented")
@@ -110,7 +110,7 @@ class DataParallel(WrappedLayer):
 
     def init_reducer(self) -> None:
         """Let gradients be averaged at the end of each backward pass."""
-        _Averaging(self).register(x for x in self._layers.parameters() if not x.stop_gradient)
+        _AverageHook(self).register(x for x in self._layers.parameters() if not x.stop_gradient)
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:

@@ -1,7 +1,7 @@
 """``distributed.to_static``: a whole training step as one program, cut into one for each rank.
 
 What is captured is the step of one device; the layouts that tensors were annotated with decide the rest. See
-:mod:`argosy.jit.partitioned`.
+:mod:`argosy.jit.partitioned_program`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class DistModel:
         self._mode = "predict"
         self._merging = merging_of(self._strategy, optimizer)
         self._batches = 0
-        self._pipeline = self._pipelined() if self._strategy.pipeline.enable else None
+        self._pipeline = self._make_pipeline() if self._strategy.pipeline.enable else None
         if optimizer is not None and self._strategy.sharding.enable:
             shard_states(optimizer, self._strategy.sharding)
         if loss is not None:
@@ -114,7 +114,7 @@ class DistModel:
 
     def __call__(self, *args: Any) -> Any:
         """Run a batch: inputs, then labels; lists, tuples and dicts are taken apart."""
-        entries = _flat(args)
+        entries = _flatten(args)
         if self._pipeline is not None:
             return self._run_pipeline(self._pipeline, entries)
         if self._mode == "train":
@@ -123,7 +123,7 @@ class DistModel:
         with no_grad():
             return self._steps[self._mode](*entries)
 
-    def _pipelined(self) -> Pipeline:
+    def _make_pipeline(self) -> Pipeline:
         given = self._strategy.pipeline
         stages = given.pp_degree * given.vpp_degree
         if stage_count(self.network) == 1 and given.vpp_seg_method and stages > 1:
@@ -208,13 +208,13 @@ class DistModel:
             self._optimizer.set_state_dict(rest)
 
 
-def _flat(args: Sequence[Any]) -> list[Any]:
+def _flatten(args: Sequence[Any]) -> list[Any]:
     entries: list[Any] = []
     for x in args:
         if isinstance(x, (list, tuple)):
-            entries += _flat(x)
+            entries += _flatten(x)
         elif isinstance(x, dict):
-            entries += _flat(list(x.values()))
+            entries += _flatten(list(x.values()))
         else:
             entries.append(x)
     return entries

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from argosy.api import fetch
-from argosy.settings import CURRENT_ENDPOINT, ENDPOINTS, LAUNCHERS, LOCAL_RANK, announced
+from argosy.settings import CURRENT_ENDPOINT, ENDPOINTS, LAUNCHERS, LOCAL_RANK, announced_ranks
 from argosy_autoparallel.groups import set_world
 from argosy_autoparallel.mesh import ProcessMesh, set_group_maker
 from argosy_phi_ops.context import Context, context
@@ -40,9 +40,9 @@ class Environment:
         self.next_group = FIRST_GROUP
 
 
-def detected() -> tuple[int, int]:
+def detect_ranks() -> tuple[int, int]:
     """Rank and number of ranks that a launcher announced to this process; (0, 1) without one."""
-    return announced(*LAUNCHERS) or (0, 1)
+    return announced_ranks(*LAUNCHERS) or (0, 1)
 
 
 def environment() -> Environment:
@@ -62,12 +62,12 @@ def join(ambient: Context, communicator: Communicator) -> Environment:
 
 
 def _world() -> Communicator:
-    rank, size = detected()
-    from argosy.distributed.checked import checking
+    rank, size = detect_ranks()
+    from argosy.distributed.call_checks import is_checking
     from argosy_hwadapt.communicators import open_world
     from argosy_hwadapt.errors import CommunicatorError
 
-    found = open_world("solo" if size == 1 else "mpi", check=checking())
+    found = open_world("solo" if size == 1 else "mpi", check=is_checking())
     if (found.rank, found.size) != (rank, size):
         raise CommunicatorError(
             f"the environment announces rank {rank} of {size}, but MPI says rank {found.rank} of {found.size}: start "
@@ -99,14 +99,14 @@ def get_rank(group: Group | None = None) -> int:
     """This rank's number, from 0, among all ranks or in ``group`` (-1 when it is not a member)."""
     if group is not None:
         return group.rank
-    return context().rank if is_initialized() else detected()[0]
+    return context().rank if is_initialized() else detect_ranks()[0]
 
 
 def get_world_size(group: Group | None = None) -> int:
     """The number of ranks, in all or of ``group`` (-1 when this rank is not a member)."""
     if group is not None:
         return group.world_size if group.is_member() else -1
-    return context().size if is_initialized() else detected()[1]
+    return context().size if is_initialized() else detect_ranks()[1]
 
 
 def finish() -> None:

@@ -153,7 +153,7 @@ def _local_call(
     made = [result] if single else flatten(result)
     if len(made) != len(out_placements):
         raise ValueError(f"local_map: {len(out_placements)} out_placements for {len(made)} results")
-    whole = [_whole(y, i, p, mesh) for i, (y, p) in enumerate(zip(made, out_placements, strict=True))]
+    whole = [_global_tensor(y, i, p, mesh) for i, (y, p) in enumerate(zip(made, out_placements, strict=True))]
     return whole[0] if single else pack_as(result, whole)
 
 
@@ -176,7 +176,7 @@ def _part(
     return _part_in(x, target, None)
 
 
-def _whole(y: Any, number: int, placements: Sequence[Placement] | None, mesh: ProcessMesh) -> Any:
+def _global_tensor(y: Any, number: int, placements: Sequence[Placement] | None, mesh: ProcessMesh) -> Any:
     if isinstance(y, Tensor) and placements is not None:
         return dtensor_from_local(y, mesh, placements)
     if isinstance(y, Tensor) or placements is not None:

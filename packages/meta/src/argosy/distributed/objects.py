@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argosy.distributed.buffers import Array
-from argosy.distributed.captured import not_captured
+from argosy.distributed.captured_collectives import not_captured
 from argosy.distributed.collective import member_group
 from argosy.distributed.group import Group
 

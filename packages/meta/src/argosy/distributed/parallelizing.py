@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from argosy.distributed.pipeline.marks import even_points, split_model, stages_of_layers
-from argosy.distributed.plans import Plan
+from argosy.distributed.plans import PlanBase
 from argosy.distributed.semi_auto import get_mesh, replicate_parameters, set_mesh
 from argosy.distributed.sharded_optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer
 from argosy.nn.layer import Layer
@@ -115,16 +115,20 @@ def _require(mesh: ProcessMesh, dim: str, what: str) -> None:
         raise ValueError(f"parallelize: {what} needs a mesh dimension {dim!r}; {mesh!r} has {mesh.dim_names}")
 
 
-def _matches(model: Layer, plans: Mapping[str, Any]) -> list[tuple[str, Layer, Plan, list[str]]]:
+def _matches(model: Layer, plans: Mapping[str, Any]) -> list[tuple[str, Layer, PlanBase, list[str]]]:
     """Each layer with each of its plans and the parameters that are meant."""
     found = []
     for key, given in plans.items():
         chosen = list(given) if isinstance(given, (list, tuple)) else [given]
-        wrong = [plan for plan in chosen if not isinstance(plan, Plan)]
+        wrong = [plan for plan in chosen if not isinstance(plan, PlanBase)]
         if wrong:
             raise TypeError(f"parallelize: the plan of {key!r} is {wrong[0]!r}, not one as ColWiseParallel()")
         layers = model.named_sublayers()
-        hits = [(name, layer, meant) for name, layer in layers if (meant := _meant(key, name, layer)) is not None]
+        hits = [
+            (name, layer, meant)
+            for name, layer in layers
+            if (meant := _matching_parameters(key, name, layer)) is not None
+        ]
         if not hits:
             names = [name for name, _ in model.named_sublayers()]
             raise ValueError(f"parallelize: {key!r} matches no layer; there are {names[:8]}{' ...' * (len(names) > 8)}")
@@ -132,7 +136,7 @@ def _matches(model: Layer, plans: Mapping[str, Any]) -> list[tuple[str, Layer, P
     return found
 
 
-def _meant(key: str, name: str, layer: Layer) -> list[str] | None:
+def _matching_parameters(key: str, name: str, layer: Layer) -> list[str] | None:
     """The parameters of ``layer`` that ``key`` names (none: the whole layer); None where it names something else."""
     if key == name or re.fullmatch(key, name):
         return []

@@ -15,15 +15,15 @@ from argosy_autoparallel import Placement, ProcessMesh, Replicate, Shard
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "ColWiseParallel", "Plan", "PrepareLayerInput", "PrepareLayerOutput", "RowWiseParallel", "SequenceParallelBegin",
-    "SequenceParallelDisable", "SequenceParallelEnable", "SequenceParallelEnd",
+    "ColWiseParallel", "PlanBase", "PrepareLayerInput", "PrepareLayerOutput", "RowWiseParallel",
+    "SequenceParallelBegin", "SequenceParallelDisable", "SequenceParallelEnable", "SequenceParallelEnd",
 ]  # fmt: skip
 
 Hook = Callable[..., Any]
 Prepare = Callable[..., Hook]
 
 
-class Plan:
+class PlanBase:
     """The base class."""
 
     def apply(self, layer: Layer, process_mesh: ProcessMesh, shard_param_list: Sequence[str]) -> None:
@@ -31,7 +31,7 @@ class Plan:
         raise NotImplementedError(f"{type(self).__name__} does not define apply()")
 
 
-class ColWiseParallel(Plan):
+class ColWiseParallel(PlanBase):
     """Weights are split along their last axis and biases with them, so the output is split along its last axis.
 
     For Linear and Embedding. ``gather_output``: every rank gets the whole output.
@@ -41,7 +41,7 @@ class ColWiseParallel(Plan):
         self.gather_output = gather_output
 
     def apply(self, layer: Layer, process_mesh: ProcessMesh, shard_param_list: Sequence[str]) -> None:
-        """See :class:`Plan`. Raises ValueError for parameters of more than two axes."""
+        """See :class:`PlanBase`. Raises ValueError for parameters of more than two axes."""
         for name in shard_param_list or ("weight", "bias"):
             _split_parameter(layer, name, process_mesh, lambda ndim: ndim - 1)
         if self.gather_output:
@@ -49,10 +49,10 @@ class ColWiseParallel(Plan):
 
     def gather_output_hook(self, process_mesh: ProcessMesh) -> Hook:
         """The hook that gathers outputs."""
-        return lambda layer, inputs, outputs: _first(outputs, lambda x: _laid(x, process_mesh, None))
+        return lambda layer, inputs, outputs: _change_first(outputs, lambda x: _lay_out(x, process_mesh, None))
 
 
-class RowWiseParallel(Plan):
+class RowWiseParallel(PlanBase):
     """Weights are split along their first axis, so the output is a sum over ranks; biases stay whole.
 
     For Linear and Embedding. ``is_input_parallel``: the input is split along its last axis already; otherwise it is
@@ -63,7 +63,7 @@ class RowWiseParallel(Plan):
         self.is_input_parallel = is_input_parallel
 
     def apply(self, layer: Layer, process_mesh: ProcessMesh, shard_param_list: Sequence[str]) -> None:
-        """See :class:`Plan`. Raises ValueError for weights that do not have two axes."""
+        """See :class:`PlanBase`. Raises ValueError for weights that do not have two axes."""
         for name in [name for name in shard_param_list if name != "bias"] or ["weight"]:
             _split_parameter(layer, name, process_mesh, lambda ndim: 0)
         if not self.is_input_parallel:
@@ -71,32 +71,32 @@ class RowWiseParallel(Plan):
 
     def split_input_hook(self, process_mesh: ProcessMesh) -> Hook:
         """The hook that splits inputs along their last axis."""
-        return lambda layer, inputs: _first(inputs, lambda x: _laid(x, process_mesh, x.ndim - 1))
+        return lambda layer, inputs: _change_first(inputs, lambda x: _lay_out(x, process_mesh, x.ndim - 1))
 
 
-class PrepareLayerInput(Plan):
+class PrepareLayerInput(PlanBase):
     """``fn(process_mesh=mesh)`` gives a hook ``(layer, inputs) -> inputs``."""
 
     def __init__(self, fn: Prepare | None = None) -> None:
-        self.fn = _checked(fn, "PrepareLayerInput")
+        self.fn = _check_hook(fn, "PrepareLayerInput")
 
     def apply(self, layer: Layer, process_mesh: ProcessMesh, shard_param_list: Sequence[str]) -> None:
-        """See :class:`Plan`."""
+        """See :class:`PlanBase`."""
         layer.register_forward_pre_hook(self.fn(process_mesh=process_mesh))
 
 
-class PrepareLayerOutput(Plan):
+class PrepareLayerOutput(PlanBase):
     """``fn(process_mesh=mesh)`` gives a hook ``(layer, inputs, outputs) -> outputs``."""
 
     def __init__(self, fn: Prepare | None = None) -> None:
-        self.fn = _checked(fn, "PrepareLayerOutput")
+        self.fn = _check_hook(fn, "PrepareLayerOutput")
 
     def apply(self, layer: Layer, process_mesh: ProcessMesh, shard_param_list: Sequence[str]) -> None:
-        """See :class:`Plan`."""
+        """See :class:`PlanBase`."""
         layer.register_forward_post_hook(self.fn(process_mesh=process_mesh))
 
 
-class _SequenceParallel(Plan):
+class _SequenceParallel(PlanBase):
     """Activations ``[B, S, H]`` are split along the sequence S outside of attention and perceptron (Korthikanti et al.,
     2022); with ``need_transpose`` they are ``[S, B, H]`` while they are split.
     """
@@ -106,26 +106,26 @@ class _SequenceParallel(Plan):
 
     def _split(self, x: Any, mesh: ProcessMesh) -> Any:
         x = x.transpose([1, 0, 2]) if self.need_transpose else x
-        return _laid(x, mesh, _sequence_axis(x, mesh, self.need_transpose))
+        return _lay_out(x, mesh, _sequence_axis(x, mesh, self.need_transpose))
 
     def _join(self, x: Any, mesh: ProcessMesh) -> Any:
-        x = _laid(x, mesh, None)
+        x = _lay_out(x, mesh, None)
         return x.transpose([1, 0, 2]) if self.need_transpose else x
 
     def sequence_parallel_begin(self, process_mesh: ProcessMesh) -> Hook:
         """The hook that splits: what comes out of the layer, or goes in where there is no output yet."""
-        return lambda layer, *given: _first(given[-1], lambda x: self._split(x, process_mesh))
+        return lambda layer, *given: _change_first(given[-1], lambda x: self._split(x, process_mesh))
 
     def sequence_parallel_end(self, process_mesh: ProcessMesh) -> Hook:
         """The hook that puts sequences together."""
-        return lambda layer, *given: _first(given[-1], lambda x: self._join(x, process_mesh))
+        return lambda layer, *given: _change_first(given[-1], lambda x: self._join(x, process_mesh))
 
 
 class SequenceParallelBegin(_SequenceParallel):
     """From the output of this layer on sequences are split."""
 
     def apply(self, layer: Layer, process_mesh: ProcessMesh, shard_param_list: Sequence[str]) -> None:
-        """See :class:`Plan`."""
+        """See :class:`PlanBase`."""
         layer.register_forward_post_hook(self.sequence_parallel_begin(process_mesh))
 
 
@@ -133,7 +133,7 @@ class SequenceParallelEnd(_SequenceParallel):
     """From the input of this layer on sequences are whole."""
 
     def apply(self, layer: Layer, process_mesh: ProcessMesh, shard_param_list: Sequence[str]) -> None:
-        """See :class:`Plan`."""
+        """See :class:`PlanBase`."""
         layer.register_forward_pre_hook(self.sequence_parallel_end(process_mesh))
 
 
@@ -144,7 +144,7 @@ class SequenceParallelEnable(_SequenceParallel):
         super().__init__(True)
 
     def apply(self, layer: Layer, process_mesh: ProcessMesh, shard_param_list: Sequence[str]) -> None:
-        """See :class:`Plan`."""
+        """See :class:`PlanBase`."""
         layer.register_forward_pre_hook(self.sequence_parallel_begin(process_mesh))
         layer.register_forward_post_hook(self.sequence_parallel_end(process_mesh))
 
@@ -153,7 +153,7 @@ class SequenceParallelDisable(_SequenceParallel):
     """Within this layer sequences are whole."""
 
     def apply(self, layer: Layer, process_mesh: ProcessMesh, shard_param_list: Sequence[str]) -> None:
-        """See :class:`Plan`."""
+        """See :class:`PlanBase`."""
         layer.register_forward_pre_hook(self.sequence_parallel_end(process_mesh))
         layer.register_forward_post_hook(self.sequence_parallel_begin(process_mesh))
 
@@ -161,7 +161,7 @@ class SequenceParallelDisable(_SequenceParallel):
 # ---- what plans are made of
 
 
-def _checked(fn: Any, name: str) -> Prepare:
+def _check_hook(fn: Any, name: str) -> Prepare:
     if not callable(fn):
         raise TypeError(f"{name} takes a function of the mesh that gives a hook, not {type(fn).__name__}")
     return fn  # type: ignore[no-any-return]
@@ -183,7 +183,7 @@ def _placements(x: Any, mesh: ProcessMesh, axis: int | None) -> list[Placement]:
     return found
 
 
-def _laid(x: Tensor, mesh: ProcessMesh, axis: int | None) -> Tensor:
+def _lay_out(x: Tensor, mesh: ProcessMesh, axis: int | None) -> Tensor:
     return reshard(x, mesh, _placements(x, mesh, axis))
 
 
@@ -196,7 +196,7 @@ def _sequence_axis(x: Any, mesh: ProcessMesh, transposed: bool) -> int:
     return 0 if transposed else 1
 
 
-def _first(given: Any, change: Callable[[Any], Any]) -> Any:
+def _change_first(given: Any, change: Callable[[Any], Any]) -> Any:
     """``given``, a tensor or a tuple or list of them, with its first tensor changed."""
     if isinstance(given, (tuple, list)):
         return type(given)([change(given[0]), *given[1:]])

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from argosy.distributed import captured
-from argosy.distributed.buffers import readable, writable
-from argosy.distributed.captured import capturing
+from argosy.distributed import captured_collectives
+from argosy.distributed.buffers import read_values, write_values
+from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.collective import member_group
 from argosy.distributed.group import Group
 from argosy.distributed.task import Task
@@ -25,10 +25,10 @@ def isend(tensor: Tensor, dst: int = 0, group: Group | None = None) -> Task | No
     if chosen is None:
         return None
     peer = chosen.peer(dst, "send")
-    if capturing():
-        captured.send(tensor, chosen, peer)
+    if is_capturing():
+        captured_collectives.send(tensor, chosen, peer)
     else:
-        chosen.communicator.send(readable(tensor, "send"), peer)
+        chosen.communicator.send(read_values(tensor, "send"), peer)
     return Task()
 
 
@@ -45,10 +45,10 @@ def irecv(tensor: Tensor, src: int | None = None, group: Group | None = None) ->
     peer, communicator = chosen.peer(src or 0, "recv"), chosen.communicator
 
     def receive() -> None:
-        if capturing():
-            captured.recv(tensor, chosen, peer)
+        if is_capturing():
+            captured_collectives.recv(tensor, chosen, peer)
             return
-        with writable(tensor, "recv") as array:
+        with write_values(tensor, "recv") as array:
             communicator.recv(array, peer)
 
     return chosen.postbox(peer).ask(receive)

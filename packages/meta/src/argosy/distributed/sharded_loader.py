@@ -81,9 +81,9 @@ class ShardDataloader:
         mesh, dim = _pick(self._meshes, position, "meshes"), _pick(self._dims, position, "shard_dims")
         ordinary = () if self._ordinary is None else self._ordinary[position]
         if not isinstance(value, (list, tuple)):
-            return value if ordinary else _laid(value, mesh, dim, make)
+            return value if ordinary else _lay_out(value, mesh, dim, make)
         return type(value)(
-            item if j in ordinary else _laid(item, _inner(mesh, j), _inner(dim, j), make)
+            item if j in ordinary else _lay_out(item, _pick_part(mesh, j), _pick_part(dim, j), make)
             for j, item in enumerate(value)
         )
 
@@ -128,7 +128,7 @@ def _pairs(meshes: Sequence[Any], dims: Sequence[Any]) -> Iterator[tuple[Process
         mesh, dim = _pick(meshes, i, "meshes"), _pick(dims, i, "shard_dims")
         inner = max(len(x) if isinstance(x, (list, tuple)) else 1 for x in (mesh, dim))
         for j in range(inner):
-            yield _inner(mesh, j), _inner(dim, j)
+            yield _pick_part(mesh, j), _pick_part(dim, j)
 
 
 def _pick(items: Sequence[Any], position: int, what: str) -> Any:
@@ -139,11 +139,11 @@ def _pick(items: Sequence[Any], position: int, what: str) -> Any:
     return items[position]
 
 
-def _inner(item: Any, position: int) -> Any:
+def _pick_part(item: Any, position: int) -> Any:
     return _pick(item, position, "of a list's parts") if isinstance(item, (list, tuple)) else item
 
 
-def _laid(value: Any, mesh: ProcessMesh, dim: Dim, make: Any) -> Any:
+def _lay_out(value: Any, mesh: ProcessMesh, dim: Dim, make: Any) -> Any:
     return make(value, mesh, _placements(mesh, dim)) if type(value) is Tensor else value
 
 

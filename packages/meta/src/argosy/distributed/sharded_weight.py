@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.distributed.fleet.training import get_hybrid_communicate_group
 from argosy_autoparallel.dist_tensor import is_dist, local_value
 from argosy_tensorcore.tensor import Tensor
@@ -60,7 +60,7 @@ class ShardedWeight:
 ShardedStateDict = dict[str, ShardedWeight]
 
 
-@checked
+@validate_call
 def shard_weight(key: str, weight: Tensor, axis: int, group: Any) -> ShardedWeight:
     """The part of each rank of ``group``, which have one after the other along ``axis``."""
     shape = list(weight.shape)
@@ -71,20 +71,20 @@ def shard_weight(key: str, weight: Tensor, axis: int, group: Any) -> ShardedWeig
     return ShardedWeight(key, weight, shape, whole, offset)
 
 
-@checked
+@validate_call
 def make_tp_sharded_weight_for_checkpoint(key: str, tensor: Tensor, tensor_parallel_axis: int = 0) -> ShardedWeight:
     """The part of a weight that the ranks of tensor parallelism share along an axis."""
     group = get_hybrid_communicate_group().get_model_parallel_group()
     return shard_weight(key, tensor, tensor_parallel_axis, group)
 
 
-@checked
+@validate_call
 def make_replicated_sharded_weight(key: str, tensor: Tensor) -> ShardedWeight:
     """A weight that every rank has whole."""
     return ShardedWeight(key, tensor, tensor.shape, tensor.shape, [0] * len(tensor.shape))
 
 
-@checked
+@validate_call
 def build_sharded_state_dict(
     state_dict: Mapping[str, Tensor], shard_rules: Mapping[str, int] | None = None, prefix: str = ""
 ) -> ShardedStateDict:
@@ -99,7 +99,7 @@ def build_sharded_state_dict(
     }
 
 
-@checked
+@validate_call
 def create_sharded_weight_with_new_local(
     new_key: str, new_local_tensor: Tensor, reference_tensor: ShardedWeight
 ) -> ShardedWeight:

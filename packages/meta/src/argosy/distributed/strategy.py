@@ -34,7 +34,7 @@ class Config:
         choices = self._choices.get(name)
         if choices is not None and value not in choices:
             raise ValueError(f"{owner}.{name} is one of {list(choices)}, not {value!r}")
-        object.__setattr__(self, name, _converted(f"{owner}.{name}", value, self._fields[name]))
+        object.__setattr__(self, name, _convert_value(f"{owner}.{name}", value, self._fields[name]))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._fields)})"
@@ -44,7 +44,7 @@ class Config:
         return {name: getattr(self, name) for name in self._fields}
 
 
-def _converted(what: str, value: Any, default: Any) -> Any:
+def _convert_value(what: str, value: Any, default: Any) -> Any:
     if default is None or isinstance(value, type(default)):
         return value
     if type(default) is float and isinstance(value, int) and not isinstance(value, bool):

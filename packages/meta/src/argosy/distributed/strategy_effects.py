@@ -10,24 +10,24 @@ from argosy.distributed.sharded_optimizer import ShardingStage1, ShardingStage2,
 from argosy.distributed.strategy import AMP, Sharding, Strategy
 from argosy.optimizer.optimizer import Optimizer
 
-__all__ = ["Merging", "merging_of", "precision_of", "shard_states"]
+__all__ = ["GradientMerge", "merging_of", "precision_of", "shard_states"]
 
 _STAGES = {1: ShardingStage1, 2: ShardingStage2, 3: ShardingStage3}
 
 
-class Merging(NamedTuple):
+class GradientMerge(NamedTuple):
     """Gradients of ``steps`` batches make one update, of their mean or their sum."""
 
     steps: int
     mean: bool
 
 
-def merging_of(strategy: Strategy, optimizer: Optimizer | None) -> Merging:
+def merging_of(strategy: Strategy, optimizer: Optimizer | None) -> GradientMerge:
     """What ``gradient_merge`` says, or ``shard_optimizer(gradient_accumulation_steps)``."""
     merge = strategy.gradient_merge
     if merge.enable:
-        return Merging(merge.k_steps, merge.avg)
-    return Merging(getattr(optimizer, "_merged_steps", 1), True)
+        return GradientMerge(merge.k_steps, merge.avg)
+    return GradientMerge(getattr(optimizer, "_merged_steps", 1), True)
 
 
 def precision_of(amp: AMP) -> AbstractContextManager[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.distribution.distribution import ExponentialFamily
 from argosy.distribution.kl import register_kl
 from argosy.distribution.parameters import parameters
@@ -54,7 +54,7 @@ class Bernoulli(ExponentialFamily):
         with no_grad():
             return get_operator("bernoulli")(self.probs.expand(list(self._extend_shape(shape))))
 
-    @checked
+    @validate_call
     def rsample(self, shape: Sequence[int] = (), temperature: float = 1.0) -> Tensor:
         """Logits of a relaxation (Maddison et al., 2017): its sigmoid nears a draw as ``temperature`` nears 0."""
         noise = get_operator("rand")(list(self._extend_shape(shape)), self.dtype.name)

@@ -34,37 +34,37 @@ class ContinuousBernoulli(Distribution):
         self._limits = lims
         super().__init__(given.shape)
 
-    def _apart(self) -> Any:
+    def _has_closed_form(self) -> Any:
         """Where the closed forms hold."""
         return (self.probs <= self._limits[0]) | (self.probs > self._limits[1])
 
-    def _safe(self) -> Any:
+    def _safe_probs(self) -> Any:
         """The probabilities, with one that the closed forms can take where they do not hold."""
-        return get_operator("where")(self._apart(), self.probs, self._limits[0])
+        return get_operator("where")(self._has_closed_form(), self.probs, self._limits[0])
 
     def _log_odds(self, p: Any) -> Any:
         return p.log() - (-p).log1p()
 
     def _log_constant(self) -> Any:
         """``log C(p)``; C(p) is ``2 atanh(1 - 2 p) / (1 - 2 p)``."""
-        p = self._safe()
+        p = self._safe_probs()
         closed = (self._log_odds(p) / (2 * p - 1)).log()
         x = (self.probs - 0.5).square()
-        return get_operator("where")(self._apart(), closed, log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x)
+        return get_operator("where")(self._has_closed_form(), closed, log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x)
 
     @property
     def mean(self) -> Tensor:
         """``p / (2 p - 1) - 1 / logit(p)``."""
-        p, x = self._safe(), self.probs - 0.5
+        p, x = self._safe_probs(), self.probs - 0.5
         closed = p / (2.0 * p - 1.0) - 1.0 / self._log_odds(p)
-        return get_operator("where")(self._apart(), closed, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * x.square()) * x)
+        return get_operator("where")(self._has_closed_form(), closed, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * x.square()) * x)
 
     @property
     def variance(self) -> Tensor:
         """``p (p - 1) / (1 - 2 p)**2 + 1 / logit(p)**2``."""
-        p, x = self._safe(), (self.probs - 0.5).square()
+        p, x = self._safe_probs(), (self.probs - 0.5).square()
         closed = p * (p - 1.0) / (1.0 - 2.0 * p).square() + self._log_odds(p).square().reciprocal()
-        return get_operator("where")(self._apart(), closed, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x)
+        return get_operator("where")(self._has_closed_form(), closed, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x)
 
     def rsample(self, shape: Sequence[int] = ()) -> Tensor:
         """The quantile function of uniform numbers."""
@@ -81,16 +81,16 @@ class ContinuousBernoulli(Distribution):
 
     def cdf(self, value: Tensor) -> Tensor:
         """The probability of values up to ``value``."""
-        x, p, where = self._value(value, self.dtype), self._safe(), get_operator("where")
+        x, p, where = self._value(value, self.dtype), self._safe_probs(), get_operator("where")
         closed = (p.pow(x) * (1.0 - p).pow(1.0 - x) + p - 1.0) / (2.0 * p - 1.0)
-        inner = where(self._apart(), closed, x)
+        inner = where(self._has_closed_form(), closed, x)
         return where(x <= 0, 0.0, where(x >= 1, 1.0, inner))
 
     def icdf(self, value: Tensor) -> Tensor:
         """The quantile of the probability ``value``."""
-        x, p = self._value(value, self.dtype), self._safe()
+        x, p = self._value(value, self.dtype), self._safe_probs()
         closed = ((-p + x * (2.0 * p - 1.0)).log1p() - (-p).log1p()) / self._log_odds(p)
-        return get_operator("where")(self._apart(), closed, x)
+        return get_operator("where")(self._has_closed_form(), closed, x)
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)

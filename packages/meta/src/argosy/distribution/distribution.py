@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.checked import Checked
+from argosy.argument_checks import CheckedConstructor
 from argosy.distribution.divergence import RULES, kl_divergence
 from argosy.distribution.parameters import as_value, event_sum, sizes
 from argosy_autograd.modes import no_grad
@@ -16,7 +16,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["Distribution", "ExponentialFamily"]
 
 
-class Distribution(Checked):
+class Distribution(CheckedConstructor):
     """A family of random tensors: samples have the shape ``sample_shape + batch_shape + event_shape``.
 
     batch_shape: of independent, differently distributed events; event_shape: of one event, whose elements depend on

@@ -41,13 +41,13 @@ class Normal(Distribution):
 
     def sample(self, shape: Sequence[int] = (), seed: int = 0) -> Tensor:
         """The same as :meth:`rsample`, differentiable as in Paddle; with a ``seed`` the same draws at every call."""
-        return self._drawn(shape, seed)
+        return self._draw(shape, seed)
 
     def rsample(self, shape: Sequence[int] = ()) -> Tensor:
         """``loc + scale * noise``."""
-        return self._drawn(shape, 0)
+        return self._draw(shape, 0)
 
-    def _drawn(self, shape: Sequence[int], seed: int) -> Tensor:
+    def _draw(self, shape: Sequence[int], seed: int) -> Tensor:
         wanted = list(self._extend_shape(shape))
         # Complex noise has variance 1 in total, as a complex Gaussian is scaled.
         noise = get_operator("gaussian")(wanted, 0.0, 1.0, seed, self.dtype.name)

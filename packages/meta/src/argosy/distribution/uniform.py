@@ -45,13 +45,13 @@ class Uniform(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """``-log(high - low)`` within the open interval, else minus infinity."""
-        return self._inside(value).log() - (self.high - self.low).log()
+        return self._support_mask(value).log() - (self.high - self.low).log()
 
     def prob(self, value: Tensor) -> Tensor:
         """``1 / (high - low)`` within the open interval, else 0."""
-        return self._inside(value) / (self.high - self.low)
+        return self._support_mask(value) / (self.high - self.low)
 
-    def _inside(self, value: Any) -> Tensor:
+    def _support_mask(self, value: Any) -> Tensor:
         x = self._value(value, self.dtype)
         return get_operator("cast")((self.low < x) & (x < self.high), self.dtype.name)
 

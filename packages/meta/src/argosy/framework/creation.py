@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.framework.aliases import parameter_aliases
 from argosy.framework.param_attr import ParamAttr, as_param_attr
 from argosy.static.session import note_parameter
@@ -86,7 +86,7 @@ def is_tensor(x: object) -> bool:
     return type(x) is Tensor
 
 
-@checked
+@validate_call
 def create_parameter(
     shape: Sequence[int],
     dtype: object,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.framework.flag_defaults import DEFAULTS
 from argosy.nn.hooks import CHANGES
 from argosy_phi_ops.eager.tiering import is_deterministic, set_deterministic
@@ -36,7 +36,7 @@ _said: set[str] = set()
 """Flags without meaning here that were set in this process, each said once."""
 
 
-def _known(name: str) -> str:
+def _check_flag(name: str) -> str:
     if name not in _FLAGS:
         near = difflib.get_close_matches(name if name.startswith("FLAGS_") else "FLAGS_" + name, _FLAGS, 3)
         raise ValueError(f"flag {name} is unknown" + (f"; there are {', '.join(near)}" if near else ""))
@@ -58,15 +58,15 @@ def _of_its_type(name: str, value: Any) -> Any:
         raise TypeError(f"set_flags: {name} should be a {kind.__name__}, got {value!r:.60}") from None
 
 
-@checked
+@validate_call
 def get_flags(flags: str | Sequence[str]) -> dict[str, Any]:
     """The values of one flag or of several. Raises ``ValueError`` for an unknown one."""
     if not isinstance(flags, (str, list, tuple)):
         raise TypeError(f"get_flags: flags should be a name or a list of names, got {type(flags).__name__}")
-    return {name: _FLAGS[_known(name)] for name in ([flags] if isinstance(flags, str) else flags)}
+    return {name: _FLAGS[_check_flag(name)] for name in ([flags] if isinstance(flags, str) else flags)}
 
 
-@checked
+@validate_call
 def set_flags(flags: Mapping[str, Any]) -> None:
     """Set flags by name: those of Paddle's build for the CPU. One that nothing in argosy reads keeps its value and is
     warned about once; ``ValueError`` for an unknown one, ``TypeError`` for a value of another type.
@@ -85,15 +85,15 @@ def set_flags(flags: Mapping[str, Any]) -> None:
     if not isinstance(flags, Mapping):
         raise TypeError(f"set_flags: flags should map names to values, got {type(flags).__name__}")
     for name, given in flags.items():
-        value = _of_its_type(_known(name), given)
+        value = _of_its_type(_check_flag(name), given)
         if name not in _CHECKS | {CHECK_INDEX, DETERMINISTIC} and value != _FLAGS[name]:
             if name in _REFUSED:
                 raise NotImplementedError(f"set_flags: {name} is {_FLAGS[name]!r}; {value!r} is not implemented")
             _say(name)
         _FLAGS[name] = value
-    if _CHECKS.intersection(map(_known, flags)):
+    if _CHECKS.intersection(map(_check_flag, flags)):
         _check_numbers()
-    if CHECK_INDEX in map(_known, flags):
+    if CHECK_INDEX in map(_check_flag, flags):
         _check_indices()
     set_deterministic(bool(_FLAGS[DETERMINISTIC]))
 

@@ -18,14 +18,14 @@ Function = Callable[..., Any]
 def _only(wanted: bool, where: str) -> Callable[[Function], Function]:
     def restrict(func: Function) -> Function:
         @wraps(func)
-        def checked(*args: Any, **kwargs: Any) -> Any:
+        def check_mode(*args: Any, **kwargs: Any) -> Any:
             if in_static_mode() is wanted:
                 return func(*args, **kwargs)
             raise AssertionError(
                 f"{func.__name__}() is for {where} mode only: call paddle.{_SWITCH[where]}() before it"
             )
 
-        return checked
+        return check_mode
 
     return restrict
 

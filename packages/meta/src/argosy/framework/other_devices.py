@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
@@ -19,7 +19,7 @@ def get_cuda_rng_state() -> list[Tensor]:
     return []
 
 
-@checked
+@validate_call
 def set_cuda_rng_state(state_list: Sequence[Tensor]) -> None:
     """Put back what :func:`get_cuda_rng_state` gave. Raises ``ValueError`` for states of devices that are not there."""
     if len(state_list):

@@ -56,8 +56,8 @@ def dumps(obj: Any, protocol: int = 4) -> bytes:
     if protocol not in (2, 3, 4):
         raise ValueError(f"save() writes pickle protocols 2, 3 and 4, not {protocol!r}")
     if not _is_state_dict(obj):
-        return pickle.dumps(_plain(obj, "", lambda t: (t.name, _bits(t))), protocol)
-    plain = _plain(obj, "", _bits)
+        return pickle.dumps(_to_plain(obj, "", lambda t: (t.name, _bits(t))), protocol)
+    plain = _to_plain(obj, "", _bits)
     plain[NAME_TABLE] = {key: value.name or key for key, value in obj.items() if type(value) is Tensor}
     return pickle.dumps(plain, protocol)
 
@@ -84,7 +84,7 @@ def _bits(tensor: Tensor) -> Any:
     return array
 
 
-def _plain(x: Any, where: str, tensor: Callable[[Tensor], Any]) -> Any:
+def _to_plain(x: Any, where: str, tensor: Callable[[Tensor], Any]) -> Any:
     if type(x) is Tensor:
         return tensor(x)
     if isinstance(x, Variable):
@@ -94,9 +94,9 @@ def _plain(x: Any, where: str, tensor: Callable[[Tensor], Any]) -> Any:
     if isinstance(x, (np.ndarray, np.generic)) and x.dtype.str[1:] in _ELEMENTS:
         return x
     if isinstance(x, Mapping):
-        return {key: _plain(value, f"{where}/{key}", tensor) for key, value in x.items()}
+        return {key: _to_plain(value, f"{where}/{key}", tensor) for key, value in x.items()}
     if isinstance(x, (list, tuple, set, frozenset)):
-        items = [_plain(item, f"{where}/{i}", tensor) for i, item in enumerate(x)]
+        items = [_to_plain(item, f"{where}/{i}", tensor) for i, item in enumerate(x)]
         return items if isinstance(x, list) else type(x)(items) if type(x) in (set, frozenset) else tuple(items)
     raise UnsavableError(x, where.strip("/"))
 
@@ -206,7 +206,7 @@ class _Array:
         return np.array(array, array.dtype.newbyteorder("="), order="C")
 
 
-def _scalar(element: Any, data: Any) -> _Array:
+def _make_scalar(element: Any, data: Any) -> _Array:
     found = _Array()
     found.__setstate__((1, (), element, False, data))
     return found
@@ -218,7 +218,7 @@ def _latin1(text: Any, encoding: Any) -> bytes:
     return text.encode("latin1")
 
 
-_ARRAY, _SCALAR = _Standin(_Array), _Standin(_scalar)
+_ARRAY, _SCALAR = _Standin(_Array), _Standin(_make_scalar)
 _ADMITTED = {
     "numpy.ndarray": _Standin(_Array),
     "numpy.dtype": _Standin(_Element),

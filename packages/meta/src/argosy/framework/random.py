@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
 
@@ -34,7 +34,7 @@ def get_rng_state(device: object = None) -> list[Tensor]:
     return [context().generator.get_state()]
 
 
-@checked
+@validate_call
 def set_rng_state(state_list: Sequence[Tensor], device: object = None) -> None:
     """Put back what :func:`get_rng_state` gave. Raises ValueError for anything else."""
     if len(state_list) != 1 or list(state_list[0].shape) != [2]:

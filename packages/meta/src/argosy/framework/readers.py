@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -17,7 +17,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["MmapStorage", "batch", "check_shape", "frombuffer"]
 
 
-@checked
+@validate_call
 def batch(reader: Callable[[], Iterable[Any]], batch_size: int, drop_last: bool = False) -> Callable[[], Iterator[Any]]:
     """A reader of lists of ``batch_size`` samples of ``reader``; the last, shorter one can be dropped."""
     if batch_size <= 0:
@@ -65,14 +65,14 @@ class MmapStorage:
     Raises ValueError where the file is shorter.
     """
 
-    @checked
+    @validate_call
     def __init__(self, filename: str, nbytes: int) -> None:
         present = os.path.getsize(filename)
         if nbytes > present:
             raise ValueError(f"MmapStorage: nbytes should be at most the file's {present}, got {nbytes}: {filename}")
         self._bytes = np.memmap(filename, np.uint8, "c", shape=(nbytes,))
 
-    @checked
+    @validate_call
     def get_slice(self, dtype: Any = "uint8", start: int = 0, stop: int = -1, step: int = 1) -> Tensor:
         """The elements ``start`` to ``stop`` (-1: the end) of the file read as ``dtype``; they share its memory."""
         elements = np.asarray(self._bytes).view(as_dtype(dtype).numpy)

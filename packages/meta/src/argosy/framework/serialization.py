@@ -19,7 +19,7 @@ import numpy as np
 
 from argosy.framework import paddle_pickle as pickled
 from argosy.static.scope import Variable
-from argosy.waiting import waiting
+from argosy.wait_notice import announce_wait
 from argosy_hwadapt.files import content_key, member_path, write_file, write_files
 from argosy_tensorcore.dtype import bfloat16
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save_file
@@ -52,7 +52,7 @@ def save(obj: Any, path: str | os.PathLike[str] | BinaryIO, protocol: int = 4, *
         path.write(pickled.dumps(obj, protocol))
         return
     is_pickled = _is_pickled(path, "save", isinstance(obj, Mapping))
-    with waiting(f"saving {os.fspath(path)}"):
+    with announce_wait(f"saving {os.fspath(path)}"):
         if is_pickled:
             replace_file(path, pickled.dumps(obj, protocol))
         else:
@@ -96,7 +96,7 @@ def load(path: str | os.PathLike[str] | BinaryIO, return_numpy: bool = False, **
     if configs:
         raise TypeError(f"load() has no argument {sorted(configs)}")
     try:
-        with waiting(f"loading {path}"):
+        with announce_wait(f"loading {path}"):
             return _load(path, return_numpy)
     except FileNotFoundError as error:
         raise MissingFileError(error.errno, error.strerror, os.fspath(path)) from None  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -68,26 +68,26 @@ def _segment_count(owner: str, segment_ids: Any) -> Any:
     return segment_ids.payload.tracer.size_of(segment_ids.max() + 1, why)
 
 
-@checked
+@validate_call
 def segment_sum(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
     """The sums of the rows of ``data`` [n, ...] with equal ``segment_ids`` [n]: a row for each id up to the largest,
     whose value is read. Segments without rows are 0, here and in the other reductions."""
     return _segments("segment_sum", data, segment_ids, "sum")
 
 
-@checked
+@validate_call
 def segment_mean(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
     """The means of the rows of each segment; see :func:`segment_sum`."""
     return _segments("segment_mean", data, segment_ids, "mean")
 
 
-@checked
+@validate_call
 def segment_max(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
     """The largest elements of each segment; see :func:`segment_sum`. Each of equal ones gets the whole gradient."""
     return _segments("segment_max", data, segment_ids, "max")
 
 
-@checked
+@validate_call
 def segment_min(data: Tensor, segment_ids: Tensor, name: str | None = None) -> Tensor:
     """The least elements of each segment; see :func:`segment_sum`. Each of equal ones gets the whole gradient."""
     return _segments("segment_min", data, segment_ids, "min")
@@ -103,7 +103,7 @@ def _rows(owner: str, x: Any, out_size: Any) -> Any:
     return wanted if wanted > 0 else x.shape[0]
 
 
-@checked
+@validate_call
 def send_u_recv(
     x: Tensor,
     src_index: Tensor,
@@ -120,7 +120,7 @@ def send_u_recv(
     return reduce_rows("send_u_recv", _pick(x, src_index), dst_index, _rows("send_u_recv", x, out_size), reduce_op)
 
 
-@checked
+@validate_call
 def send_ue_recv(
     x: Tensor,
     y: Tensor,
@@ -139,7 +139,7 @@ def send_ue_recv(
     return reduce_rows("send_ue_recv", sent, dst_index, _rows("send_ue_recv", x, out_size), reduce_op)
 
 
-@checked
+@validate_call
 def send_uv(
     x: Tensor, y: Tensor, src_index: Tensor, dst_index: Tensor, message_op: str = "add", name: str | None = None
 ) -> Tensor:

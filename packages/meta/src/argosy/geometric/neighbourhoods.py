@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -21,7 +21,7 @@ __all__ = ["reindex_graph", "reindex_heter_graph", "sample_neighbors", "weighted
 Chosen = Callable[[int, int], Any]
 
 
-@checked
+@validate_call
 def reindex_graph(
     x: Tensor,
     neighbors: Tensor,
@@ -49,7 +49,7 @@ def reindex_graph(
     return tuple(Tensor(a.astype(known.dtype)) for a in (sources, destinations, nodes[order]))  # type: ignore[return-value]
 
 
-@checked
+@validate_call
 def reindex_heter_graph(
     x: Tensor,
     neighbors: Sequence[Tensor],
@@ -63,7 +63,7 @@ def reindex_heter_graph(
     return reindex_graph(x, join(list(neighbors)), join(list(count)))
 
 
-@checked
+@validate_call
 def sample_neighbors(
     row: Tensor,
     colptr: Tensor,
@@ -82,13 +82,13 @@ def sample_neighbors(
     """
     draw = _uniform_source()
 
-    def chosen(start: int, stop: int) -> Any:
+    def choose(start: int, stop: int) -> Any:
         return np.argsort(draw(stop - start), kind="stable")[:sample_size]
 
-    return _sample("sample_neighbors", row, colptr, input_nodes, sample_size, eids, return_eids, chosen)
+    return _sample("sample_neighbors", row, colptr, input_nodes, sample_size, eids, return_eids, choose)
 
 
-@checked
+@validate_call
 def weighted_sample_neighbors(
     row: Tensor,
     colptr: Tensor,
@@ -102,12 +102,12 @@ def weighted_sample_neighbors(
     """:func:`sample_neighbors` with chances in proportion to ``edge_weight`` (Efraimidis and Spirakis, 2006)."""
     draw, weights = _uniform_source(), edge_weight.numpy()
 
-    def chosen(start: int, stop: int) -> Any:
+    def choose(start: int, stop: int) -> Any:
         with np.errstate(divide="ignore"):
             waits = -np.log(np.maximum(draw(stop - start), 1e-45)) / weights[start:stop]
         return np.argsort(waits, kind="stable")[:sample_size]
 
-    return _sample("weighted_sample_neighbors", row, colptr, input_nodes, sample_size, eids, return_eids, chosen)
+    return _sample("weighted_sample_neighbors", row, colptr, input_nodes, sample_size, eids, return_eids, choose)
 
 
 def _uniform_source() -> Callable[[int], Any]:

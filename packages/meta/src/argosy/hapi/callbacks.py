@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import Checked
+from argosy.argument_checks import CheckedConstructor
 
 __all__ = ["Callback", "Callbacks", "EarlyStopping", "History", "LRScheduler", "ModelCheckpoint"]
 
 Logs = dict[str, Any] | None
 
 
-class Callback(Checked):
+class Callback(CheckedConstructor):
     """The base: override what you need. ``self.model`` is the Model, ``self.params`` what fit was called with."""
 
     def __init__(self) -> None:
@@ -207,7 +207,7 @@ class EarlyStopping(Callback):
         self.best_value = -self._sign * float("inf") if self.baseline is None else self.baseline
 
     @property
-    def _best(self) -> str | None:
+    def _best_model_path(self) -> str | None:
         """Where the best model goes, if anywhere."""
         folder = self.params.get("save_dir")
         return os.path.join(folder, "best_model") if self.save_best_model and folder else None
@@ -221,8 +221,8 @@ class EarlyStopping(Callback):
         value = float(np.ravel(logs[self.monitor])[0])
         if self._sign * (value - self.best_value) > self.min_delta:
             self.best_value, self.wait_epoch = value, 0
-            if self._best is not None:
-                self.model.save(self._best)
+            if self._best_model_path is not None:
+                self.model.save(self._best_model_path)
         else:
             self.wait_epoch += 1
         if self.wait_epoch >= self.patience:
@@ -233,8 +233,8 @@ class EarlyStopping(Callback):
 
     def _tell(self) -> None:
         print(f"Epoch {self.stopped_epoch + 1}: Early stopping.")  # noqa: T201 (as Paddle tells)
-        if self._best is not None:
-            print(f"Best checkpoint has been saved at {os.path.abspath(self._best)}")  # noqa: T201
+        if self._best_model_path is not None:
+            print(f"Best checkpoint has been saved at {os.path.abspath(self._best_model_path)}")  # noqa: T201
 
 
 def default_callbacks(given: Callback | Sequence[Callback] | None, progress: Callback, **more: Any) -> list[Callback]:

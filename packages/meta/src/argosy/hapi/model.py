@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from argosy.argument_checks import validate_call
 from argosy.argument_repr import ArgumentRepr
-from argosy.checked import checked
 from argosy.framework.random import get_rng_state, set_rng_state
 from argosy.framework.serialization import load, loadable_path, save_together
 from argosy.hapi.callbacks import Callbacks, LRScheduler, ModelCheckpoint, default_callbacks
@@ -63,7 +63,7 @@ class Model(ArgumentRepr):
         for metric in _as_list(metrics):
             if not isinstance(metric, Metric):
                 raise TypeError(f"Model.prepare(): metrics must be Metric objects, not {type(metric).__name__}")
-        precision.converted(self.network, optimizer)
+        precision.convert(self.network, optimizer)
         self._optimizer, self._loss, self._metrics = optimizer, loss, _as_list(metrics)
         self._precision = precision
 
@@ -125,7 +125,7 @@ class Model(ArgumentRepr):
 
     # ---- loops
 
-    @checked
+    @validate_call
     def fit(
         self,
         train_data: Any = None,
@@ -258,7 +258,7 @@ class Model(ArgumentRepr):
 
     # ---- files
 
-    @checked
+    @validate_call
     def save(self, path: str, training: bool = True) -> None:
         """``<path>.pdparams``, and ``<path>.pdopt`` where the optimizer has a state, with that of the random generator;
         with ``training=False`` the program that ``jit.save`` writes. Both are replaced at once.
@@ -272,7 +272,7 @@ class Model(ArgumentRepr):
             files[f"{path}.pdopt"] = {**states, GENERATOR: get_rng_state()[0].tolist()}
         save_together(files)
 
-    @checked
+    @validate_call
     def load(self, path: str, skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:
         """Read what :meth:`save` wrote. With ``skip_mismatch`` names that are missing or misshaped are warned about,
         else ValueError says which; what the network does not have is left out. The random generator goes on where it

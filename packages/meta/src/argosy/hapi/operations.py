@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.hapi.summary import count, inputs_of, leaves, record_calls, shapes_of
 from argosy.nn.layer import Layer
 from argosy_tensorcore.storage import Strided
@@ -22,7 +22,7 @@ Rule = Callable[[Any, Any, Any], Any]
 _COLUMNS = ("Layer Name", "Input Shape", "Output Shape", "Params", "Flops")
 
 
-@checked
+@validate_call
 def flops(
     net: Layer, input_size: Any, custom_ops: Mapping[type, Rule] | None = None, print_detail: bool = False
 ) -> int:
@@ -41,7 +41,15 @@ def flops(
     rows = []
     for layer, given, result in record_calls(net, inputs_of(input_size), leaves(net)):
         own = sum(count(p) for p in layer.parameters(include_sublayers=False))
-        rows.append((layer, _first(given), _first(result), own, _count(rules.get(type(layer)), layer, given, result)))
+        rows.append(
+            (
+                layer,
+                _first_shape(given),
+                _first_shape(result),
+                own,
+                _count(rules.get(type(layer)), layer, given, result),
+            )
+        )
     total = sum(row[-1] for row in rows)
     if print_detail:
         names = {id(layer): layer.full_name() for layer, *_ in rows}
@@ -85,7 +93,7 @@ def _counter(layer: Layer) -> Iterator[list[Any]]:
 def _rules() -> dict[type, Rule]:
     from argosy import nn  # which is read when it is first needed
 
-    rules: dict[type, Rule] = {nn.Linear: _linear, nn.LeakyReLU: _elements}
+    rules: dict[type, Rule] = {nn.Linear: _count_linear, nn.LeakyReLU: _elements}
     rules |= dict.fromkeys((nn.ReLU, nn.ReLU6, nn.Dropout), _count_zero)
     for dims in ("1D", "2D", "3D"):
         rules[getattr(nn, f"Conv{dims}")] = rules[getattr(nn, f"Conv{dims}Transpose")] = _convolution
@@ -95,7 +103,7 @@ def _rules() -> dict[type, Rule]:
     return {**rules, nn.BatchNorm: _count_normalization}
 
 
-def _linear(layer: Any, given: Any, result: Any) -> int:
+def _count_linear(layer: Any, given: Any, result: Any) -> int:
     return count(result) * int(layer.weight.shape[0])
 
 
@@ -125,7 +133,7 @@ def _adaptive(layer: Any, given: Any, result: Any) -> int:
     return count(result) * (window + 1)
 
 
-def _first(nest: Any) -> Any:
+def _first_shape(nest: Any) -> Any:
     """The shape of the first tensor."""
     shapes = shapes_of(nest)
     return shapes[0] if shapes and isinstance(shapes[0], list) else shapes

@@ -41,7 +41,7 @@ class Precision:
         scaling = {key: value for key, value in given.items() if key in _SCALING}
         self._scaler = GradScaler(self.level != "O0", **scaling)
 
-    def converted(self, network: Any, optimizer: Any) -> None:
+    def convert(self, network: Any, optimizer: Any) -> None:
         """Make network and optimizer ready for the level, in place. Raises ValueError for a clip that O2 excludes."""
         if self.level != "O2":
             return

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.jit.input_spec import InputSpec
 from argosy.nn.container import LayerList, Sequential
 from argosy.nn.layer import Layer
@@ -24,7 +24,7 @@ _WIDTHS = (15, 20, 20, 15)
 _RECURRENT = (LSTM, GRU, SimpleRNN)
 
 
-@checked
+@validate_call
 def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:
     """Print a line for each layer, in the order in which they finish, and the counts of parameters.
 

@@ -48,7 +48,7 @@ class Jacobian:
         self, func: Callable[..., Any], xs: Tensors, is_batched: bool = False, *, strict: bool = False
     ) -> None:
         self._batch = 1 if is_batched else 0
-        self._inputs = [_moving(x) for x in _as_list(xs)]
+        self._inputs = [_as_leaf(x) for x in _as_list(xs)]
         with enable_grad():
             made = func(*self._inputs)
         results = [made] if type(made) is Tensor else list(made)
@@ -105,7 +105,7 @@ def _as_list(xs: Tensors) -> list[Tensor]:
     return [xs] if type(xs) is Tensor else list(xs)
 
 
-def _moving(x: Tensor) -> Tensor:
+def _as_leaf(x: Tensor) -> Tensor:
     """``x`` as an input of its own, in the graph of ``x`` where it has one."""
     if x.stop_gradient:
         x = x.detach()
@@ -136,7 +136,7 @@ def forward_grad(outputs: Tensors, inputs: Tensors, grad_inputs: Tensors | None 
     The reverse derivative is linear in its seed; its own derivative by the seed is this one.
     """
     ends, moving = _as_list(outputs), _as_list(inputs)
-    seeds = [_moving(get_operator("zeros_like")(y).detach()) for y in ends]
+    seeds = [_as_leaf(get_operator("zeros_like")(y).detach()) for y in ends]
     along = [get_operator("ones_like")(x) for x in moving] if grad_inputs is None else _as_list(grad_inputs)
     found = _grad(ends, moving, seeds, create_graph=True, allow_unused=True)
     pairs = [(g, v) for g, v in zip(found, along, strict=True) if g is not None and not g.stop_gradient]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
@@ -14,20 +14,20 @@ __all__ = ["identity_loss", "softmax_mask_fuse", "softmax_mask_fuse_upper_triang
 _REDUCTIONS = ("sum", "mean", "none")
 
 
-@checked
+@validate_call
 def softmax_mask_fuse(x: Tensor, mask: Tensor, name: str | None = None) -> Any:
     """``softmax(x + mask)`` along the last axis, of x [batch, heads, queries, keys]; mask broadcasts."""
     return op("softmax")(op("add")(x, mask), -1)
 
 
-@checked
+@validate_call
 def softmax_mask_fuse_upper_triangle(x: Tensor) -> Any:
     """Softmax along the last axis of x [..., queries, keys], where each query sees keys up to its own place only."""
     seen = op("tril")(op("ones")(list(x.shape[-2:]), "bool"))
     return op("softmax")(op("where")(seen, x, float("-inf")), -1)
 
 
-@checked
+@validate_call
 def identity_loss(x: Tensor, reduction: str | int = "none") -> Any:
     """``x`` as the loss: as it is ("none" or 2), its mean ("mean" or 1) or its sum ("sum" or 0)."""
     chosen = _REDUCTIONS[reduction] if isinstance(reduction, int) and 0 <= reduction < 3 else reduction

@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from argosy.argument_checks import validate_call
 from argosy.argument_repr import ArgumentRepr
-from argosy.checked import checked
 from argosy.io.sampler import permutation
 
 __all__ = [
@@ -65,7 +65,7 @@ class IterableDataset(Dataset):
 class TensorDataset(Dataset):
     """Rows of tensors of equal length; a sample is a tuple with one row of each."""
 
-    @checked
+    @validate_call
     def __init__(self, tensors: Sequence[Any]) -> None:
         for tensor in tensors:
             if not hasattr(type(tensor), "__len__"):
@@ -105,7 +105,7 @@ class ComposeDataset(Dataset):
 class ConcatDataset(Dataset):
     """Data sets one after another."""
 
-    @checked
+    @validate_call
     def __init__(self, datasets: Sequence[Dataset]) -> None:
         self.datasets = _as_list("ConcatDataset", datasets)
         self.cumulative_sizes = self.cumsum(self.datasets)
@@ -148,7 +148,7 @@ class Subset(Dataset):
         self.dataset = dataset
         self.indices = indices
 
-    @checked
+    @validate_call
     def __getitem__(self, idx: int) -> Any:
         return self.dataset[self.indices[idx]]
 
@@ -156,7 +156,7 @@ class Subset(Dataset):
         return len(self.indices)
 
 
-@checked
+@validate_call
 def random_split(dataset: Dataset, lengths: Sequence[float], generator: Any = None) -> list[Subset]:
     """Disjoint random subsets of the given lengths, or of the given fractions, which must sum to 1.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import Checked
+from argosy.argument_checks import CheckedConstructor
 from argosy_phi_ops.context import context
 
 __all__ = [
@@ -62,7 +62,7 @@ def base_seed() -> int:
     return (high * 1_000_003 + low) % sys.maxsize
 
 
-class Sampler(Checked):
+class Sampler(CheckedConstructor):
     """An iterable of indices; subclasses define ``__iter__`` and ``__len__``."""
 
     def __init__(self, data_source: Sized | None = None) -> None:

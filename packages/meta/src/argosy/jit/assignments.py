@@ -119,7 +119,7 @@ class Assignments:
         watched += [(Place(cell), value) for cell, value in self.guards.cells]
         inputs = zip(self.carried, self.values, self._inputs, strict=False)
         replaced = [(place, value) for place, value, traced in inputs if place.get() is not traced]
-        made = dict([*watched, *self.guards.added(), *replaced])
+        made = dict([*watched, *self.guards.added_places(), *replaced])
         for place in set(self.carried) - {place for place, _ in replaced}:
             made.pop(place, None)
         found = [_Assignment(place, before, place.get()) for place, before in made.items() if _can_hold(place)]

@@ -19,7 +19,7 @@ from argosy.jit.counting import note_compile
 from argosy.jit.graph_breaks import BreakingTracer
 from argosy.jit.guards import Guards, watch
 from argosy.jit.open_sizes import OpenSizes, SizeBounds
-from argosy.jit.partitioned import kept_layouts, layouts_of, lower_partitioned, makes_distributed
+from argosy.jit.partitioned_program import kept_layouts, layouts_of, lower_partitioned, makes_distributed
 from argosy.jit.places import Place
 from argosy.jit.tracing import FinishedCall, explain_break, trace
 from argosy.jit.training import (
@@ -30,14 +30,14 @@ from argosy.jit.training import (
 )
 from argosy.jit.value_sizes import MeasuringTracer, payloads_of
 from argosy.settings import log
-from argosy_phi_ops.capture.tracer import Captured
+from argosy_phi_ops.capture.tracer import CapturedProgram
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import AMBIENT, context, grad_enabled
 from argosy_phi_ops.errors import FOREIGN, GraphBreak
 from argosy_phi_ops.user_line import warn_user
 from argosy_tensorcore.dtype import default_dtype, float32
 
-__all__ = ["MANY", "WRITES", "FunctionCaptures", "SplitFunction", "Uncapturable"]
+__all__ = ["MANY", "WRITES", "CaptureRefusal", "FunctionCaptures", "SplitFunction"]
 
 MANY = 64  # captures of one kind of call that are kept
 _KINDS = 1024  # kinds of calls of one function that are known: the one that was used longest ago makes room
@@ -46,7 +46,7 @@ WRITES = "its arguments or parameters (or, of tensors on a mesh, draws random nu
 _OFTEN = 8  # captures of one kind of call after which a user should know
 
 
-class Uncapturable(Exception):
+class CaptureRefusal(Exception):
     """This kind of call has to run as plain Python."""
 
 
@@ -226,10 +226,10 @@ class FunctionCaptures:
     def _has_changed(self, guards: Guards) -> bool:
         """Whether a capture changed what a program could not change with each call: without ``full_graph=True`` users
         may count calls."""
-        return guards.counted()
+        return guards.has_counter()
 
-    def _accept(self, captured: Captured, tree: OutputTree, effects: Effects, guards: Guards) -> None:
-        """Raise :class:`Uncapturable` for what had better not run as a program."""
+    def _accept(self, captured: CapturedProgram, tree: OutputTree, effects: Effects, guards: Guards) -> None:
+        """Raise :class:`CaptureRefusal` for what had better not run as a program."""
 
     def _reason(self, key: Any) -> str:
         """Why there is no program yet for this call."""
@@ -263,7 +263,7 @@ class FunctionCaptures:
         extended = Call([*call.tensors, *assignments.values], call.key, call.floats)
         started = perf_counter()
 
-        def executable(captured: Captured, tree: OutputTree, effects: Effects) -> CompiledCall:
+        def executable(captured: CapturedProgram, tree: OutputTree, effects: Effects) -> CompiledCall:
             return self._lower(captured, tree, effects, extended, runtime, guards)
 
         tracer: BreakingTracer | MeasuringTracer
@@ -306,7 +306,7 @@ class FunctionCaptures:
 
     def _lower(
         self,
-        captured: Captured,
+        captured: CapturedProgram,
         tree: OutputTree,
         effects: Effects,
         call: Call,
@@ -317,9 +317,9 @@ class FunctionCaptures:
         placed = layouts_of(call.tensors), layouts_of(captured.states)
         distributed = placed != (None, None) or makes_distributed(captured.program)
         if differentiable and (effects or (distributed and captured.written)):
-            raise Uncapturable
+            raise CaptureRefusal
         if writes_what_it_leaves(captured, tree):
-            raise Uncapturable
+            raise CaptureRefusal
         lowered = differentiable_form(captured.program) if differentiable else captured.program
         device = lowering.device_of([*call.tensors, *captured.states])
         executable: Executable

@@ -13,7 +13,7 @@ from argosy.jit.slots import GradientSlots, write_over
 from argosy.jit.structure import map_items
 from argosy.jit.value_sizes import ValueSize, payloads_of
 from argosy_autograd.gradients import accumulate_grad
-from argosy_phi_ops.capture.tracer import Captured
+from argosy_phi_ops.capture.tracer import CapturedProgram
 from argosy_phi_ops.compiler import Executable
 from argosy_tensorcore.tensor import Tensor
 
@@ -105,7 +105,7 @@ class CompiledCall:
 
     def __init__(
         self,
-        captured: Captured,
+        captured: CapturedProgram,
         executable: Executable,
         tree: OutputTree,
         effects: Effects,
@@ -164,7 +164,7 @@ class CompiledCall:
         for tensor, payload in self.bound:
             if tensor.payload is not payload:
                 return f"{tensor.name} has other memory than when it was captured"
-        return self.guards.broken() or ("" if self.slots.hold() else "gradients come and go")
+        return self.guards.broken_guard() or ("" if self.slots.hold() else "gradients come and go")
 
     def __call__(self, call: Call) -> Any:
         """Execute; returns what the function would."""

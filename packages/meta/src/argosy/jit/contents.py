@@ -25,11 +25,11 @@ def content_check(x: Any) -> Callable[[], bool]:
     if isinstance(x, np.ndarray):
         return partial(_same_array, x, x.dtype, x.shape, _elements(x))
     if isinstance(x, (set, bytearray)):
-        return partial(_equal, x, x.copy())
+        return partial(_is_equal, x, x.copy())
     return partial(_same_items, x, tuple(x))
 
 
-def _equal(x: Any, before: Any) -> bool:
+def _is_equal(x: Any, before: Any) -> bool:
     return bool(x == before)
 
 

@@ -9,22 +9,22 @@ from inspect import getattr_static
 from traceback import walk_tb
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.jit.assignments import Assignments
 from argosy.jit.conversion.source import convert_function, converted_callee
 from argosy.jit.guards import watch
 from argosy.jit.input_spec import InputSpec
 from argosy.jit.properties import PROPERTIES, property_values
-from argosy.jit.specs import alike, solved_size, spec_types, with_sizes
+from argosy.jit.specs import equal_size_positions, solved_size, spec_types, with_sizes
 from argosy.jit.static_function import StaticFunction
 from argosy.jit.structure import leaves, map_items
 from argosy.jit.tracing import explain_break
 from argosy.jit.translated import METHODS
 from argosy.nn.layer import Layer
-from argosy.waiting import waiting
+from argosy.wait_notice import announce_wait
 from argosy_infer.export import LoadedProgram, save_program
 from argosy_infer.predictor import SIZES
-from argosy_phi_ops.capture.tracer import Captured, Tracer
+from argosy_phi_ops.capture.tracer import CapturedProgram, Tracer
 from argosy_phi_ops.context import set_grad_enabled
 from argosy_phi_ops.errors import GraphBreak, ShapeError
 from argosy_pir.passes import PassManager
@@ -36,8 +36,8 @@ __all__ = ["export_program", "save"]
 _PIPELINE = "cse,dce"
 
 
-@waiting("exporting a program")
-@checked
+@announce_wait("exporting a program")
+@validate_call
 def save(layer: Any, path: str | os.PathLike[str], input_spec: Sequence[Any] | None = None, **configs: Any) -> None:
     """Write the forward function of ``layer`` (or a function) as ``<path>.pir`` and ``<path>.safetensors``, and its
     other methods that ``to_static`` decorates as ``<path>.<method>.pir`` and ``.safetensors``, each complete in itself.
@@ -102,7 +102,7 @@ def _owner(layer: Any) -> tuple[Any, Any]:
     return owner if isinstance(owner, Layer) else None, layer
 
 
-def _simplify(captured: Captured, names: dict[int, str]) -> LoadedProgram:
+def _simplify(captured: CapturedProgram, names: dict[int, str]) -> LoadedProgram:
     """The program with the values of its states, which have the layer's names."""
     program = captured.program
     for state, tensor in zip(program.states, captured.states, strict=True):
@@ -122,17 +122,17 @@ def _specs(function: Any, given: Sequence[Any] | None, name: str = "forward") ->
         raise ValueError(
             f"jit.save() needs input_spec, an InputSpec (or a tensor) for each input of {name}(), or a call before it"
         )
-    return [_own(spec) for spec in given]
+    return [_copy_spec(spec) for spec in given]
 
 
-def _own(spec: Any) -> Any:
+def _copy_spec(spec: Any) -> Any:
     """A specification with an InputSpec of its own for each input: users may give one twice."""
     if isinstance(spec, Tensor):
         return InputSpec.from_tensor(spec)
-    return copy(spec) if isinstance(spec, InputSpec) else map_items(spec, _own)
+    return copy(spec) if isinstance(spec, InputSpec) else map_items(spec, _copy_spec)
 
 
-def _capture(owner: Any, function: Any, specs: list[Any]) -> Captured:
+def _capture(owner: Any, function: Any, specs: list[Any]) -> CapturedProgram:
     plain: Any = function.rollback() if isinstance(function, StaticFunction) else function
     modes = [] if owner is None else [(sub, sub.training) for sub in owner.sublayers(include_self=True)]
     for sub, _ in modes:
@@ -150,11 +150,11 @@ def _capture(owner: Any, function: Any, specs: list[Any]) -> Captured:
             sub.training = mode
 
 
-def _trace_sharing(function: Any, specs: list[Any]) -> Captured:
+def _trace_sharing(function: Any, specs: list[Any]) -> CapturedProgram:
     """The capture with as many open sizes as the function can do with: all, or one for the first axis of all inputs.
     Sizes that operators need to be certain numbers are these, which calls are held against."""
     flat = leaves(specs, InputSpec)
-    choices = [alike(flat, axes) for axes in (0, 1, max((len(s.shape) for s in flat), default=0))]
+    choices = [equal_size_positions(flat, axes) for axes in (0, 1, max((len(s.shape) for s in flat), default=0))]
     for symbols in dict.fromkeys(choices):
         try:
             return _trace_solving(function, specs, symbols)
@@ -164,7 +164,7 @@ def _trace_sharing(function: Any, specs: list[Any]) -> Captured:
     raise AssertionError("one of the choices was the last")
 
 
-def _trace_solving(function: Any, specs: list[Any], symbols: Sequence[int]) -> Captured:
+def _trace_solving(function: Any, specs: list[Any], symbols: Sequence[int]) -> CapturedProgram:
     known: dict[str, int] = {}
     reasons: dict[str, str] = {}
     while True:
@@ -188,7 +188,7 @@ def _line_of(error: BaseException) -> str:
     return f" ({frames[-1][0].f_code.co_filename}:{frames[-1][1]})" if frames else ""
 
 
-def _trace(function: Any, specs: list[Any], symbols: Sequence[int], known: dict[str, int]) -> Captured:
+def _trace(function: Any, specs: list[Any], symbols: Sequence[int], known: dict[str, int]) -> CapturedProgram:
     tracer = Tracer("forward")
     tracer.callee = converted_callee
     function = convert_function(function, True)

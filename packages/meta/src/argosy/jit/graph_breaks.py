@@ -18,7 +18,7 @@ import numpy as np
 
 from argosy.jit.arguments import Call
 from argosy.jit.compiled import CompiledCall, Effects, OutputTree
-from argosy.jit.partitioned import communicates
+from argosy.jit.partitioned_program import communicates
 from argosy.jit.reporting import Break, note
 from argosy_autograd.modes import enable_grad, no_grad
 from argosy_phi_ops.capture.boolean_masking import is_plain

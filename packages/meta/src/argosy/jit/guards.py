@@ -10,8 +10,8 @@ Watched are, from the function's closure cells and the globals it names, and fro
 - arrays, sets and bytearrays by identity and content, but for arrays in files (``memmap``);
 - other objects with a ``__dict__`` and classes of the user's: what the code names of them.
 
-What the capture itself changed is not watched; whether that was a counter tells :meth:`Guards.counted`. Not watched are
-modules, functions' own code, and anything reached only through calls into other packages.
+What the capture itself changed is not watched; whether that was a counter tells :meth:`Guards.has_counter`. Not
+watched are modules, functions' own code, and anything reached only through calls into other packages.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Guards:
         self.seen = CHANGES.count
         return True
 
-    def broken(self) -> str:
+    def broken_guard(self) -> str:
         """Which watched place is not as it was, in words; empty when all are."""
         for place, name, value in (*self.held, *self.plain, *self.rare):
             now = place.get(name, ABSENT)
@@ -148,7 +148,7 @@ class Guards:
         before = {name: place.get(name, ABSENT) for name in names} if names else dict(place)
         self.namespaces.append((place, before, not names))
 
-    def added(self) -> list[tuple[Place, Any]]:
+    def added_places(self) -> list[tuple[Place, Any]]:
         """Places in namespaces that hold a traced tensor now, with what they held before."""
         return [
             (self.place(place, name), before.get(name, ABSENT))
@@ -170,7 +170,7 @@ class Guards:
         if type(place) is Attribute:
             self.held.append((place.layer._buffers, place.name, ABSENT))  # where its tensor will be
 
-    def counted(self) -> bool:
+    def has_counter(self) -> bool:
         """Whether a number or string of the user's has another value since, as a counter of calls has."""
         return (
             any(_has_moved(value, place.get(name, ABSENT)) for place, name, value in self.plain)

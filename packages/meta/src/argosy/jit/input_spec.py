@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy_tensorcore.dtype import DType, as_dtype
 from argosy_tensorcore.tensor import Tensor
 
@@ -15,7 +15,7 @@ __all__ = ["InputSpec"]
 class InputSpec:
     """Shape (None or -1: any size), dtype and name of a tensor that a captured function takes."""
 
-    @checked
+    @validate_call
     def __init__(
         self,
         shape: Sequence[int | None],

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import argosy_phi_ops.passes.decompose  # noqa: F401  (registers its pass)
 from argosy.device.places import expected_place
-from argosy.waiting import waiting
+from argosy.wait_notice import announce_wait
 from argosy_hwadapt import Device
 from argosy_phi_ops.compiler import Executable, available_compilers, get_compiler
 from argosy_phi_ops.context import own_context
@@ -74,7 +74,7 @@ def lower(program: Program, backend: Backend, device: Device, at_once: bool = Fa
     """
     name, options = _compiler_for(backend)
     compile_prepared = getattr(get_compiler(name), "compile_prepared", None)
-    with waiting(f"compiling {program.name!r}, {len(program.block)} operations"):
+    with announce_wait(f"compiling {program.name!r}, {len(program.block)} operations"):
         if at_once or compile_prepared is None or _stages is not None or DUMP.is_set:
             simplify(program)
             return build(program, backend, device)

@@ -16,12 +16,12 @@ import numpy as np
 
 from argosy.jit.arguments import Call
 from argosy.jit.automatic_sizes import AutomaticSizes
-from argosy.jit.captures import Uncapturable
+from argosy.jit.captures import CaptureRefusal
 from argosy.jit.compiled import CompiledCall, Effects, OutputTree, Position
 from argosy.jit.conversion.split import split_function
 from argosy.jit.guards import Guards
 from argosy.jit.static_function import StaticFunction
-from argosy_phi_ops.capture.tracer import Captured
+from argosy_phi_ops.capture.tracer import CapturedProgram
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Part", "Pieces"]
@@ -78,20 +78,20 @@ class Part(StaticFunction):
         self, args: Any, kwargs: Any, call: Call, key: Any, whole: bool = False, sizes: AutomaticSizes | None = None
     ) -> Any:
         if len(self.compiled) >= _MOST or not self._is_quiet(args):
-            raise Uncapturable
+            raise CaptureRefusal
         return super()._capture(args, kwargs, call, key, whole, sizes)
 
     def _run_plain(self, key: Any) -> None:
         if len(self._plain) < _MOST:
             self._plain.add(key)
 
-    def _accept(self, captured: Captured, tree: OutputTree, effects: Effects, guards: Guards) -> None:
+    def _accept(self, captured: CapturedProgram, tree: OutputTree, effects: Effects, guards: Guards) -> None:
         inputs = {id(value) for value in captured.program.inputs}
         kinds = _kinds(tree.tree)
         self._kinds = self._kinds or kinds
         given = any(id(x.payload.value) in inputs for x in tree.traced)
         if effects or given or kinds != self._kinds or not (tree.tree[0] or all(map(_is_made, tree.tree[1]))):
-            raise Uncapturable
+            raise CaptureRefusal
 
     def _has_changed(self, guards: Guards) -> bool:
         return not guards.hold()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from argosy_autograd.gradients import is_symbolic_zero, symbolic_zero
-from argosy_phi_ops.capture.tracer import Captured
+from argosy_phi_ops.capture.tracer import CapturedProgram
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
@@ -27,7 +27,7 @@ class GradientSlots:
 
     __slots__ = ("empty", "final", "held")
 
-    def __init__(self, captured: Captured, read: list[Tensor]) -> None:
+    def __init__(self, captured: CapturedProgram, read: list[Tensor]) -> None:
         tensors = {id(t): t for t in (*read, *(t for t, _, _ in captured.grads))}
         self.empty = [t for t in tensors.values() if _is_empty(t)]
         self.held = [(t, t._grad) for t in tensors.values() if not _is_empty(t)]

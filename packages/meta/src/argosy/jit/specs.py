@@ -15,8 +15,8 @@ from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import DType
 
 __all__ = [
-    "alike", "equal_sizes", "matched_key", "open_sizes", "solved_size", "spec_type", "spec_types", "traced_types",
-    "with_sizes",
+    "equal_size_positions", "equal_sizes", "matched_key", "open_sizes", "solved_size", "spec_type", "spec_types",
+    "traced_types", "with_sizes",
 ]  # fmt: skip
 
 ONE, ZERO = -1, -2
@@ -97,7 +97,7 @@ def equal_sizes(specs: Sequence[InputSpec], call: Call) -> tuple[int, ...]:
     )
 
 
-def alike(specs: Sequence[InputSpec], axes: int) -> tuple[int, ...]:
+def equal_size_positions(specs: Sequence[InputSpec], axes: int) -> tuple[int, ...]:
     """For each open size the number of the first one of its axis, where the axis is one of the first ``axes``."""
     first: dict[int, int] = {}
     found: list[int] = []

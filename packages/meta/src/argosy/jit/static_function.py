@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from argosy.jit import lowering
 from argosy.jit.arguments import Call, flatten
 from argosy.jit.automatic_sizes import AutomaticSizes, SizeHistories, no_comparisons
-from argosy.jit.captures import MANY, WRITES, FunctionCaptures, SplitFunction, Uncapturable
+from argosy.jit.captures import MANY, WRITES, CaptureRefusal, FunctionCaptures, SplitFunction
 from argosy.jit.compiled import CompiledCall
 from argosy.jit.conversion.source import rewritten_source
 from argosy.jit.conversion.split import is_quiet
@@ -22,7 +22,7 @@ from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.context import AMBIENT
 from argosy_phi_ops.errors import FOREIGN, CaptureError, CompileError, UnsupportedSizes
 
-__all__ = ["StaticFunction", "enabled"]
+__all__ = ["CaptureRefusal", "enabled"]
 
 _ROUTES = 4  # short ways that are tried
 
@@ -159,7 +159,7 @@ class StaticFunction(FunctionCaptures):
                 return result
         try:
             made = self._capture(args, kwargs, call, key)
-        except Uncapturable:
+        except CaptureRefusal:
             self._run_plain(key)
             return self._function(*args, **kwargs)
         return made.result if isinstance(made, FinishedCall) else self._run(made, call, args, kwargs)
@@ -176,7 +176,7 @@ class StaticFunction(FunctionCaptures):
         if made is None:
             try:
                 made = self._capture_for_all_sizes(args, kwargs, call, sizes)
-            except (*FOREIGN, CaptureError, CompileError, Uncapturable):
+            except (*FOREIGN, CaptureError, CompileError, CaptureRefusal):
                 self._histories.refuse(key)
                 return MISS
         if isinstance(made, FinishedCall):
@@ -195,7 +195,7 @@ class StaticFunction(FunctionCaptures):
         """Capture with symbols for ``sizes``. Where that fails, the function runs a second time, which nobody may
         notice."""
         if not self._is_quiet((*args, *kwargs.values())):
-            raise Uncapturable
+            raise CaptureRefusal
         with no_comparisons():
             return self._capture(args, kwargs, call, sizes, sizes=sizes)
 
@@ -263,7 +263,7 @@ class StaticFunction(FunctionCaptures):
         key = call.key if self._sizes is None else self._sizes.key(call)
         try:
             made = self._capture(args, kwargs, call, key, whole=True)
-        except Uncapturable:
+        except CaptureRefusal:
             raise NotImplementedError(
                 f"{self.__name__} is trained from outside and writes to {WRITES}: such a function runs operator by "
                 "operator. Take the whole training step instead"

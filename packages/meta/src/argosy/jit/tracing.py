@@ -13,14 +13,14 @@ from argosy.jit.compiled import Effects, OutputTree
 from argosy.jit.conversion.source import convert_function, converted_callee
 from argosy.jit.graph_breaks import BreakingTracer
 from argosy.jit.open_sizes import OpenSizes
-from argosy.jit.partitioned import CaptureLayouts
+from argosy.jit.partitioned_program import CaptureLayouts
 from argosy.jit.places import Place
 from argosy.jit.reporting import Break
 from argosy.jit.specs import traced_types
 from argosy.jit.structure import GivenContainers
 from argosy_phi_ops.capture.boolean_masking import is_plain
 from argosy_phi_ops.capture.regions import check_nothing_caught
-from argosy_phi_ops.capture.tracer import Captured, Tracer
+from argosy_phi_ops.capture.tracer import CapturedProgram, Tracer
 from argosy_phi_ops.errors import GraphBreak
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import default_dtype
@@ -39,7 +39,7 @@ def trace(
     runtime: frozenset[int],
     assignments: Assignments,
     tracer: Tracer,
-) -> tuple[Captured, OutputTree, Effects] | FinishedCall:
+) -> tuple[CapturedProgram, OutputTree, Effects] | FinishedCall:
     """Run ``function`` under ``tracer``; its tensors, and the floats at positions ``runtime``, are the program's
     inputs. Where the graph broke the call is done, and its result comes back.
     """

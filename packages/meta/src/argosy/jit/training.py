@@ -18,13 +18,13 @@ import numpy as np
 from argosy.jit import lowering
 from argosy.jit.arguments import Call
 from argosy.jit.compiled import CompiledCall, OutputTree
-from argosy.jit.partitioned import PartitionedExecutable, layouts_of, lower_partitioned
+from argosy.jit.partitioned_program import PartitionedExecutable, layouts_of, lower_partitioned
 from argosy_autograd.derivatives import ProgramOperator
 from argosy_autograd.pylayer import PyLayer
 from argosy_autograd.tiered_program import TieredProgram
 from argosy_autograd.transform import vjp_program
 from argosy_hwadapt import Device
-from argosy_phi_ops.capture.tracer import Captured
+from argosy_phi_ops.capture.tracer import CapturedProgram
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import grad_enabled
 from argosy_phi_ops.eager.recording import record_results
@@ -42,12 +42,12 @@ __all__ = ["DifferentiableCall", "differentiable_form", "is_differentiable_forwa
 _KEEPING = lowering.PIPELINE.replace("expand-gradients", "expand-gradients{keep-custom=true}")
 
 
-def is_differentiable_forward(captured: Captured, tree: OutputTree) -> bool:
+def is_differentiable_forward(captured: CapturedProgram, tree: OutputTree) -> bool:
     """Whether what was captured leaves gradients to be asked for later: results want them, and nothing was trained."""
     return any(not t.stop_gradient for t in tree.traced) and not captured.grads and not _writes_leaves(captured)
 
 
-def writes_what_it_leaves(captured: Captured, tree: OutputTree) -> bool:
+def writes_what_it_leaves(captured: CapturedProgram, tree: OutputTree) -> bool:
     """Whether gradients will be asked for, later, of parameters that the forward function writes (it clips weights,
     say): they would be those of the values before."""
     return (
@@ -58,7 +58,7 @@ def writes_what_it_leaves(captured: Captured, tree: OutputTree) -> bool:
     )
 
 
-def _writes_leaves(captured: Captured) -> bool:
+def _writes_leaves(captured: CapturedProgram) -> bool:
     return any(not captured.states[i].stop_gradient for i in captured.written)
 
 
@@ -96,8 +96,8 @@ class DifferentiableCall(CompiledCall):
     )  # fmt: skip
 
     def __init__(
-        self, captured: Captured, executable: Executable, tree: OutputTree, *rest: Any, backend: Any, device: Device,
-        lowered: Program,
+        self, captured: CapturedProgram, executable: Executable, tree: OutputTree, *rest: Any, backend: Any,
+        device: Device, lowered: Program,
     ) -> None:  # fmt: skip
         self.differentiable = [i for i, t in enumerate(tree.traced) if not t.stop_gradient]
         super().__init__(captured, executable, tree, *rest)

@@ -16,7 +16,7 @@ from argosy.jit.paddle_format.stepwise import StepwiseProgram
 from argosy.jit.properties import PROPERTIES, property_methods
 from argosy.jit.replay import check_replayable, is_replayable, replay
 from argosy.nn.layer import Layer
-from argosy.waiting import waiting
+from argosy.wait_notice import announce_wait
 from argosy_autograd.modes import is_grad_enabled, set_grad_enabled
 from argosy_infer.errors import ProgramFileError
 from argosy_infer.export import LoadedProgram, load_methods, load_program
@@ -50,7 +50,7 @@ class TranslatedLayer(Layer):
         super().__init__()
         self.__dict__["_programs"] = dict(programs)
         self.__dict__["training"] = False
-        trained = {name for p in programs.values() for name in _trainable(p)}
+        trained = {name for p in programs.values() for name in _trainable_names(p)}
         for name, payload in persistable_vars.items():
             tensor = Tensor._wrap(payload, name not in trained)
             tensor.name, tensor.persistable, tensor.is_parameter = name, True, name in trained
@@ -142,7 +142,7 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
         raise NotImplementedError(f"jit.load() has no option {sorted(configs)}")
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"jit.load(): argument 'path' must be a path, got {path!r:.60}")
-    with waiting(f"loading {path}"):
+    with announce_wait(f"loading {path}"):
         return _load(os.fspath(path))
 
 
@@ -173,7 +173,7 @@ def _layer_of(methods: Mapping[str, LoadedProgram | StepwiseProgram]) -> Transla
     return TranslatedLayer(programs, states)
 
 
-def _trainable(program: Predictor | StepwiseProgram) -> list[str]:
+def _trainable_names(program: Predictor | StepwiseProgram) -> list[str]:
     """The names of the states that were trained."""
     if isinstance(program, StepwiseProgram):
         return program.trainable

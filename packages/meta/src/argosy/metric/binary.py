@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.metric.metric import Metric, as_array
 
 __all__ = ["Precision", "Recall"]
@@ -15,7 +15,7 @@ class _Binary(Metric):
         self._name = name
         self.reset()
 
-    @checked
+    @validate_call
     def update(self, preds: Any, labels: Any) -> None:
         """Add probabilities and labels (0 or 1), both [N] or [N, 1]; yes is a probability above one half."""
         kind = type(self).__name__

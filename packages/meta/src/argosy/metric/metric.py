@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import Checked
+from argosy.argument_checks import CheckedConstructor
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Metric", "as_array"]
 
 
-class Metric(Checked):
+class Metric(CheckedConstructor):
     """The base of metrics: ``compute`` prepares a batch with tensors, ``update`` adds it, ``accumulate`` gives the
     figure so far, ``reset`` begins anew.
     """

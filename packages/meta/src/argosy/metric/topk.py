@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.framework.creation import to_tensor
 from argosy.metric.metric import Metric, as_array
 from argosy_autograd.modes import no_grad
@@ -30,7 +30,7 @@ class Accuracy(Metric):
         self._names = [base] if self.maxk == 1 else [f"{base}_top{k}" for k in self.topk]
         self.reset()
 
-    @checked
+    @validate_call
     def compute(self, pred: Tensor, label: Tensor, *args: Any) -> Tensor:
         """[N, ..., maxk] float32: 1 where the class at that rank is the label.
 
@@ -38,7 +38,7 @@ class Accuracy(Metric):
         """
         return _hits(pred, label, self.maxk)
 
-    @checked
+    @validate_call
     def update(self, correct: Any, *args: Any) -> Any:
         """Add a correctness matrix; returns this batch's accuracies."""
         hits = as_array(correct, "Accuracy")
@@ -68,7 +68,7 @@ class Accuracy(Metric):
         return self._names
 
 
-@checked
+@validate_call
 def accuracy(
     input: Any, label: Any, k: int = 1, correct: Any = None, total: Any = None, name: str | None = None
 ) -> Tensor:

@@ -11,7 +11,7 @@ import argosy as paddle
 from argosy import nn
 from argosy.models.configuration import AttentionConfig, LatentAttentionConfig, NormConfig, RotaryConfig
 from argosy.models.norm import make_norm
-from argosy.models.rotary import rotate, rotation_tables
+from argosy.models.rotary_embedding import rotate, rotation_tables
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 

@@ -51,28 +51,28 @@ class ConfigFile:
 
     def integer(self, *keys: str, default: int = _MISSING, least: int = 1) -> int:
         """The whole number under the first of ``keys`` that is there, at least ``least``."""
-        value = self._first(keys, default)
+        value = self._first_value(keys, default)
         if isinstance(value, bool) or not isinstance(value, int) or (value < least and value is not default):
             raise self.error(keys[0], f"a whole number, at least {least}", value)
         return value
 
     def number(self, *keys: str, default: float = _MISSING) -> float:
         """The number under the first of ``keys`` that is there."""
-        value = self._first(keys, default)
+        value = self._first_value(keys, default)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.error(keys[0], "a number", value)
         return float(value)
 
     def flag(self, *keys: str, default: bool = _MISSING) -> bool:
         """True or False under the first of ``keys`` that is there."""
-        value = self._first(keys, default)
+        value = self._first_value(keys, default)
         if not isinstance(value, bool):
             raise self.error(keys[0], "true or false", value)
         return value
 
     def text(self, *keys: str, default: str = _MISSING) -> str:
         """The text under the first of ``keys`` that is there."""
-        value = self._first(keys, default)
+        value = self._first_value(keys, default)
         if not isinstance(value, str):
             raise self.error(keys[0], "a text", value)
         return value
@@ -110,7 +110,7 @@ class ConfigFile:
         shown = "nothing" if value is None or value is _MISSING else f"{value!r:.80}"
         return ConfigurationError(f"{self.path}: {key!r} should be {expected}, got {shown}")
 
-    def _first(self, keys: tuple[str, ...], default: Any) -> Any:
+    def _first_value(self, keys: tuple[str, ...], default: Any) -> Any:
         for key in keys:
             value = self.values.get(key)
             if value is not None:

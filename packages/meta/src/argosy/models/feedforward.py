@@ -120,10 +120,10 @@ class Experts(Layer):
         bias = (self.gate_up_proj_bias, self.down_proj_bias) if self.config.bias else (None, None)
         x_NCD = x_ND.unsqueeze(1).expand([-1, self.config.chosen, -1])
         hidden_NCF = _gather_mm(x_NCD, experts_NC, self.gate_up_proj, bias[0])
-        out_NCD = _gather_mm(self._gated(hidden_NCF), experts_NC, self.down_proj, bias[1])
+        out_NCD = _gather_mm(self._gate(hidden_NCF), experts_NC, self.down_proj, bias[1])
         return (out_NCD * weights_NC.unsqueeze(-1).astype(out_NCD.dtype)).sum(1)
 
-    def _gated(self, hidden_NCF: Any) -> Any:
+    def _gate(self, hidden_NCF: Any) -> Any:
         gate, up = paddle.chunk(hidden_NCF, 2, axis=-1)
         if not self.config.clamped:
             return ACTIVATIONS[self.config.activation](gate) * up

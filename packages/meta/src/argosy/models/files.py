@@ -31,7 +31,7 @@ class ModelFiles(Mapping[str, Array]):
         self._open: dict[str, SafetensorsFile] = {}
         index = os.path.join(self.folder, _INDEX)
         if os.path.exists(index):
-            self._shards = self._indexed(index)
+            self._shards = self._read_index(index)
         elif os.path.exists(os.path.join(self.folder, _WHOLE)):
             self._shards = dict.fromkeys(self._file(_WHOLE), _WHOLE)
         else:
@@ -54,7 +54,7 @@ class ModelFiles(Mapping[str, Array]):
             self._open[shard] = SafetensorsFile(path, writable=True)
         return self._open[shard]
 
-    def _indexed(self, path: str) -> dict[str, str]:
+    def _read_index(self, path: str) -> dict[str, str]:
         """Which shard has which tensor: each one that is named is there, and no shard holds others."""
         try:
             with open(path, encoding="utf-8") as file:

@@ -93,7 +93,7 @@ class GgufFile(Mapping[str, Array]):
 
     def __getitem__(self, name: str) -> Array:
         array = _array(self._tensors[name])
-        return _rearranged(name, array, self.architecture, self._heads, _rows_by_halves)
+        return _rearrange(name, array, self.architecture, self._heads, _rows_by_halves)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tensors)
@@ -201,7 +201,7 @@ def _file_name(own: str, architecture: _Architecture) -> str:
     return f"blk.{match[1]}.{ {**architecture.norms, **_PARTS}[match[2]] }.{match[3]}"
 
 
-def _rearranged(
+def _rearrange(
     name: str, array: Array, architecture: _Architecture, heads: Mapping[str, int], turn: Callable[[Array, int], Array]
 ) -> Array:
     """A tensor from a file's order to transformers'; ``turn`` reorders rows of queries and keys."""
@@ -248,7 +248,7 @@ def write_gguf(
         writer = gguf.GGUFWriter(temporary, name)
         heads = _write_metadata(writer, name, config)
         for own, array in tensors.items():
-            values = _rearranged(own, array.astype(np.float32), architecture, heads, _rows_by_pairs)
+            values = _rearrange(own, array.astype(np.float32), architecture, heads, _rows_by_pairs)
             whole = values.ndim < 2 or format == "F32"
             data = np.ascontiguousarray(values) if whole else gguf.quants.quantize(values, kind)
             writer.add_tensor(_file_name(own, architecture), data, raw_dtype=None if whole else kind)

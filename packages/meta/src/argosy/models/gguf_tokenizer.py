@@ -30,7 +30,7 @@ def read_tokenizer(path: str | os.PathLike[str]) -> Tokenizer | None:
     cut = file.value("tokenizer.ggml.pre", "default")
     if kind not in ("gpt2", "llama") or (kind == "gpt2" and cut not in _PATTERNS):
         raise NotImplementedError(f"{file.path}: tokenizer {kind!r} ({cut!r}) is not implemented; BPE is")
-    tokens, kinds = _listed(file, "tokens", str), _listed(file, "token_type", int, optional=True)
+    tokens, kinds = _read_list(file, "tokens", str), _read_list(file, "token_type", int, optional=True)
     control = [i for i, each in enumerate(kinds) if each in (_CONTROL, _USER_DEFINED)]
     if len(set(tokens)) != len(tokens) or len(kinds) not in (0, len(tokens)):
         raise TokenizerError(f"{file.path}: {len(tokens)} tokens, some twice or of no kind ({len(kinds)} kinds)")
@@ -46,7 +46,7 @@ def read_tokenizer(path: str | os.PathLike[str]) -> Tokenizer | None:
         )
         form = _form_of_pieces(file, tokens, special["unk_token"])
     else:
-        form = _form_of_bytes(tokens, _listed(file, "merges", str), _PATTERNS[cut])
+        form = _form_of_bytes(tokens, _read_list(file, "merges", str), _PATTERNS[cut])
     form["added_tokens"] = [{"id": i, "content": tokens[i], **_FLAGS} for i in control]
     if file.value("tokenizer.ggml.add_bos_token", kind == "llama") and "bos_token" in special:
         form["post_processor"] = _begin_with(special["bos_token"], tokens.index(special["bos_token"]))
@@ -58,7 +58,7 @@ def _key(name: str) -> str:
     return {"unk_token": "unknown", "pad_token": "padding"}.get(name, name.partition("_")[0])
 
 
-def _listed(file: GgufFile, name: str, of: type, optional: bool = False) -> list[Any]:
+def _read_list(file: GgufFile, name: str, of: type, optional: bool = False) -> list[Any]:
     values = file.value(f"tokenizer.ggml.{name}", [] if optional else None)
     if not isinstance(values, list) or not all(isinstance(each, of) for each in values):
         raise TokenizerError(f"{file.path}: tokenizer.ggml.{name} should be a list of {of.__name__}")
@@ -85,7 +85,7 @@ def _form_of_bytes(tokens: list[str], merges: list[str], pattern: str | None) ->
 def _form_of_pieces(file: GgufFile, tokens: list[str], unknown: str) -> dict[str, Any]:
     """The same for pieces: of all neighbours that make a piece together those of the highest score are merged first,
     and what is no piece falls apart into bytes (Kudo and Richardson, SentencePiece, 2018)."""
-    scores = _listed(file, "scores", float)
+    scores = _read_list(file, "scores", float)
     if len(scores) != len(tokens):
         raise TokenizerError(f"{file.path}: {len(tokens)} tokens have {len(scores)} scores")
     place = {token: i for i, token in enumerate(tokens)}

@@ -44,7 +44,7 @@ class GPTConfig(ArgumentRepr):
         self.tied, self.epsilon, self.hidden = tied, epsilon, hidden or 4 * width
 
 
-def _normal(std: float) -> Any:
+def _normal_initializer(std: float) -> Any:
     return nn.initializer.Normal(0.0, std)
 
 
@@ -54,9 +54,9 @@ class Attention(Layer):
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         self.heads, self.head_width = config.heads, config.width // config.heads
-        self.inward = nn.Linear(config.width, 3 * config.width, weight_attr=_normal(0.02))
+        self.inward = nn.Linear(config.width, 3 * config.width, weight_attr=_normal_initializer(0.02))
         residual = 0.02 / math.sqrt(2 * config.layers)
-        self.outward = nn.Linear(config.width, config.width, weight_attr=_normal(residual))
+        self.outward = nn.Linear(config.width, config.width, weight_attr=_normal_initializer(residual))
 
     def forward(self, x_BTD: Any, mask: Any = None) -> Any:
         """Every position attends to itself and those before it, or those that ``mask`` shows."""
@@ -75,8 +75,8 @@ class Block(Layer):
         self.norm1 = nn.LayerNorm(config.width, epsilon=config.epsilon)
         self.attention = Attention(config)
         self.norm2 = nn.LayerNorm(config.width, epsilon=config.epsilon)
-        self.wide = nn.Linear(config.width, config.hidden, weight_attr=_normal(0.02))
-        self.narrow = nn.Linear(config.hidden, config.width, weight_attr=_normal(residual))
+        self.wide = nn.Linear(config.width, config.hidden, weight_attr=_normal_initializer(0.02))
+        self.narrow = nn.Linear(config.hidden, config.width, weight_attr=_normal_initializer(residual))
         self.dropout = nn.Dropout(config.dropout) if config.dropout else nn.Identity()
 
     def forward(self, x_BTD: Any, *mask: Any) -> Any:
@@ -92,12 +92,14 @@ class GPT(Layer):
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         self.config = config
-        self.tokens = nn.Embedding(config.vocabulary, config.width, weight_attr=_normal(0.02))
-        self.positions = nn.Embedding(config.positions, config.width, weight_attr=_normal(0.02))
+        self.tokens = nn.Embedding(config.vocabulary, config.width, weight_attr=_normal_initializer(0.02))
+        self.positions = nn.Embedding(config.positions, config.width, weight_attr=_normal_initializer(0.02))
         self.blocks = nn.LayerList([Block(config) for _ in range(config.layers)])
         self.norm = nn.LayerNorm(config.width, epsilon=config.epsilon)
         if not config.tied:
-            self.head = nn.Linear(config.width, config.vocabulary, weight_attr=_normal(0.02), bias_attr=False)
+            self.head = nn.Linear(
+                config.width, config.vocabulary, weight_attr=_normal_initializer(0.02), bias_attr=False
+            )
 
     def forward(self, ids_BT: Any, padding_BT: Any = None) -> Any:
         """The logits; ``padding_BT`` is False where a token is none. Raises ValueError for sequences longer than the

@@ -12,11 +12,11 @@ from argosy.models.decoder import CausalLM, SequenceClassifier
 from argosy.models.families import FAMILIES
 from argosy.models.files import ModelFiles, write_folder
 from argosy.models.gguf import GgufFile, write_gguf
-from argosy.models.quantized import QuantizedLinear, quantize_layers
+from argosy.models.quantized_weights import QuantizedLinear, quantize_layers
 from argosy.models.weights import collect_weights, fill_weights
 from argosy.nn.layer import Layer
 from argosy.nn.lazy import LazyGuard
-from argosy.waiting import waiting
+from argosy.wait_notice import announce_wait
 
 __all__ = ["build", "family_of", "load_model", "save"]
 
@@ -54,7 +54,7 @@ def load_model(folder: str | os.PathLike[str], dtype: str | None = None) -> Laye
     writes to private copies of pages. ``dtype`` converts the weights, which makes copies. Raises ConfigurationError and
     CheckpointError naming file, key or tensor.
     """
-    with waiting(f"loading {folder}"):
+    with announce_wait(f"loading {folder}"):
         return _load_model(folder, dtype)
 
 
@@ -84,7 +84,7 @@ def save(model: Layer, folder: str | os.PathLike[str], format: str = "F32") -> N
         )
     if any(isinstance(layer, QuantizedLinear) for layer in model.sublayers()):
         raise NotImplementedError("save(): writing models of integer weights is not implemented; export them instead")
-    with waiting(f"saving {folder}"):
+    with announce_wait(f"saving {folder}"):
         tensors = collect_weights(model, family_of(config))
         if os.fspath(folder).endswith(".gguf"):
             write_gguf(folder, config, tensors, format)

@@ -131,7 +131,7 @@ def fill_weights(
             _check_shape(name, parameters[name], part, tuple(known.shape(part.name)), where)
     for name, each in parts.items():
         parameter = parameters[name]
-        stored = _whole(parameter, each, known)
+        stored = _assemble(parameter, each, known)
         wanted = as_dtype(dtype or stored.dtype).numpy
         keep = name.endswith("e_score_correction_bias")  # what balances loads is finer than bfloat16
         values = stored if keep or stored.dtype == wanted else stored.astype(wanted)
@@ -166,7 +166,7 @@ class TensorNames:
         return array.swapaxes(-1, -2) if part.transposed else array
 
 
-def _whole(parameter: Tensor, parts: list[Part], files: TensorNames) -> Array:
+def _assemble(parameter: Tensor, parts: list[Part], files: TensorNames) -> Array:
     if len(parts) == 1 and not parts[0].place:
         array = files.read(parts[0])
         return array.reshape(parameter.shape) if array.shape != tuple(parameter.shape) else array
@@ -218,10 +218,10 @@ def collect_weights(model: Layer, family: ModuleType) -> dict[str, Array]:
         for part in each:
             piece = array[part.place] if part.place else array
             pieces.setdefault(part.name, []).append((piece.swapaxes(-1, -2) if part.transposed else piece, part))
-    return {name: _joined(each) for name, each in pieces.items()}
+    return {name: _join(each) for name, each in pieces.items()}
 
 
-def _joined(pieces: list[tuple[Array, Part]]) -> Array:
+def _join(pieces: list[tuple[Array, Part]]) -> Array:
     if len(pieces) == 1 and not pieces[0][1].cut:
         return np.ascontiguousarray(pieces[0][0])
     first, part = pieces[0]

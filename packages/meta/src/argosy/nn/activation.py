@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.framework.aliases import parameter_aliases
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
@@ -60,62 +60,62 @@ class _Activation(FunctionLayer):
         return ", ".join(f"{name}={value}" for name, value in self._settings.items())
 
 
-class _Plain(_Activation):
+class _PlainActivation(_Activation):
     """An activation without arguments."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__()
 
 
-class ReLU(_Plain):
+class ReLU(_PlainActivation):
     """``max(x, 0)``."""
 
     function = "relu"
 
 
-class ReLU6(_Plain):
+class ReLU6(_PlainActivation):
     """``min(max(x, 0), 6)``."""
 
     function = "relu6"
 
 
-class Sigmoid(_Plain):
+class Sigmoid(_PlainActivation):
     """``1 / (1 + exp(-x))``."""
 
     function = "sigmoid"
 
 
-class LogSigmoid(_Plain):
+class LogSigmoid(_PlainActivation):
     """``log(sigmoid(x))``."""
 
     function = "log_sigmoid"
 
 
-class Tanh(_Plain):
+class Tanh(_PlainActivation):
     """The hyperbolic tangent."""
 
     function = "tanh"
 
 
-class Swish(_Plain):
+class Swish(_PlainActivation):
     """``x * sigmoid(x)``."""
 
     function = "swish"
 
 
-class Mish(_Plain):
+class Mish(_PlainActivation):
     """``x * tanh(softplus(x))`` (Misra, 2019)."""
 
     function = "mish"
 
 
-class Softsign(_Plain):
+class Softsign(_PlainActivation):
     """``x / (1 + |x|)``."""
 
     function = "softsign"
 
 
-class Hardswish(_Plain):
+class Hardswish(_PlainActivation):
     """``x * min(max(x + 3, 0), 6) / 6`` (Howard et al., 2019)."""
 
     function = "hardswish"
@@ -187,13 +187,13 @@ class LogSoftmax(_Activation):
         super().__init__(axis=axis)
 
 
-class Hardsigmoid(_Plain):
+class Hardsigmoid(_PlainActivation):
     """``min(max(x / 6 + 1/2, 0), 1)``."""
 
     function = "hardsigmoid"
 
 
-class Tanhshrink(_Plain):
+class Tanhshrink(_PlainActivation):
     """``x - tanh(x)``."""
 
     function = "tanhshrink"
@@ -300,7 +300,7 @@ class Softmax2D(Layer):
     def __init__(self, name: str | None = None) -> None:
         super().__init__()
 
-    @checked
+    @validate_call
     def forward(self, x: Tensor) -> Tensor:
         """Distributions over the channels. Raises ValueError for another rank."""
         if x.ndim not in (3, 4):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from argosy.checked import TensorLike, checked
+from argosy.argument_checks import TensorLike, validate_call
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
@@ -14,7 +14,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["AdaptiveLogSoftmaxWithLoss", "adaptive_log_softmax_with_loss"]
 
 
-@checked
+@validate_call
 def adaptive_log_softmax_with_loss(
     input: TensorLike,
     label: TensorLike,

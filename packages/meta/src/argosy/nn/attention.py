@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-from argosy.checked import TensorLike, checked
+from argosy.argument_checks import TensorLike, validate_call
 from argosy.nn import functional as F
 from argosy.nn.attention_backends import SDPBackend, sdpa_kernel
 from argosy.nn.common import Linear
@@ -55,7 +55,7 @@ class MultiHeadAttention(Layer):
         self.v_proj = Linear(self.vdim, embed_dim, *attrs)
         self.out_proj = Linear(embed_dim, embed_dim, *attrs)
 
-    @checked
+    @validate_call
     def forward(
         self,
         query: TensorLike,

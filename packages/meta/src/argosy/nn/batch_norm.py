@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn.initializer import Constant
 from argosy.nn.layer import Layer
@@ -48,7 +48,7 @@ class _BatchNorm(Layer):
         self._mean = self.create_parameter(shape, still, default_initializer=Constant(0.0))
         self._variance = self.create_parameter(shape, still, default_initializer=ones)
 
-    @checked
+    @validate_call
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input. Raises ValueError for one of another rank than the layer's."""
         self._check_input_dim(input)

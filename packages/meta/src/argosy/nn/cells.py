@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from argosy.checked import TensorLike, checked
+from argosy.argument_checks import TensorLike, validate_call
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant, Uniform
@@ -116,7 +116,7 @@ class SimpleRNNCell(_GatedCell):
         self._make(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr))
         self.activation, self._activation = activation, getattr(F, activation)
 
-    @checked
+    @validate_call
     def forward(self, inputs: TensorLike, states: TensorLike | None = None) -> Any:
         """inputs [N, input], states [N, hidden]: (h, h)."""
         h = self.get_initial_states(inputs) if states is None else states
@@ -159,7 +159,7 @@ class LSTMCell(_GatedCell):
             start = Uniform(-bound, bound)
             self.weight_ho = self.create_parameter([hidden_size, proj_size], weight_hh_attr, default_initializer=start)
 
-    @checked
+    @validate_call
     def forward(self, inputs: TensorLike, states: TensorLike | None = None) -> Any:
         """inputs [N, input], states (h, c): (h, (h, c))."""
         h, c = self.get_initial_states(inputs) if states is None else states
@@ -197,7 +197,7 @@ class GRUCell(_GatedCell):
         super().__init__()
         self._make(input_size, hidden_size, (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr))
 
-    @checked
+    @validate_call
     def forward(self, inputs: TensorLike, states: TensorLike | None = None) -> Any:
         """inputs [N, input], states [N, hidden]: (h, h)."""
         h = self.get_initial_states(inputs) if states is None else states

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.checked import check_choice
+from argosy.argument_checks import check_choice
 from argosy.framework.aliases import parameter_aliases
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F

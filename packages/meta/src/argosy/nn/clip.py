@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.nn.meshes import first_mesh, mesh_of, on_mesh
 from argosy_tensorcore.tensor import Tensor
 
@@ -20,7 +20,7 @@ Pairs = Sequence[tuple[Tensor, "Tensor | None"]]
 class _Clip:
     """What the three have in common: which gradients are clipped."""
 
-    @checked
+    @validate_call
     def __call__(self, params_grads: Pairs) -> list[tuple[Tensor, Tensor | None]]:
         """The pairs with clipped gradients."""
         return [(p, self._clip(g) if _is_clipped(p, g) else g) for p, g in params_grads]
@@ -36,7 +36,7 @@ def _is_clipped(parameter: Tensor, grad: Tensor | None) -> bool:
 class ClipGradByValue(_Clip):
     """Every element into [min, max]; ``min`` is ``-max`` by default."""
 
-    @checked
+    @validate_call
     def __init__(self, max: float, min: float | None = None) -> None:
         self.max = float(max)
         self.min = -self.max if min is None else float(min)
@@ -53,9 +53,9 @@ class ClipGradByValue(_Clip):
 class ClipGradByNorm(_Clip):
     """Each gradient scaled so that its 2-norm is at most ``clip_norm``."""
 
-    @checked
+    @validate_call
     def __init__(self, clip_norm: float) -> None:
-        self.clip_norm = _positive(clip_norm, "ClipGradByNorm")
+        self.clip_norm = _check_positive(clip_norm, "ClipGradByNorm")
 
     def _clip(self, grad: Any) -> Tensor:
         norm = (grad * grad).sum().sqrt()
@@ -71,24 +71,24 @@ class ClipGradByGlobalNorm(_Clip):
     They may lie on several meshes: the squares meet on the first one, and the factor goes back to each.
     """
 
-    @checked
+    @validate_call
     def __init__(self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False) -> None:
-        self.clip_norm = _positive(clip_norm, "ClipGradByGlobalNorm")
+        self.clip_norm = _check_positive(clip_norm, "ClipGradByGlobalNorm")
         self.group_name = group_name
         self.auto_skip_clip = auto_skip_clip
 
-    @checked
+    @validate_call
     def __call__(self, params_grads: Pairs) -> list[tuple[Tensor, Tensor | None]]:
         """The pairs with clipped gradients."""
         clipped: list[Any] = [g for p, g in params_grads if _is_clipped(p, g)]
         if not clipped:
             return list(params_grads)
-        total = self._total([(p, g) for p, g in params_grads if _is_clipped(p, g)])
+        total = self._square_total([(p, g) for p, g in params_grads if _is_clipped(p, g)])
         scale = self.clip_norm / total.sqrt().clip(min=self.clip_norm)
         scales = {mesh: on_mesh(mesh, scale) for mesh in {mesh_of(g): None for g in clipped}}
         return [(p, _scale(g, scales[mesh_of(g)]) if _is_clipped(p, g) else g) for p, g in params_grads]
 
-    def _total(self, pairs: Pairs, beside: Any = None) -> Any:
+    def _square_total(self, pairs: Pairs, beside: Any = None) -> Any:
         """The sum of the gradients' squares, on the mesh of ``beside`` where that is given."""
         total = _sum_over_meshes([_square_sum(g) for _, g in pairs])
         return total if beside is None else on_mesh(mesh_of(beside), total)
@@ -119,7 +119,7 @@ def _scale(grad: Any, scale: Any) -> Tensor:
     return grad * (scale if scale.dtype is grad.dtype else scale.cast(grad.dtype))  # type: ignore[no-any-return]
 
 
-def _positive(clip_norm: float, name: str) -> float:
+def _check_positive(clip_norm: float, name: str) -> float:
     value = float(clip_norm)
     if not value > 0:
         raise ValueError(f"{name}: clip_norm must be positive, got {clip_norm}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import TensorLike, checked
+from argosy.argument_checks import TensorLike, validate_call
 from argosy.nn import functional as F
 from argosy.nn.initializer import Assign
 from argosy.nn.layer import Layer, own_dtype
@@ -139,7 +139,7 @@ class Flatten(Layer):
         super().__init__()
         self.start_axis, self.stop_axis = start_axis, stop_axis
 
-    @checked
+    @validate_call
     def forward(self, input: Tensor) -> Tensor:
         """The flattened input."""
         return input.flatten(self.start_axis, self.stop_axis)

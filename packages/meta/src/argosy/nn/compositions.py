@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.framework.aliases import parameter_aliases
 from argosy.nn.regularization import dropout, overwritten
 from argosy_phi_ops.declare.operator import get_operator
@@ -22,14 +22,14 @@ _SATURATION = -1.0507009873554804934193349852946 * 1.673263242354377284817042991
 
 
 @parameter_aliases(input="x")
-@checked
+@validate_call
 def silu(x: Tensor, inplace: bool = False, name: str | None = None) -> Tensor:
     """``x * sigmoid(x)`` (Elfwing et al., 2018), written over ``x`` if ``inplace``."""
     result: Tensor = get_operator("silu")(x)
     return overwritten(x, result) if inplace else result
 
 
-@checked
+@validate_call
 def maxout(x: Tensor, groups: int, axis: int = 1, name: str | None = None) -> Tensor:
     """The maximum of ``groups`` neighbouring channels: [N, C, H, W] gives [N, C / groups, H, W]."""
     if not -x.ndim <= axis < x.ndim:
@@ -42,7 +42,7 @@ def maxout(x: Tensor, groups: int, axis: int = 1, name: str | None = None) -> Te
     return x.reshape(shape).max(axis=place + 1)
 
 
-@checked
+@validate_call
 def rrelu(
     x: Tensor, lower: float = 1.0 / 8.0, upper: float = 1.0 / 3.0, training: bool = True, name: str | None = None
 ) -> Tensor:
@@ -57,7 +57,7 @@ def rrelu(
     return get_operator("where")(x >= 0, x, x * slope)  # type: ignore[no-any-return]
 
 
-@checked
+@validate_call
 def gumbel_softmax(
     x: Tensor, temperature: float = 1.0, hard: bool = False, axis: int = -1, name: str | None = None
 ) -> Tensor:
@@ -77,14 +77,14 @@ def gumbel_softmax(
     return picked - soft.detach() + soft  # type: ignore[no-any-return]
 
 
-@checked
+@validate_call
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Drop whole channels of [N, C, L] or [C, L]."""
     result = _drop_channels("dropout1d", input, p, training, 3, "NCL")
     return overwritten(input, result) if inplace and result is not input else result
 
 
-@checked
+@validate_call
 def dropout2d(
     x: Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCHW", name: str | None = None
 ) -> Tensor:
@@ -92,7 +92,7 @@ def dropout2d(
     return _drop_channels("dropout2d", x, p, training, 4, data_format)
 
 
-@checked
+@validate_call
 def dropout3d(
     x: Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCDHW", name: str | None = None
 ) -> Tensor:
@@ -110,13 +110,13 @@ def _drop_channels(function: str, x: Tensor, p: float, training: bool, rank: int
     return dropout(x, p=p, axis=[0, data_format.index("C")], training=training)
 
 
-@checked
+@validate_call
 def alpha_dropout(x: Tensor, p: float = 0.5, training: bool = True, name: str | None = None) -> Tensor:
     """Dropout that keeps mean and variance of SELU's output (Klambauer et al., 2017)."""
     return _saturate("alpha_dropout", x, p, training, list(x.shape))
 
 
-@checked
+@validate_call
 def feature_alpha_dropout(x: Tensor, p: float = 0.5, training: bool = True, name: str | None = None) -> Tensor:
     """:func:`alpha_dropout` of whole channels: the first two axes choose."""
     return _saturate("feature_alpha_dropout", x, p, training, [*x.shape[:2], *[1] * (x.ndim - 2)])

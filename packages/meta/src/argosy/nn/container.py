@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
-from argosy.checked import TensorLike, checked
+from argosy.argument_checks import TensorLike, validate_call
 from argosy.framework.aliases import parameter_aliases
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
@@ -75,14 +75,14 @@ class Sequential(_OrderedContainer):
         self.add_sublayer(str(len(self)), module)
         return self
 
-    @checked
+    @validate_call
     def extend(self, sequential: Iterable[Layer]) -> Self:
         """Add several at the end."""
         for layer in sequential:
             self.append(layer)
         return self
 
-    @checked
+    @validate_call
     def insert(self, index: int, module: Layer) -> Self:
         """Put ``module`` before position ``index``; layers are numbered anew. Raises IndexError outside of them."""
         if not -len(self) <= index <= len(self):
@@ -110,14 +110,14 @@ class LayerList(_OrderedContainer):
         self.add_sublayer(str(len(self)), sublayer)
         return self
 
-    @checked
+    @validate_call
     def extend(self, sublayers: Iterable[Layer]) -> Self:
         """Add several at the end."""
         for layer in sublayers:
             self.append(layer)
         return self
 
-    @checked
+    @validate_call
     def insert(self, index: int, sublayer: Layer) -> None:
         """Put ``sublayer`` before position ``index``."""
         layers = list(self)
@@ -158,7 +158,7 @@ class LayerDict(Layer):
     def __contains__(self, key: str) -> bool:
         return key in self._sub_layers
 
-    @checked
+    @validate_call
     def update(self, sublayers: Mapping[str, Layer] | Iterable[tuple[str, Layer]]) -> None:
         """Set every item of a mapping or of pairs."""
         for key, layer in sublayers.items() if isinstance(sublayers, Mapping) else sublayers:
@@ -216,7 +216,7 @@ class ParameterList(Layer):
         self.add_parameter(str(len(self)), parameter)
         return self
 
-    @checked
+    @validate_call
     def extend(self, parameters: Iterable[Tensor]) -> Self:
         """Add several at the end."""
         for parameter in parameters:
@@ -245,7 +245,7 @@ class ParameterDict(Layer):
     def __iter__(self) -> Iterator[str]:
         return iter(self._parameters)
 
-    @checked
+    @validate_call
     def update(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]) -> None:
         """Set every item of a mapping or of pairs."""
         for key, parameter in parameters.items() if isinstance(parameters, Mapping) else parameters:

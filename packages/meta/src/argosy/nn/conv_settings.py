@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.checked import check_choice
+from argosy.argument_checks import check_choice
 from argosy.nn.integers import Integral
 
 __all__ = ["LAYOUTS", "check_settings"]

@@ -6,7 +6,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.nn import functional as F
 from argosy.nn.nesting import flatten, map_structure, pack_as
 
@@ -47,7 +47,7 @@ class BeamSearchDecoder(Decoder):
     OutputWrapper = namedtuple("OutputWrapper", ["scores", "predicted_ids", "parent_ids"])
     StateWrapper = namedtuple("StateWrapper", ["cell_states", "log_probs", "finished", "lengths"])
 
-    @checked
+    @validate_call
     def __init__(
         self,
         cell: Callable[..., Any],

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from argosy.checked import Sizes, TensorLike, check_choice, checked
+from argosy.argument_checks import Sizes, TensorLike, check_choice, validate_call
 from argosy.framework.aliases import parameter_aliases
 from argosy.nn import functional as F
 from argosy.nn.initializer import Uniform
@@ -217,7 +217,7 @@ class Unflatten(Layer):
         super().__init__()
         self.axis, self.shape = axis, shape
 
-    @checked
+    @validate_call
     def forward(self, input: TensorLike) -> Tensor:
         """The input with more axes."""
         return input.unflatten(self.axis, self.shape)  # type: ignore[no-any-return]

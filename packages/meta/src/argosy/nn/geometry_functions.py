@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import Sizes, TensorLike, check_choice, checked
+from argosy.argument_checks import Sizes, TensorLike, check_choice, validate_call
 from argosy.framework.aliases import parameter_aliases
 from argosy.nn.conv_settings import LAYOUTS
 from argosy.nn.integers import Integral
@@ -39,7 +39,7 @@ def _edges(function: str, paddings: Any) -> list[int]:
     return given if len(given) == 4 else [*given, *given]
 
 
-@checked
+@validate_call
 def unfold(
     x: Tensor,
     kernel_sizes: Sizes,
@@ -55,7 +55,7 @@ def unfold(
 
 
 @parameter_aliases(input="x", **WINDOWS)
-@checked
+@validate_call
 def fold(
     x: TensorLike,
     output_sizes: Sizes,
@@ -100,7 +100,7 @@ def _extend(image: Any, sizes: list[int]) -> Any:
     return get_operator("pad")(image, [0, beside, 0, below]) if below or beside else image
 
 
-@checked
+@validate_call
 def upsample(
     x: Tensor,
     size: Any = None,
@@ -116,14 +116,14 @@ def upsample(
     return get_operator("interpolate")(x, size, scale_factor, mode, **settings)  # type: ignore[no-any-return]
 
 
-@checked
+@validate_call
 def zeropad2d(x: Tensor, padding: Sizes, data_format: str = "NCHW", name: str | None = None) -> Tensor:
     """Zeros around images; padding: left, right, top, bottom, or one number for all."""
     edges = [padding] * 4 if isinstance(padding, Integral) else list(padding)
     return get_operator("pad")(x, edges, mode="constant", value=0.0, data_format=data_format)  # type: ignore[no-any-return]
 
 
-@checked
+@validate_call
 def local_response_norm(
     x: TensorLike,
     size: int,
@@ -149,7 +149,7 @@ def local_response_norm(
     return x / (total * (alpha / size) + k) ** beta  # type: ignore[no-any-return]
 
 
-@checked
+@validate_call
 def lp_pool2d(
     x: TensorLike,
     norm_type: float,
@@ -171,7 +171,7 @@ def lp_pool2d(
     return sums ** (1.0 / norm_type)  # type: ignore[no-any-return]
 
 
-@checked
+@validate_call
 def lp_pool1d(
     x: TensorLike,
     norm_type: float,
@@ -184,11 +184,11 @@ def lp_pool1d(
 ) -> Tensor:
     """:func:`lp_pool2d` of [N, C, L]."""
     check_choice("lp_pool1d", "data_format", data_format, ("NCL", "NLC"))
-    kernel, step = (_single(kernel_size), kernel_size if stride is None else stride)
+    kernel, step = (_single_size(kernel_size), kernel_size if stride is None else stride)
     edges = padding if isinstance(padding, str) else [0, 0, *_two_sides("lp_pool1d", padding)]
     axis, layout = (2, "NCHW") if data_format == "NCL" else (1, "NHWC")
     image = x.unsqueeze(axis)
-    result: Any = lp_pool2d(image, norm_type, [1, kernel], [1, _single(step)], edges, ceil_mode, layout)
+    result: Any = lp_pool2d(image, norm_type, [1, kernel], [1, _single_size(step)], edges, ceil_mode, layout)
     return result.squeeze(axis)  # type: ignore[no-any-return]
 
 
@@ -202,14 +202,14 @@ def _two_sides(function: str, padding: Any) -> list[int]:
     return [*given, *given][:2]
 
 
-def _single(value: Any) -> int:
+def _single_size(value: Any) -> int:
     found = [value] if isinstance(value, Integral) else list(value)
     if len(found) != 1:
         raise ValueError(f"sizes of one axis should be one integer, got {value!r:.60}")
     return found[0]
 
 
-@checked
+@validate_call
 def temporal_shift(
     x: TensorLike, seg_num: int, shift_ratio: float = 0.25, name: str | None = None, data_format: str = "NCHW"
 ) -> Tensor:

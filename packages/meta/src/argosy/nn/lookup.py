@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.framework.aliases import parameter_aliases
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.declare.operator import get_operator
@@ -13,7 +13,7 @@ __all__ = ["embedding"]
 
 
 @parameter_aliases(input="x")
-@checked
+@validate_call
 def embedding(
     x: Tensor,
     weight: Tensor,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from argosy.checked import TensorLike, check_choice
+from argosy.argument_checks import TensorLike, check_choice
 from argosy.nn import functional as F
 from argosy.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from argosy.nn.layer import Layer

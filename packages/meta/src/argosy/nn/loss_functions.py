@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from argosy.checked import TensorLike, checked
+from argosy.argument_checks import TensorLike, validate_call
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.ops.common.arguments import check_same_shape
 from argosy_tensorcore.tensor import Tensor
@@ -28,15 +28,15 @@ def _reduce(function: str, loss: Any, reduction: str) -> Tensor:
     raise ValueError(f"{function}: reduction is 'mean', 'sum' or 'none', got {reduction!r}")
 
 
-def _where(condition: Any, x: Any, y: Any) -> Any:
+def _select(condition: Any, x: Any, y: Any) -> Any:
     return get_operator("where")(condition, x, y)
 
 
-def _positive(x: Any) -> Any:
+def _positive_part(x: Any) -> Any:
     return get_operator("relu")(x)
 
 
-@checked
+@validate_call
 def cosine_embedding_loss(
     input1: TensorLike,
     input2: TensorLike,
@@ -55,11 +55,11 @@ def cosine_embedding_loss(
     squares = ((x * x).sum(-1) + 1e-12) * ((y * y).sum(-1) + 1e-12)
     cosine = (x * y).sum(-1) / squares.sqrt()
     zero = get_operator("zeros_like")(cosine)
-    loss = _where(label == 1, 1 - cosine, zero) + _where(label == -1, _positive(cosine - margin), zero)
+    loss = _select(label == 1, 1 - cosine, zero) + _select(label == -1, _positive_part(cosine - margin), zero)
     return _reduce("cosine_embedding_loss", loss, reduction)
 
 
-@checked
+@validate_call
 def triplet_margin_loss(
     input: Tensor,
     positive: Tensor,
@@ -82,7 +82,7 @@ def triplet_margin_loss(
     return triplet_margin_with_distance_loss(input, positive, negative, distance, margin, swap, reduction)
 
 
-@checked
+@validate_call
 def triplet_margin_with_distance_loss(
     input: Tensor,
     positive: Tensor,
@@ -101,10 +101,10 @@ def triplet_margin_with_distance_loss(
     near, far = distance(input, positive), distance(input, negative)
     if swap:
         far = far.minimum(distance(positive, negative))
-    return _reduce("triplet_margin_loss", _positive(near - far + margin), reduction)
+    return _reduce("triplet_margin_loss", _positive_part(near - far + margin), reduction)
 
 
-@checked
+@validate_call
 def poisson_nll_loss(
     input: TensorLike,
     label: TensorLike,
@@ -124,11 +124,11 @@ def poisson_nll_loss(
     loss = input.exp() - label * input if log_input else input - label * (input + epsilon).log()
     if full:
         stirling = label * label.log() - label + 0.5 * (2 * math.pi * label).log()
-        loss = loss + _where(label > 1, stirling, get_operator("zeros_like")(stirling))
+        loss = loss + _select(label > 1, stirling, get_operator("zeros_like")(stirling))
     return _reduce("poisson_nll_loss", loss, reduction)
 
 
-@checked
+@validate_call
 def gaussian_nll_loss(
     input: TensorLike,
     label: TensorLike,
@@ -157,7 +157,7 @@ def gaussian_nll_loss(
     return _reduce("gaussian_nll_loss", loss, reduction)
 
 
-@checked
+@validate_call
 def multi_label_soft_margin_loss(
     input: TensorLike,
     label: TensorLike,
@@ -177,7 +177,7 @@ def multi_label_soft_margin_loss(
     return _reduce("multi_label_soft_margin_loss", loss.mean(-1), reduction)
 
 
-@checked
+@validate_call
 def multi_margin_loss(
     input: TensorLike,
     label: TensorLike,
@@ -194,7 +194,7 @@ def multi_margin_loss(
         raise ValueError(f"multi_margin_loss: takes [N, C] and [N], got {list(input.shape)} and {list(label.shape)}")
     classes = input.shape[1]
     column = label.reshape([-1, 1])
-    raised = _positive(margin - input.take_along_axis(column, axis=1) + input) ** p
+    raised = _positive_part(margin - input.take_along_axis(column, axis=1) + input) ** p
     if weight is not None:
         raised = raised * weight.index_select(label).reshape([-1, 1])
     own = get_operator("one_hot")(label, classes).astype(input.dtype)
@@ -202,7 +202,7 @@ def multi_margin_loss(
     return _reduce("multi_margin_loss", loss, reduction)
 
 
-@checked
+@validate_call
 def multi_label_margin_loss(
     input: TensorLike, label: TensorLike, reduction: str = "mean", name: str | None = None
 ) -> Tensor:
@@ -219,19 +219,19 @@ def multi_label_margin_loss(
     index = label.clip(min=0)
     own = (get_operator("one_hot")(index, classes).astype(input.dtype) * counts.unsqueeze(-1)).sum(1)
     other = (own == 0).astype(input.dtype)
-    margins = _positive(1 - input.take_along_axis(index, axis=1).unsqueeze(-1) + input.unsqueeze(1))
+    margins = _positive_part(1 - input.take_along_axis(index, axis=1).unsqueeze(-1) + input.unsqueeze(1))
     loss = (margins * counts.unsqueeze(-1) * other.unsqueeze(1)).sum([1, 2]) / classes
     return _reduce("multi_label_margin_loss", loss, reduction)
 
 
-@checked
+@validate_call
 def log_loss(input: TensorLike, label: TensorLike, epsilon: float = 1e-4, name: str | None = None) -> Tensor:
     """``-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon)``, elementwise."""
     check_same_shape("log_loss", input=input, label=label)
     return -label * (input + epsilon).log() - (1 - label) * (1 - input + epsilon).log()  # type: ignore[no-any-return]
 
 
-@checked
+@validate_call
 def dice_loss(input: TensorLike, label: TensorLike, epsilon: float = 1e-5, name: str | None = None) -> Tensor:
     """1 - Dice's coefficient of probabilities [N, ..., C] and class indices [N, ..., 1], averaged over the batch."""
     if list(label.shape[:-1]) != list(input.shape[:-1]) or label.shape[-1] != 1:
@@ -244,7 +244,7 @@ def dice_loss(input: TensorLike, label: TensorLike, epsilon: float = 1e-5, name:
     return (1 - 2 * both / (input.sum(axes) + hot.sum(axes) + epsilon)).mean()  # type: ignore[no-any-return]
 
 
-@checked
+@validate_call
 def npair_loss(anchor: TensorLike, positive: TensorLike, labels: TensorLike, l2_reg: float = 0.002) -> Tensor:
     """Softmax cross entropy of the similarities of anchors and positives [N, D], with L2 decay (Sohn, 2016)."""
     same = (labels.reshape([-1, 1]) == labels.reshape([1, -1])).astype(anchor.dtype)
@@ -254,7 +254,7 @@ def npair_loss(anchor: TensorLike, positive: TensorLike, labels: TensorLike, l2_
     return decay - (targets * similarity).sum(1).mean()  # type: ignore[no-any-return]
 
 
-@checked
+@validate_call
 def sigmoid_focal_loss(
     logit: TensorLike,
     label: TensorLike,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
-from argosy.checked import TensorLike, checked
+from argosy.argument_checks import TensorLike, validate_call
 from argosy.nn import functional as F
 from argosy.nn.cells import GRUCell, LSTMCell, RNNCellBase, SimpleRNNCell
 from argosy.nn.container import LayerList
@@ -85,7 +85,7 @@ class RNN(Layer):
         self.cell = cell
         self.is_reverse, self.time_major = is_reverse, time_major
 
-    @checked
+    @validate_call
     def forward(
         self,
         inputs: TensorLike,
@@ -120,7 +120,7 @@ class BiRNN(Layer):
         self.cell_fw, self.cell_bw = cell_fw, cell_bw
         self.time_major = time_major
 
-    @checked
+    @validate_call
     def forward(
         self,
         inputs: TensorLike,
@@ -185,7 +185,7 @@ class _Stack(LayerList):
     def flatten_parameters(self) -> None:
         """Nothing: kernels read each parameter where it lies."""
 
-    @checked
+    @validate_call
     def forward(
         self, inputs: TensorLike, initial_states: TensorLike | None = None, sequence_length: Tensor | None = None
     ) -> Any:

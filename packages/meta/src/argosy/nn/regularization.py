@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.framework.aliases import parameter_aliases
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.dispatch import write
@@ -20,7 +20,7 @@ def overwritten(x: Tensor, result: Tensor) -> Tensor:
 
 
 @parameter_aliases(input="x")
-@checked
+@validate_call
 def dropout(
     x: Tensor,
     p: float = 0.5,

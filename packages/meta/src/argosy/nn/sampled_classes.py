@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy_phi_ops.context import context
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.rng import philox_bits
@@ -15,7 +15,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["class_center_sample"]
 
 
-@checked
+@validate_call
 def class_center_sample(label: Tensor, num_classes: int, num_samples: int, group: Any = None) -> tuple[Tensor, Tensor]:
     """(labels [N] renumbered, the sampled classes in rising order): all classes of ``label`` [N] and others at random.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import TensorLike, checked
+from argosy.argument_checks import TensorLike, validate_call
 from argosy.nn import functional as F
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -18,7 +18,7 @@ def _reduce(function: str, loss: Any, reduction: str | None) -> Any:
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
-@checked
+@validate_call
 def ctc_loss(
     log_probs: Any,
     labels: Tensor,
@@ -46,7 +46,7 @@ def ctc_loss(
     return _reduce("ctc_loss", loss, reduction)  # type: ignore[no-any-return]
 
 
-@checked
+@validate_call
 def rnnt_loss(
     input: TensorLike,
     label: Tensor,
@@ -68,7 +68,7 @@ def rnnt_loss(
     return _reduce("rnnt_loss", loss, reduction)  # type: ignore[no-any-return]
 
 
-@checked
+@validate_call
 def hsigmoid_loss(
     input: TensorLike,
     label: TensorLike,
@@ -118,7 +118,7 @@ def _tree(label: Any, num_classes: int) -> tuple[Any, Any]:
     return F.stack(nodes, axis=1), F.stack(turns, axis=1)
 
 
-@checked
+@validate_call
 def margin_cross_entropy(
     logits: Any,
     label: TensorLike,

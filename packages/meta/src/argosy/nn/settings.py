@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from argosy.checked import check_choice
+from argosy.argument_checks import check_choice
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 

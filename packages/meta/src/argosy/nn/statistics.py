@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore.tensor import Tensor
@@ -10,7 +10,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["batch_norm", "batch_norm_with_statistics"]
 
 
-@checked
+@validate_call
 def batch_norm(
     x: Tensor,
     running_mean: Tensor,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import TensorLike
+from argosy.argument_checks import TensorLike
 from argosy.framework.creation import to_tensor
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any, ClassVar
 
-from argosy.checked import Sizes, checked
+from argosy.argument_checks import Sizes, validate_call
 from argosy.nn import functional as F
 from argosy.nn.integers import Integral
 from argosy.nn.layer import Layer
@@ -54,7 +54,7 @@ def _check_places(function: str, indices: Any, plane: int) -> None:
         raise ValueError(f"{function}: indices should be from 0 to {plane - 1}, got {low} to {high}")
 
 
-@checked
+@validate_call
 def max_unpool1d(
     x: Tensor,
     indices: Tensor,
@@ -69,7 +69,7 @@ def max_unpool1d(
     return _unpool(1, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
-@checked
+@validate_call
 def max_unpool2d(
     x: Tensor,
     indices: Tensor,
@@ -84,7 +84,7 @@ def max_unpool2d(
     return _unpool(2, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
-@checked
+@validate_call
 def max_unpool3d(
     x: Tensor,
     indices: Tensor,
@@ -99,7 +99,7 @@ def max_unpool3d(
     return _unpool(3, x, indices, kernel_size, stride, padding, data_format, output_size)
 
 
-def _fractional(rank: int, x: Any, output_size: Any, kernel_size: Any, random_u: float | None, mask: bool) -> Any:
+def _fractional_pool(rank: int, x: Any, output_size: Any, kernel_size: Any, random_u: float | None, mask: bool) -> Any:
     function = f"fractional_max_pool{rank}d"
     if x.ndim != rank + 2:
         raise ValueError(f"{function}: x has {rank + 2} axes, got shape {list(x.shape)}")
@@ -127,7 +127,7 @@ def _windows(size: int, count: int, kernel: int, u: float) -> tuple[list[int], l
     return starts, [min(int((i + 1 + u) * ratio) - int(u * ratio), size) for i in range(count)]
 
 
-@checked
+@validate_call
 def fractional_max_pool2d(
     x: Tensor,
     output_size: Any,
@@ -141,10 +141,10 @@ def fractional_max_pool2d(
     ``random_u`` in (0, 1) makes the choice; windows overlap when ``kernel_size`` is given. With ``return_mask`` the
     places of the maxima (int32) come, too.
     """
-    return _fractional(2, x, output_size, kernel_size, random_u, return_mask)
+    return _fractional_pool(2, x, output_size, kernel_size, random_u, return_mask)
 
 
-@checked
+@validate_call
 def fractional_max_pool3d(
     x: Tensor,
     output_size: Any,
@@ -154,7 +154,7 @@ def fractional_max_pool3d(
     name: str | None = None,
 ) -> Any:
     """Maxima of [N, C, D, H, W]; see :func:`fractional_max_pool2d`."""
-    return _fractional(3, x, output_size, kernel_size, random_u, return_mask)
+    return _fractional_pool(3, x, output_size, kernel_size, random_u, return_mask)
 
 
 class _Unpool(Layer):

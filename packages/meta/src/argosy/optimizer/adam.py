@@ -175,7 +175,7 @@ class Adam(Optimizer):
         v = moment2 * self._beta2 + (grad * grad) * (1 - self._beta2)
         touched = (grad != 0).any(axis=-1, keepdim=True) if self._is_lazy(parameter) else None
         if touched is not None:
-            m, v = _where(touched, m, moment1), _where(touched, v, moment2)
+            m, v = _select(touched, m, moment1), _select(touched, v, moment2)
         write(moment1, m)
         write(moment2, v)
         if self._amsgrad:
@@ -185,7 +185,7 @@ class Adam(Optimizer):
         correction = shared[id(parameter)]
         step = correction.size(rate) * (m / (v.sqrt() + correction.epsilon(self._epsilon)))
         new = value - step
-        return new if touched is None else _where(touched, new, self._master(parameter))  # type: ignore[no-any-return]
+        return new if touched is None else _select(touched, new, self._master(parameter))  # type: ignore[no-any-return]
 
     def _is_lazy(self, parameter: Tensor) -> bool:
         return self._lazy_mode and "sparse_gradient" in parameter.__dict__
@@ -292,7 +292,7 @@ class AdamW(Adam):
         return rate if self._lr_ratio is None else rate * float(self._lr_ratio(parameter))
 
 
-def _where(condition: Any, x: Any, y: Any) -> Any:
+def _select(condition: Any, x: Any, y: Any) -> Any:
     return get_operator("where")(condition, x, y)
 
 

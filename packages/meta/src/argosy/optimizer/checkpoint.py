@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.optimizer.lr import LambdaDecay
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
@@ -53,13 +53,13 @@ def structured_names(optimizer: Any, model_state: Mapping[str, Tensor]) -> dict[
     return {f"{names[parameter]}.{kind}": state for parameter, kind, state in held}
 
 
-@checked
+@validate_call
 def restore(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
     """Put back accumulators (those not made yet wait), master weights and the schedule."""
     if not isinstance(state_dict, Mapping):
         raise TypeError(f"set_state_dict(): argument 'state_dict' must be a dictionary, got {state_dict!r:.60}")
     given = {k: v for k, v in state_dict.items() if k not in _OTHERS}
-    values, restored = _own(optimizer, given)
+    values, restored = _own_entries(optimizer, given)
     made = [(p, f"{p}_{name}_0", x) for name, of in optimizer._accumulators.items() for p, x in of.items()]
     for parameter, key, _ in made:
         if parameter in restored:
@@ -100,7 +100,7 @@ def require_state(values: Mapping[str, Any], key: str, optimizer: Any) -> None:
         )
 
 
-def _own(optimizer: Any, values: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
+def _own_entries(optimizer: Any, values: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
     """The entries of the optimizer's parameters, and the names of those that have some. Raises ValueError where there
     are entries of others while some of its own have none; changes nothing."""
     names = {p.name: p.stop_gradient for p in optimizer._parameter_list}

@@ -89,7 +89,7 @@ class LBFGS(Optimizer):
             if not np.abs(gradient).max(initial=0.0) > self.tolerance_grad:
                 break
             state["n_iter"] += 1
-            direction, length = self._next(gradient)
+            direction, length = self._next_step(gradient)
             slope = float(gradient @ direction)
             if slope > -self.tolerance_change:
                 break
@@ -101,7 +101,7 @@ class LBFGS(Optimizer):
                 break
         return first
 
-    def _next(self, gradient: Vector) -> tuple[Vector, float]:
+    def _next_step(self, gradient: Vector) -> tuple[Vector, float]:
         """The direction of the next step and the length to try first. What the step before tells is learned only now:
         the gradient after it is that of this call's closure, as in the wheel."""
         state, last = self._state, self._state.get("prev_flat_grad")

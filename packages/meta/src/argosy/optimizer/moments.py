@@ -14,7 +14,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["Adamax", "Lamb", "NAdam", "RAdam"]
 
 
-def _where(condition: Any, x: Any, y: Any) -> Any:
+def _select(condition: Any, x: Any, y: Any) -> Any:
     return get_operator("where")(condition, x, y)
 
 
@@ -136,7 +136,7 @@ def _trust(value: Any, step: Any) -> Any:
     length, size = (value * value).sum().sqrt(), (step * step).sum().sqrt()
     some = (length > 0).logical_and(size > 0)
     one = get_operator("ones_like")(size)
-    return _where(some, length / _where(some, size, one), one)
+    return _select(some, length / _select(some, size, one), one)
 
 
 class NAdam(_Moments):
@@ -205,7 +205,7 @@ class RAdam(_Moments):
         m, v = self._moments(parameter, grad)
         unbiased = m / (1 - first)
         enough = length > 5
-        safe = _where(enough, length, get_operator("full_like")(length, 6.0))
+        safe = _select(enough, length, get_operator("full_like")(length, 6.0))
         root = ((safe - 4) * (safe - 2) * most / ((most - 4) * (most - 2) * safe)).sqrt()
         adaptive = unbiased * root * (1 - second).sqrt() / (v.sqrt() + self._epsilon)
-        return value - rate * _where(enough, adaptive, unbiased)  # type: ignore[no-any-return]
+        return value - rate * _select(enough, adaptive, unbiased)  # type: ignore[no-any-return]

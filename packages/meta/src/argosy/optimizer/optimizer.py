@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from argosy.checked import Checked, checked
+from argosy.argument_checks import CheckedConstructor, validate_call
 from argosy.optimizer import checkpoint
 from argosy.optimizer.fused_buffers import FusedStorage
 from argosy.optimizer.internals import Internals
@@ -44,7 +44,7 @@ class Group:
         self.options = options
 
 
-class Optimizer(Checked, FusedStorage, Internals):
+class Optimizer(CheckedConstructor, FusedStorage, Internals):
     """The base class: ``step`` collects gradients, clips, decays and calls :meth:`_update` for each parameter.
 
     learning_rate: a number or an ``lr.LRScheduler``; parameters: tensors, or dicts with ``params`` and own settings;
@@ -115,7 +115,7 @@ class Optimizer(Checked, FusedStorage, Internals):
             pairs = [(p, p.grad) for p in group.params if not p.stop_gradient and p.grad is not None]
             self._apply_optimize(None, None, {"params": pairs, **group.options} if group.options else pairs, index)
 
-    @checked
+    @validate_call
     def apply_gradients(self, params_grads: Sequence[tuple[Tensor, Tensor]]) -> None:
         """Update the parameters of these pairs with these gradients, each by the settings of its group."""
         owners = {id(p): group for group in self._groups for p in group.params}
@@ -130,7 +130,7 @@ class Optimizer(Checked, FusedStorage, Internals):
             for key, found in pairs.items():
                 self._apply(found, options[key])
 
-    @checked
+    @validate_call
     def minimize(
         self, loss: Tensor, startup_program: object = None, parameters: Any = None, no_grad_set: Any = None
     ) -> Any:
@@ -143,7 +143,7 @@ class Optimizer(Checked, FusedStorage, Internals):
         self.apply_gradients(pairs)
         return [], pairs
 
-    @checked
+    @validate_call
     def backward(
         self,
         loss: Tensor,
@@ -374,7 +374,7 @@ class Optimizer(Checked, FusedStorage, Internals):
         """The current learning rate."""
         return self._rate.value
 
-    @checked
+    @validate_call
     def set_lr(self, value: float) -> None:
         """Change the learning rate. Raises RuntimeError when a scheduler determines it."""
         if self._scheduler is not None:

@@ -151,12 +151,12 @@ class QuantConfig(ArgumentRepr):
                 self._layer2config[child] = found
             self._specify_children(child)
 
-    def _quanted(self, layer: Layer) -> Layer | None:
+    def _quanted_layer(self, layer: Layer) -> Layer | None:
         """What stands for ``layer``, or None where it stays."""
         settings, target = self._layer2config.get(layer), self._qat_layer_mapping.get(type(layer))
         return None if settings is None or target is None else target(layer, settings)  # type: ignore[arg-type]
 
-    def _observed(self, layer: Layer) -> Layer | None:
+    def _observed_layer(self, layer: Layer) -> Layer | None:
         """A leaf with an observer of its input, or None where it has none."""
         settings = self._layer2config.get(layer)
         leaf = not layer._sub_layers or type(layer) in (*DEFAULT_LEAVES, *self._customized_leaves)

@@ -45,7 +45,7 @@ class Quantization:
     def _convert_to_quant_layers(self, model: Layer, config: QuantConfig) -> None:
         """Put the layers with quanters in; Paddle's name, which subclasses call."""
         for name, child in list(model.named_children()):
-            quanted = config._quanted(child)
+            quanted = config._quanted_layer(child)
             if quanted is None:
                 self._convert_to_quant_layers(child, config)
             else:
@@ -55,7 +55,7 @@ class Quantization:
         """Put observers before what remains; Paddle's name, which subclasses call."""
         targets = tuple(config.qat_layer_mappings.values())
         for name, child in list(model.named_children()):
-            observed = config._observed(child)
+            observed = config._observed_layer(child)
             if observed is not None:
                 model._sub_layers[name] = observed
             elif type(child) not in targets:

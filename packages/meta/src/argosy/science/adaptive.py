@@ -83,7 +83,7 @@ class _Solution(PyLayer):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         """Carry the cotangents back."""
-        moving = [x for x in (*ctx.args, *ctx.own) if _floating(x)]
+        moving = [x for x in (*ctx.args, *ctx.own) if _is_floating(x)]
         last = active_tracer() is not None and (ctx.tolerances.depth >= _DEPTH or not _all_sized(ctx))
         adjoint = _recorded_adjoint if is_grad_enabled() and not last else _adjoint
         by_y0, by_t, sums = adjoint(ctx.func, ctx.t, ctx.path, g, ctx.args, ctx.own, ctx.tolerances)
@@ -181,7 +181,7 @@ def _adjoint(
     func: Field, t: Any, path: Any, g: Any, args: Sequence[Any], own: Sequence[Any], tolerances: Tolerances
 ) -> tuple[Any, Any, list[Any]]:
     """Gradients by y0, t and the floating tensors of ``args`` and ``own``."""
-    moving = [x for x in (*args, *own) if _floating(x)]
+    moving = [x for x in (*args, *own) if _is_floating(x)]
     zeros = get_operator("zeros_like")
 
     def back(s: Any, state: State) -> State:
@@ -212,19 +212,19 @@ def _recorded_adjoint(
 ) -> tuple[Any, Any, list[Any]]:
     """The same with derivatives of its own: solution, cotangent and sums are one vector, and the way back from a time
     to the one before is a solution as well."""
-    moving = [x for x in (*args, *own) if _floating(x)]
+    moving = [x for x in (*args, *own) if _is_floating(x)]
     likes = [path[0], path[0], *moving]
 
     def back(s: Any, z: Any, *args: Any) -> Any:
         y, a, *_ = _parts(z, likes)
         slope, pulled = _pull_back(func, s, y, args, own, a, True)
-        return _together([slope, *(-p for p in pulled)])
+        return _concatenate([slope, *(-p for p in pulled)])
 
     def interval(carried: State, slices: State) -> tuple[State, State]:
         a, *sums = carried
         start, end, y, direct = slices
         by_time = (direct * func(end, y, *args)).sum().reshape([]).astype(t.dtype)
-        z = _together([y, a + direct, *sums])
+        z = _concatenate([y, a + direct, *sums])
         deeper = tolerances._replace(depth=tolerances.depth + 1)
         way = get_operator("stack")([end, start])
         return _parts(_solve(back, z, way, args, own, deeper)[1], likes)[1:], [by_time]
@@ -239,7 +239,7 @@ def _recorded_adjoint(
     return a + g[0], get_operator("concat")([first, *times], 0), sums
 
 
-def _together(parts: Sequence[Any]) -> Any:
+def _concatenate(parts: Sequence[Any]) -> Any:
     """Tensors as one vector of a dtype that holds them all."""
     names = {x.dtype.name for x in parts}
     wide = not names.isdisjoint(("float64", "complex128"))
@@ -272,12 +272,12 @@ def _pull_back(
 ) -> tuple[Any, list[Any]]:
     """``func`` at a point and ``a`` times its derivatives by y and the floating tensors; constants unless
     ``recorded``."""
-    zeros, copied = get_operator("zeros_like"), _copy if recorded else _moving
+    zeros, copied = get_operator("zeros_like"), _copy if recorded else _as_leaf
     with enable_grad():
         point = copied(y)
-        copies = [copied(x) if _floating(x) else x for x in args]
+        copies = [copied(x) if _is_floating(x) else x for x in args]
         slope = func(s, point, *copies)
-        inputs = [point, *(x for x in copies if _floating(x)), *own]
+        inputs = [point, *(x for x in copies if _is_floating(x)), *own]
         if slope.stop_gradient:
             return slope, [zeros(x) for x in inputs]
         found = grad(slope, inputs, a, create_graph=recorded, allow_unused=True)
@@ -285,7 +285,7 @@ def _pull_back(
     return (slope, pulled) if recorded else (slope.detach(), [p.detach() for p in pulled])
 
 
-def _moving(x: Any) -> Any:
+def _as_leaf(x: Any) -> Any:
     """A copy to differentiate by, of no history."""
     return _copy(x.detach())
 
@@ -299,5 +299,5 @@ def _copy(x: Any) -> Any:
     return made
 
 
-def _floating(x: Any) -> bool:
+def _is_floating(x: Any) -> bool:
     return type(x) is Tensor and x.dtype.kind in "fc"

@@ -67,7 +67,7 @@ def root(func: Function, x0: Tensor, *args: Any, tolerance: float = 1e-10, itera
 
     def solve(*values: Any) -> Any:
         def step(x: Any) -> Any:
-            moving = _moving(x)
+            moving = _as_leaf(x)
             with enable_grad():
                 value = func(moving, *values)
             return x - linear_solve(_products(func), value.detach(), moving.detach(), *values, tolerance=1e-12)
@@ -130,7 +130,7 @@ def _transpose(matvec: Function, like: Tensor) -> Function:
     """w -> matvec^T w, by reverse mode at zero."""
 
     def apply(w: Any, *args: Any) -> Any:
-        moving = _moving(get_operator("zeros_like")(like))
+        moving = _as_leaf(get_operator("zeros_like")(like))
         with enable_grad():
             made = matvec(moving, *args)
         return grad(made, moving, w, create_graph=True)[0]
@@ -154,7 +154,7 @@ def _products(residual: Function) -> Function:
     """(v, x, *args) -> dF/dx v: the transpose of the transpose."""
 
     def apply(v: Any, x: Any, *args: Any) -> Any:
-        seed = _moving(get_operator("zeros_like")(x))
+        seed = _as_leaf(get_operator("zeros_like")(x))
         with enable_grad():
             moving = _copy(x)
             pulled: Any = grad(residual(moving, *args), moving, seed, create_graph=True)[0]
@@ -166,22 +166,22 @@ def _products(residual: Function) -> Function:
 def _partials(residual: Function, x: Any, args: Sequence[Any], w: Any) -> list[Any]:
     """(dF/da)^T w for each tensor among ``args``, None where it does not matter."""
     with enable_grad():
-        copies = [_copy(a) if _floating(a) else a for a in args]
+        copies = [_copy(a) if _is_floating(a) else a for a in args]
         made = residual(x, *copies)
-        moving = [c for c in copies if _floating(c)]
+        moving = [c for c in copies if _is_floating(c)]
         found = iter(grad(made, moving, w, create_graph=True, allow_unused=True) if moving else ())
-    return [next(found) if _floating(a) else None for a in args if type(a) is Tensor]
+    return [next(found) if _is_floating(a) else None for a in args if type(a) is Tensor]
 
 
 def _negate(values: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(None if v is None else -v for v in values)
 
 
-def _floating(x: Any) -> bool:
+def _is_floating(x: Any) -> bool:
     return type(x) is Tensor and x.dtype.kind in "fc"
 
 
-def _moving(x: Any) -> Any:
+def _as_leaf(x: Any) -> Any:
     """A constant copy of ``x`` to differentiate by."""
     return _copy(x.detach())
 

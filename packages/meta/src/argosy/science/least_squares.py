@@ -44,7 +44,7 @@ def levenberg_marquardt(
     check_floating("levenberg_marquardt", x0=x0)
     _check_options(steps=(steps, 0), damping=(damping, 0), tolerance=(tolerance, 0), inner=(inner, 1))
 
-    def given(x: Any) -> Any:
+    def checked_residuals(x: Any) -> Any:
         r = residuals(x)
         check_floating("levenberg_marquardt", residuals=r)
         if r.dtype.kind == "c":
@@ -52,14 +52,14 @@ def levenberg_marquardt(
         return r
 
     def gradient(x: Any) -> Any:
-        r, g = vjp(given, x, given(x.detach()).detach())
+        r, g = vjp(checked_residuals, x, checked_residuals(x.detach()).detach())
         return (r * r).sum() / 2, g
 
     def curvature(x: Any, v: Any) -> Any:
-        return vjp(given, x, jvp(given, x, v)[1])[1]
+        return vjp(checked_residuals, x, jvp(checked_residuals, x, v)[1])[1]
 
     def cost_at(x: Any) -> Any:
-        r = given(x)
+        r = checked_residuals(x)
         return (r * r).sum() / 2
 
     if compiled:

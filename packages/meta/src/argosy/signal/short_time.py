@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argosy import fft
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.nn import functional as F
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -21,7 +21,7 @@ def _require(condition: bool, message: str) -> None:
         raise ValueError(message)
 
 
-@checked
+@validate_call
 def frame(x: Tensor, frame_length: int, hop_length: int, axis: int = -1, name: str | None = None) -> Tensor:
     """Overlapping windows of ``x``, each ``hop_length`` after the one before.
 
@@ -45,7 +45,7 @@ def _places(frame_length: int, count: int, hop_length: int) -> np.ndarray:
     return np.arange(frame_length)[:, None] + hop_length * np.arange(count)[None, :]
 
 
-@checked
+@validate_call
 def overlap_add(x: Tensor, hop_length: int, axis: int = -1, name: str | None = None) -> Tensor:
     """The sum of windows laid ``hop_length`` apart: what :func:`frame` makes of ones, counts how often each is used.
 
@@ -65,7 +65,7 @@ def overlap_add(x: Tensor, hop_length: int, axis: int = -1, name: str | None = N
     return get_operator("index_add")(zeros, Tensor((place.T if axis == 0 else place).ravel()), at, flat)
 
 
-@checked
+@validate_call
 def stft(
     x: Tensor,
     n_fft: int,
@@ -119,7 +119,7 @@ def _weights(
     return hop, F.pad(window, [before, n_fft - length - before]) if length < n_fft else window
 
 
-@checked
+@validate_call
 def istft(
     x: Tensor,
     n_fft: int,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.signal.windows import get_window
 from argosy_tensorcore.place import as_place
 from argosy_tensorcore.tensor import Tensor
@@ -22,7 +22,7 @@ def _place(window: Any, device: Any, pin_memory: bool, requires_grad: bool) -> T
     return window  # type: ignore[no-any-return]
 
 
-@checked
+@validate_call
 def bartlett_window(
     window_length: int,
     periodic: bool = True,
@@ -37,7 +37,7 @@ def bartlett_window(
     return _place(get_window("bartlett", window_length, periodic, dtype), device, pin_memory, requires_grad)
 
 
-@checked
+@validate_call
 def blackman_window(
     window_length: int,
     periodic: bool = True,
@@ -52,7 +52,7 @@ def blackman_window(
     return _place(get_window("blackman", window_length, periodic, dtype), device, pin_memory, requires_grad)
 
 
-@checked
+@validate_call
 def hamming_window(
     window_length: int,
     periodic: bool = True,
@@ -71,7 +71,7 @@ def hamming_window(
     return _place(window, device, pin_memory, requires_grad)
 
 
-@checked
+@validate_call
 def hann_window(
     window_length: int,
     periodic: bool = True,
@@ -86,7 +86,7 @@ def hann_window(
     return _place(get_window("hann", window_length, periodic, dtype), device, pin_memory, requires_grad)
 
 
-@checked
+@validate_call
 def kaiser_window(
     window_length: int,
     periodic: bool = True,

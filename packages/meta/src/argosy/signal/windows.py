@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 
@@ -18,7 +18,7 @@ __all__ = ["get_window"]
 Window = np.ndarray[Any, Any]
 
 
-@checked
+@validate_call
 def get_window(window: str | tuple[Any, ...], win_length: int, fftbins: bool = True, dtype: str = "float64") -> Tensor:
     """The window of that name, [win_length]; one with parameters is a tuple of its name and these.
 

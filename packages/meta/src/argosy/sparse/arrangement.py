@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.sparse.patterns import distinct, keys_of, positions_of
 from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse, scatter_sum
 from argosy_phi_ops.declare.operator import get_operator as op
@@ -18,7 +18,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["reshape", "slice", "sum", "transpose"]
 
 
-@checked
+@validate_call
 def transpose(x: SparseTensor, perm: Sequence[int], name: str | None = None) -> SparseTensor:
     """``x`` with its axes in the order ``perm``; dense axes stay behind the sparse ones."""
     as_sparse("transpose", x)
@@ -28,16 +28,16 @@ def transpose(x: SparseTensor, perm: Sequence[int], name: str | None = None) -> 
     if sorted(order[: x.sparse_dim()]) != list(range(x.sparse_dim())):
         raise ValueError(f"transpose(): perm {list(perm)} mixes the {x.sparse_dim()} sparse axes with the dense ones")
 
-    def moved(found: SparseCooTensor) -> SparseCooTensor:
+    def transpose_coo(found: SparseCooTensor) -> SparseCooTensor:
         count = found.sparse_dim()
         indices = op("stack")([found.indices()[p] for p in order[:count]])
         values = op("transpose")(found.values(), [0, *(p - count + 1 for p in order[count:])])
         return SparseCooTensor(indices, values, [x.shape[p] for p in order])
 
-    return _as_before(x, moved)
+    return _as_before(x, transpose_coo)
 
 
-@checked
+@validate_call
 def reshape(x: SparseTensor, shape: Sequence[int], name: str | None = None) -> SparseTensor:
     """``x`` with other sparse axes of as many positions: -1 stands for what is left over, 0 for the size that x has
     there. Dense axes stay as they are.
@@ -53,17 +53,17 @@ def reshape(x: SparseTensor, shape: Sequence[int], name: str | None = None) -> S
         kept = f" with the dense axes {dense} last" if dense else ""
         raise ValueError(f"reshape(): {list(x.shape)} does not become {list(shape)}; as many elements are needed{kept}")
 
-    def moved(found: SparseCooTensor) -> SparseCooTensor:
+    def reshape_coo(found: SparseCooTensor) -> SparseCooTensor:
         places, rows = found.places(), []
         for size in given[count - 1 :: -1]:
             rows.append((places % max(size, 1)).cast(found.indices().dtype.name))
             places = places // max(size, 1)
         return SparseCooTensor(op("stack")(rows[::-1]), found.values(), given, found.is_coalesced())
 
-    return _as_before(x, moved)
+    return _as_before(x, reshape_coo)
 
 
-@checked
+@validate_call
 def slice(x: SparseTensor, axes: Any, starts: Any, ends: Any, name: str | None = None) -> SparseTensor:
     """``x[starts[i]:ends[i]]`` along each axis ``axes[i]``; ends beyond it mean its end, negative ones count back.
 
@@ -92,7 +92,7 @@ def slice(x: SparseTensor, axes: Any, starts: Any, ends: Any, name: str | None =
     return _as_before(x, cut)
 
 
-@checked
+@validate_call
 def sum(
     x: SparseTensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None
 ) -> SparseTensor:

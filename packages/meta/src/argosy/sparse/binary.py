@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
-from argosy.sparse.patterns import joined, positions_of
+from argosy.argument_checks import validate_call
+from argosy.sparse.patterns import join_keys, positions_of
 from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse, scatter_sum
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
@@ -20,37 +20,37 @@ Both = Callable[[Any, Any], Any]
 OnCoordinates = Callable[[SparseCooTensor, SparseCooTensor], SparseCooTensor]
 
 
-@checked
+@validate_call
 def add(x: SparseTensor, y: SparseTensor, name: str | None = None) -> SparseTensor:
     """``x + y`` at the positions of either. Both are COO or both CSR, of one shape and as many sparse axes."""
     return _match("add", x, y, _at_either(op("add")))
 
 
-@checked
+@validate_call
 def subtract(x: SparseTensor, y: SparseTensor, name: str | None = None) -> SparseTensor:
     """``x - y`` at the positions of either. Both are COO or both CSR, of one shape and as many sparse axes."""
     return _match("subtract", x, y, _at_either(op("subtract")))
 
 
-@checked
+@validate_call
 def multiply(x: SparseTensor, y: Any, name: str | None = None) -> SparseTensor:
     """``x * y`` at the positions of either, with zeros where one has nothing, as Paddle keeps them; ``y`` may be a
     number. Both are COO or both CSR, of one shape and as many sparse axes.
     """
     if isinstance(y, (int, float)):
-        return as_sparse("multiply", x)._with(x.values() * y)  # type: ignore[no-any-return]
+        return as_sparse("multiply", x)._with_values(x.values() * y)  # type: ignore[no-any-return]
     return _match("multiply", x, y, _at_either(op("multiply")))
 
 
-@checked
+@validate_call
 def divide(x: SparseTensor, y: Any, name: str | None = None) -> SparseTensor:
     """``x / y``; ``y`` may be a number. Of two sparse tensors at all positions: where both have nothing it is NaN."""
     if isinstance(y, (int, float)):
-        return as_sparse("divide", x)._with(x.values() / y)  # type: ignore[no-any-return]
+        return as_sparse("divide", x)._with_values(x.values() / y)  # type: ignore[no-any-return]
     return _match("divide", x, y, _quotient)
 
 
-@checked
+@validate_call
 def is_same_shape(x: Any, y: Any) -> bool:
     """Whether two tensors, sparse or dense, have the same shape."""
     return list(x.shape) == list(y.shape)
@@ -70,16 +70,16 @@ def _match(owner: str, x: Any, y: Any, apply: OnCoordinates) -> SparseTensor:
 
 
 def _at_either(apply: Both) -> OnCoordinates:
-    def combined(x: SparseCooTensor, y: SparseCooTensor) -> SparseCooTensor:
+    def combine(x: SparseCooTensor, y: SparseCooTensor) -> SparseCooTensor:
         first, second = x.keys(), y.keys()
         if np.array_equal(first, second):
-            return x._with(apply(x.values(), y.values()))
-        union, here, there = joined(first, second)
+            return x._with_values(apply(x.values(), y.values()))
+        union, here, there = join_keys(first, second)
         values = [scatter_sum(t.values(), Tensor(at), len(union)) for t, at in ((x, here), (y, there))]
         indices = positions_of(union, x.sparse_shape, x.indices().numpy().dtype)
         return SparseCooTensor(Tensor(indices), apply(*values), x.shape, True)
 
-    return combined
+    return combine
 
 
 def _quotient(x: SparseCooTensor, y: SparseCooTensor) -> SparseCooTensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.sparse.patterns import positions_of
 from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse
 from argosy_phi_ops.declare.operator import get_operator as op
@@ -16,7 +16,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["mask_as", "sparse_coo_tensor", "sparse_csr_tensor", "to_sparse_coo", "to_sparse_csr"]
 
 
-@checked
+@validate_call
 def sparse_coo_tensor(
     indices: Any,
     values: Any,
@@ -37,7 +37,7 @@ def sparse_coo_tensor(
         raise ValueError(f"{this}(): argument 'indices' must be 2-D, got the shape {list(at.shape)}")
     if not held.shape or at.shape[1] != held.shape[0]:
         raise ValueError(f"{this}(): {at.shape[1]} indices do not fit values of shape {list(held.shape)}")
-    given = _least(at, held) if shape is None else [int(n) for n in shape]
+    given = _least_shape(at, held) if shape is None else [int(n) for n in shape]
     if len(given) != at.shape[0] + len(held.shape) - 1:
         axes = f"{at.shape[0]} of the indices and {len(held.shape) - 1} of the values"
         raise ValueError(f"{this}(): shape {given} should have as many axes as there are: {axes}")
@@ -46,7 +46,7 @@ def sparse_coo_tensor(
     return SparseCooTensor(at, held, given)
 
 
-@checked
+@validate_call
 def sparse_csr_tensor(
     crows: Any,
     cols: Any,
@@ -77,13 +77,13 @@ def sparse_csr_tensor(
     return SparseCsrTensor(pointers, at, held, given)
 
 
-def _least(indices: Any, values: Any) -> list[int]:
+def _least_shape(indices: Any, values: Any) -> list[int]:
     """The least shape that holds these positions."""
     return [int(n) for n in indices.numpy().max(1, initial=-1) + 1] + [int(n) for n in values.shape[1:]]
 
 
 def _check_positions(owner: str, indices: Any, values: Any, shape: list[int]) -> None:
-    least, count = _least(indices, values), indices.shape[0]
+    least, count = _least_shape(indices, values), indices.shape[0]
     fits = all(n >= end for n, end in zip(shape, least, strict=True)) and shape[count:] == least[count:]
     if not fits or (indices.size and indices.numpy().min() < 0):
         raise ValueError(f"{owner}(): the indices need a shape of at least {least} and none below 0, got {shape}")
@@ -149,7 +149,7 @@ def to_sparse_csr(self: Any) -> SparseCsrTensor:
     return to_sparse_coo(self, self.ndim).to_sparse_csr()
 
 
-@checked
+@validate_call
 def mask_as(x: Tensor, mask: SparseTensor, name: str | None = None) -> SparseTensor:
     """The elements of the dense ``x`` at the positions of the sparse ``mask``, which has its shape."""
     held = as_sparse("mask_as", mask, "mask")
@@ -159,5 +159,5 @@ def mask_as(x: Tensor, mask: SparseTensor, name: str | None = None) -> SparseTen
         raise ValueError(f"mask_as(): x has the shape {list(x.shape)}, mask {list(held.shape)}")
     coordinates = held.to_sparse_coo()
     rows = op("reshape")(x, [-1, *held.shape[coordinates.sparse_dim() :]])
-    made: SparseTensor = held._with(op("gather")(rows, coordinates.places(), 0))
+    made: SparseTensor = held._with_values(op("gather")(rows, coordinates.places(), 0))
     return made

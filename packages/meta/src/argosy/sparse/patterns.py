@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["distinct", "joined", "keys_of", "positions_of", "row_pointers"]
+__all__ = ["distinct", "join_keys", "keys_of", "positions_of", "row_pointers"]
 
 Indices = np.ndarray[Any, Any]
 
@@ -44,7 +44,7 @@ def distinct(keys: Indices) -> tuple[Indices, Indices]:
     return found, places.reshape(-1)
 
 
-def joined(first: Indices, second: Indices) -> tuple[Indices, Indices, Indices]:
+def join_keys(first: Indices, second: Indices) -> tuple[Indices, Indices, Indices]:
     """The keys of two patterns together, in rising order, and where those of each stand among them."""
     union = np.union1d(first, second)
     return union, np.searchsorted(union, first), np.searchsorted(union, second)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.sparse.arrangement import transpose
 from argosy.sparse.products import matmul
 from argosy.sparse.tensors import SparseTensor, as_sparse
@@ -13,7 +13,7 @@ from argosy_phi_ops.declare.operator import get_operator as op
 __all__ = ["pca_lowrank"]
 
 
-@checked
+@validate_call
 def pca_lowrank(
     x: SparseTensor, q: int | None = None, center: bool = True, niter: int = 2, name: str | None = None
 ) -> tuple[Any, Any, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.sparse.binary import add, multiply
 from argosy.sparse.patterns import distinct, positions_of
 from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse, scatter_sum
@@ -22,7 +22,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["addmm", "masked_matmul", "matmul", "mv"]
 
 
-@checked
+@validate_call
 def matmul(x: SparseTensor, y: Any, name: str | None = None) -> Any:
     """``x @ y`` of a sparse x [*, M, K] and y [*, K, N], equal in the axes ``*``.
 
@@ -32,7 +32,7 @@ def matmul(x: SparseTensor, y: Any, name: str | None = None) -> Any:
     return _by_sparse(x, y) if isinstance(y, SparseTensor) else _by_dense(x, y)
 
 
-@checked
+@validate_call
 def mv(x: SparseTensor, vec: Any, name: str | None = None) -> Any:
     """The dense product [M] of a sparse matrix x [M, K] and a dense vector [K]."""
     as_sparse("mv", x)
@@ -41,7 +41,7 @@ def mv(x: SparseTensor, vec: Any, name: str | None = None) -> Any:
     return _by_dense(x, vec.reshape([-1, 1])).reshape([-1])
 
 
-@checked
+@validate_call
 def addmm(input: Any, x: SparseTensor, y: Any, beta: float = 1.0, alpha: float = 1.0, name: str | None = None) -> Any:
     """``beta * input + alpha * (x @ y)``; ``input`` has the kind (dense, COO, CSR) and shape of the product."""
     _check("addmm", x, y)
@@ -54,7 +54,7 @@ def addmm(input: Any, x: SparseTensor, y: Any, beta: float = 1.0, alpha: float =
     return input * beta + product * alpha
 
 
-@checked
+@validate_call
 def masked_matmul(x: Any, y: Any, mask: SparseTensor, name: str | None = None) -> SparseTensor:
     """``x @ y`` of dense x [*, M, K] and y [*, K, N], computed at the positions of the sparse ``mask`` [*, M, N]."""
     as_sparse("masked_matmul", mask, "mask")
@@ -69,7 +69,7 @@ def masked_matmul(x: Any, y: Any, mask: SparseTensor, name: str | None = None) -
     batch = rows // mask.shape[-2]
     left = op("gather")(x.reshape([-1, x.shape[-1]]), rows, 0)
     right = op("gather")(turned.reshape([-1, x.shape[-1]]), batch * mask.shape[-1] + columns, 0)
-    return mask._with((left * right).sum(-1))
+    return mask._with_values((left * right).sum(-1))
 
 
 def _check(owner: str, x: Any, y: Any) -> None:

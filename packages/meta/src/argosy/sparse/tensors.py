@@ -42,7 +42,7 @@ class SparseTensor:
     _shape: tuple[int, ...]
     __array_ufunc__ = None  # ndarray * sparse runs __rmul__
 
-    def _with(self, values: Any) -> Self:
+    def _with_values(self, values: Any) -> Self:
         """A sparse tensor of the same positions."""
         raise NotImplementedError
 
@@ -133,7 +133,7 @@ class SparseTensor:
     @property
     def grad(self) -> Self | None:
         """The gradient of the values at their positions; None where there is none."""
-        return None if self._values.grad is None else self._with(self._values.grad)
+        return None if self._values.grad is None else self._with_values(self._values.grad)
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
         """Set the gradient to 0, or remove it."""
@@ -150,7 +150,7 @@ class SparseTensor:
 
     def detach(self) -> Self:
         """The same without its past."""
-        return self._with(self._values.detach())
+        return self._with_values(self._values.detach())
 
     def cpu(self) -> Self:
         """The tensor itself."""
@@ -205,7 +205,7 @@ class SparseCooTensor(SparseTensor):
         self._indices, self._values, self._shape = indices, values, tuple(int(n) for n in shape)
         self._coalesced = coalesced
 
-    def _with(self, values: Any) -> SparseCooTensor:
+    def _with_values(self, values: Any) -> SparseCooTensor:
         return SparseCooTensor(self._indices, values, self._shape, self._coalesced)
 
     def indices(self) -> Any:
@@ -278,7 +278,7 @@ class SparseCsrTensor(SparseTensor):
         self._crows, self._cols, self._values = crows, cols, values
         self._shape = tuple(int(n) for n in shape)
 
-    def _with(self, values: Any) -> SparseCsrTensor:
+    def _with_values(self, values: Any) -> SparseCsrTensor:
         return SparseCsrTensor(self._crows, self._cols, values, self._shape)
 
     def crows(self) -> Any:

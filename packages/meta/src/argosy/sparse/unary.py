@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.sparse.tensors import SparseCooTensor, SparseCsrTensor, SparseTensor, as_sparse
 from argosy_phi_ops.declare.operator import get_operator as op
 
@@ -21,11 +21,11 @@ def _elementwise(name: str) -> Callable[..., Any]:
     """The operator ``name``, which maps 0 to 0, of the values of a sparse tensor."""
 
     def function(x: S, name: str | None = None) -> S:
-        return as_sparse(title, x)._with(op(title)(x.values()))  # type: ignore[no-any-return]
+        return as_sparse(title, x)._with_values(op(title)(x.values()))  # type: ignore[no-any-return]
 
     title = function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``{name}`` of each value of the sparse tensor ``x``; what is not stored stays 0."
-    return checked(function)
+    return validate_call(function)
 
 
 abs = _elementwise("abs")
@@ -47,28 +47,28 @@ tan = _elementwise("tan")
 tanh = _elementwise("tanh")
 
 
-@checked
+@validate_call
 def pow(x: S, factor: float, name: str | None = None) -> S:
     """Each value of the sparse tensor ``x`` to the power ``factor``; what is not stored stays 0."""
-    return as_sparse("pow", x)._with(op("pow")(x.values(), factor))  # type: ignore[no-any-return]
+    return as_sparse("pow", x)._with_values(op("pow")(x.values(), factor))  # type: ignore[no-any-return]
 
 
-@checked
+@validate_call
 def cast(x: SparseTensor, index_dtype: Any = None, value_dtype: Any = None, name: str | None = None) -> SparseTensor:
     """The sparse tensor ``x`` with indices, or values, or both of these dtypes."""
     as_sparse("cast", x)
     values = x.values() if value_dtype is None else x.values().astype(value_dtype)
 
-    def converted(indices: Any) -> Any:
+    def convert_indices(indices: Any) -> Any:
         return indices if index_dtype is None else indices.astype(index_dtype)
 
     if isinstance(x, SparseCsrTensor):
-        return SparseCsrTensor(converted(x.crows()), converted(x.cols()), values, x.shape)
+        return SparseCsrTensor(convert_indices(x.crows()), convert_indices(x.cols()), values, x.shape)
     found = x.to_sparse_coo()
-    return SparseCooTensor(converted(found.indices()), values, x.shape, found.is_coalesced())
+    return SparseCooTensor(convert_indices(found.indices()), values, x.shape, found.is_coalesced())
 
 
-@checked
+@validate_call
 def coalesce(x: SparseCooTensor, name: str | None = None) -> SparseCooTensor:
     """``x`` with each coordinate once, in row-major order; values at one position are added."""
     if not isinstance(x, SparseCooTensor):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.framework import paddle_pickle as pickled
 from argosy.framework.serialization import load as load_states
 from argosy.framework.serialization import loadable_path, replace_file, save_together
@@ -32,7 +32,7 @@ __all__ = [
 Path = str | os.PathLike[str]
 
 
-@checked
+@validate_call
 def save(program: Program, model_path: Path, protocol: int = 4, **configs: Any) -> None:
     """Write the program's parameters as ``<model_path>.pdparams`` and its other persistable tensors as ``.pdopt``, both
     at once: :func:`load` gives what one save wrote, wherever another was interrupted.
@@ -45,7 +45,7 @@ def save(program: Program, model_path: Path, protocol: int = 4, **configs: Any) 
     save_together({base + e: {name: x.numpy() for name, x in held} for e, held in states.items()}, protocol)
 
 
-@checked
+@validate_call
 def load(
     program: Program, model_path: Path, executor: Executor | None = None, var_list: Sequence[Tensor] | None = None
 ) -> None:
@@ -61,7 +61,7 @@ def load(
     program.set_state_dict({name: state[name] for name in wanted})
 
 
-@checked
+@validate_call
 def load_program_state(model_path: Path, var_list: Sequence[Tensor] | None = None) -> dict[str, Any]:
     """The arrays that :func:`save` wrote, by name. Raises FileNotFoundError where there are none."""
     base = os.fspath(model_path)
@@ -73,13 +73,13 @@ def load_program_state(model_path: Path, var_list: Sequence[Tensor] | None = Non
     return {name: value for name, value in found.items() if names is None or name in names}
 
 
-@checked
+@validate_call
 def set_program_state(program: Program, state_dict: Mapping[str, Any]) -> None:
     """Give the program's tensors the values of these names."""
     program.set_state_dict(state_dict)
 
 
-@checked
+@validate_call
 def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> Program:
     """A copy for evaluation that has what ``fetch_vars`` need of ``feed_vars``, and nothing else.
 
@@ -89,7 +89,7 @@ def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwarg
     return _program(ended, program.tracer.tensors())[0]
 
 
-@checked
+@validate_call
 def serialize_program(feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> bytes:
     """The program from ``feed_vars`` to ``fetch_vars`` as bytes; ``program``: instead of the main one."""
     return to_bytes(_with_suffix(kwargs.get("program") or default_main_program(), feed_vars, fetch_vars))
@@ -112,7 +112,7 @@ def _zeros(name: str, type_: Any) -> np.ndarray:
         raise ValueError(f"deserialize_program(): parameter {name} is {type_}, more than memory holds") from None
 
 
-@checked
+@validate_call
 def serialize_persistables(feed_vars: Any, fetch_vars: Any, executor: Executor, **kwargs: Any) -> bytes:
     """The tensors that the program from ``feed_vars`` to ``fetch_vars`` reads, as bytes."""
     program = kwargs.get("program") or default_main_program()
@@ -139,7 +139,7 @@ def load_from_file(path: Path) -> bytes:
         return file.read()
 
 
-@checked
+@validate_call
 def save_inference_model(path_prefix: Path, feed_vars: Any, fetch_vars: Any, executor: Executor, **kwargs: Any) -> None:
     """Write the program from ``feed_vars`` to ``fetch_vars``, for evaluation, as ``jit.save`` does: to
     ``<path_prefix>.pir`` and ``.safetensors``, which ``jit.load`` and ``argosy_infer`` read, too.
@@ -152,7 +152,7 @@ def save_inference_model(path_prefix: Path, feed_vars: Any, fetch_vars: Any, exe
     save_program(ended, {state.name: tensors[state.name].numpy() for state in ended.states}, path_prefix)
 
 
-@checked
+@validate_call
 def load_inference_model(path_prefix: Path, executor: Executor, **kwargs: Any) -> list[Any]:
     """What :func:`save_inference_model` wrote, or Paddle 3 (``.json`` and ``.pdiparams``): the program, the names of
     its data, and the variables to fetch."""

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from argosy import nn
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.framework.creation import make_parameter
 from argosy.framework.param_attr import as_param_attr
 from argosy.nn import functional as F
@@ -57,7 +57,7 @@ def _parameter(
     return make_parameter(owner, shape, chosen, dtype, is_bias, initial)
 
 
-@checked
+@validate_call
 def fc(
     x: Any,
     size: int,
@@ -107,7 +107,7 @@ def _weight(owner: str, shape: Sequence[int], attr: Any, dtype: Any) -> Tensor:
     return weight / length * shaped
 
 
-@checked
+@validate_call
 def embedding(
     input: Tensor,
     size: Sequence[int],
@@ -129,7 +129,7 @@ def _convolution(
     return activate(kind(channels, filters, size, data_format=layout, **rest)(input), act)
 
 
-@checked
+@validate_call
 def conv2d(
     input: Tensor,
     num_filters: int,
@@ -151,7 +151,7 @@ def conv2d(
     return _convolution(nn.Conv2D, input, num_filters, filter_size, rest, act, data_format)
 
 
-@checked
+@validate_call
 def conv3d(
     input: Tensor,
     num_filters: int,
@@ -173,7 +173,7 @@ def conv3d(
     return _convolution(nn.Conv3D, input, num_filters, filter_size, rest, act, data_format)
 
 
-@checked
+@validate_call
 def conv2d_transpose(
     input: Tensor,
     num_filters: int,
@@ -196,7 +196,7 @@ def conv2d_transpose(
     return _transposed_convolution(kind, input, num_filters, output_size, filter_size, rest, act, data_format)
 
 
-@checked
+@validate_call
 def conv3d_transpose(
     input: Tensor,
     num_filters: int,
@@ -247,7 +247,7 @@ def _each(n: Any, count: int) -> list[int]:
     return list(n) if isinstance(n, (list, tuple)) else [n] * count
 
 
-@checked
+@validate_call
 def batch_norm(
     input: Tensor,
     act: str | None = None,
@@ -276,7 +276,7 @@ def batch_norm(
     return layer(input)
 
 
-@checked
+@validate_call
 def layer_norm(
     input: Tensor,
     scale: bool = True,
@@ -298,7 +298,7 @@ def layer_norm(
     return activate(F.layer_norm(input, sizes, epsilon=epsilon, **shaped), act)
 
 
-@checked
+@validate_call
 def group_norm(
     input: Tensor,
     groups: int,
@@ -315,7 +315,7 @@ def group_norm(
     return activate(nn.GroupNorm(groups, channels, epsilon, **rest)(input), act)
 
 
-@checked
+@validate_call
 def instance_norm(
     input: Tensor, epsilon: float = 1e-05, param_attr: Any = None, bias_attr: Any = None, name: str | None = None
 ) -> Tensor:
@@ -329,7 +329,7 @@ def instance_norm(
     return F.instance_norm(input, weight=weight, bias=bias, eps=epsilon)
 
 
-@checked
+@validate_call
 def prelu(x: Tensor, mode: str, param_attr: Any = None, data_format: str = "NCHW", name: str | None = None) -> Tensor:
     """``max(x, 0) + w min(x, 0)`` with one learnt w ("all"), one a "channel", or one an "element" of a sample."""
     channel = 1 if data_format == "NCHW" else x.ndim - 1
@@ -346,7 +346,7 @@ def prelu(x: Tensor, mode: str, param_attr: Any = None, data_format: str = "NCHW
     return F.prelu(x, weight, data_format=data_format)
 
 
-@checked
+@validate_call
 def bilinear_tensor_product(
     x: Tensor,
     y: Tensor,
@@ -361,7 +361,7 @@ def bilinear_tensor_product(
     return activate(nn.Bilinear(left, right, size, plain_attribute(param_attr), bias_attr)(x, y), act)
 
 
-@checked
+@validate_call
 def spectral_norm(
     weight: Tensor, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, name: str | None = None
 ) -> Tensor:
@@ -370,7 +370,7 @@ def spectral_norm(
     return nn.SpectralNorm(shape, dim=dim, power_iters=power_iters, eps=eps)(weight)
 
 
-@checked
+@validate_call
 def row_conv(input: Tensor, future_context_size: int, param_attr: Any = None, act: str | None = None) -> Tensor:
     """Each step of ``input`` [N, T, D] with the ``future_context_size`` steps after it, weighed for each feature; a
     sequence [T, D] is one of N = 1."""

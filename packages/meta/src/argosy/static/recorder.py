@@ -7,7 +7,7 @@ from typing import Any
 
 from argosy_phi_ops.capture.live_tensors import live_tensors
 from argosy_phi_ops.capture.tracer import TracedPayload, Tracer, _StateEntry
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.operator import Operator
 from argosy_phi_ops.errors import GraphBreak, ShapeError
 from argosy_pir import Builder, Value
@@ -74,7 +74,7 @@ class ProgramTracer(Tracer):
         it is ``frozen`` (but for the random state). What that does not need is left out, inputs and states too; those
         that stay keep their names."""
         recorded = self.program.block.last
-        with building(self.builder):
+        with emit_at(self.builder):
             updates = [self._end(entry, frozen) for entry in self._states.values()]
         self.program.set_outputs(outputs, updates)
         copy = self.program.clone()

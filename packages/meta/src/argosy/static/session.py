@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from argosy_phi_ops.context import building, context
+from argosy_phi_ops.context import context, emit_at
 from argosy_phi_ops.eager.dispatch import layer
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def program_recording(main: Program, startup: Program) -> Iterator[None]:
     stack = context().own_values.setdefault(_STACK, [])
     stack.append((main, startup))
     try:
-        with layer(main.tracer), building(main.tracer.builder):
+        with layer(main.tracer), emit_at(main.tracer.builder):
             yield
     finally:
         stack.pop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import TensorLike, checked
+from argosy.argument_checks import TensorLike, validate_call
 from argosy.nn.layer import Layer
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
@@ -12,7 +12,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["ViterbiDecoder", "viterbi_decode"]
 
 
-@checked
+@validate_call
 def viterbi_decode(
     potentials: TensorLike,
     transition_params: TensorLike,

@@ -1,8 +1,9 @@
 """Tracebacks without the frames inside of argosy: what users see is their own lines, and last the one that went wrong.
 
-``folded(error)`` leaves the frames out while an error is shown: by Python's hooks (:func:`install` puts itself before
-those that are there), by IPython, and by pytest (``pytest_plugin``). Frames of users' code always stay, as do those of
-libraries that they call. Nothing happens before something has failed; ``ARGOSY_TRACEBACK=full`` shows everything.
+``fold_tracebacks(error)`` leaves the frames out while an error is shown: by Python's hooks (:func:`install` puts itself
+before those that are there), by IPython, and by pytest (``pytest_plugin``). Frames of users' code always stay, as do
+those of libraries that they call. Nothing happens before something has failed; ``ARGOSY_TRACEBACK=full`` shows
+everything.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 from argosy.settings import TRACEBACK
 
-__all__ = ["folded", "install"]
+__all__ = ["fold_tracebacks", "install"]
 
 _OWN = frozenset({
     "argosy", "argosy_autograd", "argosy_autoparallel", "argosy_cinn", "argosy_hwadapt", "argosy_infer",
@@ -28,7 +29,7 @@ _CALLED = frozenset({"concurrent", "contextlib", "functools", "importlib", "llvm
 """Libraries whose frames are argosy's where argosy has called them."""
 
 
-class _Folding:
+class _FoldedTracebacks:
     """What was taken off an error and its causes, so that it can be put back."""
 
     def __init__(self) -> None:
@@ -47,11 +48,11 @@ class _Folding:
 
     def _without_own(self, error: BaseException) -> bool:
         entries = list(_entries(error.__traceback__))
-        kept = [entry for entry, is_own in zip(entries, _owned(entries), strict=True) if not is_own]
+        kept = [entry for entry, is_own in zip(entries, _own_entries(entries), strict=True) if not is_own]
         if len(kept) < len(entries):
             self.count += len(entries) - len(kept)
             self._tracebacks.append((error, error.__traceback__))
-            error.__traceback__ = _linked(kept)
+            error.__traceback__ = _link(kept)
         return bool(kept) or not entries
 
     def _unchain(self, error: BaseException, chained: BaseException) -> None:
@@ -76,7 +77,7 @@ def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
         traceback = traceback.tb_next
 
 
-def _owned(entries: list[TracebackType]) -> list[bool]:
+def _own_entries(entries: list[TracebackType]) -> list[bool]:
     """For each entry, from the outside in, whether it is inside of argosy."""
     found, inside = [], False
     for entry in entries:
@@ -86,7 +87,7 @@ def _owned(entries: list[TracebackType]) -> list[bool]:
     return found
 
 
-def _linked(entries: list[TracebackType]) -> TracebackType | None:
+def _link(entries: list[TracebackType]) -> TracebackType | None:
     linked = None
     for entry in reversed(entries):
         linked = TracebackType(linked, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
@@ -106,9 +107,9 @@ def _notes(error: BaseException, count: int) -> list[str]:
 
 
 @contextmanager
-def folded(error: BaseException | None) -> Iterator[None]:
+def fold_tracebacks(error: BaseException | None) -> Iterator[None]:
     """A block within which ``error`` has no frames of argosy's, and ends with the user's line."""
-    folding = _Folding()
+    folding = _FoldedTracebacks()
     if error is None or TRACEBACK.read() == "full":
         yield
         return
@@ -146,14 +147,14 @@ def _wrap_hooks() -> None:
     outer, outer_of_threads = sys.excepthook, threading.excepthook
 
     def show(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> Any:
-        with folded(error):
+        with fold_tracebacks(error):
             return outer(kind, error, error.__traceback__)
 
     def show_of_thread(args: threading.ExceptHookArgs) -> Any:
         error = args.exc_value
         if error is None:
             return outer_of_threads(args)
-        with folded(error):
+        with fold_tracebacks(error):
             given = (args.exc_type, error, error.__traceback__, args.thread)
             return outer_of_threads(threading.ExceptHookArgs(given))
 
@@ -163,5 +164,5 @@ def _wrap_hooks() -> None:
 def _show_in_shell(
     shell: Any, kind: type[BaseException], error: BaseException, traceback: TracebackType, tb_offset: int | None = None
 ) -> None:
-    with folded(error):
+    with fold_tracebacks(error):
         shell.showtraceback((kind, error, error.__traceback__), tb_offset=tb_offset)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from argosy.tracebacks import folded
+from argosy.tracebacks import fold_tracebacks
 
 
 @pytest.hookimpl(wrapper=True)  # type: ignore[untyped-decorator,unused-ignore]  # where pytest is not installed
@@ -15,7 +15,7 @@ def pytest_runtest_makereport(item: Any, call: Any) -> Generator[None, Any, Any]
     """The report of a phase of a test, made while the error that it has is folded."""
     if call.excinfo is None:
         return (yield)
-    with folded(call.excinfo.value):
+    with fold_tracebacks(call.excinfo.value):
         shown = call.excinfo
         call.excinfo = type(shown).from_exception(shown.value)
         try:

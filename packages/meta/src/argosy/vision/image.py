@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
 
@@ -28,7 +28,7 @@ __all__ = [
 _BACKENDS = ("pil", "cv2", "tensor")
 
 
-class _Chosen:
+class _ImageBackend:
     """What loaded pictures are: "pil", "cv2" (arrays, here in the order of OpenCV) or "tensor"."""
 
     backend = "pil"
@@ -49,24 +49,24 @@ def is_picture(img: Any) -> bool:
 
 def set_image_backend(backend: str) -> None:
     """What :func:`image_load` and the data sets give: "pil", "cv2" or "tensor"."""
-    _Chosen.backend = _known(backend)
+    _ImageBackend.backend = _check_backend(backend)
 
 
 def get_image_backend() -> str:
     """What :func:`image_load` and the data sets give."""
-    return _Chosen.backend
+    return _ImageBackend.backend
 
 
-def _known(backend: str) -> str:
+def _check_backend(backend: str) -> str:
     if backend not in _BACKENDS:
         raise ValueError(f"backend should be one of {_BACKENDS}, got {backend!r}")
     return backend
 
 
-@checked
+@validate_call
 def image_load(path: str, backend: str | None = None) -> Any:
     """The picture in the file ``path``: of Pillow, an array ``[H, W, 3]`` (BGR, as OpenCV's) or a tensor of it."""
-    backend = _Chosen.backend if backend is None else _known(backend)
+    backend = _ImageBackend.backend if backend is None else _check_backend(backend)
     with reading_picture(path):
         return as_picture(pillow("Image", "image_load").open(Path(path)), backend)
 
@@ -82,7 +82,7 @@ def reading_picture(source: Any) -> Iterator[None]:
 
 def as_picture(found: Any, backend: str | None = None) -> Any:
     """A picture of Pillow, as the backend shows pictures."""
-    backend = _Chosen.backend if backend is None else _known(backend)
+    backend = _ImageBackend.backend if backend is None else _check_backend(backend)
     if backend == "pil":
         return found
     array = np.array(found.convert("RGB") if backend == "cv2" else found)

@@ -23,12 +23,12 @@ def _on_values(*names: str) -> Callable[[Run], Run]:
     """A rule that needs the values of its operands: a capture breaks there."""
 
     def note(function: Run) -> Run:
-        def checked(x: list[Any], a: dict[str, Any]) -> Any:
+        def apply_on_values(x: list[Any], a: dict[str, Any]) -> Any:
             if active_tracer() is not None:
                 raise GraphBreak(f"{names[0]}: what it gives, or its size, depends on data")
             return function([as_operand(t) for t in x], a)
 
-        rule(*names)(checked)
+        rule(*names)(apply_on_values)
         return function
 
     return note

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from argosy_phi_ops.capture.tracer import Tracer
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.errors import GraphBreak
 from argosy_pir.builder import Builder
 from argosy_pir.core import Block
@@ -62,7 +62,7 @@ def insertion_at(tracer: Tracer, block: Block) -> Iterator[None]:
     outer, tracer.builder = tracer.builder, Builder.at_end(block)
     tracer.closed.discard(block)
     try:
-        with building(tracer.builder):
+        with emit_at(tracer.builder):
             yield
     finally:
         tracer.builder = outer

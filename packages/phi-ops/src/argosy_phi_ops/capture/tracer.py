@@ -16,7 +16,7 @@ from argosy_phi_ops.capture.boolean_masking_rules import apply_to_selections
 from argosy_phi_ops.capture.live_tensors import live_tensors
 from argosy_phi_ops.capture.payloads import SelectedPayload, TracedPayload
 from argosy_phi_ops.capture.views import link, refresh, write_through
-from argosy_phi_ops.context import AMBIENT, Context, building, context
+from argosy_phi_ops.context import AMBIENT, Context, context, emit_at
 from argosy_phi_ops.declare.operator import Operator
 from argosy_phi_ops.declare.promotion import describe, promote
 from argosy_phi_ops.eager.dispatch import Interpreter, layer
@@ -35,7 +35,7 @@ from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Captured", "TracedPayload", "Tracer", "active_tracer", "block_of"]
+__all__ = ["CapturedProgram", "TracedPayload", "Tracer", "active_tracer", "block_of"]
 
 
 class _StateEntry:
@@ -57,7 +57,7 @@ class _StateEntry:
         return self.current, self.written, len(self.versions)
 
 
-class Captured:
+class CapturedProgram:
     """What a capture gives.
 
     ``program`` takes the inputs and returns ``outputs`` values, then one for each of ``grads``; ``states`` are the
@@ -132,7 +132,7 @@ class Tracer(Interpreter):
     def __enter__(self) -> Tracer:
         if active_tracer() is not None:
             raise CaptureError("a capture inside a capture: call the inner function directly")
-        for scope in (layer(self), building(self.builder)):
+        for scope in (layer(self), emit_at(self.builder)):
             scope.__enter__()
             self._scopes.append(scope)
         return self
@@ -229,7 +229,7 @@ class Tracer(Interpreter):
         argument = entry.state.argument
         readers = list(argument.uses)
         if readers:
-            with building(Builder.at_start(self.program.block)):
+            with emit_at(Builder.at_start(self.program.block)):
                 blocker = PRIMITIVES["stop_gradient"](argument)
             for op, position in readers:
                 op.set_operand(position, blocker)
@@ -431,7 +431,7 @@ class Tracer(Interpreter):
 
     # The end
 
-    def finish(self, outputs: Sequence[Tensor]) -> Captured:
+    def finish(self, outputs: Sequence[Tensor]) -> CapturedProgram:
         """End the program with ``outputs``, the touched gradients and the states' new versions."""
         self.advance_generator()
         values = [self.value(x) for x in outputs]
@@ -453,7 +453,7 @@ class Tracer(Interpreter):
                     "change it before the capture, or with an operator"
                 )
         self.program.set_outputs(values, [entry.current for entry in entries])
-        return Captured(
+        return CapturedProgram(
             self.program,
             len(outputs),
             [entry.tensor for entry in entries],

@@ -1,8 +1,8 @@
 """Indices held against the sizes of the axes that they address.
 
 The primitives ``gather`` and ``scatter`` clamp and drop what is out of range, so that code stays within its memory. An
-operator that users give indices to says with :meth:`Operator.bounded` which they are: eager execution looks at them
-before its kernel runs, and in programs a ``prim.check_index`` stands before what the operator decomposes into.
+operator that users give indices to says with :meth:`Operator.check_bounds` which they are: eager execution looks at
+them before its kernel runs, and in programs a ``prim.check_index`` stands before what the operator decomposes into.
 """
 
 from __future__ import annotations

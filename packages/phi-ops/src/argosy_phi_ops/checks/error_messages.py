@@ -105,10 +105,12 @@ def complete_message(
     message = str(error)
     if f"[{_GIVEN}" in message or f"{op.name}(): " in message or type(error).__init__ is not OperatorError.__init__:
         return None
-    return type(error)(f"{op.name}: {_plain(op.name, message)} [{_describe_operands(op, operands, attributes)}]")
+    return type(error)(
+        f"{op.name}: {_shorten_message(op.name, message)} [{_describe_operands(op, operands, attributes)}]"
+    )
 
 
-def _plain(name: str, message: str) -> str:
+def _shorten_message(name: str, message: str) -> str:
     """A sentence about operands in users' words: without the names of operator and primitive that stand before it, and
     types as dtype and shape."""
     message = re.sub(r"^(prim\.\w+: )+", "", message.removeprefix(f"{name}: "))

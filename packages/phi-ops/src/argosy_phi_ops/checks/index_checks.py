@@ -1,8 +1,8 @@
 """Checks of indices in programs: what eager execution refuses, a program refuses, too.
 
-An operator says once, with :meth:`Operator.bounded`, which of its operands are indices and of which axes. Where it is
-decomposed, a ``prim.check_index`` stands before its primitives, which clamp or drop. What derivatives read at the same
-indices needs none of its own, nor do indices that are in range by the way they are made.
+An operator says once, with :meth:`Operator.check_bounds`, which of its operands are indices and of which axes. Where it
+is decomposed, a ``prim.check_index`` stands before its primitives, which clamp or drop. What derivatives read at the
+same indices needs none of its own, nor do indices that are in range by the way they are made.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from argosy_phi_ops import prim
 from argosy_phi_ops.checks.bounds import Bound, bounds_of
 from argosy_phi_ops.checks.index_ranges import is_within
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.operator import Operator
 from argosy_phi_ops.primitives.checks import INTEGER
 from argosy_pir.builder import Builder
@@ -26,7 +26,7 @@ __all__ = ["checked_program", "insert_checks"]
 
 def insert_checks(op: Operation, operator: Operator) -> None:
     """Put the checks of an application of ``operator`` before it; they are of its line."""
-    with building(Builder.before(op), op.location):
+    with emit_at(Builder.before(op), op.location):
         _emit_checks(operator, op.operands, dict(op.attributes))
 
 
@@ -35,7 +35,7 @@ def checked_program(operator: Operator, program: Program, attributes: dict[str, 
     if (operator.bounds is None and operator.own_bounds is None) or program.block.first is None:
         return program
     made = program.clone()
-    with building(Builder.before(made.block.first)):  # type: ignore[arg-type]
+    with emit_at(Builder.before(made.block.first)):  # type: ignore[arg-type]
         _emit_checks(operator, made.inputs, attributes)
     return made
 

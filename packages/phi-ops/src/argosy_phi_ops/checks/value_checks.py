@@ -1,7 +1,7 @@
 """Values that eager execution refuses: singular matrices, bounds that are exchanged.
 
 Primitives compute on, as compiled code must: a matrix without an inverse gives infinities or NaN. An operator whose
-users are told says with :meth:`Operator.refusing` what to look at, and a look is taken after its kernel has run.
+users are told says with :meth:`Operator.refuse_values` what to look at, and a look is taken after its kernel has run.
 """
 
 from __future__ import annotations

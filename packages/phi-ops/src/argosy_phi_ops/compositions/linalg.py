@@ -110,17 +110,20 @@ def _chain(parts: Sequence[Tensor], sizes: Sequence[int]) -> Tensor:
     """The product by the cheapest bracketing (dynamic programming over the chain)."""
 
     @cache
-    def best(first: int, last: int) -> tuple[int, int]:
+    def cheapest_split(first: int, last: int) -> tuple[int, int]:
         if first == last:
             return 0, first
         cost = sizes[first] * sizes[last + 1]
-        options = [(best(first, k)[0] + best(k + 1, last)[0] + cost * sizes[k + 1], k) for k in range(first, last)]
+        options = [
+            (cheapest_split(first, k)[0] + cheapest_split(k + 1, last)[0] + cost * sizes[k + 1], k)
+            for k in range(first, last)
+        ]
         return min(options)
 
     def product(first: int, last: int) -> Tensor:
         if first == last:
             return parts[first]
-        cut = best(first, last)[1]
+        cut = cheapest_split(first, last)[1]
         return op("matmul")(product(first, cut), product(cut + 1, last))
 
     return product(0, len(parts) - 1)

@@ -97,7 +97,7 @@ class CustomOperator(Operator):
             return
         self.host = HostFunction(name, self._run, self._types, axes)
         body.run = self._call_host
-        self.kernel = self._eager
+        self.kernel = self._run_eagerly
 
     def types(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Decorator: the type rule, called like the operator with a ``TensorType`` (``shape``, ``dtype``) for each
@@ -149,20 +149,20 @@ class CustomOperator(Operator):
         found = made if isinstance(made, (tuple, list)) and not _is_pair(made) else [made]
         return tuple(_as_type(self.name, each) for each in found)
 
-    def _eager(self, *arrays: Any, **given: Any) -> Any:
+    def _run_eagerly(self, *arrays: Any, **given: Any) -> Any:
         """The eager kernel: called with arrays and attributes, or with everything by name (see ``dispatch``)."""
         assert self.host is not None
-        operands, arguments = (arrays, given) if arrays else self._flat(given)
+        operands, arguments = (arrays, given) if arrays else self._flatten_arguments(given)
         results = self.host.run(operands, arguments)
         return results[0] if len(results) == 1 else tuple(results)
 
     def _call_host(self, **given: Any) -> Any:
-        operands, arguments = self._flat(given)
+        operands, arguments = self._flatten_arguments(given)
         return PRIMITIVES["host_call"](*operands, function=self.name, arguments=arguments)
 
     def _inline(self, **given: Any) -> Any:
         """The body of an operator on tensors, at IR values."""
-        operands, arguments = self._flat(given)
+        operands, arguments = self._flatten_arguments(given)
         bare = False
 
         def run(tensors: list[Any]) -> Sequence[Any]:
@@ -176,7 +176,7 @@ class CustomOperator(Operator):
             raise OperatorError(f"{self.name}: its body returned None among {len(results)} results")
         return results[0] if bare else tuple(results)
 
-    def _flat(self, given: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    def _flatten_arguments(self, given: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Operands in a row, and attributes, from arguments by name: what :meth:`Signature.regroup` undoes."""
         operands: list[Any] = []
         segments: list[int] = []

@@ -47,9 +47,9 @@ class Forward(NamedTuple):
         if not isinstance(made, (tuple, list)) or len(made) != len(taken):
             count = len(made) if isinstance(made, (tuple, list)) else 1
             raise OperatorError(f"{self.label} returned {count} gradients for {len(taken)} operands")
-        return self._flat(taken, made)
+        return self._flatten_gradients(taken, made)
 
-    def _flat(self, taken: Sequence[Any], made: Sequence[Any]) -> list[Any]:
+    def _flatten_gradients(self, taken: Sequence[Any], made: Sequence[Any]) -> list[Any]:
         flat: list[Any] = []
         for p, operand, gradient in zip(self.signature.operands, taken, made, strict=True):
             if not isinstance(operand, list):

@@ -43,7 +43,7 @@ class AxisNotation:
         self.reduction = reduction
 
     @property
-    def reduced(self) -> frozenset[str]:
+    def reduced_factors(self) -> frozenset[str]:
         """Factors that operands have and results have not."""
         return _factors(self.operands) - _factors(self.results)
 

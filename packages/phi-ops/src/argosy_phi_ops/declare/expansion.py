@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from argosy_phi_ops.bounded_cache import BoundedCache
 from argosy_phi_ops.checks.error_messages import complete_message
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare import promotion
 from argosy_phi_ops.declare.attribute_types import attribute_key
 from argosy_phi_ops.errors import CaptureError, OperatorError
@@ -77,7 +77,7 @@ def _expand(op: Operator, operand_types: Sequence[Type], attributes: dict[str, A
         raise CaptureError(f"{op.name} has no decomposition into primitives: it runs eagerly only")
     program = Program(op.name)
     operands = [program.add_input(t) for t in operand_types]
-    with building(Builder.at_end(program.block)):
+    with emit_at(Builder.at_end(program.block)):
         try:
             results = inline_body(op, operands, attributes)
         except OperatorError as error:

@@ -155,14 +155,14 @@ class Operator:
         self.kernel = kernel
         return kernel
 
-    def specialised(self, choose: Callable[..., Any]) -> Callable[..., Any]:
+    def specialize(self, choose: Callable[..., Any]) -> Callable[..., Any]:
         """Decorator: ``choose(types, attributes)`` gives a quicker kernel for tensors of exactly these
         :class:`~argosy_tensorcore.storage.ArrayType` (which need no promotion), called with their arrays alone, or
         None. Its results are those of the reference kernel up to rounding."""
         self.choose = choose
         return choose
 
-    def bounded(self, bounds: Callable[..., Iterator[tuple[Any, ...]]]) -> Callable[..., Any]:
+    def check_bounds(self, bounds: Callable[..., Iterator[tuple[Any, ...]]]) -> Callable[..., Any]:
         """Decorator: ``bounds``, called like the kernel, yields arrays of indices, each with the least one allowed, the
         size of the axis that they address and perhaps one index that is allowed besides. Those out of range are
         refused, eagerly and in programs (see `checks.index_checks`): ``bounds`` sees operands without
@@ -170,13 +170,13 @@ class Operator:
         self.bounds = bounds
         return bounds
 
-    def bounded_itself(self, bounds: Callable[..., Iterator[tuple[Any, ...]]]) -> Callable[..., Any]:
-        """Decorator: :meth:`bounded` of an operator whose kernel refuses such indices without being asked to; for those
-        who execute it otherwise."""
+    def check_own_bounds(self, bounds: Callable[..., Iterator[tuple[Any, ...]]]) -> Callable[..., Any]:
+        """Decorator: :meth:`check_bounds` of an operator whose kernel refuses such indices without being asked to;
+        for those who execute it otherwise."""
         self.own_bounds = bounds
         return bounds
 
-    def refusing(self, look: Callable[..., None]) -> Callable[..., None]:
+    def refuse_values(self, look: Callable[..., None]) -> Callable[..., None]:
         """Decorator: ``look`` raises an :class:`~argosy_phi_ops.errors.OperatorError` for values that eager execution
         refuses. Its parameters are some of the operator's, and ``result``, what the kernel gave."""
         self.refusal = look, look.__code__.co_varnames[: look.__code__.co_argcount]

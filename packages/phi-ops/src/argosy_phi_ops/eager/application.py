@@ -22,7 +22,7 @@ from argosy_phi_ops.eager import native
 from argosy_phi_ops.eager.gradient_blockers import blockers_of, join_blockers, note_blockers, silence_blockers
 from argosy_phi_ops.eager.number_kernels import NumberKernels, number_kernels
 from argosy_phi_ops.eager.recording import active_recorder, block_silently, record_results, recorder_for
-from argosy_phi_ops.eager.results import Parts, fresh, result_of
+from argosy_phi_ops.eager.results import Parts, fresh_tensor, result_of
 from argosy_phi_ops.eager.tiering import NativeKernel, TieredKernel, computed_results, computes_nothing, given_results
 from argosy_phi_ops.errors import CaptureError, OperatorError
 from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
@@ -75,8 +75,8 @@ class Application:
         self.result: ArrayType | None = None
         self.record: Callable[[Application, Sequence[Any], Tensor], None] | None = None
         self.recipes: dict[Any, Any] = {}
-        self.readings: list[native.Reading] = []
-        self.plans: list[native.Plan] | None = []
+        self.readings: list[native.CallSignature] = []
+        self.plans: list[native.NativePlan] | None = []
         self.code: Any = None
         self.is_fresh = False
         self.parts: Parts | None = None
@@ -91,22 +91,22 @@ class Application:
     def _chosen_kernel(self, operands: Sequence[Any], targets: Sequence[str]) -> Kernel:
         op, dtypes, types = self.op, self.dtypes, self.types
         own = op.kernel is not None
-        kernel = kernel_of(op, self.attributes) if own else self._interpreted(operands, targets)
+        kernel = kernel_of(op, self.attributes) if own else self._interpreted_kernel(operands, targets)
         if op.bounds is not None or op.refusal is not None:
             kernel = self._between_checks(kernel)
         if dtypes is None and op.choose is not None and all(type(t) is ArrayType for t in types):
             special = op.choose(types, self.attributes)
-            kernel = kernel if special is None else self.guarded(special)
+            kernel = kernel if special is None else self.guard_kernel(special)
         if self._is_elementwise():
             self.ufunc = kernel = _ufunc_of(op.kernel, max(getattr(t, "ndim", 0) for t in types))
         if dtypes is None and self.fixed and _may_be_compiled(op, types):
             least = partial(native.least_steps, self)
-            kernel = TieredKernel(kernel, self.program, self._compiled, self._install, least)
+            kernel = TieredKernel(kernel, self.program, self._compiled_kernel, self._install, least)
         if self.ufunc is not None:
             self.ufunc, kernel = kernel, self._run_quietly
-        return kernel if dtypes is None else _converting(kernel, dtypes)
+        return kernel if dtypes is None else _converting_kernel(kernel, dtypes)
 
-    def _interpreted(self, operands: Sequence[Any], targets: Sequence[str]) -> Kernel:
+    def _interpreted_kernel(self, operands: Sequence[Any], targets: Sequence[str]) -> Kernel:
         """The operator's program, interpreted."""
         from argosy_phi_ops.reference.interpreter import prepare
         from argosy_phi_ops.reference.straight_line import StraightLine
@@ -120,7 +120,7 @@ class Application:
         line = getattr(run, "__self__", None)
         if not expansion.bare:
             return lambda *arrays: tuple(run(arrays))
-        single = line.single if type(line) is StraightLine else None
+        single = line.single_kernel if type(line) is StraightLine else None
         return single or (lambda *arrays: run(arrays)[0])
 
     def _is_elementwise(self) -> bool:
@@ -143,7 +143,7 @@ class Application:
         run, attributes = value_checks.guard_values(self.op, lambda arrays, _: kernel(*arrays)), self.attributes
         return lambda *arrays: run(arrays, attributes)
 
-    def guarded(self, kernel: Kernel, numbers: Sequence[Any] | None = None) -> Kernel:
+    def guard_kernel(self, kernel: Kernel, numbers: Sequence[Any] | None = None) -> Kernel:
         """The same, where there is anything to look at; numbers among the operands (None stands for a tensor) are not
         looked at again."""
         op = self.op
@@ -169,7 +169,7 @@ class Application:
         looked_at = self.op.bounds is not None or self.op.refusal is not None
         return None if looked_at else computed_results(expansion.program)
 
-    def _compiled(self, compiled: NativeKernel) -> Kernel:
+    def _compiled_kernel(self, compiled: NativeKernel) -> Kernel:
         """``compiled`` in the place of the kernel."""
         expansion = self.expansion()
         given = given_results(expansion.program)
@@ -178,10 +178,10 @@ class Application:
             for reading in self.readings:
                 self._learn_program(reading)
         if expansion.bare:
-            return self.guarded(lambda *arrays: compiled(arrays)[0])
-        return _several(expansion.program, compiled)
+            return self.guard_kernel(lambda *arrays: compiled(arrays)[0])
+        return _multiple_result_kernel(expansion.program, compiled)
 
-    def _learn_program(self, reading: native.Reading) -> None:
+    def _learn_program(self, reading: native.CallSignature) -> None:
         if self.code is None or self.results is None:
             return
         if self.is_single:
@@ -197,7 +197,7 @@ class Application:
 
     # ---- native code that is entered before Python
 
-    def read_as(self, reading: native.Reading | None) -> None:
+    def read_as(self, reading: native.CallSignature | None) -> None:
         """Calls that native code reads so come here, too: it may do them itself."""
         if reading is None or reading in self.readings or len(self.readings) == _MOST_READINGS:
             return
@@ -238,11 +238,11 @@ class Application:
     def run(self, operands: Sequence[Any], silent: bool, kernel: Kernel | None = None) -> Any:
         """The results for operands of these types, by ``kernel`` if given. Raises what that does."""
         if self.show is not None and operands[0].payload.ndarray.flags.c_contiguous:
-            return self._recorded(operands, self.show(operands[0].payload), silent)
+            return self._record_results(operands, self.show(operands[0].payload), silent)
         arrays = [x.payload.ndarray if type(x) is Tensor else x for x in operands]
         made = (kernel or self.kernel)(*arrays)
         if type(made) is tuple:
-            return self._recorded(operands, self._wrapped(operands, made), silent)
+            return self._record_results(operands, self._wrap_results(operands, made), silent)
         blockers, wanted = None, False
         for x in operands:
             if type(x) is Tensor:
@@ -251,7 +251,7 @@ class Application:
                 if not x.stop_gradient:
                     wanted = True
         if type(made) is _ndarray and made.base is None and not any([made is a for a in arrays]):
-            result = fresh(made, self.result, blockers)  # type: ignore[arg-type]
+            result = fresh_tensor(made, self.result, blockers)  # type: ignore[arg-type]
         else:
             result = result_of(self.op, operands, made)
             result._gradient_blockers = blockers
@@ -264,31 +264,31 @@ class Application:
         op = self.op
         arrays = [x.payload.ndarray if type(x) is Tensor else x for x in operands]
         if self.attributes and op.kernel is not None:
-            check_attributes(op, self._converted(arrays), self.attributes)
+            check_attributes(op, self._convert_arrays(arrays), self.attributes)
         try:
             made = self.kernel(*arrays)
         except (ValueError, TypeError, IndexError) as error:
             self.explain(operands, error)
             raise
-        results = self._wrapped(operands, made if type(made) is tuple else (made,))
+        results = self._wrap_results(operands, made if type(made) is tuple else (made,))
         if not self.fixed:
             record_results(op, operands, self.attributes, results)
             return results if type(made) is tuple else results[0]
         self._settle(results, type(made) is tuple)
         if type(made) is tuple:
-            return self._recorded(operands, results, silent)
+            return self._record_results(operands, results, silent)
         results[0]._gradient_blockers = blockers_of(operands)
         if any([type(x) is Tensor and not x.stop_gradient for x in operands]):
             (block_silently if silent else self.record)(self, operands, results[0])  # type: ignore[misc]
         return results[0]
 
-    def _wrapped(self, operands: Sequence[Any], made: Sequence[Any]) -> tuple[Tensor, ...]:
+    def _wrap_results(self, operands: Sequence[Any], made: Sequence[Any]) -> tuple[Tensor, ...]:
         if self.results is None:
             return tuple([result_of(self.op, operands, array) for array in made])
         others = () if self.is_fresh else operands
         return tuple([result_of(self.op, others, a, t) for a, t in zip(made, self.results, strict=True)])
 
-    def _recorded(self, operands: Sequence[Any], results: tuple[Tensor, ...], silent: bool) -> tuple[Tensor, ...]:
+    def _record_results(self, operands: Sequence[Any], results: tuple[Tensor, ...], silent: bool) -> tuple[Tensor, ...]:
         """Several ``results``, recorded where an operand wants gradients."""
         blockers = blockers_of(operands)
         wanted = any([type(x) is Tensor and not x.stop_gradient for x in operands])
@@ -325,7 +325,7 @@ class Application:
         op = self.op
         if op.bounds is not None or op.refusal is not None or not (op.view or self._moves()):
             return
-        self.parts = Parts.found(self.kernel, self.types[0], types, op.view)
+        self.parts = Parts.from_kernel(self.kernel, self.types[0], types, op.view)
         if self.parts is not None:
             self.show = self.parts.show
 
@@ -348,13 +348,13 @@ class Application:
         if isinstance(error, OperatorError) or self.op.opaque:
             return
         arrays = [x.payload.ndarray if type(x) is Tensor else x for x in operands]
-        given = [np.asarray(a) for a in self._converted(arrays)]
+        given = [np.asarray(a) for a in self._convert_arrays(arrays)]
         try:
             self.op.expand([TensorType(a.shape, as_dtype(a.dtype).name) for a in given], self.attributes)
         except OperatorError as better:
             raise better from None
 
-    def _converted(self, arrays: Sequence[Any]) -> Sequence[Any]:
+    def _convert_arrays(self, arrays: Sequence[Any]) -> Sequence[Any]:
         if self.dtypes is None:
             return arrays
         return [a if d is None else np.asarray(a, d) for a, d in zip(arrays, self.dtypes, strict=True)]
@@ -390,11 +390,11 @@ def _ufunc_of(kernel: Any, ndim: int) -> Kernel:
     return function if ndim else (lambda x, y: np.asarray(function(x, y)))
 
 
-def _converting(kernel: Kernel, dtypes: Sequence[Any]) -> Kernel:
+def _converting_kernel(kernel: Kernel, dtypes: Sequence[Any]) -> Kernel:
     return lambda *given: kernel(*[a if d is None else np.asarray(a, d) for a, d in zip(given, dtypes, strict=True)])
 
 
-def _several(program: Program, native: NativeKernel) -> Kernel:
+def _multiple_result_kernel(program: Program, native: NativeKernel) -> Kernel:
     """Native code of the computed results of ``program`` as a kernel that gives all of them."""
     given, count = given_results(program), len(program.outputs)
     if not given:

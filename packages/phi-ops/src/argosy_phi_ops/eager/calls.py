@@ -48,10 +48,10 @@ def call(
     operands: list[Any] = []
     key = call_key(op, args, kwargs, operands)
     if key is None:
-        return _keyless(op, args, kwargs, asked)
+        return _call_without_key(op, args, kwargs, asked)
     application = op.applications.by_key.get(key)
     if application is None:
-        return _first(op, args, kwargs, key, asked)
+        return _bind_first_call(op, args, kwargs, key, asked)
     if application.draws:
         operands.append(dispatch.fresh_draw(context().generator))
     try:
@@ -74,24 +74,24 @@ def _annotate(op: Operator, operands: Sequence[Any], attributes: dict[str, Any],
         raise better from error
 
 
-def _keyless(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], asked: Any) -> Any:
+def _call_without_key(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], asked: Any) -> Any:
     """A call that no key tells apart: with tensors in a row where a list of them is taken, or in another form."""
     in_list = op.signature.gather_list(args) if op.signature.lists else args
     if in_list is not args:
         return call(op, in_list, kwargs, asked or (args, kwargs))
     if op.form is None:
         return _call_in_full(op, args, kwargs)
-    return _rewritten(op, args, kwargs, lambda args, kwargs: _call_in_full(op, args, kwargs))
+    return _rewrite_call(op, args, kwargs, lambda args, kwargs: _call_in_full(op, args, kwargs))
 
 
-def _first(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any, asked: Any) -> Any:
+def _bind_first_call(op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any, asked: Any) -> Any:
     """The long way; the application is left where the key tells operands and attributes of the call apart."""
     if op.form is not None and asked is None:
-        return _rewritten(op, args, kwargs, lambda args, kwargs: _bind(op, args, kwargs, key, (args, kwargs)))
+        return _rewrite_call(op, args, kwargs, lambda args, kwargs: _bind(op, args, kwargs, key, (args, kwargs)))
     return _bind(op, args, kwargs, key, asked or (args, kwargs))
 
 
-def _rewritten(
+def _rewrite_call(
     op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], otherwise: Callable[[Any, Any], Any]
 ) -> Any:
     """The call of ``op`` that is meant by another form of it; native code learns it as it was written."""
@@ -230,7 +230,7 @@ def _add_attribute(parts: list[Any], x: Any, kind: type) -> bool:
         parts.append(x or repr(x))  # the zeros are equal, but differ by sign
         return True
     if kind in (list, tuple):
-        frozen = _frozen(x)
+        frozen = _freeze(x)
         if frozen is not None:
             parts.append(kind)
             parts.append(frozen)
@@ -238,13 +238,13 @@ def _add_attribute(parts: list[Any], x: Any, kind: type) -> bool:
     return False
 
 
-def _frozen(items: Any) -> tuple[Any, ...] | None:
+def _freeze(items: Any) -> tuple[Any, ...] | None:
     """A sequence of integers, strings, None and such sequences as a tuple; None when it holds anything else."""
     made: list[Any] = []
     for item in items:
         kind = type(item)
         if kind is tuple or kind is list:
-            item = _frozen(item)
+            item = _freeze(item)
             if item is None:
                 return None
         elif kind is not int and kind is not str and item is not None:

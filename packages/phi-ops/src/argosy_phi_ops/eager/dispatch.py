@@ -26,8 +26,8 @@ from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "Interpreter", "bind", "call", "deliver", "draw_attributes", "fresh_draw", "is_unwatched", "layer", "rebind",
-    "recording", "suspend_layers", "write",
+    "Interpreter", "bind", "call", "deliver", "draw_attributes", "fresh_draw", "is_recording", "is_unwatched", "layer",
+    "rebind", "suspend_layers", "write",
 ]  # fmt: skip
 
 _wrap = Tensor._wrap
@@ -95,10 +95,10 @@ def _descend(layers: Sequence[Any], at: int, op: Operator, operands: Sequence[An
     if at < 0:
         return table.apply(op, operands, attributes)
 
-    def below(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    def dispatch_below(op: Operator, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
         return _descend(layers, at - 1, op, operands, attributes)
 
-    return layers[at].process(op, operands, attributes, below)
+    return layers[at].process(op, operands, attributes, dispatch_below)
 
 
 def is_unwatched(x: Tensor) -> bool:
@@ -146,13 +146,13 @@ def deliver(op: Operator, results: Any, out: Any) -> Any:
     return out
 
 
-def recording() -> bool:
+def is_recording() -> bool:
     """Whether gradients are recorded now."""
     return not AMBIENT.word or context().grad_enabled
 
 
 def _check_writable(target: Tensor) -> None:
-    if recording() and not target.stop_gradient and target._node is None and not target.payload.is_traced:
+    if is_recording() and not target.stop_gradient and target._node is None and not target.payload.is_traced:
         raise ValueError(
             f"a leaf tensor that wants gradients ({target.name}) cannot be changed in place; use no_grad() or clone()"
         )

@@ -17,7 +17,7 @@ from argosy_phi_ops.eager.application import NUMBERS, Application
 from argosy_phi_ops.eager.calls import call
 from argosy_phi_ops.eager.gradient_blockers import join_blockers
 from argosy_phi_ops.eager.recording import block_silently
-from argosy_phi_ops.eager.results import fresh, result_of
+from argosy_phi_ops.eager.results import fresh_tensor, result_of
 from argosy_phi_ops.eager.table import ApplicationTable
 from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
 from argosy_tensorcore.storage import Strided
@@ -58,7 +58,7 @@ def unary(op: Operator, table: ApplicationTable) -> Callable[[Tensor], Any]:
     """The entry of ``op``, which has no attributes, for one tensor."""
     by_types: dict[Any, Application] = table.by_types
 
-    def first(x: Tensor) -> Any:
+    def first_call(x: Tensor) -> Any:
         result = call(op, (x,), NO_KEYWORDS)
         given = getattr(x.payload, "array_type", None)
         found = table.by_key.get((given,))
@@ -77,10 +77,10 @@ def unary(op: Operator, table: ApplicationTable) -> Callable[[Tensor], Any]:
         try:
             application = by_types[given.array_type]
         except (KeyError, AttributeError):
-            return first(x)
+            return first_call(x)
         array = application.kernel(given.ndarray)
         if type(array) is _ndarray and array.base is None and array is not given.ndarray:
-            result = fresh(array, application.result, x._gradient_blockers)  # type: ignore[arg-type]
+            result = fresh_tensor(array, application.result, x._gradient_blockers)  # type: ignore[arg-type]
         else:
             result = result_of(op, (x,), array)
             result._gradient_blockers = x._gradient_blockers
@@ -104,7 +104,7 @@ def _binary_elementwise(
 ) -> Callable[[Tensor, Any], Any]:
     by_types: dict[Any, dict[Any, Application]] = table.by_types
 
-    def first(x: Tensor, y: Any) -> Any:
+    def first_call(x: Tensor, y: Any) -> Any:
         result = call(op, (x, y), NO_KEYWORDS)
         left = getattr(x.payload, "array_type", None)
         right = getattr(y.payload, "array_type", None) if type(y) is Tensor else type(y)
@@ -142,7 +142,7 @@ def _binary_elementwise(
                 kernel = application.ufunc if constants is None else constants.kernel_for((x, y), (x, y), NO_KEYWORDS)
                 blockers, wanted = x._gradient_blockers, not x.stop_gradient
         except (KeyError, AttributeError):
-            return first(x, y)
+            return first_call(x, y)
         try:
             array = shared_run(kernel, left.ndarray, right)
         except RuntimeError:  # another thread is in it

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from argosy_phi_ops.context import building
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.expansion import inline_body
 from argosy_phi_ops.eager import native
 from argosy_phi_ops.eager.tiering import NativeKernel, TieredKernel
@@ -64,7 +64,7 @@ class NumberKernels:
                 self.application.constants = None
                 return self.kernel
             kernel = self.found[key] = TieredKernel(
-                self.kernel, partial(self._program, numbers), partial(self._compiled, numbers, reading),
+                self.kernel, partial(self._program, numbers), partial(self._compiled_kernel, numbers, reading),
                 partial(self.found.__setitem__, key), partial(native.least_steps, self.application), from_first=False,
             )  # fmt: skip
         return kernel
@@ -76,15 +76,17 @@ class NumberKernels:
             program.add_input(TensorType(t.shape, t.dtype.name)) if x is None else x
             for t, x in zip(application.types, numbers, strict=True)
         ]
-        with building(Builder.at_end(program.block)):
+        with emit_at(Builder.at_end(program.block)):
             result = inline_body(application.op, given, application.attributes)
         program.set_outputs([result])
         return program
 
-    def _compiled(self, numbers: Sequence[Any], reading: native.Reading, compiled: NativeKernel) -> Kernel:
+    def _compiled_kernel(self, numbers: Sequence[Any], reading: native.CallSignature, compiled: NativeKernel) -> Kernel:
         """A kernel for calls with these numbers, which are constants of it."""
         if compiled.code is not None:
             native.learn_program(self.application, compiled.code, reading, numbers)
         tensors = [i for i, x in enumerate(numbers) if x is None]
-        guarded: Kernel = self.application.guarded(lambda *arrays: compiled([arrays[i] for i in tensors])[0], numbers)
+        guarded: Kernel = self.application.guard_kernel(
+            lambda *arrays: compiled([arrays[i] for i in tensors])[0], numbers
+        )
         return guarded

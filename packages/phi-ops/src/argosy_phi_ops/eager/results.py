@@ -10,13 +10,13 @@ import numpy as np
 from argosy_tensorcore.storage import ArrayType, Strided
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Parts", "any_state", "fresh", "payload_of", "result_of"]
+__all__ = ["Parts", "any_state", "fresh_tensor", "payload_of", "result_of"]
 
 _new = object.__new__
 _ndarray = np.ndarray
 
 
-def fresh(array: Any, known: ArrayType, blockers: Any) -> Tensor:
+def fresh_tensor(array: Any, known: ArrayType, blockers: Any) -> Tensor:
     """A tensor of an array of the type ``known`` that nobody else has. Written out: every application comes here."""
     payload = _new(Strided)
     payload.ndarray = array
@@ -37,7 +37,7 @@ def result_of(op: Any, operands: Sequence[Any], array: Any, known: ArrayType | N
     """A tensor of what a kernel gave, which may be, or share memory with, an operand; ``known`` is its type."""
     if known is not None and type(array) is _ndarray and array.base is None:
         if not any([type(x) is Tensor and x.payload.ndarray is array for x in operands]):
-            return fresh(array, known, None)
+            return fresh_tensor(array, known, None)
     return Tensor._wrap(payload_of(op, operands, array))
 
 
@@ -77,7 +77,7 @@ class Parts:
         self.are_views = are_views
 
     @staticmethod
-    def found(kernel: Callable[..., Any], given: ArrayType, results: Sequence[ArrayType], are_views: bool) -> Any:
+    def from_kernel(kernel: Callable[..., Any], given: ArrayType, results: Sequence[ArrayType], are_views: bool) -> Any:
         """The parts that ``kernel`` makes of a contiguous array of the type ``given``; None where it makes others."""
         sample = np.zeros(given.shape, given.dtype.numpy)
         made = kernel(sample)
@@ -95,7 +95,7 @@ class Parts:
         results = []
         for known, strides, distance in self.places:
             array = _ndarray(known.shape, known.dtype.numpy, memory, distance, strides)
-            result = fresh(array if self.are_views else array.copy(), known, None)
+            result = fresh_tensor(array if self.are_views else array.copy(), known, None)
             result.payload._storage = storage
             results.append(result)
         return tuple(results)

@@ -108,7 +108,7 @@ def apply(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
         key = found = None
     silent = AMBIENT.word != 0 and not context().grad_enabled
     if found is None:
-        return _first(table, key, op, operands, attributes, silent)
+        return _first_application(table, key, op, operands, attributes, silent)
     if not found.fixed:
         return found.run_first(operands, silent)
     try:
@@ -118,7 +118,7 @@ def apply(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
         raise
 
 
-def _first(
+def _first_application(
     table: ApplicationTable, key: Any, op: Any, operands: Sequence[Any], attributes: dict[str, Any], silent: bool
 ) -> Any:
     """The first application to operands like these, which is kept where they are arrays and numbers of Python's."""

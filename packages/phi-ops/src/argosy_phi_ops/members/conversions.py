@@ -171,7 +171,7 @@ def new_full(
     return _create(var, lambda d: op("full")(_size(size), fill_value, d), dtype, device, requires_grad, pin_memory)
 
 
-def _new(name: str) -> Callable[..., Tensor]:
+def _creation_method(name: str) -> Callable[..., Tensor]:
     def method(
         var: Tensor,
         *size: Any,
@@ -209,9 +209,9 @@ MEMBERS: dict[str, Any] = {
     "type_as": type_as,
     "contiguous": contiguous,
     "new_full": new_full,
-    "new_empty": _new("empty"),
-    "new_ones": _new("ones"),
-    "new_zeros": _new("zeros"),
+    "new_empty": _creation_method("empty"),
+    "new_ones": _creation_method("ones"),
+    "new_zeros": _creation_method("zeros"),
     "T": property(_flip),
     "mT": property(_flip_matrix),
 }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from argosy_phi_ops.declare.operator import get_operator as op
-from argosy_phi_ops.eager.dispatch import is_unwatched, rebind, recording, write
+from argosy_phi_ops.eager.dispatch import is_recording, is_unwatched, rebind, write
 from argosy_tensorcore.shape import contiguous_strides
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -55,7 +55,7 @@ def apply_(self: Tensor, func: Callable[[Tensor], Tensor]) -> Tensor:
 
 
 def _check_unrecorded(name: str, tensor: Tensor) -> None:
-    if recording() and not tensor.stop_gradient:
+    if is_recording() and not tensor.stop_gradient:
         raise RuntimeError(f"Tensor.{name} of a tensor that wants gradients: they could not pass through the function")
 
 

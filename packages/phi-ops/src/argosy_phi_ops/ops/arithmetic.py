@@ -10,7 +10,15 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, get_operator, operator
 from argosy_phi_ops.errors import DTypeError, OperatorError, ShapeError
-from argosy_phi_ops.ops.common.arguments import INPUT, INPUT_OTHER, complex_too, integer_pairs, pairs, positive, real
+from argosy_phi_ops.ops.common.arguments import (
+    INPUT,
+    INPUT_OTHER,
+    complex_too,
+    integer_pairs,
+    pairs,
+    positive_samples,
+    real_samples,
+)
 from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING, INTEGER
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
@@ -197,7 +205,7 @@ def clip(x: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Ten
     return x
 
 
-@clip.refusing
+@clip.refuse_values
 def _(min: Any, max: Any) -> None:
     low, high = -np.inf if min is None else min, np.inf if max is None else max
     if not np.all(np.less_equal(low, high)):
@@ -258,19 +266,28 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample([rng.standard_normal((2, 3)) for _ in range(3)])
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["sqrt"], samples=positive)
+@operator(
+    axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["sqrt"], samples=positive_samples
+)
 def sqrt(x: Tensor) -> Tensor:
     """The square root elementwise."""
     return prim.sqrt(x)
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["rsqrt"], samples=positive)
+@operator(
+    axes="... -> ...",
+    promote="float",
+    inplace=True,
+    aliases=INPUT,
+    reference=KERNELS["rsqrt"],
+    samples=positive_samples,
+)
 def rsqrt(x: Tensor) -> Tensor:
     """``1 / sqrt(x)`` elementwise."""
     return prim.rsqrt(x)
 
 
-@operator(axes="... -> ...", inplace=True, aliases=INPUT, samples=real)
+@operator(axes="... -> ...", inplace=True, aliases=INPUT, samples=real_samples)
 def square(x: Tensor) -> Tensor:
     """``x * x`` elementwise."""
     return prim.mul(x, x)
@@ -279,13 +296,13 @@ def square(x: Tensor) -> Tensor:
 square.reference(lambda x: KERNELS["mul"](x, x))
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, samples=positive)
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, samples=positive_samples)
 def reciprocal(x: Tensor) -> Tensor:
     """``1 / x`` elementwise."""
     return prim.div(1.0, x)
 
 
-@operator(axes="... -> ...", inplace=True, aliases=INPUT, reference=KERNELS["neg"], samples=real)
+@operator(axes="... -> ...", inplace=True, aliases=INPUT, reference=KERNELS["neg"], samples=real_samples)
 def neg(x: Tensor) -> Tensor:
     """``-x`` elementwise."""
     return prim.neg(x)

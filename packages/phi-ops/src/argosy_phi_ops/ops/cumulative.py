@@ -56,7 +56,7 @@ def _cumulative_extreme(name: str, x: Tensor, axis: int | None, dtype: str, kind
     return best, where if dtype == "int64" else prim.cast(where, dtype=dtype)
 
 
-def running(rng: np.random.Generator) -> Iterator[Sample]:
+def running_samples(rng: np.random.Generator) -> Iterator[Sample]:
     """With ties, flattened and along an axis."""
     x = rng.integers(0, 4, (3, 5))
     yield Sample(x)
@@ -64,13 +64,13 @@ def running(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([1.0, np.nan, 3.0, np.nan, 0.0]))
 
 
-@operator(samples=running)
+@operator(samples=running_samples)
 def cummax(x: Tensor, axis: int | None = None, dtype: str = "int64") -> tuple[Tensor, Tensor]:
     """The running maximum along `axis` (or over the flattened tensor) and its index, the last one of equals."""
     return _cumulative_extreme("cummax", x, axis, dtype, "max")
 
 
-@operator(samples=running)
+@operator(samples=running_samples)
 def cummin(x: Tensor, axis: int | None = None, dtype: str = "int64") -> tuple[Tensor, Tensor]:
     """The running minimum along `axis` (or over the flattened tensor) and its index, the last one of equals."""
     return _cumulative_extreme("cummin", x, axis, dtype, "min")

@@ -9,7 +9,7 @@ import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
-from argosy_phi_ops.ops.common.arguments import INPUT, pairs, positive, real
+from argosy_phi_ops.ops.common.arguments import INPUT, pairs, positive_samples, real_samples
 from argosy_phi_ops.primitives.checks import COMPLEX
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
@@ -30,31 +30,46 @@ def above_one(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.uniform(1.1, 3, (2, 3)))
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["exp"], samples=real)
+@operator(
+    axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["exp"], samples=real_samples
+)
 def exp(x: Tensor) -> Tensor:
     """``e ** x`` elementwise."""
     return prim.exp(x)
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["expm1"], samples=real)
+@operator(
+    axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["expm1"], samples=real_samples
+)
 def expm1(x: Tensor) -> Tensor:
     """``e ** x - 1`` elementwise, accurate near 0."""
     return prim.expm1(x)
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["log"], samples=positive)
+@operator(
+    axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["log"], samples=positive_samples
+)
 def log(x: Tensor) -> Tensor:
     """The natural logarithm elementwise."""
     return prim.log(x)
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["log1p"], samples=positive)
+@operator(
+    axes="... -> ...",
+    promote="float",
+    inplace=True,
+    aliases=INPUT,
+    reference=KERNELS["log1p"],
+    samples=positive_samples,
+)
 def log1p(x: Tensor) -> Tensor:
     """``log(1 + x)`` elementwise, accurate near 0."""
     return prim.log1p(x)
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["logistic"], samples=real)
+@operator(
+    axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["logistic"], samples=real_samples
+)
 def sigmoid(x: Tensor) -> Tensor:
     """The logistic function ``1 / (1 + exp(-x))``."""
     return prim.logistic(x)
@@ -68,13 +83,13 @@ def _logarithm(x: Tensor, base: int) -> Tensor:
     return prim.complex(prim.div(prim.real(found), scale), prim.div(prim.imag(found), scale))
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, upcast=True, samples=positive)
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, upcast=True, samples=positive_samples)
 def log2(x: Tensor) -> Tensor:
     """The logarithm to base 2 elementwise."""
     return _logarithm(x, 2)
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, upcast=True, samples=positive)
+@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, upcast=True, samples=positive_samples)
 def log10(x: Tensor) -> Tensor:
     """The logarithm to base 10 elementwise."""
     return _logarithm(x, 10)

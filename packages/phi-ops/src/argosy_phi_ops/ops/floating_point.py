@@ -11,13 +11,13 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.declare.promotion import kind_of
 from argosy_phi_ops.ops.common.arguments import INPUT, pairs
-from argosy_phi_ops.ops.rounding import gapped
+from argosy_phi_ops.ops.rounding import rounding_samples
 from argosy_phi_ops.primitives.checks import FLOATING
 from argosy_tensorcore.dtype import finfo
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator(axes="... -> ...", inplace=True, aliases=INPUT, samples=gapped)
+@operator(axes="... -> ...", inplace=True, aliases=INPUT, samples=rounding_samples)
 def nan_to_num(x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """NaN and infinities replaced by numbers; by default the infinities become the largest finite ones."""
     if x.dtype not in FLOATING:

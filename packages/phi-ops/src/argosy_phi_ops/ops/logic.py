@@ -9,13 +9,13 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.ops.common.arguments import INPUT_OTHER, boolean_pairs, integer_pairs, pairs
-from argosy_phi_ops.ops.rounding import gapped
+from argosy_phi_ops.ops.rounding import rounding_samples
 from argosy_phi_ops.primitives.checks import INEXACT
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
 
 
-def comparable(rng: np.random.Generator) -> Iterator[Sample]:
+def comparison_samples(rng: np.random.Generator) -> Iterator[Sample]:
     """Floats that differ, integers that may be equal."""
     yield from pairs(rng)
     yield from integer_pairs(rng)
@@ -27,7 +27,7 @@ def comparable(rng: np.random.Generator) -> Iterator[Sample]:
     inplace=True,
     aliases=INPUT_OTHER,
     reference=KERNELS["eq"],
-    samples=comparable,
+    samples=comparison_samples,
 )
 def equal(x: Tensor, y: Tensor) -> Tensor:
     """Whether ``x == y``, elementwise with broadcasting."""
@@ -40,7 +40,7 @@ def equal(x: Tensor, y: Tensor) -> Tensor:
     inplace=True,
     aliases=INPUT_OTHER,
     reference=KERNELS["ne"],
-    samples=comparable,
+    samples=comparison_samples,
 )
 def not_equal(x: Tensor, y: Tensor) -> Tensor:
     """Whether ``x != y``, elementwise with broadcasting."""
@@ -53,7 +53,7 @@ def not_equal(x: Tensor, y: Tensor) -> Tensor:
     inplace=True,
     aliases=INPUT_OTHER,
     reference=KERNELS["lt"],
-    samples=comparable,
+    samples=comparison_samples,
 )
 def less_than(x: Tensor, y: Tensor) -> Tensor:
     """Whether ``x < y``, elementwise with broadcasting."""
@@ -66,7 +66,7 @@ def less_than(x: Tensor, y: Tensor) -> Tensor:
     inplace=True,
     aliases=INPUT_OTHER,
     reference=KERNELS["le"],
-    samples=comparable,
+    samples=comparison_samples,
 )
 def less_equal(x: Tensor, y: Tensor) -> Tensor:
     """Whether ``x <= y``, elementwise with broadcasting."""
@@ -79,7 +79,7 @@ def less_equal(x: Tensor, y: Tensor) -> Tensor:
     inplace=True,
     aliases=INPUT_OTHER,
     reference=KERNELS["gt"],
-    samples=comparable,
+    samples=comparison_samples,
 )
 def greater_than(x: Tensor, y: Tensor) -> Tensor:
     """Whether ``x > y``, elementwise with broadcasting."""
@@ -92,7 +92,7 @@ def greater_than(x: Tensor, y: Tensor) -> Tensor:
     inplace=True,
     aliases=INPUT_OTHER,
     reference=KERNELS["ge"],
-    samples=comparable,
+    samples=comparison_samples,
 )
 def greater_equal(x: Tensor, y: Tensor) -> Tensor:
     """Whether ``x >= y``, elementwise with broadcasting."""
@@ -181,31 +181,31 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, x[:1])
 
 
-@operator(axes="... -> ...", reference=KERNELS["is_finite"], samples=gapped)
+@operator(axes="... -> ...", reference=KERNELS["is_finite"], samples=rounding_samples)
 def isfinite(x: Tensor) -> Tensor:
     """Whether each element is neither infinite nor NaN."""
     return prim.is_finite(x)
 
 
-@operator(axes="... -> ...", reference=KERNELS["is_nan"], samples=gapped)
+@operator(axes="... -> ...", reference=KERNELS["is_nan"], samples=rounding_samples)
 def isnan(x: Tensor) -> Tensor:
     """Whether each element is NaN."""
     return prim.is_nan(x)
 
 
-@operator(axes="... -> ...", reference=KERNELS["is_inf"], samples=gapped)
+@operator(axes="... -> ...", reference=KERNELS["is_inf"], samples=rounding_samples)
 def isinf(x: Tensor) -> Tensor:
     """Whether each element is infinite."""
     return prim.is_inf(x)
 
 
-@operator(axes="... -> ...", samples=gapped)
+@operator(axes="... -> ...", samples=rounding_samples)
 def isposinf(x: Tensor) -> Tensor:
     """Whether each element is plus infinity."""
     return prim.logical_and(prim.is_inf(x), prim.gt(x, 0))
 
 
-@operator(axes="... -> ...", samples=gapped)
+@operator(axes="... -> ...", samples=rounding_samples)
 def isneginf(x: Tensor) -> Tensor:
     """Whether each element is minus infinity."""
     return prim.logical_and(prim.is_inf(x), prim.lt(x, 0))

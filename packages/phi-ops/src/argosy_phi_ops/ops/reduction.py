@@ -32,7 +32,7 @@ def count_of(shape: Sequence[Any], axes: Sequence[int], dtype: str) -> Any:
     return prim.cast(prim.dim_size(dim=count, dtype="int64"), dtype=dtype)
 
 
-def reducible(rng: np.random.Generator) -> Iterator[Sample]:
+def reduction_samples(rng: np.random.Generator) -> Iterator[Sample]:
     """All axes, one, several, kept, and a 0-D tensor."""
     x = rng.standard_normal((2, 3, 4))
     yield Sample(x)
@@ -55,7 +55,7 @@ def sum_(x: Tensor, axis: Axes = None, dtype: str | None = None, keepdim: bool =
     return keep(prim.reduce_sum(x, axes=axes), x.shape, axes, keepdim)
 
 
-@sum_.specialised
+@sum_.specialize
 def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """All elements of a wide real tensor."""
     ordinary = types[0].dtype.name in ("float32", "float64") and attributes["axis"] is None
@@ -66,7 +66,7 @@ def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
 
 @sum_.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
-    yield from reducible(rng)
+    yield from reduction_samples(rng)
     yield Sample(rng.random((2, 3)) < 0.5, 0)
     yield Sample(rng.integers(0, 9, (2, 3)).astype(np.int32), dtype="float64")
 
@@ -82,11 +82,11 @@ def mean(x: Tensor, axis: Axes = None, keepdim: bool = False, dtype: str | None 
 
 @mean.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
-    yield from reducible(rng)
+    yield from reduction_samples(rng)
     yield Sample(rng.integers(0, 9, (2, 3)))
 
 
-@operator(aliases={"input": "x", "dim": "axis"}, positional_out=True, samples=reducible)
+@operator(aliases={"input": "x", "dim": "axis"}, positional_out=True, samples=reduction_samples)
 def prod(x: Tensor, axis: Axes = None, keepdim: bool = False, dtype: str | None = None) -> Tensor:
     """The product over `axis` (all by default)."""
     x = in_dtype(x, dtype or ("int64" if x.dtype == "bool" else None))
@@ -104,7 +104,7 @@ def check_elements(name: str, x: Tensor, axes: Sequence[int]) -> None:
             raise ShapeError(f"{name} over no elements has no value: axes {tuple(axes)} of {x.type}")
 
 
-@operator(samples=reducible)
+@operator(samples=reduction_samples)
 def max_(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     """The maximum over `axis` (all by default). Raises :class:`ShapeError` over no elements."""
     axes = axes_of("max", axis, x.ndim)
@@ -112,7 +112,7 @@ def max_(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     return keep(prim.reduce_max(x, axes=axes), x.shape, axes, keepdim)
 
 
-@operator(samples=reducible)
+@operator(samples=reduction_samples)
 def min_(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     """The minimum over `axis` (all by default). Raises :class:`ShapeError` over no elements."""
     axes = axes_of("min", axis, x.ndim)
@@ -120,7 +120,7 @@ def min_(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     return keep(prim.reduce_min(x, axes=axes), x.shape, axes, keepdim)
 
 
-@operator(samples=reducible)
+@operator(samples=reduction_samples)
 def amax(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     """The maximum over `axis`, as :func:`max`; equal maxima share the gradient."""
     axes = axes_of("amax", axis, x.ndim)
@@ -128,7 +128,7 @@ def amax(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     return keep(prim.reduce_max(x, axes=axes), x.shape, axes, keepdim)
 
 
-@operator(samples=reducible)
+@operator(samples=reduction_samples)
 def amin(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
     """The minimum over `axis`, as :func:`min`; equal minima share the gradient."""
     axes = axes_of("amin", axis, x.ndim)
@@ -180,7 +180,7 @@ def logsumexp(x: Tensor, axis: Axes = None, keepdim: bool = False) -> Tensor:
 
 @logsumexp.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
-    yield from reducible(rng)
+    yield from reduction_samples(rng)
     yield Sample(np.array([[-np.inf, -np.inf], [np.inf, 1.0]]), 1)
 
 

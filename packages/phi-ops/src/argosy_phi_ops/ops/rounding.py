@@ -14,7 +14,7 @@ from argosy_phi_ops.primitives.checks import COMPLEX, FLOATING
 from argosy_tensorcore.tensor import Tensor
 
 
-def gapped(rng: np.random.Generator) -> Iterator[Sample]:
+def rounding_samples(rng: np.random.Generator) -> Iterator[Sample]:
     """Floats with infinities and NaN, and integers."""
     yield Sample(np.array([[1.5, np.nan, -np.inf], [np.inf, -0.0, -2.5]]))
     yield Sample(np.array([1, -2]))
@@ -26,7 +26,7 @@ def halves(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([3, -4], np.int32))
 
 
-def _integral(name: str, x: Tensor) -> Tensor:
+def _check_real(name: str, x: Tensor) -> Tensor:
     """`x`, which holds whole numbers. Raises :class:`DTypeError` for complex ones, which have no order."""
     if x.dtype in COMPLEX:
         raise DTypeError(f"{name}(): argument 'x' should be a tensor of real numbers, got {x.type}")
@@ -36,25 +36,27 @@ def _integral(name: str, x: Tensor) -> Tensor:
 @operator(axes="... -> ...", inplace=True, aliases=INPUT, samples=halves)
 def floor(x: Tensor) -> Tensor:
     """The largest whole number not above each element."""
-    return prim.floor(x) if x.dtype in FLOATING else _integral("floor", x)
+    return prim.floor(x) if x.dtype in FLOATING else _check_real("floor", x)
 
 
 @operator(axes="... -> ...", inplace=True, aliases=INPUT, samples=halves)
 def ceil(x: Tensor) -> Tensor:
     """The smallest whole number not below each element."""
-    return prim.ceil(x) if x.dtype in FLOATING else _integral("ceil", x)
+    return prim.ceil(x) if x.dtype in FLOATING else _check_real("ceil", x)
 
 
 @operator(axes="... -> ...", inplace=True, aliases=INPUT, samples=halves)
 def trunc(input: Tensor) -> Tensor:
     """Each element without its fraction."""
-    return prim.trunc(input) if input.dtype in FLOATING else _integral("trunc", input)
+    return prim.trunc(input) if input.dtype in FLOATING else _check_real("trunc", input)
 
 
 @operator(axes="... -> ...", inplace=True, aliases=INPUT, samples=halves)
 def frac(x: Tensor) -> Tensor:
     """The fraction of each element, with its sign: ``x - trunc(x)``."""
-    return prim.sub(x, prim.trunc(x)) if x.dtype in FLOATING else prim.constant(0, _integral("frac", x).dtype, x.shape)
+    return (
+        prim.sub(x, prim.trunc(x)) if x.dtype in FLOATING else prim.constant(0, _check_real("frac", x).dtype, x.shape)
+    )
 
 
 @operator(axes="... -> ...", inplace=True, aliases=INPUT)

@@ -57,14 +57,14 @@ def _with_indices(x: Tensor, axis: int, descending: bool) -> tuple[Tensor, Tenso
     return values, order
 
 
-def sortable(rng: np.random.Generator) -> Iterator[Sample]:
+def sort_samples(rng: np.random.Generator) -> Iterator[Sample]:
     """Both directions, with ties."""
     x = rng.integers(0, 5, (3, 6))
     yield Sample(x.astype(np.float64))
     yield Sample(x, 0, descending=True)
 
 
-@operator(aliases={"input": "x", "dim": "axis"}, samples=sortable)
+@operator(aliases={"input": "x", "dim": "axis"}, samples=sort_samples)
 def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The elements along `axis` in order, NaN counting as largest; always stable."""
     if not x.ndim:
@@ -73,7 +73,7 @@ def sort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = Fal
     return values[0] if isinstance(values, tuple) else values
 
 
-@operator(aliases={"input": "x", "dim": "axis"}, samples=sortable)
+@operator(aliases={"input": "x", "dim": "axis"}, samples=sort_samples)
 def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices that would sort along `axis`; always stable."""
     if not x.ndim:
@@ -128,7 +128,7 @@ def searchsorted(sorted_sequence: Tensor, values: Tensor, out_int32: bool = Fals
     batch = sorted_sequence.ndim - 1
     if batch and tuple(sorted_sequence.shape[:-1]) != tuple(values.shape[:-1]):
         raise ShapeError(f"searchsorted: {sorted_sequence.type} and {values.type} differ in their leading axes")
-    sorted_sequence, values = _comparable(sorted_sequence, values)
+    sorted_sequence, values = _promote_operands(sorted_sequence, values)
     places = "int32" if out_int32 else "int64"
     sizes = (*values.shape, *sorted_sequence.shape)
     if all(isinstance(size, int) for size in sizes) and sorted_sequence.shape[-1] > _COUNTED:
@@ -166,7 +166,7 @@ def _halve(sequence: Tensor, values: Tensor, right: bool) -> Tensor:
     return prim.reshape(place, shape=values.shape)
 
 
-def _comparable(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+def _promote_operands(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Both in the dtype of the higher kind, or of the wider one of one kind."""
     common = max(x.dtype, y.dtype, key=lambda name: (kind_of(name), as_dtype(name).itemsize))
     return tuple(v if v.dtype == common else prim.cast(v, dtype=common) for v in (x, y))

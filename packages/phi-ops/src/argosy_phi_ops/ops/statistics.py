@@ -105,7 +105,7 @@ def _(input: Array, bins: int, min: float, max: float, weight: Array | None, den
     return counts.astype(np.int64 if weight is None and not density else np.float32)
 
 
-@histogram.refusing
+@histogram.refuse_values
 def _(input: Array, bins: int, min: float, max: float) -> None:
     _range(widen(input), bins, min, max)  # compiled code does not look
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
-from argosy_phi_ops.ops.common.arguments import INPUT, pairs, real, smooth_abs, unit
+from argosy_phi_ops.ops.common.arguments import INPUT, pairs, real_samples, smooth_abs, unit
 from argosy_phi_ops.ops.exponential import above_one
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
@@ -33,13 +33,17 @@ def hypot(x: Tensor, y: Tensor) -> Tensor:
     return prim.select(prim.is_inf(larger), larger, prim.select(nothing, 0.0, length))
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["sin"], samples=real)
+@operator(
+    axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["sin"], samples=real_samples
+)
 def sin(x: Tensor) -> Tensor:
     """The sine of angles in radians."""
     return prim.sin(x)
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["cos"], samples=real)
+@operator(
+    axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["cos"], samples=real_samples
+)
 def cos(x: Tensor) -> Tensor:
     """The cosine of angles in radians."""
     return prim.cos(x)
@@ -63,31 +67,41 @@ def acos(x: Tensor) -> Tensor:
     return prim.acos(x)
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["atan"], samples=real)
+@operator(
+    axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["atan"], samples=real_samples
+)
 def atan(x: Tensor) -> Tensor:
     """The inverse tangent, in radians."""
     return prim.atan(x)
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["sinh"], samples=real)
+@operator(
+    axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["sinh"], samples=real_samples
+)
 def sinh(x: Tensor) -> Tensor:
     """The hyperbolic sine."""
     return prim.sinh(x)
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["cosh"], samples=real)
+@operator(
+    axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["cosh"], samples=real_samples
+)
 def cosh(x: Tensor) -> Tensor:
     """The hyperbolic cosine."""
     return prim.cosh(x)
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["tanh"], samples=real)
+@operator(
+    axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["tanh"], samples=real_samples
+)
 def tanh(x: Tensor) -> Tensor:
     """The hyperbolic tangent."""
     return prim.tanh(x)
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["asinh"], samples=real)
+@operator(
+    axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["asinh"], samples=real_samples
+)
 def asinh(x: Tensor) -> Tensor:
     """The inverse hyperbolic sine."""
     return prim.asinh(x)
@@ -107,13 +121,13 @@ def atanh(x: Tensor) -> Tensor:
     return prim.atanh(x)
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, samples=real)
+@operator(axes="... -> ...", promote="float", inplace=True, samples=real_samples)
 def deg2rad(x: Tensor) -> Tensor:
     """Degrees in radians."""
     return prim.mul(x, pi / 180)
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, samples=real)
+@operator(axes="... -> ...", promote="float", inplace=True, samples=real_samples)
 def rad2deg(x: Tensor) -> Tensor:
     """Radians in degrees."""
     return prim.mul(x, 180 / pi)
@@ -149,7 +163,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(np.array([0.0, 0.25, -1.5]))
 
 
-@operator(axes="... -> ...", promote="float", upcast=True, samples=real)
+@operator(axes="... -> ...", promote="float", upcast=True, samples=real_samples)
 def stanh(x: Tensor, scale_a: float = 0.67, scale_b: float = 1.7159) -> Tensor:
     """``scale_b * tanh(scale_a * x)``."""
     return prim.mul(prim.tanh(prim.mul(x, scale_a)), scale_b)

@@ -9,7 +9,7 @@ from typing import Any
 
 from argosy_pir.types import ITEM_SIZES, TensorType, Type
 
-__all__ = ["UNKNOWN", "Cost", "cost_of_moving", "elements", "free"]
+__all__ = ["UNKNOWN", "Cost", "cost_of_moving", "elements", "no_cost"]
 
 UNKNOWN = 1024
 """The number that a symbolic size counts as."""
@@ -24,7 +24,7 @@ class Cost:
     operations: float = 0
 
 
-def free(*_: Any, **__: Any) -> Cost:
+def no_cost(*_: Any, **__: Any) -> Cost:
     """The cost rule of a view: the elements of an operand, or numbers of positions, which who reads them computes."""
     return Cost()
 

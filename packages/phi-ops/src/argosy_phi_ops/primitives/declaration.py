@@ -20,7 +20,7 @@ from typing import Any
 
 from argosy_phi_ops.declare.axes import AxisNotation
 from argosy_phi_ops.errors import OperatorError
-from argosy_phi_ops.primitives.cost import Cost, cost_of_moving, elements, free
+from argosy_phi_ops.primitives.cost import Cost, cost_of_moving, elements, no_cost
 from argosy_pir.types import TensorType, Type
 
 __all__ = ["PRIMITIVES", "Primitive", "Shape", "primitive"]
@@ -110,7 +110,7 @@ class Primitive:
     @property
     def is_free(self) -> bool:
         """Whether an application costs nothing: a view, or numbers of positions."""
-        return self._cost is free
+        return self._cost is no_cost
 
     def complete(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         """``attributes`` with defaults filled in. Raises :class:`OperatorError` for unknown or missing names."""

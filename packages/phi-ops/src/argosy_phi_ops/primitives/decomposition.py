@@ -23,7 +23,7 @@ def _matrix(name: str, x: TensorType, square: bool = False) -> tuple[int | SymEx
     return rows, columns
 
 
-def _least(rows: int | SymExpr, columns: int | SymExpr) -> int | SymExpr:
+def _smaller_size(rows: int | SymExpr, columns: int | SymExpr) -> int | SymExpr:
     if isinstance(rows, int) and isinstance(columns, int):
         return min(rows, columns)
     return rows if rows == columns else minimum(rows, columns)
@@ -42,14 +42,14 @@ def lu(x: TensorType) -> tuple[TensorType, TensorType, TensorType]:
     of the rows that they make (int32, 0-based)."""
     rows, columns = _matrix("lu", x)
     batch = x.shape[:-2]
-    return x, TensorType((*batch, _least(rows, columns)), "int32"), TensorType((*batch, rows), "int32")
+    return x, TensorType((*batch, _smaller_size(rows, columns)), "int32"), TensorType((*batch, rows), "int32")
 
 
 @primitive("decomposition")
 def qr(x: TensorType, *, full: bool = False) -> tuple[TensorType, TensorType]:
     """Orthonormal Q and upper triangular R of ``x``; Q is square when ``full``."""
     rows, columns = _matrix("qr", x)
-    inner = rows if full else _least(rows, columns)
+    inner = rows if full else _smaller_size(rows, columns)
     batch = x.shape[:-2]
     return TensorType((*batch, rows, inner), x.dtype), TensorType((*batch, inner, columns), x.dtype)
 
@@ -58,7 +58,7 @@ def qr(x: TensorType, *, full: bool = False) -> tuple[TensorType, TensorType]:
 def svd(x: TensorType, *, full: bool = False) -> tuple[TensorType, TensorType, TensorType]:
     """U, the singular values in descending order, and V^H."""
     rows, columns = _matrix("svd", x)
-    inner, batch = _least(rows, columns), x.shape[:-2]
+    inner, batch = _smaller_size(rows, columns), x.shape[:-2]
     return (
         TensorType((*batch, rows, rows if full else inner), x.dtype),
         TensorType((*batch, inner), REAL_OF.get(x.dtype, x.dtype)),

@@ -17,7 +17,7 @@ from argosy_phi_ops.primitives.checks import (
     format_shape,
     require,
 )
-from argosy_phi_ops.primitives.cost import free
+from argosy_phi_ops.primitives.cost import no_cost
 from argosy_phi_ops.primitives.declaration import Shape, primitive
 from argosy_pir.dims import dim_product
 from argosy_pir.types import TensorType
@@ -232,7 +232,7 @@ def dim_size(*, dim: Any, dtype: str = "int64") -> TensorType:
 
 
 for _view in (broadcast, reshape, transpose, slice_, reverse, iota, relayout):
-    _view.costs(free)
+    _view.costs(no_cost)
 
 
 def reshape_notation(before: Shape, after: Shape) -> AxisNotation:

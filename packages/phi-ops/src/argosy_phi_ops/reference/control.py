@@ -16,7 +16,7 @@ from argosy_pir.core import Operation
 from argosy_pir.types import TensorType
 
 if TYPE_CHECKING:
-    from argosy_phi_ops.reference.interpreter import BlockPlan, Environment, Run, Step
+    from argosy_phi_ops.reference.interpreter import BlockPlan, Environment, Execution, Step
 
 
 def plan_control(op: Operation, regions: list[BlockPlan]) -> Step:
@@ -36,7 +36,7 @@ def _read(environment: Environment, op: Operation) -> list[Any]:
 
 
 def _plan_if(op: Operation, regions: list[BlockPlan]) -> Step:
-    def step(run: Run, environment: Environment) -> None:
+    def step(run: Execution, environment: Environment) -> None:
         chosen = regions[0] if environment[op.operand(0)] else regions[1]
         environment.update(zip(op.results, chosen.run(run, environment, ()), strict=True))
 
@@ -46,7 +46,7 @@ def _plan_if(op: Operation, regions: list[BlockPlan]) -> Step:
 def _plan_while(op: Operation, regions: list[BlockPlan]) -> Step:
     condition, body = regions
 
-    def step(run: Run, environment: Environment) -> None:
+    def step(run: Execution, environment: Environment) -> None:
         carried = _read(environment, op)
         while condition.run(run, environment, carried)[0]:
             carried = body.run(run, environment, carried)
@@ -58,7 +58,7 @@ def _plan_while(op: Operation, regions: list[BlockPlan]) -> Step:
 def _plan_for(op: Operation, regions: list[BlockPlan]) -> Step:
     (body,) = regions
 
-    def step(run: Run, environment: Environment) -> None:
+    def step(run: Execution, environment: Environment) -> None:
         start, stop, stride, *carried = _read(environment, op)
         if not stride:
             raise ValueError(f"'control.for' at {op.location} has a step of zero")
@@ -74,11 +74,11 @@ def _plan_scan(op: Operation, regions: list[BlockPlan]) -> Step:
     count, backwards = op.attributes["inputs"], op.attributes.get("reverse") or False
     stacked = op.results[: len(op.results) - (len(op.operands) - count)]
 
-    def step(run: Run, environment: Environment) -> None:
+    def step(run: Execution, environment: Environment) -> None:
         operands = _read(environment, op)
         xs, carried = operands[:count], operands[count:]
         length = xs[0].shape[0] if xs else evaluate_dim(op.attributes["length"], run.symbols)
-        outputs = [_empty(result.type, run) for result in stacked]
+        outputs = [_empty_array(result.type, run) for result in stacked]
         for i in reversed(range(length)) if backwards else range(length):
             yielded = body.run(run, environment, [*(x[i, ...] for x in xs), *carried])
             for output, value in zip(outputs, yielded[: len(outputs)], strict=True):
@@ -89,7 +89,7 @@ def _plan_scan(op: Operation, regions: list[BlockPlan]) -> Step:
     return step
 
 
-def _empty(type_: Any, run: Run) -> Array:
+def _empty_array(type_: Any, run: Execution) -> Array:
     assert isinstance(type_, TensorType)
     return np.empty(evaluate_shape(type_.shape, run.symbols), numpy_dtype(type_.dtype))
 

@@ -35,10 +35,10 @@ from argosy_pir.values import Value
 
 Array = np.ndarray[Any, Any]
 Environment = dict[Value, Any]
-Step = Callable[["Run", Environment], None]
+Step = Callable[["Execution", Environment], None]
 
 
-class Run:
+class Execution:
     """One execution: the sizes of this call and the communicators. `calls` counts the kernels called so far,
     by primitive.
     """
@@ -65,7 +65,7 @@ class BlockPlan:
         last = _last_uses(block, operations)
         self.steps = [(plan_operation(op, program), last.get(op, ())) for op in operations]
 
-    def run(self, run: Run, environment: Environment, arguments: Sequence[Any]) -> list[Any]:
+    def run(self, run: Execution, environment: Environment, arguments: Sequence[Any]) -> list[Any]:
         """Execute with the block's arguments; returns the terminator's operands."""
         environment.update(zip(self.arguments, arguments, strict=True))
         for step, dead in self.steps:
@@ -138,7 +138,7 @@ def _plan_primitive(op: Operation) -> Step:
     symbolic = any(has_symbols(value) for value in op.attributes.values())
     communicates = any(not isinstance(v.type, TensorType) for v in (*operands, *results))
 
-    def step(run: Run, environment: Environment) -> None:
+    def step(run: Execution, environment: Environment) -> None:
         keywords: Mapping[str, Any] = op.attributes
         if symbolic:
             keywords = evaluate_attributes(op.attributes, run.symbols)
@@ -163,7 +163,7 @@ def _plan_check(op: Operation) -> Step:
     """Indices held against their axis; the error tells the user's line."""
     indices, a = op.operand(0), op.attributes
 
-    def step(run: Run, environment: Environment) -> None:
+    def step(run: Execution, environment: Environment) -> None:
         def number(dim: Any) -> int:
             return evaluate_dim(dim, run.symbols)
 
@@ -204,7 +204,7 @@ def _plan_constant(op: Operation) -> Step:
     assert isinstance(dense, Dense)
     fixed = constant_array(dense, {}) if dense.type.is_static else None
 
-    def step(run: Run, environment: Environment) -> None:
+    def step(run: Execution, environment: Environment) -> None:
         environment[result] = constant_array(dense, run.symbols) if fixed is None else fixed
 
     return step
@@ -214,7 +214,7 @@ def _plan_call(op: Operation, program: Program) -> Step:
     name = op.attributes["callee"].name
     plans: list[BlockPlan] = []  # made at the first call: functions may call each other in any order
 
-    def step(run: Run, environment: Environment) -> None:
+    def step(run: Execution, environment: Environment) -> None:
         if not plans:
             plans.append(BlockPlan(program.functions[name].block, program))
         returned = plans[0].run(run, {}, [environment[value] for value in op.operands])
@@ -261,7 +261,7 @@ class ProgramPlan:
         labels = [f"input {i}" for i in range(len(inputs))] + [f"state {s.name!r}" for s in program.states]
         arrays = [*inputs, *states]
         symbols = bind_symbols(zip(labels, program.block.arguments, arrays, strict=True))
-        run = Run(symbols, communicator_table(communicators))
+        run = Execution(symbols, communicator_table(communicators))
         returned = self.block.run(run, {}, arrays)
         self.calls = run.calls
         split = len(returned) - len(states)
@@ -296,4 +296,4 @@ def prepare(program: Program) -> Callable[[Sequence[Array]], list[Array]]:
     if is_straight(program):
         return StraightLine(program).run
     plan = BlockPlan(program.block, program)
-    return lambda arrays: plan.run(Run({}, {}), {}, arrays)
+    return lambda arrays: plan.run(Execution({}, {}), {}, arrays)

@@ -85,7 +85,7 @@ class StraightLine:
         return dead[::-1]
 
     @property
-    def single(self) -> Any:
+    def single_kernel(self) -> Any:
         """The kernel that is the whole program: of all inputs in order, giving the one output; else None."""
         if len(self.steps) != 1:
             return None

@@ -17,8 +17,8 @@ from math import prod
 from argosy_cinn.contraction.packing import SLACK, pack_a
 from argosy_cinn.contraction.problem import Block, Cells, Contraction, Format, coordinates, origin
 from argosy_cinn.contraction.tile import NULL, TileArguments
+from argosy_cinn.contraction.winograd.blocking import POINTS, VECTORS, WinogradBlocking
 from argosy_cinn.contraction.winograd.direct_sums import Line, PlainSums, not_finite
-from argosy_cinn.contraction.winograd.plan import POINTS, VECTORS, WinogradPlan
 from argosy_cinn.contraction.winograd.tiles import ROWS, Part, Tiles, call_vectors
 from argosy_cinn.contraction.winograd.transforms import MADE, SEEN, TAPS, of_products, of_taps, side_by_side
 from argosy_cinn.printers.llvm import Function
@@ -33,7 +33,7 @@ _STAGGER = 16
 _CHUNKS_PER_THREAD = 2
 
 
-def winograd_grid(b: Function, problem: Contraction, plan: WinogradPlan) -> Index:
+def winograd_grid(b: Function, problem: Contraction, plan: WinogradBlocking) -> Index:
     """The number of chunks: parts of the images, and of the filters where threads want more."""
     others = _others(problem, plan)
     assert isinstance(problem.m, int)
@@ -41,7 +41,7 @@ def winograd_grid(b: Function, problem: Contraction, plan: WinogradPlan) -> Inde
     return b.mul(others, b.minimum(wanted, -(-problem.m // (2 * _FILTERS))))
 
 
-def _others(problem: Contraction, plan: WinogradPlan) -> int:
+def _others(problem: Contraction, plan: WinogradBlocking) -> int:
     """Chunks for each part of the filters."""
     return plan.blocks * prod(n for i, n in enumerate(problem.batch) if i != plan.seen.axis)  # type: ignore[misc]
 
@@ -60,13 +60,13 @@ class _Chunk:
     end: Index
 
 
-def emit_winograd(b: Function, problem: Contraction, plan: WinogradPlan, chunk: Value, chunks: Value) -> None:
+def emit_winograd(b: Function, problem: Contraction, plan: WinogradBlocking, chunk: Value, chunks: Value) -> None:
     """Emit the code of one chunk into a kernel."""
     _Winograd(b, problem, plan).emit(chunk, chunks)
 
 
 class _Winograd:
-    def __init__(self, b: Function, problem: Contraction, plan: WinogradPlan) -> None:
+    def __init__(self, b: Function, problem: Contraction, plan: WinogradBlocking) -> None:
         self.b, self.problem, self.plan, self.seen = b, problem, plan, plan.seen
         assert isinstance(problem.m, int)
         self.filters = problem.m
@@ -83,10 +83,10 @@ class _Winograd:
         self._allocate()
         at = self._chunk(chunk, chunks)
         b, seen = self.b, self.seen
-        with b.when(b.icmp("slt", b.index(at.filter), b.index(at.end))):
+        with b.if_then(b.icmp("slt", b.index(at.filter), b.index(at.end))):
             source = origin(b, self.problem.b, at.batch)
             if seen.axis is None:
-                source = b.at(source, b.mul(at.image, seen.steps[1]))
+                source = b.gep(source, b.mul(at.image, seen.steps[1]))
             part = Part(source, at.row, at.rows, at.images, seen.channels)
             self.tiles.transform(b, part, self.lines, self.panels, self._place)
             count = b.ceil_div(b.mul(b.mul(at.images, at.rows), seen.tiles_across), self.lanes)
@@ -99,7 +99,7 @@ class _Winograd:
                 with b.loop(0, filters) as r:
                     self._result(count, r.index)
                     filter = b.add(block.index, r.index)
-                    self._finish(at, filter, source, b.at(rows, b.mul(filter, self.problem.a.row)))
+                    self._finish(at, filter, source, b.gep(rows, b.mul(filter, self.problem.a.row)))
 
     def _allocate(self) -> None:
         """Panels of the image, transformed taps, sums, then rows of elements: of the image before they are transformed
@@ -114,7 +114,7 @@ class _Winograd:
         ]
         starts = [sum(sizes[:i]) + 208 * i for i in range(len(sizes) + 1)]
         slab = scratch(self.b, 4 * starts[-1])
-        self.panels, self.factors, self.products, self.lines = (self.b.at(slab, start) for start in starts[:-1])
+        self.panels, self.factors, self.products, self.lines = (self.b.gep(slab, start) for start in starts[:-1])
 
     def _chunk(self, chunk: Value, chunks: Value) -> _Chunk:
         b, plan, seen = self.b, self.plan, self.seen
@@ -156,28 +156,28 @@ class _Winograd:
                 b.module.function(name, parameters, export=False, attributes="noinline") as f,
                 f.loop(0, channels) as c,
             ):
-                source = f.at(f.arguments[0], f.mul(c.index, TAPS * TAPS * ROWS))
-                taps = [f.load(type, f.at(source, i * ROWS)) for i in range(TAPS * TAPS)]
+                source = f.gep(f.arguments[0], f.mul(c.index, TAPS * TAPS * ROWS))
+                taps = [f.load(type, f.gep(source, i * ROWS)) for i in range(TAPS * TAPS)]
                 columns = [of_taps(f, taps[i::TAPS]) for i in range(TAPS)]
                 for u in range(SEEN):
                     for v, value in enumerate(of_taps(f, [column[u] for column in columns])):
                         place = f.add(f.mul(c.index, ROWS), (u * SEEN + v) * self.taps)
-                        f.store(value, f.at(f.arguments[1], place))
+                        f.store(value, f.gep(f.arguments[1], place))
 
-        name = b.module.once(("winograd taps", channels), "winograd_taps", define)
-        out = b.at(self.factors, b.mul(b.div(position, ROWS), POINTS * self.taps))
+        name = b.module.shared_function(("winograd taps", channels), "winograd_taps", define)
+        out = b.gep(self.factors, b.mul(b.div(position, ROWS), POINTS * self.taps))
         b.call(name, "void", self.products, out)
 
     def _products(self, count: Index, filters: Index) -> None:
         """The sums over channels of every point, for a block of filters."""
         b, per = self.b, self.width // self.lanes
         with b.loop(0, count, per) as v, b.loop(0, POINTS) as point, b.loop(0, filters, ROWS) as r:
-            panel = b.at(self.panels, self._place(b, v.index, point.index, 0))
+            panel = b.gep(self.panels, self._place(b, v.index, point.index, 0))
             tile = b.add(b.mul(b.div(r.index, ROWS), POINTS), point.index)
-            taps = b.at(self.factors, b.mul(tile, self.taps))
+            taps = b.gep(self.factors, b.mul(tile, self.taps))
             sums = b.add(b.mul(point.index, self.sums), b.add(b.mul(r.index, self.places), b.mul(v.index, self.lanes)))
             operands = TileArguments(taps, 0, panel, 0, self.seen.channels, ROWS, self.width, NULL,
-                                     b.at(self.products, sums), self.places, NULL)  # fmt: skip
+                                     b.gep(self.products, sums), self.places, NULL)  # fmt: skip
             call_vectors(b, b.minimum(per, b.sub(count, v.index)), per, self.lanes, "packed", operands)
 
     def _result(self, count: Index, r: Index) -> None:
@@ -190,19 +190,19 @@ class _Winograd:
                 b.module.function(name, parameters, export=False, attributes="noinline") as f,
                 f.loop(0, f.arguments[2]) as v,
             ):
-                sums = f.at(f.arguments[0], f.mul(v.index, self.lanes))
+                sums = f.gep(f.arguments[0], f.mul(v.index, self.lanes))
                 columns = []
                 for j in range(SEEN):
-                    read = [f.load(self.type, f.at(sums, (i * SEEN + j) * self.sums)) for i in range(SEEN)]
+                    read = [f.load(self.type, f.gep(sums, (i * SEEN + j) * self.sums)) for i in range(SEEN)]
                     columns.append(of_products(f, read))
                 for i in range(MADE):
                     made = of_products(f, [column[i] for column in columns])
-                    place = f.at(f.arguments[1], f.add(f.mul(v.index, MADE * self.lanes), i * self.tiles.line))
+                    place = f.gep(f.arguments[1], f.add(f.mul(v.index, MADE * self.lanes), i * self.tiles.line))
                     for j, value in enumerate(side_by_side(f, made)):
-                        f.store(value, f.at(place, j * self.lanes))
+                        f.store(value, f.gep(place, j * self.lanes))
 
-        name = b.module.once(("winograd result", self.places), "winograd_result", define)
-        b.call(name, "void", b.at(self.products, b.mul(r, self.places)), self.lines, b.index(count))
+        name = b.module.shared_function(("winograd result", self.places), "winograd_result", define)
+        b.call(name, "void", b.gep(self.products, b.mul(r, self.places)), self.lines, b.index(count))
 
     def _finish(self, at: _Chunk, row: Index, first: Value, taps: Value) -> None:
         """Give the lines of the result of a filter to the epilogue. ``first``: the chunk's first image."""
@@ -210,9 +210,9 @@ class _Winograd:
         with b.loop(0, at.images) as n, b.loop(0, at.rows) as r:
             top = b.mul(b.add(at.row, r.index), MADE)
             line = b.mul(b.add(b.mul(n.index, at.rows), r.index), MADE * seen.tiles_across)
-            image = b.at(first, b.mul(n.index, seen.steps[1]))
+            image = b.gep(first, b.mul(n.index, seen.steps[1]))
             with b.loop(0, b.minimum(MADE, b.sub(seen.height, top))) as i:
-                place = b.at(self.lines, b.add(line, b.mul(i.index, self.tiles.line)))
+                place = b.gep(self.lines, b.add(line, b.mul(i.index, self.tiles.line)))
                 made = Line(place, image, b.add(top, i.index), 0, seen.width)
                 self._finish_line(at, row, b.add(at.image, n.index), made, taps)
 
@@ -226,11 +226,11 @@ class _Winograd:
         with b.loop(0, seen.width, vectors * lanes) as x:
             left: Index = seen.width if vectors * lanes >= seen.width else b.sub(seen.width, x.index)
             masks = [self._mask(left, v * lanes) for v in range(vectors)]
-            place = b.at(line.place, x.index)
+            place = b.gep(line.place, x.index)
             some = replace(line, place=place, column=x.index, count=b.minimum(left, vectors * lanes))
-            with b.when(self._some_not_finite(place, masks)):
+            with b.if_then(self._some_not_finite(place, masks)):
                 PlainSums(seen, lanes).mend(b, some, (taps, self.problem.a.column))
-            values = [b.load(self.type, b.at(place, v * lanes)) for v in range(vectors)]
+            values = [b.load(self.type, b.gep(place, v * lanes)) for v in range(vectors)]
             self.problem.epilogue(b, Cells(batch, row, b.add(column, x.index), values, masks))
 
     def _some_not_finite(self, place: Value, masks: list[Value | None]) -> Value:
@@ -238,7 +238,7 @@ class _Winograd:
         b = self.b
         found = b.constant(vector(I1, self.lanes), False)
         for v, mask in enumerate(masks):
-            lanes = not_finite(b, b.load(self.type, b.at(place, v * self.lanes)))
+            lanes = not_finite(b, b.load(self.type, b.gep(place, v * self.lanes)))
             found = b.binary("or", found, lanes if mask is None else b.binary("and", lanes, mask))
         return b.reduce("or", found)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from argosy_cinn.contraction.winograd.plan import Images
+from argosy_cinn.contraction.winograd.blocking import Images
 from argosy_cinn.contraction.winograd.transforms import TAPS
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import FLOAT, I32, Index, Value, vector
@@ -19,7 +19,7 @@ from argosy_cinn.printers.types import FLOAT, I32, Index, Value, vector
 
 def not_finite(f: Function, value: Value) -> Value:
     """The lanes that are infinite or NaN."""
-    return f.fcmp("ueq", f.unary("fabs", value), f.like(value.type, math.inf))
+    return f.fcmp("ueq", f.unary("fabs", value), f.number_in(value.type, math.inf))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ class PlainSums:
             with b.module.function(name, parameters, export=False, attributes="noinline cold") as f:
                 out, image, first, row, column, count, step = f.arguments
                 with f.loop(0, count, self.lanes) as x:
-                    mask, place = f.tail_mask(f.sub(count, x.index), self.lanes), f.at(out, x.index)
+                    mask, place = f.tail_mask(f.sub(count, x.index), self.lanes), f.gep(out, x.index)
                     old = f.masked_load(vector(FLOAT, self.lanes), place, mask)
                     new = self._sums(f, image, row, f.add(column, x.index), (first, step))
                     f.masked_store(new, place, f.binary("and", mask, not_finite(f, old)))
 
-        name = b.module.once(("winograd plain", self), "winograd_plain", define)
+        name = b.module.shared_function(("winograd plain", self), "winograd_plain", define)
         numbers = map(b.index, (line.row, line.column, line.count, taps[1]))
         b.call(name, "void", line.place, line.image, taps[0], *numbers)
 
@@ -68,18 +68,18 @@ class PlainSums:
         columns = f.binary(
             "add", f.splat(f.convert("trunc", f.index(column), I32), self.lanes), f.iota(I32, self.lanes)
         )
-        corner = f.at(image, f.add(f.mul(row, seen.steps[2]), column))
+        corner = f.gep(image, f.add(f.mul(row, seen.steps[2]), column))
         with f.loop(0, seen.channels, carry=[f.zero(type)]) as channel:
             (total,) = channel.carry
-            source = f.at(corner, f.mul(channel.index, seen.steps[0]))
+            source = f.gep(corner, f.mul(channel.index, seen.steps[0]))
             for i in range(TAPS):
                 exists = f.icmp("ult", f.index(f.add(f.add(row, i), first_row)), height)
                 for j in range(TAPS):
                     inside = f.icmp("ult", f.binary("add", columns, first_column + j), width)
                     mask = f.select(exists, inside, f.zero(inside.type))
-                    element = f.masked_load(type, f.at(source, f.add(f.mul(i, seen.steps[2]), j)), mask)
+                    element = f.masked_load(type, f.gep(source, f.add(f.mul(i, seen.steps[2]), j)), mask)
                     number = f.add(f.mul(channel.index, TAPS * TAPS), i * TAPS + j)
-                    tap = f.load(FLOAT, f.at(taps[0], f.mul(number, taps[1])))
+                    tap = f.load(FLOAT, f.gep(taps[0], f.mul(number, taps[1])))
                     total = f.fma(element, f.splat(tap, self.lanes), total)
-            channel.next(total)
+            channel.yield_values(total)
         return channel.results[0]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from argosy_cinn.contraction.tile import Tile, TileArguments, call_tile
-from argosy_cinn.contraction.winograd.plan import Images
+from argosy_cinn.contraction.winograd.blocking import Images
 from argosy_cinn.contraction.winograd.transforms import MADE, SEEN, every_fourth, of_gradient, of_image
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import FLOAT, I1, I32, Index, Value, vector
@@ -71,7 +71,7 @@ class Tiles:
             with b.module.function(name, _PARAMETERS, export=False, attributes="noinline") as f:
                 self._define(f, place)
 
-        name = b.module.once(("winograd tiles", self), f"winograd_tiles_{self.side}", define)
+        name = b.module.shared_function(("winograd tiles", self), f"winograd_tiles_{self.side}", define)
         numbers = map(b.index, (part.first, part.rows, part.images, part.channels))
         b.call(name, "void", part.source, *numbers, lines, out)
 
@@ -80,48 +80,48 @@ class Tiles:
         seen = self.seen
         tiles = f.mul(f.mul(rows, images), seen.tiles_across)
         with f.loop(0, channels) as c:
-            image = f.at(source, f.mul(c.index, seen.steps[0]))
+            image = f.gep(source, f.mul(c.index, seen.steps[0]))
             with f.loop(0, images) as n, f.loop(0, rows) as r:
                 row = f.add(f.mul(n.index, rows), r.index)
-                line = f.at(lines, f.mul(row, MADE * seen.tiles_across))
-                self._down(f, f.at(image, f.mul(n.index, seen.steps[1])), f.add(first, r.index), line)
+                line = f.gep(lines, f.mul(row, MADE * seen.tiles_across))
+                self._transform_columns(f, f.gep(image, f.mul(n.index, seen.steps[1])), f.add(first, r.index), line)
             with f.loop(0, f.ceil_div(tiles, self.lanes)) as v, f.loop(0, SEEN) as u:
-                line = f.at(lines, f.add(f.mul(u.index, self.line), f.mul(v.index, MADE * self.lanes)))
-                self._across(f, line, f.at(out, place(f, v.index, f.mul(u.index, SEEN), c.index)))
+                line = f.gep(lines, f.add(f.mul(u.index, self.line), f.mul(v.index, MADE * self.lanes)))
+                self._transform_line(f, line, f.gep(out, place(f, v.index, f.mul(u.index, SEEN), c.index)))
 
-    def _down(self, f: Function, image: Value, row: Index, out: Value) -> None:
+    def _transform_columns(self, f: Function, image: Value, row: Index, out: Value) -> None:
         """Transform a row of tiles along the columns of an image, into six lines, and where tiles overlap into six that
         begin four elements later: there the last two elements of each tile are beside each other, too."""
         seen, lanes, type = self.seen, self.lanes, vector(FLOAT, self.lanes)
         (first_row, height), (first_column, width) = seen.bounds
         top = f.mul(row, MADE)
         inside = [f.icmp("ult", f.index(f.add(f.add(top, i), first_row)), height) for i in range(self.side)]
-        corner = f.at(image, f.mul(top, seen.steps[2]))
+        corner = f.gep(image, f.mul(top, seen.steps[2]))
         with f.loop(0, MADE * seen.tiles_across + self.side - MADE, lanes) as x:
             columns = f.binary("add", f.splat(f.convert("trunc", x.index, I32), lanes), f.iota(I32, lanes))
             mask = f.icmp("ult", f.binary("add", columns, first_column), width)
             none = f.constant(vector(I1, lanes), False)
-            start = f.at(corner, x.index)
+            start = f.gep(corner, x.index)
             read = [
-                f.masked_load(type, f.at(start, i * seen.steps[2]), f.select(exists, mask, none))
+                f.masked_load(type, f.gep(start, i * seen.steps[2]), f.select(exists, mask, none))
                 for i, exists in enumerate(inside)
             ]
-            behind, place = f.icmp("uge", columns, MADE), f.at(out, x.index)
+            behind, place = f.icmp("uge", columns, MADE), f.gep(out, x.index)
             for i, value in enumerate(self._factors(f, read)):
-                f.store(value, f.at(place, i * self.line))
+                f.store(value, f.gep(place, i * self.line))
                 if self.side == SEEN:
-                    f.masked_store(value, f.at(place, (SEEN + i) * self.line - MADE), behind)
+                    f.masked_store(value, f.gep(place, (SEEN + i) * self.line - MADE), behind)
 
-    def _across(self, f: Function, line: Value, out: Value) -> None:
+    def _transform_line(self, f: Function, line: Value, out: Value) -> None:
         """Transform a vector of tiles along a line."""
         tiles = every_fourth(f, self._load(f, line))
         if self.side == SEEN:
-            tiles += every_fourth(f, self._load(f, f.at(line, SEEN * self.line)), SEEN - MADE)
+            tiles += every_fourth(f, self._load(f, f.gep(line, SEEN * self.line)), SEEN - MADE)
         for i, value in enumerate(self._factors(f, tiles)):
-            f.store(value, f.at(out, i * self.step))
+            f.store(value, f.gep(out, i * self.step))
 
     def _load(self, f: Function, line: Value) -> list[Value]:
-        return [f.load(vector(FLOAT, self.lanes), f.at(line, i * self.lanes)) for i in range(MADE)]
+        return [f.load(vector(FLOAT, self.lanes), f.gep(line, i * self.lanes)) for i in range(MADE)]
 
     def _factors(self, f: Function, elements: list[Value]) -> list[Value]:
         return of_image(f, elements) if self.side == SEEN else of_gradient(f, elements)

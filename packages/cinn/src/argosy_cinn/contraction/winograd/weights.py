@@ -14,7 +14,7 @@ from math import prod
 
 from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, origin
 from argosy_cinn.contraction.tile import NULL, TileArguments
-from argosy_cinn.contraction.winograd.plan import (
+from argosy_cinn.contraction.winograd.blocking import (
     FEWEST,
     OF_IMAGE,
     OF_RESULT,
@@ -49,7 +49,7 @@ _WINDOW = TAPS * TAPS
 
 
 @dataclass(frozen=True, slots=True)
-class WeightsPlan:
+class WeightsBlocking:
     """How a gradient of weights runs: the images ``seen``, those of the result's ``gradient`` (its channels are the
     filters), ``images`` and ``rows`` of tiles of a step, ``filters`` and ``channels`` of a chunk at most, and the lanes
     of a vector."""
@@ -73,13 +73,13 @@ class WeightsPlan:
         return -(-self.seen.images // self.images), -(-self.seen.tile_rows // self.rows)
 
 
-def plan_winograd_weights(problem: Contraction, target: Target) -> WeightsPlan | None:
+def plan_winograd_weights(problem: Contraction, target: Target) -> WeightsBlocking | None:
     """The plan of a gradient of weights that minimal filtering makes faster, or None."""
     found = _images(problem) if problem.minimal else None
     return plan_gradient(*found, target.vector_bits) if found is not None else None
 
 
-def plan_gradient(seen: Images, gradient: Images, vector_bits: int) -> WeightsPlan | None:
+def plan_gradient(seen: Images, gradient: Images, vector_bits: int) -> WeightsBlocking | None:
     """The plan of a gradient of weights that are seen by the images of a result's gradient, or None."""
     if vector_bits != 512 or min(seen.channels, gradient.channels) < FEWEST:
         return None
@@ -87,7 +87,7 @@ def plan_gradient(seen: Images, gradient: Images, vector_bits: int) -> WeightsPl
     channels = _equal_part(seen.channels, _MOST, lanes)
     filters = _equal_part(gradient.channels, _MOST, ROWS)
     most = max(_MOST_BYTES // (4 * POINTS * (channels + filters)), VECTORS * lanes)
-    plan = WeightsPlan(seen, gradient, *cut(seen, most), filters, channels, lanes)
+    plan = WeightsBlocking(seen, gradient, *cut(seen, most), filters, channels, lanes)
     return plan if plan.vectors * lanes <= 4 * most and _share_of_plain(plan) < WORTHWHILE else None
 
 
@@ -117,7 +117,7 @@ def _images(problem: Contraction) -> tuple[Images, Images] | None:
     return seen, Images(problem.m, images, *size, (a.row, jump, wide.extent), inside, None)
 
 
-def _share_of_plain(plan: WeightsPlan) -> float:
+def _share_of_plain(plan: WeightsBlocking) -> float:
     """The time of minimal filtering divided by that of a plain product, in multiply-adds of a vector."""
     seen, depth, filters = plan.seen, plan.seen.channels, plan.gradient.channels
     vectors = plan.vectors * prod(plan.steps)
@@ -128,7 +128,7 @@ def _share_of_plain(plan: WeightsPlan) -> float:
     return (products + vectors * transforms + _OF_TAPS * filters * depth) / plain
 
 
-def winograd_weights_grid(b: Function, problem: Contraction, plan: WeightsPlan) -> Index:
+def winograd_weights_grid(b: Function, problem: Contraction, plan: WeightsBlocking) -> Index:
     """The number of chunks: parts of the channels, and of the filters, more of these where threads want it."""
     filters, others = plan.gradient.channels, _others(problem, plan)
     wanted = b.div(b.add(b.mul(thread_count(b), _CHUNKS_PER_THREAD), others - 1), others)
@@ -136,12 +136,14 @@ def winograd_weights_grid(b: Function, problem: Contraction, plan: WeightsPlan) 
     return b.mul(others, b.maximum(b.minimum(wanted, most), least))
 
 
-def _others(problem: Contraction, plan: WeightsPlan) -> int:
+def _others(problem: Contraction, plan: WeightsBlocking) -> int:
     """Chunks for each part of the filters."""
     return -(-plan.seen.channels // plan.channels) * prod(problem.batch)  # type: ignore[arg-type]
 
 
-def emit_winograd_weights(b: Function, problem: Contraction, plan: WeightsPlan, chunk: Value, chunks: Value) -> None:
+def emit_winograd_weights(
+    b: Function, problem: Contraction, plan: WeightsBlocking, chunk: Value, chunks: Value
+) -> None:
     """Emit the code of one chunk into a kernel."""
     _Weights(b, problem, plan).emit(chunk, chunks)
 
@@ -158,7 +160,7 @@ class _Chunk:
 
 
 class _Weights:
-    def __init__(self, b: Function, problem: Contraction, plan: WeightsPlan) -> None:
+    def __init__(self, b: Function, problem: Contraction, plan: WeightsBlocking) -> None:
         self.b, self.problem, self.plan, self.lanes = b, problem, plan, plan.lanes
         self.type = vector(FLOAT, plan.lanes)
         self.tiles = plan.vectors * plan.lanes  # of a step
@@ -177,9 +179,9 @@ class _Weights:
         self._allocate()
         b, plan, at = self.b, self.plan, self._chunk(chunk, chunks)
         image, gradient = origin(b, self.problem.b, at.batch), origin(b, self.problem.a, at.batch)
-        image = b.at(image, b.mul(at.channel, plan.seen.steps[0]))
-        gradient = b.at(gradient, b.mul(at.filter, plan.gradient.steps[0]))
-        with b.when(b.icmp("sgt", b.index(at.filters), 0)):
+        image = b.gep(image, b.mul(at.channel, plan.seen.steps[0]))
+        gradient = b.gep(gradient, b.mul(at.filter, plan.gradient.steps[0]))
+        with b.if_then(b.icmp("sgt", b.index(at.filters), 0)):
             with b.loop(0, prod(plan.steps)) as step:
                 count = self._transforms(image, gradient, at, step.index)
                 self._products(at, count, b.icmp("eq", step.index, 0))
@@ -195,7 +197,7 @@ class _Weights:
                  max(self.of_image.buffer, self.of_gradient.buffer, line)]  # fmt: skip
         starts = [sum(sizes[:i]) + 208 * i for i in range(len(sizes) + 1)]
         slab = scratch(self.b, 4 * starts[-1])
-        self.panels, self.few, self.factors, self.sums, self.lines = (self.b.at(slab, start) for start in starts[:-1])
+        self.panels, self.few, self.factors, self.sums, self.lines = (self.b.gep(slab, start) for start in starts[:-1])
 
     def _chunk(self, chunk: Value, chunks: Value) -> _Chunk:
         b, plan = self.b, self.plan
@@ -222,11 +224,11 @@ class _Weights:
         count = b.mul(b.mul(images, rows), seen.tiles_across)
         vectors = b.ceil_div(count, lanes)
         with b.loop(0, at.channels, lanes) as c:
-            source = b.at(image, b.add(b.mul(first, seen.steps[1]), b.mul(c.index, seen.steps[0])))
+            source = b.gep(image, b.add(b.mul(first, seen.steps[1]), b.mul(c.index, seen.steps[0])))
             part = Part(source, row, rows, images, b.minimum(lanes, b.sub(at.channels, c.index)))
             self.of_image.transform(b, part, self.lines, self.few, lambda f, v, p, i: self._line(f, v, p, i, self.some))
             self._transpose(vectors, b.div(c.index, lanes))
-        part = Part(b.at(gradient, b.mul(first, plan.gradient.steps[1])), row, rows, images, at.filters)
+        part = Part(b.gep(gradient, b.mul(first, plan.gradient.steps[1])), row, rows, images, at.filters)
         factors = lambda f, v, p, i: self._line(f, v, p, i, self.factor)  # noqa: E731
         self.of_gradient.transform(b, part, self.lines, self.factors, factors)
         return count
@@ -246,17 +248,17 @@ class _Weights:
                 f.loop(0, POINTS) as point,
                 f.loop(0, f.arguments[2]) as v,
             ):
-                source = f.at(f.arguments[0], self._line(f, v.index, point.index, 0, self.some))
-                rows = [f.load(self.type, f.at(source, i * self.tiles)) for i in range(lanes)]
+                source = f.gep(f.arguments[0], self._line(f, v.index, point.index, 0, self.some))
+                rows = [f.load(self.type, f.gep(source, i * self.tiles)) for i in range(lanes)]
                 place = f.add(f.mul(point.index, self.point), f.mul(v.index, lanes * self.width))
-                out = f.at(f.arguments[1], place)
+                out = f.gep(f.arguments[1], place)
                 for i, row in enumerate(f.transpose(rows)):
-                    f.store(row, f.at(out, i * self.width))
+                    f.store(row, f.gep(out, i * self.width))
 
         key = ("winograd transpose", self.tiles, self.width, self.point, self.some)
-        name = b.module.once(key, "winograd_transpose", define)
+        name = b.module.shared_function(key, "winograd_transpose", define)
         panel, within = b.div(position, self.per_panel), b.rem(position, self.per_panel)
-        out = b.at(self.panels, b.add(b.mul(panel, self.panel), b.mul(within, lanes)))
+        out = b.gep(self.panels, b.add(b.mul(panel, self.panel), b.mul(within, lanes)))
         b.call(name, "void", self.few, out, b.index(vectors))
 
     def _products(self, at: _Chunk, count: Index, first: Value) -> None:
@@ -264,12 +266,12 @@ class _Weights:
         b, lanes = self.b, self.lanes
         vectors = b.ceil_div(at.channels, lanes)
         with b.loop(0, POINTS) as point, b.loop(0, vectors, self.per_panel) as v, b.loop(0, at.filters, ROWS) as r:
-            rows = b.at(self.factors, self._line(b, 0, point.index, r.index, self.factor))
+            rows = b.gep(self.factors, self._line(b, 0, point.index, r.index, self.factor))
             panel = b.add(b.mul(point.index, self.point), b.mul(b.div(v.index, self.per_panel), self.panel))
             place = b.add(b.mul(r.index, self.plan.channels), b.mul(v.index, lanes))
-            out = b.at(self.sums, b.add(b.mul(point.index, self.sum), place))
+            out = b.gep(self.sums, b.add(b.mul(point.index, self.sum), place))
             operands = TileArguments(
-                rows, 4 * self.tiles, b.at(self.panels, panel), 0, count, b.minimum(ROWS, b.sub(at.filters, r.index)),
+                rows, 4 * self.tiles, b.gep(self.panels, panel), 0, count, b.minimum(ROWS, b.sub(at.filters, r.index)),
                 self.width, b.select(first, NULL, out), out, self.plan.channels, NULL,
             )  # fmt: skip
             call_vectors(b, b.minimum(self.per_panel, b.sub(vectors, v.index)), self.per_panel, lanes, "rows", operands)
@@ -284,15 +286,15 @@ class _Weights:
                 b.module.function(name, parameters, export=False, attributes="noinline") as f,
                 f.loop(0, f.arguments[2]) as v,
             ):
-                sums, out = (f.at(start, f.mul(v.index, lanes)) for start in f.arguments[:2])
+                sums, out = (f.gep(start, f.mul(v.index, lanes)) for start in f.arguments[:2])
                 self._taps(f, sums, out)
 
-        name = b.module.once(("winograd gradient", plan.channels, self.sum), "winograd_gradient", define)
-        sums = b.at(self.sums, b.mul(r, plan.channels))
+        name = b.module.shared_function(("winograd gradient", plan.channels, self.sum), "winograd_gradient", define)
+        sums = b.gep(self.sums, b.mul(r, plan.channels))
         b.call(name, "void", sums, self.lines, b.index(b.ceil_div(at.channels, lanes)))
         with b.loop(0, _WINDOW) as tap, b.loop(0, at.channels, MADE * lanes) as c:
-            line = b.at(self.lines, b.add(b.mul(tap.index, plan.channels), c.index))
-            values = [b.load(self.type, b.at(line, v * lanes)) for v in range(MADE)]
+            line = b.gep(self.lines, b.add(b.mul(tap.index, plan.channels), c.index))
+            values = [b.load(self.type, b.gep(line, v * lanes)) for v in range(MADE)]
             left = b.sub(at.channels, c.index)
             masks: list[Value | None] = [b.tail_mask(b.sub(left, v * lanes), lanes) for v in range(MADE)]
             column = b.add(b.mul(tap.index, plan.seen.channels), b.add(at.channel, c.index))
@@ -302,8 +304,8 @@ class _Weights:
         """The taps of a vector of channels."""
         columns = []
         for j in range(SEEN):
-            read = [f.load(self.type, f.at(sums, (i * SEEN + j) * self.sum)) for i in range(SEEN)]
+            read = [f.load(self.type, f.gep(sums, (i * SEEN + j) * self.sum)) for i in range(SEEN)]
             columns.append(as_taps(f, read))
         taps = [tap for i in range(TAPS) for tap in as_taps(f, [column[i] for column in columns])]
         for i, tap in enumerate(taps):
-            f.store(tap, f.at(out, i * self.plan.channels))
+            f.store(tap, f.gep(out, i * self.plan.channels))

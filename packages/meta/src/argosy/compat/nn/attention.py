@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.compat.nn import functional as C
 from argosy.compat.nn.layers import Linear
 from argosy.nn import functional as F
@@ -65,7 +65,7 @@ class MultiheadAttention(Layer):
         for name in ("bias_k", "bias_v"):
             setattr(self, name, parameter(add_bias_kv, [1, 1, embed_dim], I.XavierNormal()))
 
-    @checked
+    @validate_call
     def forward(
         self,
         query: Tensor,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.framework.creation import assign
 from argosy.nn import functional as F
 from argosy_phi_ops.declare.operator import get_operator as op
@@ -16,7 +16,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["linear", "pad", "scaled_dot_product_attention", "softmax", "unfold"]
 
 
-@checked
+@validate_call
 def softmax(input: Tensor, dim: int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """``exp(input)`` divided by its sum along ``dim``, computed in ``dtype`` if given; put in ``out`` if given.
 
@@ -29,14 +29,14 @@ def softmax(input: Tensor, dim: int | None = None, dtype: Any = None, *, out: Te
     return found if out is None else assign(found, out)
 
 
-@checked
+@validate_call
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias`` with weight [out_features, in_features]."""
     found: Tensor = op("matmul")(input, weight, False, True)
     return found if bias is None else op("add")(found, bias)
 
 
-@checked
+@validate_call
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -64,13 +64,13 @@ def scaled_dot_product_attention(
     return found.swapaxes(-3, -2)  # type: ignore[no-any-return]
 
 
-@checked
+@validate_call
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Windows of [N, C, H, W] as columns [N, C * kernel elements, windows]."""
     return F.unfold(input, kernel_size, stride, padding, dilation)
 
 
-@checked
+@validate_call
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float = 0.0) -> Tensor:
     """``input`` with elements before and after its last axis (the first two numbers of ``pad``), the one before, ...
 

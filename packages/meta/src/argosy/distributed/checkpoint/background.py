@@ -8,12 +8,12 @@ from collections.abc import Callable
 from argosy.distributed.task import Task
 from argosy_phi_ops.context import context
 
-__all__ = ["Writing", "finish_writing", "start_writing"]
+__all__ = ["WriteTask", "finish_writing", "start_writing"]
 
 _KEY = "argosy.distributed.writing"
 
 
-class Writing(Task):
+class WriteTask(Task):
     """A file that is being written. The process does not end before it is."""
 
     __slots__ = ("_error", "_thread")
@@ -42,10 +42,10 @@ class Writing(Task):
         return not self._thread.is_alive()
 
 
-def start_writing(write: Callable[[], None]) -> Writing:
+def start_writing(write: Callable[[], None]) -> WriteTask:
     """Run ``write`` in a thread of its own, after what the rank was writing before."""
     finish_writing()
-    made = context().values[_KEY] = Writing(write)
+    made = context().values[_KEY] = WriteTask(write)
     return made
 
 

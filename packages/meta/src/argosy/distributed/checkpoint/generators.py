@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from argosy.distributed.checkpoint.metadata import Metadata
-from argosy.distributed.checkpoint.nesting import GENERATOR, Flat
+from argosy.distributed.checkpoint.nesting import GENERATOR, FlatState
 from argosy_phi_ops.context import context
 from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.safetensors import CheckpointError
@@ -16,7 +16,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["find_states", "generator_values"]
 
 
-def generator_values(flat: Flat) -> tuple[dict[str, list[int]], dict[str, list[str]]]:
+def generator_values(flat: FlatState) -> tuple[dict[str, list[int]], dict[str, list[str]]]:
     """The states of this rank's generators, by key, and the paths of the keys."""
     values, paths = {}, {}
     for path, generator in flat.generators:
@@ -25,7 +25,7 @@ def generator_values(flat: Flat) -> tuple[dict[str, list[int]], dict[str, list[s
     return values, paths
 
 
-def find_states(flat: Flat, metadata: Metadata, where: str) -> list[tuple[Generator, Tensor]]:
+def find_states(flat: FlatState, metadata: Metadata, where: str) -> list[tuple[Generator, Tensor]]:
     """The generators with the states that the checkpoint has for this rank, or for the first where there were fewer.
 
     A checkpoint that was written without generators changes none, unless one is asked for: that is a ValueError.

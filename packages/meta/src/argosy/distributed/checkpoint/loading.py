@@ -9,7 +9,7 @@ from typing import Any
 from argosy.distributed.checkpoint.background import finish_writing
 from argosy.distributed.checkpoint.generators import find_states
 from argosy.distributed.checkpoint.metadata import Box, Entry, Metadata, ids_in, metadata_file, parse
-from argosy.distributed.checkpoint.nesting import Flat, flattened, is_array, nested
+from argosy.distributed.checkpoint.nesting import FlatState, flatten_state, is_array, nest_state
 from argosy.distributed.checkpoint.parts import box_of, dtype_of, overwrite, shape_of
 from argosy.distributed.checkpoint.reading import Reader
 from argosy.distributed.collective import member_group
@@ -56,7 +56,7 @@ def load_state_dict(
     group = member_group(process_group, "load_state_dict")
     if group is None:
         return
-    folder, flat = os.fspath(path), flattened(state_dict, "load_state_dict")
+    folder, flat = os.fspath(path), flatten_state(state_dict, "load_state_dict")
     number = _agreed_id(group, folder, group.peer(coordinator_rank, "load_state_dict"), unique_id)
     metadata, where = _metadata(folder, number)
     _check(flat, metadata, where)
@@ -92,8 +92,8 @@ def load_merged_state_dict(
     if prefix and not keys:
         raise ValueError(f"{where} has nothing below {prefix!r}; it has {_some(metadata.paths)}")
     with Reader(folder, metadata) as reader:
-        leaves = {key: _whole(reader, key) if key in metadata.tensors else metadata.values[key] for key in keys}
-    made = nested(leaves, metadata.paths)
+        leaves = {key: _read_whole(reader, key) if key in metadata.tensors else metadata.values[key] for key in keys}
+    made = nest_state(leaves, metadata.paths)
     for folder_name in prefix.split(".") if prefix else ():
         made = made[folder_name]
     return made
@@ -103,7 +103,7 @@ def _is_below(key: str, prefix: str | None) -> bool:
     return not prefix or key.startswith(f"{prefix}.")
 
 
-def _whole(reader: Reader, key: str) -> Tensor:
+def _read_whole(reader: Reader, key: str) -> Tensor:
     entry = reader.metadata.tensors[key]
     box = Box((0,) * len(entry.shape), entry.shape)
     values = reader.read(key, box, reader.plan(key, box))
@@ -151,7 +151,7 @@ def _metadata(folder: str, unique_id: int) -> tuple[Metadata, str]:
 # ---- what fits
 
 
-def _check(flat: Flat, metadata: Metadata, where: str) -> None:
+def _check(flat: FlatState, metadata: Metadata, where: str) -> None:
     known = {*metadata.tensors, *metadata.values}
     missing = [key for key in flat.leaves if key not in known]
     if missing:
@@ -193,7 +193,7 @@ def _some(keys: Any) -> str:
 # ---- filling in
 
 
-def _put_values(flat: Flat, metadata: Metadata) -> None:
+def _put_values(flat: FlatState, metadata: Metadata) -> None:
     for key, x in flat.leaves.items():
         if not is_array(x):
             value = metadata.values[key]

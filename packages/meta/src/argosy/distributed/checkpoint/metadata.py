@@ -44,7 +44,7 @@ class Box(NamedTuple):
         shape = tuple(end - start for start, end in zip(begin, ends, strict=True))
         return Box(begin, shape) if all(n > 0 for n in shape) else None
 
-    def within(self, other: Box) -> tuple[slice, ...]:
+    def slices_in(self, other: Box) -> tuple[slice, ...]:
         """The slices that cut it out of ``other``, which contains it."""
         return tuple(slice(a - b, a - b + n) for a, n, b in zip(self.offset, self.shape, other.offset, strict=True))
 

@@ -16,14 +16,14 @@ from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.safetensors import CheckpointError
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["GENERATOR", "Flat", "flattened", "is_array", "nested"]
+__all__ = ["GENERATOR", "FlatState", "flatten_state", "is_array", "nest_state"]
 
 _DEPTH = 32
 GENERATOR = "random_generator"
 """The key of the generator that is saved with an optimizer."""
 
 
-class Flat(NamedTuple):
+class FlatState(NamedTuple):
     """A state dictionary without nests: ``leaves`` by key, the ``paths`` that lead to them, the dictionaries
     (``homes``) that they are in, the nests that have no leaves (``bare``), and the random generators by the keys that
     lead to them.
@@ -42,7 +42,7 @@ def is_array(x: object) -> bool:
     return isinstance(x, (Tensor, np.ndarray))
 
 
-def flattened(state: Any, name: str) -> Flat:
+def flatten_state(state: Any, name: str) -> FlatState:
     """``state`` without nests; ``name`` is the function that errors name.
 
     Layers and optimizers become their state dictionaries; ``owners`` lists them with these. With an optimizer the
@@ -52,14 +52,14 @@ def flattened(state: Any, name: str) -> Flat:
     """
     if not isinstance(state, dict):
         raise TypeError(f"{name} takes a dictionary of tensors, got {type(state).__name__}")
-    made = Flat({}, {}, {}, [], [], [])
+    made = FlatState({}, {}, {}, [], [], [])
     _walk(state, [], made, name)
     if GENERATOR not in state and any(isinstance(owner, Optimizer) for owner, _ in made.owners):
         made.generators.append(([GENERATOR], context().generator))
     return made
 
 
-def _walk(state: dict[str, Any], path: list[str], made: Flat, name: str) -> None:
+def _walk(state: dict[str, Any], path: list[str], made: FlatState, name: str) -> None:
     if not state and path:
         made.bare.append(".".join(path))
     if len(path) > _DEPTH:
@@ -76,7 +76,7 @@ def _walk(state: dict[str, Any], path: list[str], made: Flat, name: str) -> None
             _leaf(state, key, [*path, key], made, name)
 
 
-def _states_of(value: Any, made: Flat) -> Any:
+def _states_of(value: Any, made: FlatState) -> Any:
     """The state dictionary of a layer or an optimizer; other values as they are."""
     if not isinstance(value, (Layer, Optimizer)):
         return value
@@ -87,7 +87,7 @@ def _states_of(value: Any, made: Flat) -> Any:
     return states
 
 
-def _leaf(home: dict[str, Any], key: str, path: list[str], made: Flat, name: str) -> None:
+def _leaf(home: dict[str, Any], key: str, path: list[str], made: FlatState, name: str) -> None:
     flat, value = ".".join(path), home[key]
     if flat in made.leaves:
         raise ValueError(f"{name}: {made.paths[flat]} and {path} have the same name {flat!r} in the checkpoint")
@@ -105,7 +105,7 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, (bool, int, float, str))
 
 
-def nested(leaves: Mapping[str, Any], paths: Mapping[str, list[str]]) -> dict[str, Any]:
+def nest_state(leaves: Mapping[str, Any], paths: Mapping[str, list[str]]) -> dict[str, Any]:
     """The nested dictionary that was flattened to ``leaves``. Raises CheckpointError for a leaf that others are in."""
     made: dict[str, Any] = {}
     for key, value in leaves.items():

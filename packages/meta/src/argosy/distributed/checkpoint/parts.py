@@ -13,12 +13,12 @@ from argosy_phi_ops.context import context
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Array", "box_of", "dtype_of", "overwrite", "settled", "shape_of", "values_of"]
+__all__ = ["Array", "box_of", "dtype_of", "overwrite", "settle_sums", "shape_of", "values_of"]
 
 Array = np.ndarray[Any, Any]
 
 
-def settled(x: Any) -> Any:
+def settle_sums(x: Any) -> Any:
     """``x`` with sums that are still to be made made: every rank of its mesh calls."""
     payload = getattr(x, "payload", None)
     if type(payload) is not Sharded or not payload.layout.is_partial:

@@ -56,11 +56,11 @@ class Reader:
         """The values of the part, in an array of its own."""
         made: Array = np.empty(box.shape, as_dtype(self.metadata.tensors[key].dtype).numpy)
         for step in steps:
-            made[step.common.within(box)] = self._open(step.file)[key][step.common.within(step.held)]
+            made[step.common.slices_in(box)] = self._file(step.file)[key][step.common.slices_in(step.held)]
         return made
 
     def _check(self, key: str, step: Step) -> None:
-        file, entry = self._open(step.file), self.metadata.tensors[key]
+        file, entry = self._file(step.file), self.metadata.tensors[key]
         info = file.infos.get(key)
         if info is None or info.shape != step.held.shape or info.dtype.name != entry.dtype:
             found = "nothing" if info is None else f"{info.dtype.name} {list(info.shape)}"
@@ -68,13 +68,13 @@ class Reader:
                 f"{file.path} has {found} of {key!r}; the metadata says {entry.dtype} {list(step.held.shape)}"
             )
 
-    def _open(self, name: str) -> SafetensorsFile:
+    def _file(self, name: str) -> SafetensorsFile:
         found = self._files.get(name)
         if found is None:
-            found = self._files[name] = self._opened(os.path.join(self.folder, name))
+            found = self._files[name] = self._open_file(os.path.join(self.folder, name))
         return found
 
-    def _opened(self, path: str) -> SafetensorsFile:
+    def _open_file(self, path: str) -> SafetensorsFile:
         try:
             file = SafetensorsFile(path)
         except FileNotFoundError:

@@ -6,12 +6,12 @@ import json
 import os
 from typing import Any
 
-from argosy.distributed.checkpoint.background import Writing, finish_writing, start_writing
+from argosy.distributed.checkpoint.background import WriteTask, finish_writing, start_writing
 from argosy.distributed.checkpoint.committing import Commit
 from argosy.distributed.checkpoint.generators import generator_values
 from argosy.distributed.checkpoint.metadata import Box, Entry, Metadata, Piece, ids_in, part_file
-from argosy.distributed.checkpoint.nesting import Flat, flattened, is_array
-from argosy.distributed.checkpoint.parts import box_of, dtype_of, settled, shape_of, values_of
+from argosy.distributed.checkpoint.nesting import FlatState, flatten_state, is_array
+from argosy.distributed.checkpoint.parts import box_of, dtype_of, settle_sums, shape_of, values_of
 from argosy.distributed.collective import member_group
 from argosy.distributed.group import Group
 from argosy.distributed.objects import gather_bytes
@@ -34,7 +34,7 @@ def save_state_dict(
     async_save: bool = False,
     safetensors: bool = False,
     save_replicas: bool = False,
-) -> Writing | None:
+) -> WriteTask | None:
     """Write a state, distributed tensors included, to the folder ``path``; every rank of the group calls.
 
     state_dict: tensors by name, in nested dictionaries, beside plain values (which the coordinator writes); a layer or
@@ -55,10 +55,10 @@ def save_state_dict(
     if group is None:
         return None
     root = group.peer(coordinator_rank, "save_state_dict")
-    flat, folder = flattened(state_dict, "save_state_dict"), os.fspath(path)
-    leaves = {key: settled(x) for key, x in flat.leaves.items()}
+    flat, folder = flatten_state(state_dict, "save_state_dict"), os.fspath(path)
+    leaves = {key: settle_sums(x) for key, x in flat.leaves.items()}
     os.makedirs(folder, exist_ok=True)
-    told = _exchanged(group, _told(leaves, flat, unique_id, folder))
+    told = _exchange(group, _announcement(leaves, flat, unique_id, folder))
     number, save = _agreed_id(told, root), told[root]["save"]
     writers = _writers(told, root, save_replicas)
     files = [part_file(rank, number, save) for rank in group.ranks]
@@ -81,7 +81,7 @@ def save_state_dict(
 # ---- what ranks tell each other
 
 
-def _told(leaves: dict[str, Any], flat: Flat, unique_id: int | None, folder: str) -> Told:
+def _announcement(leaves: dict[str, Any], flat: FlatState, unique_id: int | None, folder: str) -> Told:
     arrays = {key: x for key, x in leaves.items() if is_array(x)}
     states, where = generator_values(flat)
     return {
@@ -98,7 +98,7 @@ def _is_ordinary(x: Any) -> bool:
     return type(getattr(x, "payload", None)) is not Sharded
 
 
-def _exchanged(group: Group, told: Told) -> list[Told]:
+def _exchange(group: Group, told: Told) -> list[Told]:
     return [json.loads(data) for data in gather_bytes(group, json.dumps(told).encode())]
 
 

@@ -52,7 +52,7 @@ def all_gather(
     use_calc_stream: bool = False,
 ) -> Task | None:  # fmt: skip
     """See :func:`argosy.distributed.all_gather`."""
-    return _into(tensor_or_tensor_list, lambda found: collective.all_gather(found, tensor, group, sync_op))
+    return _communicate_into(tensor_or_tensor_list, lambda found: collective.all_gather(found, tensor, group, sync_op))
 
 
 def gather(
@@ -86,7 +86,7 @@ def alltoall(
 ) -> Task | None:  # fmt: skip
     """See :func:`argosy.distributed.alltoall`."""
     sent = _parts(in_tensor_or_tensor_list, group, "alltoall") or []
-    return _into(out_tensor_or_tensor_list, lambda found: collective.alltoall(found, sent, group, sync_op))
+    return _communicate_into(out_tensor_or_tensor_list, lambda found: collective.alltoall(found, sent, group, sync_op))
 
 
 def alltoall_single(
@@ -122,7 +122,7 @@ def _parts(given: Any, group: Group | None, kind: str) -> list[Tensor] | None:
     return list(get_operator("split")(given, count))
 
 
-def _into(target: Any, communicate: Callable[[list[Tensor]], Task | None]) -> Task | None:
+def _communicate_into(target: Any, communicate: Callable[[list[Tensor]], Task | None]) -> Task | None:
     """Communicate into a list, or into the parts of one tensor."""
     if type(target) is not Tensor:
         return communicate(target)

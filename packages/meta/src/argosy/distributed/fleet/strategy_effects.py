@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from argosy.amp import auto_cast
-from argosy.distributed.captured import capturing
+from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import WrappedOptimizer, average
 from argosy.distributed.fleet.strategy import DistributedStrategy
 from argosy.distributed.group import Group
@@ -77,7 +77,7 @@ class GradientMergeOptimizer(WrappedOptimizer):
 
     def step(self) -> None:
         """Update when it is time. Raises NotImplementedError in a captured step."""
-        if capturing():
+        if is_capturing():
             raise NotImplementedError(
                 "DistributedStrategy.gradient_merge in a captured step is not implemented; distributed.to_static does "
                 "it: Strategy.gradient_merge"
@@ -112,7 +112,7 @@ class LocalSGDOptimizer(WrappedOptimizer):
 
     def step(self) -> None:
         """Update by this rank's gradients; then, when it is time, by the others' parameters."""
-        if capturing():
+        if is_capturing():
             raise NotImplementedError("DistributedStrategy.localsgd in a captured step is not implemented")
         self._inner_opt.step()
         self._steps += 1

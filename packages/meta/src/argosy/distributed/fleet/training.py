@@ -46,7 +46,7 @@ class Job:
 _job: RankState[Job | None] = RankState("argosy.fleet", lambda: None)
 
 
-def _initialised(function: str) -> Job:
+def _require_job(function: str) -> Job:
     if _job.value is None:
         raise RuntimeError(f"fleet.{function}(): call fleet.init(is_collective=True) first")
     return _job.value
@@ -93,7 +93,7 @@ def _topology(strategy: DistributedStrategy) -> CommunicateTopology:
 
 def get_hybrid_communicate_group() -> HybridCommunicateGroup:
     """The groups of this rank. Raises RuntimeError before :func:`init`."""
-    return _initialised("get_hybrid_communicate_group").groups
+    return _require_job("get_hybrid_communicate_group").groups
 
 
 def distributed_model(model: Layer) -> Layer:
@@ -103,7 +103,7 @@ def distributed_model(model: Layer) -> Layer:
 
     Raises RuntimeError before :func:`init`.
     """
-    job = _initialised("distributed_model")
+    job = _require_job("distributed_model")
     if not isinstance(model, Layer):
         raise TypeError(f"fleet.distributed_model(): argument 'model' must be a Layer, got {type(model).__name__}")
     mode = job.groups.get_parallel_mode()
@@ -131,7 +131,7 @@ def distributed_optimizer(optimizer: Any, strategy: DistributedStrategy | None =
     """The optimizer itself where there are copies only, as gradients are averaged in the backward pass; else a
     ``HybridParallelOptimizer``; with the steps that the strategy asks for. Raises RuntimeError before :func:`init`,
     NotImplementedError for ``localsgd`` on other grids than copies."""
-    job = _initialised("distributed_optimizer")
+    job = _require_job("distributed_optimizer")
     if strategy is not None:
         job.strategy = strategy
     made = prepare_optimizer(optimizer, job.strategy)
@@ -145,7 +145,7 @@ def distributed_optimizer(optimizer: Any, strategy: DistributedStrategy | None =
 def distributed_scaler(scaler: GradScaler) -> GradScaler:
     """The scaler; where not all ranks have the same gradients it skips a step on every rank that one has to skip.
     Raises RuntimeError before :func:`init`."""
-    alike = _initialised("distributed_scaler").groups.get_parallel_mode() == ParallelMode.DATA_PARALLEL
+    alike = _require_job("distributed_scaler").groups.get_parallel_mode() == ParallelMode.DATA_PARALLEL
     return scaler if alike else shard_scaler(scaler)
 
 

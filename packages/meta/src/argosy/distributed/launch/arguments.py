@@ -62,7 +62,7 @@ class Launch(argparse.Namespace):
         return self.log_overwrite.lower() in _FALSE
 
 
-class _Unsupported(argparse.Action):
+class _UnsupportedOption(argparse.Action):
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: object, values: object, option: object = None
     ) -> None:
@@ -110,7 +110,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     add("--run_mode", default="collective", help="collective")
     add("--check", action="store_true", help="compare what all ranks communicate before a program on a mesh runs")
     for option in _UNSUPPORTED:
-        add(option, action=_Unsupported, help=argparse.SUPPRESS)
+        add(option, action=_UnsupportedOption, help=argparse.SUPPRESS)
     add("-m", "--module", action="store_true", help="training_script names a module, as for python -m")
     add("training_script", help="the Python script, or another program")
     add("script_args", nargs=argparse.REMAINDER, metavar="...", help="its arguments")

@@ -42,7 +42,7 @@ class Failure(NamedTuple):
         return f"{rank} failed: {self.cause} (exit code {self.code})"
 
 
-class Interrupted(Exception):
+class JobInterrupt(Exception):
     """The launcher was asked to stop, by Ctrl-C or SIGTERM."""
 
     def __init__(self, number: int) -> None:
@@ -89,7 +89,7 @@ class Job:
         previous = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             return self._run()
-        except Interrupted as stop:
+        except JobInterrupt as stop:
             sys.stderr.write(f"launch: stopped by {signal.Signals(stop.number).name}; all ranks were ended\n")
             return 128 + stop.number
         finally:
@@ -207,7 +207,7 @@ class Job:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise Interrupted(number)
+    raise JobInterrupt(number)
 
 
 def _is_stopped(process: int) -> bool:

@@ -15,7 +15,7 @@ import time
 from types import FrameType, ModuleType, TracebackType
 
 from argosy.distributed.launch.parent import die_with
-from argosy.settings import CURRENT_ENDPOINT, ENDPOINTS, announced
+from argosy.settings import CURRENT_ENDPOINT, ENDPOINTS, announced_ranks
 from argosy_phi_ops.settings import export
 
 __all__ = ["main", "run_script"]
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _announce() -> int:
-    found = announced("MPICH", "Open MPI")
+    found = announced_ranks("MPICH", "Open MPI")
     if found is None:
         raise SystemExit("mpiexec announced no rank: neither PMI_RANK nor OMPI_COMM_WORLD_RANK is set")
     rank, size = found
@@ -91,7 +91,7 @@ def _run(folder: str, rank: int, command: list[str]) -> None:
             _fail(folder, rank, _exit_text(end.code), end.code if isinstance(end.code, int) else 1)
         _finish()
     except BaseException as error:  # noqa: BLE001 - shown and recorded as the interpreter would
-        shown = error.with_traceback(_outside(error.__traceback__))
+        shown = error.with_traceback(_user_frames(error.__traceback__))
         sys.excepthook(type(shown), shown, shown.__traceback__)
         _fail(folder, rank, f"{type(error).__name__}: {error}", 1)
 
@@ -129,7 +129,7 @@ def _finish() -> None:
         environment.finish()
 
 
-def _outside(traceback: TracebackType | None) -> TracebackType | None:
+def _user_frames(traceback: TracebackType | None) -> TracebackType | None:
     """The traceback without this file's frames."""
     at = traceback
     while at is not None and at.tb_frame.f_code.co_filename == __file__:

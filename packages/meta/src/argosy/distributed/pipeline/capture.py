@@ -10,19 +10,19 @@ from argosy.jit import lowering
 from argosy.jit.arguments import Call, flatten
 from argosy.jit.compiled import CompiledCall, Effects, OutputTree
 from argosy.jit.guards import Guards
-from argosy.jit.partitioned import layouts_of
+from argosy.jit.partitioned_program import layouts_of
 from argosy.jit.static_function import StaticFunction
 from argosy_autoparallel.pipeline.cut import Cut, cut
 from argosy_autoparallel.pipeline.stages import assign_stages
 from argosy_autoparallel.tensor_layout import Layout
-from argosy_phi_ops.capture.tracer import Captured
+from argosy_phi_ops.capture.tracer import CapturedProgram
 from argosy_phi_ops.context import context
 from argosy_pir import Program
 
 __all__ = ["CapturedStep", "PipelinedFunction"]
 
 
-class _Uncompiled:
+class _CapturedOnly:
     """In the place of an executable: the captured program, which no rank runs whole."""
 
     def __init__(self, program: Program) -> None:
@@ -50,11 +50,11 @@ class CapturedStep(CompiledCall):
     __slots__ = ("captured", "counter", "gradients", "input_layouts", "meshes", "whole")
 
     def __init__(
-        self, captured: Captured, meshes: StageMeshes, whole: Cut, counter: int | None,
+        self, captured: CapturedProgram, meshes: StageMeshes, whole: Cut, counter: int | None,
         input_layouts: Sequence[Layout | None], *rest: Any,
     ) -> None:  # fmt: skip
         self.input_layouts = input_layouts
-        super().__init__(captured, _Uncompiled(captured.program), *rest)
+        super().__init__(captured, _CapturedOnly(captured.program), *rest)
         self.captured, self.meshes, self.whole, self.counter = captured, meshes, whole, counter
         self.gradients = {position: tensor for tensor, position, _ in captured.grads if position is not None}
 
@@ -65,7 +65,7 @@ class PipelinedFunction(StaticFunction):
 
     def __init__(
         self, function: Callable[..., Any], backend: lowering.Backend, split: bool,
-        find_meshes: Callable[[int, Captured], StageMeshes],
+        find_meshes: Callable[[int, CapturedProgram], StageMeshes],
     ) -> None:  # fmt: skip
         super().__init__(function, None, backend, True)
         self._split, self._find_meshes = split, find_meshes
@@ -82,7 +82,7 @@ class PipelinedFunction(StaticFunction):
         return made
 
     def _lower(
-        self, captured: Captured, tree: OutputTree, effects: Effects, call: Call, runtime: frozenset[int],
+        self, captured: CapturedProgram, tree: OutputTree, effects: Effects, call: Call, runtime: frozenset[int],
         guards: Guards,
     ) -> CompiledCall:  # fmt: skip
         if effects:
@@ -90,7 +90,7 @@ class PipelinedFunction(StaticFunction):
         program = captured.program
         lowering.simplify(program)
         meshes = self._find_meshes(_marked_stages(program), captured)
-        stages = assign_stages(program, len(meshes.of_stages), *meshes.known(captured))
+        stages = assign_stages(program, len(meshes.of_stages), *meshes.known_stages(captured))
         gradients = [position for _, position, _ in captured.grads if position is not None]
         counter = _counter(captured)
         counters = () if counter is None else (counter,)
@@ -106,7 +106,7 @@ def _marked_stages(program: Program) -> int:
     return max(marks, default=0) + 1
 
 
-def _counter(captured: Captured) -> int | None:
+def _counter(captured: CapturedProgram) -> int | None:
     """The position of the state of the rank's random generator, where the step draws."""
     if not captured.draws:
         return None

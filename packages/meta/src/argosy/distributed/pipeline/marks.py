@@ -65,9 +65,9 @@ def split_model(model: Layer, points: Mapping[str, SplitPoint]) -> int:
     ordered = sorted(points.items(), key=lambda item: list(layers).index(item[0]))
     for stage, (name, point) in enumerate(ordered, 1):
         if point is SplitPoint.BEGINNING:
-            layers[name].register_forward_pre_hook(_entering(stage))
+            layers[name].register_forward_pre_hook(_enter_hook(stage))
         else:
-            layers[name].register_forward_post_hook(_entering(stage))
+            layers[name].register_forward_post_hook(_enter_hook(stage))
     vars(model)[_COUNT] = len(points) + 1
     return len(points) + 1
 
@@ -103,7 +103,7 @@ def stages_of_layers(model: Layer, points: Mapping[str, SplitPoint]) -> dict[str
     return found
 
 
-def _entering(stage: int) -> Any:
+def _enter_hook(stage: int) -> Any:
     def hook(*_: Any) -> None:
         enter_stage(stage)
 

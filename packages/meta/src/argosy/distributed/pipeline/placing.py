@@ -12,7 +12,7 @@ from argosy_autoparallel.groups import ensure_groups
 from argosy_autoparallel.pipeline.cut import Cut
 from argosy_autoparallel.redistribution import relayout
 from argosy_autoparallel.tensor_layout import Layout
-from argosy_phi_ops.capture.tracer import Captured
+from argosy_phi_ops.capture.tracer import CapturedProgram
 from argosy_pir import Value
 from argosy_tensorcore.tensor import Tensor
 
@@ -27,7 +27,7 @@ class StageMeshes:
         for mesh in self.of_stages:
             ensure_groups(mesh)
 
-    def known(self, captured: Captured) -> tuple[dict[Value, int], dict[ProcessMesh, int]]:
+    def known_stages(self, captured: CapturedProgram) -> tuple[dict[Value, int], dict[ProcessMesh, int]]:
         """The stages of states and of meshes, where these decide."""
         if not self.by_layout:
             return {}, {}
@@ -39,7 +39,7 @@ class StageMeshes:
                 of_states[state.argument] = of_meshes[mesh]
         return of_states, of_meshes
 
-    def place(self, captured: Captured, whole: Cut) -> None:
+    def place(self, captured: CapturedProgram, whole: Cut) -> None:
         """Put each state that is trained or written on the mesh of its stage; one that stages share on a mesh of them
         all, of which each has a copy."""
         for number, tensor in enumerate(captured.states):

@@ -42,13 +42,13 @@ class PipelineStep:
         self.captured, self.microbatches, self.gradients, self.backend = captured, microbatches, gradients, backend
         self.functions: dict[tuple[str, int | None], Callable[..., Any]] = {}
         self.results = [_results(each) for each in captured]
-        pieces = [self._local(each, LAST if number else "") for number, each in enumerate(captured)]
+        pieces = [self._local_pieces(each, LAST if number else "") for number, each in enumerate(captured)]
         size = context().size
         self.lists: list[InstructionList] = step_lists(orders, pieces, microbatches, size, self.results)
         self.verified: Verified = verify(self.lists)
         self.own = self.lists[context().rank]
         counter = captured[0].counter
-        self._advance = None if counter is None else _advancing(captured[0], counter, backend)
+        self._advance = None if counter is None else _next_random_state(captured[0], counter, backend)
 
     def run(self, microbatches: Sequence[Sequence[Tensor]]) -> list[list[Array]]:
         """Run the list of this rank for the tensors of each microbatch; returns the results of each."""
@@ -83,7 +83,7 @@ class PipelineStep:
 
     # ---- pieces
 
-    def _local(self, captured: CapturedStep, suffix: str) -> LocalPieces:
+    def _local_pieces(self, captured: CapturedStep, suffix: str) -> LocalPieces:
         whole, program = captured.whole, captured.captured.program
         tensors = captured.captured.states
         inputs: dict[Value, Layout | None] = dict(zip(program.inputs, captured.input_layouts, strict=True))
@@ -133,7 +133,7 @@ def _nothing(*arrays: Array) -> tuple[()]:
     return ()
 
 
-def _advancing(captured: CapturedStep, counter: int, backend: lowering.Backend) -> Callable[[Array], Array]:
+def _next_random_state(captured: CapturedStep, counter: int, backend: lowering.Backend) -> Callable[[Array], Array]:
     """The function of the random state that gives its next value. Raises NotImplementedError where that depends on
     data: how often branches and loops draw."""
     program = captured.captured.program

@@ -24,7 +24,7 @@ from argosy_autoparallel import ProcessMesh
 from argosy_autoparallel.pipeline import schedules
 from argosy_autoparallel.pipeline.step_lists import forward_orders, ranks_of_stages
 from argosy_autoparallel.schedule import Run, ScheduleError
-from argosy_phi_ops.capture.tracer import Captured
+from argosy_phi_ops.capture.tracer import CapturedProgram
 from argosy_phi_ops.context import context
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -173,10 +173,10 @@ class Pipeline:
             captured[0] = function.find(*microbatches[0])  # another one where the second capture moved states
         key = tuple(map(id, captured))
         if key not in self._steps:
-            self._steps[key] = self._made(mode, captured)
+            self._steps[key] = self._make_step(mode, captured)
         return self._steps[key]
 
-    def _made(self, mode: str, captured: Sequence[CapturedStep]) -> PipelineStep:
+    def _make_step(self, mode: str, captured: Sequence[CapturedStep]) -> PipelineStep:
         settings = self.settings
         stages = captured[0].whole.stages
         orders = settings.orders(stages)
@@ -186,17 +186,17 @@ class Pipeline:
 
     # ---- where stages lie
 
-    def _meshes(self, marked: int, captured: Captured) -> StageMeshes:
+    def _meshes(self, marked: int, captured: CapturedProgram) -> StageMeshes:
         """The meshes of stages: those that parameters lie on, or parts of one mesh for a model with marks."""
         laid = _own_meshes(captured) if marked == 1 else []
         if marked == 1:
-            return StageMeshes(laid or [self._whole()], by_layout=bool(laid))
+            return StageMeshes(laid or [self._world_mesh()], by_layout=bool(laid))
         orders = self.settings.orders(marked)
         owners = ranks_of_stages(orders, marked)
         ranks = self._ranks_of_pipeline(len(orders))
         return StageMeshes([ranks[owner] for owner in owners])
 
-    def _whole(self) -> ProcessMesh:
+    def _world_mesh(self) -> ProcessMesh:
         return ProcessMesh(list(range(context().size)))
 
     def _ranks_of_pipeline(self, count: int) -> list[ProcessMesh]:
@@ -218,7 +218,7 @@ class Pipeline:
         return [ProcessMesh(list(range(i * each, (i + 1) * each))) for i in range(count)]
 
 
-def _own_meshes(captured: Captured) -> list[ProcessMesh]:
+def _own_meshes(captured: CapturedProgram) -> list[ProcessMesh]:
     """The meshes of the states, in the order in which they are first read."""
     meshes = [getattr(tensor.payload, "mesh", None) for tensor in captured.states]
     return list(dict.fromkeys(mesh for mesh in meshes if mesh is not None))

@@ -12,8 +12,8 @@ from zlib import crc32
 import numpy as np
 
 from argosy.amp import GradScaler
-from argosy.distributed.captured import capturing
-from argosy.distributed.checked import agree
+from argosy.distributed.call_checks import agree
+from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.collective import all_reduce, barrier, broadcast
 from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer
 from argosy.distributed.group import Group, world_group
@@ -124,7 +124,7 @@ class _ToOwners(JointHook):
         assert owners is not None
         numbers = [self._numbers[id(x)] for x in leaves]
         order = sorted(range(len(numbers)), key=numbers.__getitem__)  # whatever the order of the backward pass
-        if not capturing():
+        if not is_capturing():
             agree(
                 owners.group.communicator, "GroupShardedStage2", gradients=f"{len(order)} of {len(self._numbers)}",
                 of=crc32(str(sorted(numbers)).encode()),
@@ -244,7 +244,7 @@ class _Gathering(Interpreter):
     @contextmanager
     def active(self) -> Iterator[None]:
         """Within the block operators are given whole parameters."""
-        hooks = nullcontext() if capturing() else saved_tensors_hooks(self._pack, self._unpack)
+        hooks = nullcontext() if is_capturing() else saved_tensors_hooks(self._pack, self._unpack)
         with layer(self), hooks:
             yield
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
-from argosy.checked import Checked
+from argosy.argument_checks import CheckedConstructor
 from argosy.distribution import variable
 from argosy.distribution.distribution import Distribution
 from argosy.distribution.parameters import event_sum
@@ -36,7 +36,7 @@ def require_tensor(owner: str, name: str, value: Any) -> None:
         raise TypeError(f"{owner}: {name} should be a Tensor, got {type(value).__name__}")
 
 
-class Transform(Checked):
+class Transform(CheckedConstructor):
     """A differentiable function of events.
 
     Subclasses define ``_forward`` and ``_inverse``, one of ``_forward_log_det_jacobian`` and

@@ -41,7 +41,7 @@ class _Objective:
         return float(value), gradient
 
 
-class _Dense:
+class _DenseInverse:
     """The inverse Hessian as a matrix."""
 
     def __init__(self, first: Vector) -> None:
@@ -102,7 +102,7 @@ def minimize_bfgs(
     """
     this = "minimize_bfgs"
     start, first = _check(this, initial_position, initial_inverse_hessian_estimate, line_search_fn, dtype)
-    model = _Dense(first)
+    model = _DenseInverse(first)
     limits = (max_iters, tolerance_grad, tolerance_change, max_line_search_iters, initial_step_length)
     results = _minimize(_Objective(this, objective_func, dtype), start, model, limits)
     return (*results, Tensor(model.matrix.astype(dtype)))
@@ -156,7 +156,7 @@ def _check(name: str, position: Any, estimate: Any, search: str, dtype: str) -> 
 
 
 def _minimize(
-    objective: _Objective, x: Vector, model: _Dense | _Recent, limits: tuple[int, float, float, int, float]
+    objective: _Objective, x: Vector, model: _DenseInverse | _Recent, limits: tuple[int, float, float, int, float]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     max_iters, tolerance_grad, tolerance_change, search_limit, length = limits
     value, gradient = objective.at(x)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.optimizer.optimizer import Optimizer
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.declare.operator import get_operator as op
@@ -27,7 +27,7 @@ class LookAhead(Optimizer):
     The state dict holds that of the inner optimizer, too. ``get_lr`` gives ``alpha``; the rate is the inner one's.
     """
 
-    @checked
+    @validate_call
     def __init__(self, inner_optimizer: Any, alpha: float = 0.5, k: int = 5, name: str | None = None) -> None:
         if not isinstance(inner_optimizer, Optimizer):
             raise TypeError(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.optimizer.optimizer import Optimizer
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.declare.operator import get_operator as op
@@ -28,7 +28,7 @@ class ModelAverage(Optimizer):
     before counts until a window is full. ``with average.apply():`` puts the averages in place of the weights.
     """
 
-    @checked
+    @validate_call
     def __init__(
         self,
         average_window_rate: float,

@@ -49,7 +49,7 @@ def collate_arrays(batch: Sequence[Any], stack: Callable[[list[Any]], Any] = np.
     samples that cannot be stacked."""
     first = batch[0]
     if isinstance(first, (Tensor, np.ndarray, np.generic)):
-        return stack(_equal([to_numpy(x) if isinstance(x, Tensor) else np.asarray(x) for x in batch]))
+        return stack(_check_equal([to_numpy(x) if isinstance(x, Tensor) else np.asarray(x) for x in batch]))
     if isinstance(first, (bool, int, float)):
         return np.asarray(batch)  # numbers are float64, as in Paddle
     if isinstance(first, (str, bytes)):
@@ -66,7 +66,7 @@ def collate_arrays(batch: Sequence[Any], stack: Callable[[list[Any]], Any] = np.
     )
 
 
-def _equal(arrays: list[Any]) -> list[Any]:
+def _check_equal(arrays: list[Any]) -> list[Any]:
     """The arrays. Raises ValueError where their shapes differ."""
     shapes = {a.shape for a in arrays}
     if len(shapes) > 1:

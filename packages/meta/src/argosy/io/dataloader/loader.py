@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from argosy.argument_checks import validate_call
 from argosy.argument_repr import ArgumentRepr
-from argosy.checked import checked
 from argosy.io.dataloader.collate import as_tensors, collate_arrays, default_convert_fn
 from argosy.io.dataloader.pool import WorkerPool
 from argosy.io.dataloader.worker import Recipe
@@ -50,7 +50,7 @@ class DataLoader(ArgumentRepr):
     places: where batches go, the host: ValueError for anything else.
     """
 
-    @checked
+    @validate_call
     def __init__(
         self,
         dataset: Dataset | Iterable[Any],
@@ -121,7 +121,7 @@ class DataLoader(ArgumentRepr):
         """``iter(loader)``, as older programs write it."""
         return iter(self)
 
-    @checked
+    @validate_call
     def __iter__(self) -> Iterator[Any]:
         batches = self._from_workers() if self.num_workers else self._from_here()
         return _Batches(self, batches if self._names is None else map(self._by_name, batches))

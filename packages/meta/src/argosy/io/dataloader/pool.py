@@ -105,7 +105,7 @@ class WorkerPool:
         try:
             self.workers[i].tasks.send(task)
         except (BrokenPipeError, ConnectionResetError):
-            self._died(i)
+            self._fail_worker(i)
 
     def _take(self, i: int, epoch: int, number: int | None) -> Any:
         worker = self.workers[i]
@@ -115,11 +115,11 @@ class WorkerPool:
                 self.stop()
                 raise WorkerError(f"DataLoader worker {i} made no batch within {self.timeout} seconds")
             if not worker.results.poll():
-                self._died(i)
+                self._fail_worker(i)
             try:
                 of, at, batch, error = receive(worker.results)
             except (EOFError, OSError):
-                self._died(i)
+                self._fail_worker(i)
             if of != epoch or (number is not None and at != number):
                 continue  # left over from an epoch that was broken off
             if error is not None:
@@ -127,7 +127,7 @@ class WorkerPool:
                 raise WorkerError(f"DataLoader worker {i} failed:\n{error}")
             return batch
 
-    def _died(self, i: int) -> None:
+    def _fail_worker(self, i: int) -> None:
         process = self.workers[i].process
         process.join(_PATIENCE)
         code, pid = process.exitcode, process.pid

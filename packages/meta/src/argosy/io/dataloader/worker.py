@@ -127,11 +127,11 @@ def _answer(info: WorkerInfo, recipe: Recipe, tasks: Connection, outgoing: Any, 
         epoch, number, indices = task
         if recipe.stream and epoch != current:
             stream, current = recipe.batches(), epoch
-        batch, error = (None, failure) if failure else _attempt(lambda: _next(recipe, stream, indices))  # noqa: B023
+        batch, error = (None, failure) if failure else _attempt(lambda: _next_batch(recipe, stream, indices))  # noqa: B023
         outgoing.put((epoch, number, batch, error))
 
 
-def _next(recipe: Recipe, stream: Iterator[Any], indices: Any) -> Any:
+def _next_batch(recipe: Recipe, stream: Iterator[Any], indices: Any) -> Any:
     made = next(stream, DONE) if recipe.stream else recipe.fetch(indices)
     return made if made is DONE else as_arrays(made)
 

@@ -26,7 +26,7 @@ class Names:
     def __init__(self) -> None:
         self._count = 0
 
-    def fresh(self, stem: str) -> str:
+    def new_name(self, stem: str) -> str:
         """A name that starts with ``stem`` and is used once."""
         self._count += 1
         return f"{stem}_{self._count}"
@@ -60,7 +60,7 @@ def without_returns(body: list[ast.stmt], names: Names) -> list[ast.stmt]:
     without."""
     made: list[ast.stmt] = []
     for i, node in enumerate(body):
-        if isinstance(node, (ast.While, ast.For)) and contains([node], ast.Return) and _movable(node):
+        if isinstance(node, (ast.While, ast.For)) and contains([node], ast.Return) and _is_movable(node):
             rest = _loop_returning(node, names) + body[i + 1 :]
             return made + without_returns(rest, names)
         if isinstance(node, ast.If) and contains([node], ast.Return):
@@ -82,7 +82,7 @@ def _both_return(node: ast.If, rest: list[ast.stmt], names: Names) -> ast.stmt:
     return _place_at(ast.If(node.test, *branches), node)  # type: ignore[return-value]
 
 
-def _movable(loop: ast.While | ast.For) -> bool:
+def _is_movable(loop: ast.While | ast.For) -> bool:
     """Whether all jumps of a loop stand in its body or in ``if`` there, and it has no ``else``."""
     return not loop.orelse and _jumps_in_ifs(loop.body)
 
@@ -93,7 +93,7 @@ def _jumps_in_ifs(body: Sequence[ast.stmt]) -> bool:
             if not (_jumps_in_ifs(node.body) and _jumps_in_ifs(node.orelse)):
                 return False
         elif isinstance(node, (ast.While, ast.For)):
-            if contains(node.body, ast.Return) and not _movable(node):
+            if contains(node.body, ast.Return) and not _is_movable(node):
                 return False
         elif not isinstance(node, (ast.Break, ast.Continue, ast.Return)) and contains(
             [node], ast.Break, ast.Continue, ast.Return
@@ -103,7 +103,7 @@ def _jumps_in_ifs(body: Sequence[ast.stmt]) -> bool:
 
 
 def _loop_returning(node: ast.While | ast.For, names: Names) -> list[ast.stmt]:
-    flag, value = names.fresh("_returned"), names.fresh("_value")
+    flag, value = names.new_name("_returned"), names.new_name("_value")
     body = _returns_to_breaks(node.body, flag, value, names)
     loop = deepcopy(node)
     loop.body = body
@@ -137,10 +137,10 @@ def without_jumps(loop: ast.While | ast.For, names: Names) -> tuple[list[ast.stm
 
     None where the jumps stand in other statements than ``if``, or the loop has an ``else``.
     """
-    if not _movable(loop):
+    if not _is_movable(loop):
         return None
-    leaves = names.fresh("_left") if contains(loop.body, ast.Break) else None
-    skips = names.fresh("_skipped") if contains(loop.body, ast.Continue) else None
+    leaves = names.new_name("_left") if contains(loop.body, ast.Break) else None
+    skips = names.new_name("_skipped") if contains(loop.body, ast.Continue) else None
     if leaves is None and skips is None:
         return [], loop.body, None
     body = _guard_statements(loop.body, leaves, skips)

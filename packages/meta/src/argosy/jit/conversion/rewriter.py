@@ -155,7 +155,7 @@ class _Rewriter(ast.NodeTransformer):
     ) -> list[ast.stmt]:
         """The functions and the call of an ``if`` whose sides are rewritten already, and set these variables; ``live``
         is None where both return."""
-        holds, fails = self._local("holds", body, variables), self._local("fails", orelse, variables)
+        holds, fails = self._local_function("holds", body, variables), self._local_function("fails", orelse, variables)
         accessors, get, put = self._accessors(variables)
         branches = [self.visit(test), load(holds.name), load(fails.name), load(get), load(put)]
         if live is None:
@@ -169,16 +169,19 @@ class _Rewriter(ast.NodeTransformer):
             return self._rewrite_parts(node)
         before, body, leaves = parts
         variables = self._variables([*before, *body])
-        return [*before, *_place(self._while(node.test, leaves, self._body_of_loop(node, body), variables), node)]
+        return [
+            *before,
+            *_place(self._convert_while(node.test, leaves, self._body_of_loop(node, body), variables), node),
+        ]
 
-    def _while(
+    def _convert_while(
         self, test: ast.expr, leaves: str | None, body: Sequence[ast.stmt], variables: Sequence[str]
     ) -> list[ast.stmt]:
         """The functions and the call of a loop whose body is rewritten already, and sets these variables."""
         if leaves:
             test = ast.BoolOp(ast.And(), [ast.UnaryOp(ast.Not(), load(leaves)), test])
-        tested = self._local("test", [ast.Return(self.visit(test))], [])
-        step = self._local("step", body, variables)
+        tested = self._local_function("test", [ast.Return(self.visit(test))], [])
+        step = self._local_function("step", body, variables)
         accessors, get, put = self._accessors(variables)
         functions = [load(name) for name in (tested.name, step.name, get, put)]
         call = _runtime("while_", *functions, _texts(variables), self._live(variables))
@@ -219,10 +222,10 @@ class _Rewriter(ast.NodeTransformer):
         loops would have 2^depth."""
         before, body, leaves = loop
         bounds, index, within, step = (
-            self.names.fresh(s) for s in ("_bounds", "_index", "_argosy_within", "_argosy_step")
+            self.names.new_name(s) for s in ("_bounds", "_index", "_argosy_within", "_argosy_step")
         )
         variables = self._variables(body)
-        shared = self._local("body", self._body_of_loop(node, body), variables)
+        shared = self._local_function("body", self._body_of_loop(node, body), variables)
         call = ast.Expr(ast.Call(load(shared.name), [], []))
         parts = ast.Tuple([ast.Name(n, ast.Store()) for n in (index, within, step)], ast.Store())
         start = ast.Assign([parts], _runtime("index_range", load(bounds)))
@@ -230,7 +233,7 @@ class _Rewriter(ast.NodeTransformer):
         advance = assign(index, ast.BinOp(load(index), ast.Add(), load(step)), node)
         test = ast.Call(load(within), [load(index)], [])
         carried = list(dict.fromkeys([name, index, *self._variables([*before, *body])]))
-        staged = [start, *self._while(test, leaves, [target, advance, call], carried)]
+        staged = [start, *self._convert_while(test, leaves, [target, advance, call], carried)]
         plain = ast.For(node.target, load(bounds), self._flagged_loop(node, [call], leaves, variables), [])
         choice = ast.If(_runtime("is_staged_range", load(bounds)), staged, [plain])
         return [assign(bounds, self.visit(node.iter), node), *before, *_place([shared, choice], node)]
@@ -247,18 +250,18 @@ class _Rewriter(ast.NodeTransformer):
         """Those of ``variables`` that may be read after the statement."""
         return _texts([name for name in variables if name in self.live | self.always])
 
-    def _local(self, stem: str, body: Sequence[ast.stmt], variables: Sequence[str]) -> ast.FunctionDef:
+    def _local_function(self, stem: str, body: Sequence[ast.stmt], variables: Sequence[str]) -> ast.FunctionDef:
         head: list[ast.stmt] = []
         if variables:
             head.append(ast.Nonlocal(list(variables)))
         if self.globals:
             head.append(ast.Global(sorted(self.globals)))
-        name = self.names.fresh(f"_argosy_{stem}")
+        name = self.names.new_name(f"_argosy_{stem}")
         return make_function(name, _no_arguments(), [*head, *body])
 
     def _accessors(self, variables: Sequence[str]) -> tuple[list[ast.stmt], str, str]:
         reads = [_runtime("fetch", ast.Constant(n), _lambda(load(n))) for n in variables]
-        get = self._local("get", [ast.Return(ast.List(list(reads), ast.Load()))], [])
+        get = self._local_function("get", [ast.Return(ast.List(list(reads), ast.Load()))], [])
         value = "_argosy_values"
         body: list[ast.stmt] = [ast.Pass()]
         if variables:
@@ -267,7 +270,7 @@ class _Rewriter(ast.NodeTransformer):
             body += [
                 ast.If(_runtime("is_undefined", load(n)), [ast.Delete([ast.Name(n, ast.Del())])], []) for n in variables
             ]
-        put = self._local("put", body, variables)
+        put = self._local_function("put", body, variables)
         put.args.args.append(ast.arg(value))
         return [get, put], get.name, put.name
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from argosy.jit.conversion.staged import staged_if
+from argosy.jit.conversion.conditionals import staged_if
 from argosy.jit.conversion.staged_loop import staged_while
-from argosy.jit.conversion.values import NOT_RETURNED, Undefined
+from argosy.jit.conversion.values import NOT_RETURNED, UndefinedValue
 from argosy.jit.reporting import note
 from argosy_phi_ops.capture.tracer import Tracer, active_tracer
 from argosy_phi_ops.declare.operator import get_operator
@@ -36,12 +36,12 @@ def fetch(name: str, read: Callable[[], Any]) -> Any:
     try:
         return read()
     except NameError:
-        return Undefined(name)
+        return UndefinedValue(name)
 
 
 def is_undefined(x: Any) -> bool:
     """Whether a variable that is given this has no value."""
-    return type(x) is Undefined
+    return type(x) is UndefinedValue
 
 
 def if_(

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from argosy.jit.conversion.conditionals import put_place, scalar_condition
 from argosy.jit.conversion.gradient_slots import is_empty, merged_empty, put_gradient, slot_value
 from argosy.jit.conversion.nested_loops import InnerLoops, LoopSignature, LoopVariable
-from argosy.jit.conversion.staged import put_place, scalar_condition
-from argosy.jit.conversion.values import NOT_RETURNED, MaybeUndefined, Mismatch, Undefined, agree, as_tensor, is_number
+from argosy.jit.conversion.values import (
+    NOT_RETURNED,
+    MaybeUndefined,
+    Mismatch,
+    UndefinedValue,
+    agree,
+    as_tensor,
+    is_number,
+)
 from argosy_phi_ops.capture.regions import RecordedRegion, current_value, insertion_at, record
 from argosy_phi_ops.capture.tracer import TracedPayload, Tracer
 from argosy_phi_ops.context import grad_enabled
@@ -233,7 +241,7 @@ class _Loop:
         if before is NOT_RETURNED and (type(after) is Tensor or is_number(after)):
             after = as_tensor(after)
             self.start[i] = get_operator("zeros")(list(after.payload.shape), after.dtype)
-        elif before is NOT_RETURNED or isinstance(before, Undefined):
+        elif before is NOT_RETURNED or isinstance(before, UndefinedValue):
             self.temporary.add(i)
             return False
         elif is_number(before) and (type(after) is Tensor or is_number(after)):
@@ -295,7 +303,7 @@ class _Loop:
             payload = TracedPayload(value, tracer, user_location(), self.active.get(i, False))
             after[i] = Tensor._wrap(payload, not (self.wants.get(i, False) and grad_enabled()))
         for i in self.temporary:
-            after[i] = Undefined(self.names[i])
+            after[i] = UndefinedValue(self.names[i])
         self._put_rest(made[len(self.carried) :])
         for tensor, gradient in self.emptied.values():
             if not any(tensor is carried for carried in self.slots):

@@ -11,7 +11,7 @@ from argosy_pir.location import Location
 from argosy_tensorcore.dtype import default_dtype
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["NOT_RETURNED", "MaybeUndefined", "Mismatch", "Undefined", "agree", "as_tensor", "is_number", "match"]
+__all__ = ["NOT_RETURNED", "MaybeUndefined", "Mismatch", "UndefinedValue", "agree", "as_tensor", "is_number", "match"]
 
 NUMBERS = (bool, int, float, complex)
 
@@ -30,7 +30,7 @@ class MaybeUndefined(NameError):
         )
 
 
-class Undefined:
+class UndefinedValue:
     """What stands for the value of a variable that has none, where values are passed on."""
 
     __slots__ = ("name",)
@@ -66,14 +66,14 @@ def as_tensor(x: Any, dtype: Any = None) -> Tensor:
 
 def agree(a: Any, b: Any, name: str) -> Any:
     """What variable ``name`` is after it was ``a`` on one side and ``b`` on the other: ``a`` itself, where they are the
-    same; a tree whose leaves are pairs to merge; or :class:`Undefined`. Raises Mismatch naming the variable.
+    same; a tree whose leaves are pairs to merge; or :class:`UndefinedValue`. Raises Mismatch naming the variable.
     """
     if a is b or (type(a) is type(b) and type(a) in (*NUMBERS, str, bytes) and a == b):
         return a
     if a is NOT_RETURNED or b is NOT_RETURNED:
         return _select_side(b if a is NOT_RETURNED else a, a is NOT_RETURNED)
-    if isinstance(a, Undefined) or isinstance(b, Undefined):
-        return Undefined(name)
+    if isinstance(a, UndefinedValue) or isinstance(b, UndefinedValue):
+        return UndefinedValue(name)
     if _is_leaf(a) and _is_leaf(b):
         return Pair(a, b)
     if type(a) is type(b) and type(a) in (list, tuple) and len(a) == len(b):

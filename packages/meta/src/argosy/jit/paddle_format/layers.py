@@ -39,21 +39,21 @@ def _volumes(layout: str) -> str:
     return {"NCHW": "NCDHW", "NHWC": "NDHWC"}.get(layout, layout)
 
 
-def _padding(a: dict[str, Any]) -> Any:
+def _padding_of(a: dict[str, Any]) -> Any:
     return a["padding_algorithm"] if a["padding_algorithm"] in ("SAME", "VALID") else a["paddings"]
 
 
 @rule("conv3d")
 def _conv3d(x: list[Any], a: dict[str, Any]) -> Any:
     return F.conv3d(
-        x[0], x[1], None, a["strides"], _padding(a), a["dilations"], a["groups"], _volumes(a["data_format"])
+        x[0], x[1], None, a["strides"], _padding_of(a), a["dilations"], a["groups"], _volumes(a["data_format"])
     )
 
 
 @rule("conv3d_transpose")
 def _conv3d_transpose(x: list[Any], a: dict[str, Any]) -> Any:
     return F.conv3d_transpose(
-        x[0], x[1], None, a["strides"], _padding(a), a["output_padding"] or 0, a["groups"], a["dilations"],
+        x[0], x[1], None, a["strides"], _padding_of(a), a["output_padding"] or 0, a["groups"], a["dilations"],
         a["output_size"] or None, _volumes(a["data_format"]),
     )  # fmt: skip
 
@@ -69,8 +69,8 @@ def _pool3d(x: list[Any], a: dict[str, Any]) -> Any:
             else F.adaptive_avg_pool3d(x[0], size, layout)
         )
     if a["pooling_type"] == "max":
-        return F.max_pool3d(x[0], size, a["strides"], _padding(a), a["ceil_mode"], False, layout)
-    return F.avg_pool3d(x[0], size, a["strides"], _padding(a), a["ceil_mode"], a["exclusive"], None, layout)
+        return F.max_pool3d(x[0], size, a["strides"], _padding_of(a), a["ceil_mode"], False, layout)
+    return F.avg_pool3d(x[0], size, a["strides"], _padding_of(a), a["ceil_mode"], a["exclusive"], None, layout)
 
 
 @rule("max_pool2d_with_index", "max_pool3d_with_index")
@@ -150,7 +150,7 @@ def _rrelu(x: list[Any], a: dict[str, Any]) -> Any:
 def _lp_pool2d(x: list[Any], a: dict[str, Any]) -> Any:
     if a["global_pooling"] or a["adaptive"]:
         raise NotImplementedError("lp_pool2d over everything within a Paddle program is not read yet")
-    sizes = a["kernel_size"], a["strides"], _padding(a), a["ceil_mode"]
+    sizes = a["kernel_size"], a["strides"], _padding_of(a), a["ceil_mode"]
     return F.lp_pool2d(as_operand(x[0]), a["norm_type"], *sizes, data_format=a["data_format"])
 
 

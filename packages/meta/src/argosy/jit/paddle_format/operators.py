@@ -280,21 +280,21 @@ def _split(x: list[Any], a: dict[str, Any]) -> Any:
 # layers
 
 
-def _padding(a: dict[str, Any]) -> Any:
+def _padding_of(a: dict[str, Any]) -> Any:
     return a["padding_algorithm"] if a["padding_algorithm"] in ("SAME", "VALID") else a["paddings"]
 
 
 @rule("conv2d", "depthwise_conv2d")
 def _conv2d(x: list[Any], a: dict[str, Any]) -> Any:
     return get_operator("conv2d")(
-        x[0], x[1], None, a["strides"], _padding(a), a["dilations"], a["groups"], a["data_format"]
+        x[0], x[1], None, a["strides"], _padding_of(a), a["dilations"], a["groups"], a["data_format"]
     )
 
 
 @rule("conv2d_transpose", "depthwise_conv2d_transpose")
 def _conv2d_transpose(x: list[Any], a: dict[str, Any]) -> Any:
     return get_operator("conv2d_transpose")(
-        x[0], x[1], None, a["strides"], _padding(a), a["output_padding"] or 0, a["dilations"], a["groups"],
+        x[0], x[1], None, a["strides"], _padding_of(a), a["output_padding"] or 0, a["dilations"], a["groups"],
         as_list(x[2]) or None if len(x) > 2 and x[2] is not None else None, a["data_format"],
     )  # fmt: skip
 
@@ -308,9 +308,9 @@ def _pool2d(x: list[Any], a: dict[str, Any]) -> Any:
             return get_operator("adaptive_max_pool2d")(x[0], size)
         return get_operator("adaptive_avg_pool2d")(x[0], size, layout)
     if a["pooling_type"] == "max":
-        return get_operator("max_pool2d")(x[0], size, a["strides"], _padding(a), False, a["ceil_mode"], layout)
+        return get_operator("max_pool2d")(x[0], size, a["strides"], _padding_of(a), False, a["ceil_mode"], layout)
     return get_operator("avg_pool2d")(
-        x[0], size, a["strides"], _padding(a), a["ceil_mode"], a["exclusive"], None, layout
+        x[0], size, a["strides"], _padding_of(a), a["ceil_mode"], a["exclusive"], None, layout
     )
 
 

@@ -100,7 +100,7 @@ class _Runner:
         if step.name == "if":
             return self._if(step, scope, operands[0])
         if step.name == "while":
-            return self._while(step, scope, operands)
+            return self._run_while(step, scope, operands)
         if step.name in ARRAYS:
             return run_array_operator(step.name, operands, step.attributes)
         results = run_operator(step.name, operands, step.attributes)
@@ -113,7 +113,7 @@ class _Runner:
         results = cond(as_operand(test), lambda: self.run(holds, scope, ()), lambda: self.run(fails, scope, ()))
         return results if len(step.results) > 1 else results[0] if results else None
 
-    def _while(self, step: Step, scope: _Scope, operands: list[Any]) -> Any:
+    def _run_while(self, step: Step, scope: _Scope, operands: list[Any]) -> Any:
         (body,) = step.blocks
         start = [as_operand(x) for x in operands]
         results = while_loop(lambda test, *_: test, lambda _, *given: self.run(body, scope, given), start)[1:]

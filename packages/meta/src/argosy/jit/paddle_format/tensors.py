@@ -60,7 +60,7 @@ _NAMED: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def _plain(name: str) -> Rule:
+def _unary_rule(name: str) -> Rule:
     return lambda x, a: getattr(paddle, name)(*map(as_operand, x))
 
 
@@ -76,7 +76,7 @@ def _tensors_by_name(name: str, keys: Sequence[str]) -> Rule:
 
 
 for _name in _PLAIN:
-    RULES.setdefault(_name, _plain(_name))
+    RULES.setdefault(_name, _unary_rule(_name))
 for _name, _keys in _NAMED.items():
     RULES.setdefault(_name, _tensors_by_name(_name, _keys))
 

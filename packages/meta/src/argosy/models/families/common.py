@@ -16,7 +16,7 @@ from argosy.models.configuration import (
     NormConfig,
 )
 from argosy.models.feedforward import ACTIVATIONS
-from argosy.models.rotary import read_rotary
+from argosy.models.rotary_embedding import read_rotary
 
 __all__ = ["activation", "attention", "decoder", "feedforward", "is_sliding", "positions_of"]
 

@@ -11,7 +11,7 @@ from argosy.models.configuration import (
     NormConfig,
 )
 from argosy.models.families.common import activation, decoder, feedforward, positions_of
-from argosy.models.rotary import read_rotary, yarn_magnitude
+from argosy.models.rotary_embedding import read_rotary, yarn_magnitude
 
 
 def configure(config: ConfigFile) -> DecoderConfig:

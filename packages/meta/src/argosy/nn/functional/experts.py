@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
@@ -16,7 +16,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["moe_permute", "moe_unpermute"]
 
 
-@checked
+@validate_call
 def moe_permute(
     hidden_states: Tensor,
     scale: Tensor | None,
@@ -96,7 +96,7 @@ def _take(x: Tensor, rows: np.ndarray) -> Tensor:
     return op("index_select")(padded, Tensor(np.where(rows < 0, x.shape[0], rows)), 0)
 
 
-@checked
+@validate_call
 def moe_unpermute(
     hidden_states_unzipped: Tensor,
     zipped_expertwise_rowmap: Tensor,

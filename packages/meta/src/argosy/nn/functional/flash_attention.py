@@ -15,7 +15,7 @@ import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.api import lazy_names
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.nn.regularization import dropout as drop
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_phi_ops.errors import ShapeError
@@ -87,7 +87,7 @@ def attend(
     of -inf. ``softcap`` c > 0 makes scores ``c * tanh(scores / c)``. Raises ValueError naming shapes that do not fit.
     """
     groups = _groups(name, query, key, value)
-    q, k, v = (_wide(op("transpose")(x, [0, 2, 1, 3])) for x in (query, key, value))
+    q, k, v = (_widen(op("transpose")(x, [0, 2, 1, 3])) for x in (query, key, value))
     if groups > 1:
         k, v = (op("repeat_interleave")(x, groups, 1) for x in (k, v))
     width = query.shape[-1]
@@ -112,7 +112,7 @@ def _softmax(scores: Tensor) -> tuple[Tensor, Tensor]:
     return weights, op("squeeze")(op("log")(total.detach()) + highest, -1)
 
 
-def _wide(x: Tensor) -> Tensor:
+def _widen(x: Tensor) -> Tensor:
     return x.astype("float32") if x.dtype.itemsize < 4 else x
 
 
@@ -140,7 +140,7 @@ def lower(rows: Any, columns: Any) -> Tensor:
     return Tensor(np.tril(np.ones((rows, columns), bool), columns - rows))
 
 
-@checked
+@validate_call
 def flash_attention(
     query: Tensor,
     key: Tensor,
@@ -181,7 +181,7 @@ def _is_one_operator(query: Tensor, key: Tensor, value: Tensor, causal: bool) ->
     return alike and min(*q, *k) > 0 and (q[1] == k[1] or not causal)
 
 
-@checked
+@validate_call
 def flash_attn_qkvpacked(
     qkv: Tensor,
     dropout: float = 0.0,
@@ -305,7 +305,7 @@ def flash_attn_unpadded(
     return mixed, _padded_weights(weights, max_seqlen_q, max_seqlen_k) if return_softmax else None
 
 
-@checked
+@validate_call
 def flash_attn_varlen_qkvpacked(
     qkv: Tensor,
     cu_seqlens_q: Tensor,
@@ -406,7 +406,7 @@ def _logs(logs: Sequence[Tensor], spans: _Spans, query: Tensor) -> Tensor:
     return op("concat")([*pieces, last], 1)
 
 
-@checked
+@validate_call
 def flash_attention_v3_varlen(
     query: Tensor,
     key: Tensor,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.nn.functional.flash_attention import _no_seed, attend, lower
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.interchange import to_numpy
@@ -18,7 +18,7 @@ __all__ = ["flashmask_attention", "sparse_attention"]
 _BLOCK = 128
 
 
-@checked
+@validate_call
 def flashmask_attention(
     query: Tensor,
     key: Tensor,
@@ -112,7 +112,7 @@ def _blocks(name: str, mask: Tensor, rows: int, columns: int, heads: int) -> Ten
     return _for_heads(wide[:, :, :rows, :columns], heads)
 
 
-@checked
+@validate_call
 def sparse_attention(
     query: Tensor,
     key: Tensor,

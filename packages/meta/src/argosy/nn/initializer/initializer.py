@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import Checked
+from argosy.argument_checks import CheckedConstructor
 from argosy.nn import lazy
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Initializer"]
 
 
-class Initializer(Checked):
+class Initializer(CheckedConstructor):
     """Fills a parameter in place when called with it; subclasses write :meth:`forward`.
 
     Called within :class:`argosy.LazyGuard` it only notes the parameter, which ``parameter.initialize()`` fills.

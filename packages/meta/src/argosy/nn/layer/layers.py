@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from argosy.checked import Checked, annotate_error, check_keywords
+from argosy.argument_checks import CheckedConstructor, annotate_error, check_keywords
 from argosy.framework.creation import make_parameter
 from argosy.framework.param_attr import as_param_attr
 from argosy.nn import state, traversal
@@ -59,7 +59,7 @@ def own_dtype(dtype: object, device: object = None) -> object:
     return default_dtype() if dtype is None else dtype
 
 
-class Layer(Checked, Conversions, Internals):
+class Layer(CheckedConstructor, Conversions, Internals):
     """The base of everything in ``nn``: subclass it, make sublayers and parameters in ``__init__``, write
     ``forward``.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import TensorLike
+from argosy.argument_checks import TensorLike
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn.initializer import Constant
 from argosy.nn.layer import Layer
@@ -35,12 +35,12 @@ class StraightThrough(PyLayer):
         return grads[0], None
 
 
-class _Scaled(Layer):
+class _ScaledLayer(Layer):
     """A layer with numbers that are kept beside its parameters and not trained."""
 
     _scale: Any
 
-    def _kept(self, prefix: str, what: str, value: float, dtype: object, size: int = 1) -> Any:
+    def _create_state(self, prefix: str, what: str, value: float, dtype: object, size: int = 1) -> Any:
         attr = ParamAttr(name=naming.generate(f"{prefix}.{what}"), initializer=Constant(value), trainable=False)
         return self.create_parameter([size], attr, dtype)
 
@@ -51,14 +51,14 @@ class _Scaled(Layer):
             )
 
 
-class MovingMaximum(_Scaled):
+class MovingMaximum(_ScaledLayer):
     """``state = rate * state + 1``, ``accum = rate * accum + max|x|`` and ``scale = accum / state``, in training."""
 
     def _keep(self, prefix: str, moving_rate: float, dtype: object, scale: float, start: float) -> None:
         self._moving_rate = moving_rate
-        self._scale = self._kept(prefix, "scale", scale, dtype)
-        self._state = self._kept(prefix, "state", start, dtype)
-        self._accum = self._kept(prefix, "accum", start, dtype)
+        self._scale = self._create_state(prefix, "scale", scale, dtype)
+        self._state = self._create_state(prefix, "state", start, dtype)
+        self._accum = self._create_state(prefix, "accum", start, dtype)
 
     def _observe(self, input: Any) -> None:
         """Let the scale move; in evaluation it stays."""
@@ -70,7 +70,7 @@ class MovingMaximum(_Scaled):
             for kept, value in ((self._state, state), (self._accum, accum), (self._scale, accum / state)):
                 write(kept, value)
 
-    def _rounded(self, input: Any, bits: int) -> Any:
+    def _fake_quantize(self, input: Any, bits: int) -> Any:
         return StraightThrough.apply(input, self._scale.astype(input.dtype), 2 ** (bits - 1) - 1)
 
 
@@ -93,7 +93,7 @@ class FakeQuantMovingAverageAbsMax(MovingMaximum):
     def forward(self, input: TensorLike) -> Any:
         """The input, rounded."""
         self._observe(input)
-        return self._rounded(input, self._quant_bits)
+        return self._fake_quantize(input, self._quant_bits)
 
 
 class MovingAverageAbsMaxScale(MovingMaximum):
@@ -116,7 +116,7 @@ class MovingAverageAbsMaxScale(MovingMaximum):
         return input
 
 
-class FakeQuantAbsMax(_Scaled):
+class FakeQuantAbsMax(_ScaledLayer):
     """Rounds by the largest magnitude of each call, which is kept with ``quant_on_weight``."""
 
     def __init__(
@@ -130,7 +130,7 @@ class FakeQuantAbsMax(_Scaled):
         super().__init__()
         self._check_ranks(reduce_type)
         self._quant_bits = quant_bits
-        self._scale = self._kept(name or "quant_dequant", "scale", 0.001, dtype) if quant_on_weight else None
+        self._scale = self._create_state(name or "quant_dequant", "scale", 0.001, dtype) if quant_on_weight else None
 
     def _largest(self, input: Any) -> Any:
         return input.detach().abs().max().reshape([1])
@@ -163,7 +163,7 @@ class FakeQuantChannelWiseAbsMax(FakeQuantAbsMax):
                 "FakeQuantChannelWiseAbsMax() is for weights: it takes quant_on_weight=True and channel_num"
             )
         self._quant_axis = quant_axis
-        self._scale = self._kept(name or "quant_dequant", "scale", 0.0, dtype, channel_num)
+        self._scale = self._create_state(name or "quant_dequant", "scale", 0.0, dtype, channel_num)
 
     def _largest(self, input: Any) -> Any:
         others = [axis for axis in range(input.ndim) if axis != self._quant_axis % input.ndim]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from typing import Any
 
-from argosy.checked import TensorLike
+from argosy.argument_checks import TensorLike
 from argosy.framework.creation import to_tensor
 from argosy.framework.param_attr import ParamAttr
 from argosy.nn.initializer import Assign
@@ -19,7 +19,7 @@ __all__ = ["ConvertibleQuantedLayer", "LinearDequanter", "LinearQuanter", "Linea
 _FLOAT8 = {(4, 3): (448, "float8_e4m3fn"), (5, 2): (57344, "float8_e5m2")}
 
 
-class _Linear(Layer):
+class _LinearQuantization(Layer):
     """Scales and zero points, kept as parameters that are not trained.
 
     scales: what the largest integer stands for: one number, of each channel of ``quant_axis``, or 2-D of groups of
@@ -30,9 +30,9 @@ class _Linear(Layer):
         self, scales: Any, zero_point: Any = None, quant_axis: Any = None, bit_length: Any = 8, group_size: int = 128
     ) -> None:
         super().__init__()
-        self._scales = self._kept("scale", to_tensor(scales, "float32").detach())
+        self._scales = self._create_state("scale", to_tensor(scales, "float32").detach())
         points = self._scales * 0 if zero_point is None else to_tensor(zero_point, "float32")
-        self._zero_point = self._kept("zero_point", points.detach())
+        self._zero_point = self._create_state("zero_point", points.detach())
         self._quant_axis = -1 if quant_axis is None else quant_axis
         self._group_size = group_size
         self._float8: str | None = None
@@ -45,13 +45,13 @@ class _Linear(Layer):
             self._qmax = 2 ** (bit_length - 1) - 1
             self._qmin = -self._qmax - 1
 
-    def _kept(self, what: str, value: Any) -> Any:
+    def _create_state(self, what: str, value: Any) -> Any:
         attr = ParamAttr(
             name=naming.generate(f"quant_dequant.{what}"), initializer=Assign(value.numpy()), trainable=False
         )
         return self.create_parameter(value.shape, attr, "float32")
 
-    def _spread(self, x: Any, kept: Any) -> Any:
+    def _broadcast(self, x: Any, kept: Any) -> Any:
         """``kept`` in a shape that goes with ``x``."""
         if kept.ndim > 1:
             return kept.repeat_interleave(self._group_size, 0)
@@ -65,27 +65,27 @@ class _Linear(Layer):
         return cls(quanter.scales(), quanter.zero_points(), quanter.quant_axis(), quanter.bit_length())
 
 
-class LinearQuanter(_Linear):
+class LinearQuanter(_LinearQuantization):
     """``round(x / scale * largest) + zero_point`` within the integers' range, halves to even; in the dtype of ``x``."""
 
     def forward(self, input: TensorLike) -> Any:
         """Integers, as floats."""
-        steps = input.astype("float32") * self._qmax / self._spread(input, self._scales)
+        steps = input.astype("float32") * self._qmax / self._broadcast(input, self._scales)
         if self._float8 is not None:
             return steps.clip(self._qmin, self._qmax).astype(self._float8).astype(input.dtype)
-        rounded = steps.round() + self._spread(input, self._zero_point)
+        rounded = steps.round() + self._broadcast(input, self._zero_point)
         return rounded.clip(self._qmin, self._qmax).astype(input.dtype)
 
 
-class LinearDequanter(_Linear):
+class LinearDequanter(_LinearQuantization):
     """``(x - zero_point) * scale / largest``, in the dtype of ``x``."""
 
     def forward(self, input: TensorLike) -> Any:
         """What the integers stand for."""
         steps = input.astype("float32")
         if self._float8 is None:
-            steps = steps - self._spread(input, self._zero_point)
-        return (steps * self._spread(input, self._scales) / self._qmax).astype(input.dtype)
+            steps = steps - self._broadcast(input, self._zero_point)
+        return (steps * self._broadcast(input, self._scales) / self._qmax).astype(input.dtype)
 
 
 class LinearQuanterDequanter(Layer):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from argosy.checked import TensorLike
+from argosy.argument_checks import TensorLike
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 from argosy.nn.quant.fake_quant import (
@@ -65,7 +65,7 @@ class QuantizedLayer(Layer):
         self._fake_quant_input = _make(act_quant_layer) or make_fake_quant(*of_input)
         self._act_preprocess, self._weight_preprocess = _make(act_pre_layer), _make(weight_pre_layer)
 
-    def _rounded(self, input: Any) -> tuple[Any, Any]:
+    def _fake_quantize(self, input: Any) -> tuple[Any, Any]:
         """Input and weight, rounded."""
         weight = self.weight
         if self._act_preprocess is not None:
@@ -87,7 +87,7 @@ class QuantizedConv2D(QuantizedLayer):
 
     def forward(self, input: TensorLike) -> Any:
         """The convolution of the rounded input and weight."""
-        x, weight = self._rounded(input)
+        x, weight = self._fake_quantize(input)
         if self._edges is not None:
             x = F.pad(x, self._edges, mode=self._padding_mode, data_format=self._data_format)
         return F.conv2d(x, weight, self.bias, *self._settings)
@@ -104,7 +104,7 @@ class QuantizedConv2DTranspose(QuantizedLayer):
 
     def forward(self, input: TensorLike, output_size: Any = None) -> Any:
         """The transposed convolution of the rounded input and weight."""
-        x, weight = self._rounded(input)
+        x, weight = self._fake_quantize(input)
         settings = self._settings if output_size is None else {**self._settings, "output_padding": 0}
         return F.conv2d_transpose(x, weight, self.bias, output_size=output_size, **settings)
 
@@ -116,7 +116,7 @@ class QuantizedLinear(QuantizedLayer):
 
     def forward(self, input: TensorLike) -> Any:
         """The affine map of the rounded input and weight."""
-        return F.linear(*self._rounded(input), self.bias)
+        return F.linear(*self._fake_quantize(input), self.bias)
 
 
 class QuantizedColumnParallelLinear(QuantizedLinear):

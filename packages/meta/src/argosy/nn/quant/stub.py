@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import TensorLike
+from argosy.argument_checks import TensorLike
 from argosy.nn.layer import Layer
 
 __all__ = ["QuanterStub", "Stub"]

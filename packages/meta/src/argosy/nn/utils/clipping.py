@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.nn import functional as F
 from argosy.nn.meshes import first_mesh, mesh_of, on_mesh
 from argosy_autograd.modes import no_grad
@@ -20,7 +20,7 @@ def _gradients(parameters: Iterable[Tensor] | Tensor) -> list[Any]:
     return [p.grad for p in given if p.grad is not None]
 
 
-@checked
+@validate_call
 def clip_grad_norm_(
     parameters: Iterable[Tensor] | Tensor, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
@@ -59,7 +59,7 @@ def _norm(x: Any, order: float) -> Any:
     return x.abs().sum() if order == 1.0 else (x * x).sum().sqrt()
 
 
-@checked
+@validate_call
 def clip_grad_value_(parameters: Iterable[Tensor] | Tensor, clip_value: float) -> None:
     """Every element of every gradient into [-clip_value, clip_value]."""
     bound = float(clip_value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 from argosy.nn.spectrum import as_matrix, largest_singular_value
@@ -32,7 +32,7 @@ class SpectralNormHook:
         setattr(layer, self.name, weight / largest_singular_value(weight, u, v, self.dim, iterations, self.eps))
 
 
-@checked
+@validate_call
 def spectral_norm(
     layer: Layer, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Layer:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.nn import functional as F
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.eager.dispatch import write
@@ -15,7 +15,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
-@checked
+@validate_call
 def parameters_to_vector(parameters: Iterable[Tensor], name: str | None = None) -> Tensor:
     """The elements of all parameters in a row, as one tensor [number of elements]."""
     if not hasattr(type(parameters), "__iter__"):
@@ -26,10 +26,10 @@ def parameters_to_vector(parameters: Iterable[Tensor], name: str | None = None) 
     return F.concat([p.reshape([-1]) for p in parts])
 
 
-@checked
+@validate_call
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor], name: str | None = None) -> None:
     """Overwrite the parameters, in order, with the elements of ``vec``; raises ValueError when their number differs."""
-    targets, source, at = list(parameters), _flat(vec), 0
+    targets, source, at = list(parameters), _flatten(vec), 0
     sizes = [math.prod(p.shape) for p in targets]
     if sum(sizes) != source.shape[0]:
         raise ValueError(f"vector_to_parameters: {source.shape[0]} elements for parameters of {sum(sizes)}")
@@ -39,5 +39,5 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor], name: str | 
             at += size
 
 
-def _flat(vec: Any) -> Any:
+def _flatten(vec: Any) -> Any:
     return vec.detach().reshape([-1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.nn.layer import Layer
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.eager.dispatch import write
@@ -43,7 +43,7 @@ def lengths(weight: Any, dim: int) -> Any:
     return square.sum([axis for axis in range(weight.ndim) if axis != dim]).sqrt()
 
 
-@checked
+@validate_call
 def weight_norm(layer: Layer, name: str = "weight", dim: int | None = 0) -> Layer:
     """Replace parameter ``name`` by ``name_v`` and ``name_g``, of which it is computed before each forward.
 
@@ -76,7 +76,7 @@ def _add(layer: Layer, name: str, value: Any) -> None:
     layer.add_parameter(name, parameter)
 
 
-@checked
+@validate_call
 def remove_weight_norm(layer: Layer, name: str = "weight") -> Layer:
     """Make ``name`` a parameter again. Raises ValueError when it is not normalised."""
     for key, (hook, _) in list(layer._forward_pre_hooks.items()):

@@ -93,7 +93,7 @@ class OneCycleLR(LRScheduler):
             )
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"OneCycleLR: anneal_strategy is 'cos' or 'linear', got {anneal_strategy!r}")
-        self._anneal = _cosine if anneal_strategy == "cos" else _linear
+        self._anneal = _cosine if anneal_strategy == "cos" else _linear_anneal
         start, rise = max_learning_rate / float(divide_factor), phase_pct * total_steps - 1
         last = total_steps - 1
         if three_phase:
@@ -121,7 +121,7 @@ def _cosine(start: float, end: float, done: float) -> float:
     return end + (start - end) / 2.0 * (1 + math.cos(math.pi * done))
 
 
-def _linear(start: float, end: float, done: float) -> float:
+def _linear_anneal(start: float, end: float, done: float) -> float:
     return start + (end - start) * done
 
 

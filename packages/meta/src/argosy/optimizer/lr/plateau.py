@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.optimizer.lr.scheduler import LRScheduler
 from argosy_tensorcore.tensor import Tensor
 
@@ -66,7 +66,7 @@ class ReduceOnPlateau(LRScheduler):
     def _begin(self) -> None:
         self.last_epoch += 1
 
-    @checked
+    @validate_call
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Take note of the metric of one epoch: a number, or a tensor or array of one element.
 
@@ -77,7 +77,7 @@ class ReduceOnPlateau(LRScheduler):
         if self.cooldown_counter > 0:
             self.cooldown_counter -= 1
             return
-        if self.best is None or self._better(value, self.best):
+        if self.best is None or self._is_better(value, self.best):
             self.best, self.num_bad_epochs = value, 0
         else:
             self.num_bad_epochs += 1
@@ -90,6 +90,6 @@ class ReduceOnPlateau(LRScheduler):
         if self.last_lr - lower > self.epsilon:
             self._become(lower)
 
-    def _better(self, value: float, best: float) -> bool:
+    def _is_better(self, value: float, best: float) -> bool:
         margin = best * self.threshold if self.threshold_mode == "rel" else self.threshold
         return value < best - margin if self.mode == "min" else value > best + margin

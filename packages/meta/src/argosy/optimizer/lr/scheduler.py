@@ -6,7 +6,7 @@ import sys
 import warnings
 from typing import Any
 
-from argosy.checked import Checked, checked
+from argosy.argument_checks import CheckedConstructor, validate_call
 from argosy.optimizer.rate import Rate
 
 __all__ = ["LRScheduler"]
@@ -15,7 +15,7 @@ __all__ = ["LRScheduler"]
 _STATE = frozenset({"keys", "last_epoch", "last_lr", "rate", "verbose"})
 
 
-class LRScheduler(Checked):
+class LRScheduler(CheckedConstructor):
     """``get_lr`` gives the rate of epoch ``last_epoch``; subclasses define it.
 
     learning_rate: the base rate; last_epoch: where to go on from (-1: from the start); verbose: print each change.
@@ -45,7 +45,7 @@ class LRScheduler(Checked):
         """The rate at epoch ``last_epoch``."""
         raise NotImplementedError(f"{type(self).__name__} does not define get_lr()")
 
-    @checked
+    @validate_call
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch, or to ``epoch``. Raises CaptureError inside a captured function."""
         if epoch is None:

@@ -47,12 +47,12 @@ def fuse_layers(model: AnyLayer, layers_to_fuse: Sequence[Sequence[str]], inplac
         layer, norm = made.get_sublayer(first), made.get_sublayer(second)
         if (type(layer), type(norm)) not in ((nn.Conv2D, nn.BatchNorm2D), (nn.Linear, nn.BatchNorm1D)):
             raise TypeError(f"fuse_layers(): {type(layer).__name__} and {type(norm).__name__} cannot be fused")
-        replace(made, first, _fused(layer, norm))
+        replace(made, first, _fuse(layer, norm))
         replace(made, second, nn.Identity())
     return made
 
 
-def _fused(layer: Any, norm: Any) -> Layer:
+def _fuse(layer: Any, norm: Any) -> Layer:
     """A copy of ``layer`` with the norm in its weight and bias; it keeps its hooks, and runs those after the norm."""
     made = copy.deepcopy(layer)
     with no_grad():

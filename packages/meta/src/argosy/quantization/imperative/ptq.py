@@ -77,7 +77,7 @@ class ImperativePTQ:
             config.quant_hook_handle.remove()
             config.out_act_quantizer.cal_thresholds()
             if config.enable_in_act_quantizer:
-                replace(model, name, _rounded(layer, config))
+                replace(model, name, _quantize_layer(layer, config))
 
 
 def _sample(layer: Any, inputs: tuple[Any, ...], outputs: Any) -> None:
@@ -88,7 +88,7 @@ def _sample(layer: Any, inputs: tuple[Any, ...], outputs: Any) -> None:
     config.out_act_quantizer.sample_data(layer, (outputs,))
 
 
-def _rounded(layer: Any, config: PTQConfig) -> Layer:
+def _quantize_layer(layer: Any, config: PTQConfig) -> Layer:
     """The layer that rounds by the thresholds, which it has as scales."""
     inputs, weights = config.in_act_quantizer, config.wt_quantizer
     inputs.cal_thresholds()

@@ -85,7 +85,7 @@ class ImperativeQuantAware:
             fuse_conv_bn(model)
         for name, layer in list(model.named_sublayers()):
             if isinstance(layer, self._kinds) and getattr(layer, "skip_quant", False) is not True:
-                replace(model, name, _rounding(layer)(layer, **self._settings))
+                replace(model, name, _quantized_class(layer)(layer, **self._settings))
         self._keep_scales(model)
         return model
 
@@ -133,7 +133,7 @@ def _with_integers(model: AnyLayer) -> AnyLayer:
     return model
 
 
-def _rounding(layer: Layer) -> type[quant_layers.QuantizedLayer]:
+def _quantized_class(layer: Layer) -> type[quant_layers.QuantizedLayer]:
     return next(target for kind, target in _ROUNDED.items() if isinstance(layer, kind))
 
 

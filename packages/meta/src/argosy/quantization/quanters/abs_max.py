@@ -33,7 +33,7 @@ class FakeQuanterWithAbsMaxObserverLayer(MovingMaximum, BaseQuanter):
     def forward(self, input: Any) -> Any:
         """The input, rounded. In training the scale moves first."""
         self._observe(input)
-        return self._rounded(input, self._bit_length)
+        return self._fake_quantize(input, self._bit_length)
 
     def scales(self) -> Any:
         """The scale, [1]."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from argosy.checked import Sizes
+from argosy.argument_checks import Sizes
 from argosy.nn.initializer import Normal
 from argosy.nn.layer import Layer
 from argosy.sparse.nn import functional as F

@@ -38,7 +38,7 @@ class BatchNorm(BatchNorm1D):
 
     def forward(self, input: Any) -> Any:
         """A sparse tensor of the same positions."""
-        return input._with(super().forward(_values("BatchNorm", input)))
+        return input._with_values(super().forward(_values("BatchNorm", input)))
 
     def _synchronised_layer(self) -> SyncBatchNorm:
         return self._moved_to(SyncBatchNorm)  # type: ignore[return-value]
@@ -49,4 +49,4 @@ class SyncBatchNorm(DenseSyncBatchNorm):
 
     def forward(self, x: Any) -> Any:
         """A sparse tensor of the same positions."""
-        return x._with(super().forward(_values("SyncBatchNorm", x)))
+        return x._with_values(super().forward(_values("SyncBatchNorm", x)))

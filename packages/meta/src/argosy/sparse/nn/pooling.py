@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import Sizes
+from argosy.argument_checks import Sizes
 from argosy.nn.layer import Layer
 from argosy.sparse.nn import functional as F
 

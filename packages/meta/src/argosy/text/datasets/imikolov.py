@@ -51,7 +51,7 @@ class Imikolov(Dataset):
             raise ValueError(f"Imikolov: {self.data_file} holds no simple-examples/data/ptb.{part}.txt")
         counts = self.word_count(parts["valid"], self.word_count(parts["train"]))
         self.word_idx = word_indices(counts, min_word_freq)
-        self.data: list[Any] = [item for line in parts[self.mode] for item in self._of(line)]
+        self.data: list[Any] = [item for line in parts[self.mode] for item in self._samples_of(line)]
 
     def word_count(self, f: Iterable[bytes], word_freq: Counter[Word] | None = None) -> Counter[Word]:
         """How often words occur in lines, each of which has a beginning and an end; added to ``word_freq``."""
@@ -61,7 +61,7 @@ class Imikolov(Dataset):
             counts.update(("<s>", "<e>"))
         return counts
 
-    def _of(self, line: bytes) -> list[Any]:
+    def _samples_of(self, line: bytes) -> list[Any]:
         unknown = self.word_idx["<unk>"]
         words = [self.word_idx.get(word, unknown) for word in line.split()]
         first, last = (self.word_idx.get(mark, unknown) for mark in ("<s>", "<e>"))

@@ -11,7 +11,7 @@ from argosy.nn.container import Sequential
 from argosy.nn.conv import Conv2D
 from argosy.nn.layer import Layer
 
-__all__ = ["ConvNormActivation", "divisible", "refuse_pretrained"]
+__all__ = ["ConvNormActivation", "make_divisible", "refuse_pretrained"]
 
 
 class ConvNormActivation(Sequential):
@@ -55,7 +55,7 @@ class ConvNormActivation(Sequential):
         super().__init__(*layers)
 
 
-def divisible(width: float, by: int = 8) -> int:
+def make_divisible(width: float, by: int = 8) -> int:
     """The multiple of ``by`` next to ``width``, at least ``by`` and at most a tenth below (Howard et al., 2019)."""
     rounded = max(by, int(width + by / 2) // by * by)
     return rounded + by if rounded < 0.9 * width else rounded

@@ -19,12 +19,12 @@ __all__ = ["InceptionV3", "inception_v3"]
 _Conv = ConvNormActivation
 
 
-def _along(inputs: int, outputs: int, size: int) -> _Conv:
+def _row_convolution(inputs: int, outputs: int, size: int) -> _Conv:
     """Of ``1 x size``."""
     return _Conv(inputs, outputs, (1, size), 1, (0, size // 2))
 
 
-def _across(inputs: int, outputs: int, size: int) -> _Conv:
+def _column_convolution(inputs: int, outputs: int, size: int) -> _Conv:
     """Of ``size x 1``."""
     return _Conv(inputs, outputs, (size, 1), 1, (size // 2, 0))
 
@@ -38,7 +38,7 @@ class _Paths(Layer):
         return x
 
     @staticmethod
-    def _joined(*paths: Tensor) -> Tensor:
+    def _concatenate(*paths: Tensor) -> Tensor:
         return get_operator("concat")(list(paths), 1)
 
 
@@ -76,7 +76,7 @@ class InceptionA(_Paths):
 
     def forward(self, x: Tensor) -> Tensor:
         """The channels of all paths."""
-        return self._joined(
+        return self._concatenate(
             self.branch1x1(x),
             self._run(x, "branch5x5_1", "branch5x5_2"),
             self._run(x, "branch3x3dbl_1", "branch3x3dbl_2", "branch3x3dbl_3"),
@@ -97,7 +97,7 @@ class InceptionB(_Paths):
 
     def forward(self, x: Tensor) -> Tensor:
         """The channels of all paths."""
-        return self._joined(
+        return self._concatenate(
             self.branch3x3(x), self._run(x, "branch3x3dbl_1", "branch3x3dbl_2", "branch3x3dbl_3"), self.branch_pool(x)
         )
 
@@ -109,19 +109,19 @@ class InceptionC(_Paths):
         super().__init__()
         self.branch1x1 = _Conv(inputs, 192, 1)
         self.branch7x7_1 = _Conv(inputs, width, 1)
-        self.branch7x7_2 = _along(width, width, 7)
-        self.branch7x7_3 = _across(width, 192, 7)
+        self.branch7x7_2 = _row_convolution(width, width, 7)
+        self.branch7x7_3 = _column_convolution(width, 192, 7)
         self.branch7x7dbl_1 = _Conv(inputs, width, 1)
-        self.branch7x7dbl_2 = _across(width, width, 7)
-        self.branch7x7dbl_3 = _along(width, width, 7)
-        self.branch7x7dbl_4 = _across(width, width, 7)
-        self.branch7x7dbl_5 = _along(width, 192, 7)
+        self.branch7x7dbl_2 = _column_convolution(width, width, 7)
+        self.branch7x7dbl_3 = _row_convolution(width, width, 7)
+        self.branch7x7dbl_4 = _column_convolution(width, width, 7)
+        self.branch7x7dbl_5 = _row_convolution(width, 192, 7)
         self.branch_pool = AvgPool2D(3, 1, 1, exclusive=False)
         self.branch_pool_conv = _Conv(inputs, 192, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         """The channels of all paths."""
-        return self._joined(
+        return self._concatenate(
             self.branch1x1(x),
             self._run(x, "branch7x7_1", "branch7x7_2", "branch7x7_3"),
             self._run(x, *(f"branch7x7dbl_{i}" for i in range(1, 6))),
@@ -144,7 +144,7 @@ class InceptionD(_Paths):
 
     def forward(self, x: Tensor) -> Tensor:
         """The channels of all paths."""
-        return self._joined(
+        return self._concatenate(
             self._run(x, "branch3x3_1", "branch3x3_2"),
             self._run(x, *(f"branch7x7x3_{i}" for i in range(1, 5))),
             self.branch_pool(x),
@@ -158,12 +158,12 @@ class InceptionE(_Paths):
         super().__init__()
         self.branch1x1 = _Conv(inputs, 320, 1)
         self.branch3x3_1 = _Conv(inputs, 384, 1)
-        self.branch3x3_2a = _along(384, 384, 3)
-        self.branch3x3_2b = _across(384, 384, 3)
+        self.branch3x3_2a = _row_convolution(384, 384, 3)
+        self.branch3x3_2b = _column_convolution(384, 384, 3)
         self.branch3x3dbl_1 = _Conv(inputs, 448, 1)
         self.branch3x3dbl_2 = _Conv(448, 384, 3)
-        self.branch3x3dbl_3a = _along(384, 384, 3)
-        self.branch3x3dbl_3b = _across(384, 384, 3)
+        self.branch3x3dbl_3a = _row_convolution(384, 384, 3)
+        self.branch3x3dbl_3b = _column_convolution(384, 384, 3)
         self.branch_pool = AvgPool2D(3, 1, 1, exclusive=False)
         self.branch_pool_conv = _Conv(inputs, 192, 1)
 
@@ -171,10 +171,10 @@ class InceptionE(_Paths):
         """The channels of all paths."""
         single = self.branch3x3_1(x)
         double = self._run(x, "branch3x3dbl_1", "branch3x3dbl_2")
-        return self._joined(
+        return self._concatenate(
             self.branch1x1(x),
-            self._joined(self.branch3x3_2a(single), self.branch3x3_2b(single)),
-            self._joined(self.branch3x3dbl_3a(double), self.branch3x3dbl_3b(double)),
+            self._concatenate(self.branch3x3_2a(single), self.branch3x3_2b(single)),
+            self._concatenate(self.branch3x3dbl_3a(double), self.branch3x3dbl_3b(double)),
             self._run(x, "branch_pool", "branch_pool_conv"),
         )
 

@@ -14,7 +14,7 @@ from argosy.nn.container import Sequential
 from argosy.nn.conv import Conv2D
 from argosy.nn.dropout import Dropout
 from argosy.nn.layer import Layer
-from argosy.vision.models.blocks import ConvNormActivation, divisible, refuse_pretrained
+from argosy.vision.models.blocks import ConvNormActivation, make_divisible, refuse_pretrained
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["InvertedResidual", "MobileNetV2", "mobilenet_v2"]
@@ -48,11 +48,11 @@ class MobileNetV2(Layer):
     def __init__(self, scale: float = 1.0, num_classes: int = 1000, with_pool: bool = True) -> None:
         super().__init__()
         self.num_classes, self.with_pool = num_classes, with_pool
-        width = divisible(32 * scale)
-        last = divisible(1280 * max(1.0, scale))
+        width = make_divisible(32 * scale)
+        last = make_divisible(1280 * max(1.0, scale))
         blocks: list[Layer] = [ConvNormActivation(3, width, 3, 2, activation_layer=ReLU6)]
         for expansion, outputs, count, stride in _STAGES:
-            outputs = divisible(outputs * scale)
+            outputs = make_divisible(outputs * scale)
             for i in range(count):
                 blocks.append(InvertedResidual(width, outputs, stride if i == 0 else 1, expansion))
                 width = outputs

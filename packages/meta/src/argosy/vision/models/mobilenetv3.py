@@ -14,7 +14,7 @@ from argosy.nn.container import Sequential
 from argosy.nn.conv import Conv2D
 from argosy.nn.dropout import Dropout
 from argosy.nn.layer import Layer
-from argosy.vision.models.blocks import ConvNormActivation, divisible, refuse_pretrained
+from argosy.vision.models.blocks import ConvNormActivation, make_divisible, refuse_pretrained
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
@@ -77,7 +77,7 @@ class InvertedResidual(Layer):
             wide, wide, kernel, stride, groups=wide, norm_layer=_Norm, activation_layer=activation
         )
         if excited:
-            self.mid_se = SqueezeExcitation(wide, divisible(wide // 4))
+            self.mid_se = SqueezeExcitation(wide, make_divisible(wide // 4))
         self.linear_conv = ConvNormActivation(wide, outputs, 1, norm_layer=_Norm, activation_layer=None)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -100,12 +100,12 @@ class MobileNetV3(Layer):
     ) -> None:
         super().__init__()
         self.scale, self.num_classes, self.with_pool = scale, num_classes, with_pool
-        width = divisible(16 * scale)
+        width = make_divisible(16 * scale)
         self.conv = ConvNormActivation(3, width, 3, 2, norm_layer=_Norm, activation_layer=Hardswish)
         made = []
         for block in blocks:
-            outputs = divisible(block[2] * scale)
-            made.append(InvertedResidual(width, divisible(block[1] * scale), outputs, block))
+            outputs = make_divisible(block[2] * scale)
+            made.append(InvertedResidual(width, make_divisible(block[1] * scale), outputs, block))
             width = outputs
         self.blocks = Sequential(*made)
         self.lastconv = ConvNormActivation(width, 6 * width, 1, norm_layer=_Norm, activation_layer=Hardswish)
@@ -128,14 +128,14 @@ class MobileNetV3Small(MobileNetV3):
     """From ``[N, 3, H, W]`` to ``[N, num_classes]`` through 11 blocks."""
 
     def __init__(self, scale: float = 1.0, num_classes: int = 1000, with_pool: bool = True) -> None:
-        super().__init__(_SMALL, divisible(1024 * scale), scale, num_classes, with_pool)
+        super().__init__(_SMALL, make_divisible(1024 * scale), scale, num_classes, with_pool)
 
 
 class MobileNetV3Large(MobileNetV3):
     """From ``[N, 3, H, W]`` to ``[N, num_classes]`` through 15 blocks."""
 
     def __init__(self, scale: float = 1.0, num_classes: int = 1000, with_pool: bool = True) -> None:
-        super().__init__(_LARGE, divisible(1280 * scale), scale, num_classes, with_pool)
+        super().__init__(_LARGE, make_divisible(1280 * scale), scale, num_classes, with_pool)
 
 
 def mobilenet_v3_small(pretrained: bool = False, scale: float = 1.0, **kwargs: Any) -> MobileNetV3Small:

@@ -173,7 +173,9 @@ class ResNet(Layer):
         return self.fc(x.flatten(1)) if self.num_classes > 0 else x
 
 
-def _made(name: str, depth: int, pretrained: bool, kwargs: dict[str, Any], groups: int = 1, width: int = 64) -> ResNet:
+def _make_resnet(
+    name: str, depth: int, pretrained: bool, kwargs: dict[str, Any], groups: int = 1, width: int = 64
+) -> ResNet:
     refuse_pretrained(name, pretrained)
     block = BasicBlock if depth < 50 else BottleneckBlock
     return ResNet(block, depth, **{"groups": groups, "width": width, **kwargs})
@@ -181,64 +183,64 @@ def _made(name: str, depth: int, pretrained: bool, kwargs: dict[str, Any], group
 
 def resnet18(pretrained: bool = False, **kwargs: Any) -> ResNet:
     """ResNet of 18 layers."""
-    return _made("resnet18", 18, pretrained, kwargs)
+    return _make_resnet("resnet18", 18, pretrained, kwargs)
 
 
 def resnet34(pretrained: bool = False, **kwargs: Any) -> ResNet:
     """ResNet of 34 layers."""
-    return _made("resnet34", 34, pretrained, kwargs)
+    return _make_resnet("resnet34", 34, pretrained, kwargs)
 
 
 def resnet50(pretrained: bool = False, **kwargs: Any) -> ResNet:
     """ResNet of 50 layers."""
-    return _made("resnet50", 50, pretrained, kwargs)
+    return _make_resnet("resnet50", 50, pretrained, kwargs)
 
 
 def resnet101(pretrained: bool = False, **kwargs: Any) -> ResNet:
     """ResNet of 101 layers."""
-    return _made("resnet101", 101, pretrained, kwargs)
+    return _make_resnet("resnet101", 101, pretrained, kwargs)
 
 
 def resnet152(pretrained: bool = False, **kwargs: Any) -> ResNet:
     """ResNet of 152 layers."""
-    return _made("resnet152", 152, pretrained, kwargs)
+    return _make_resnet("resnet152", 152, pretrained, kwargs)
 
 
 def resnext50_32x4d(pretrained: bool = False, **kwargs: Any) -> ResNet:
     """ResNeXt of 50 layers, 32 groups of width 4."""
-    return _made("resnext50_32x4d", 50, pretrained, kwargs, 32, 4)
+    return _make_resnet("resnext50_32x4d", 50, pretrained, kwargs, 32, 4)
 
 
 def resnext50_64x4d(pretrained: bool = False, **kwargs: Any) -> ResNet:
     """ResNeXt of 50 layers, 64 groups of width 4."""
-    return _made("resnext50_64x4d", 50, pretrained, kwargs, 64, 4)
+    return _make_resnet("resnext50_64x4d", 50, pretrained, kwargs, 64, 4)
 
 
 def resnext101_32x4d(pretrained: bool = False, **kwargs: Any) -> ResNet:
     """ResNeXt of 101 layers, 32 groups of width 4."""
-    return _made("resnext101_32x4d", 101, pretrained, kwargs, 32, 4)
+    return _make_resnet("resnext101_32x4d", 101, pretrained, kwargs, 32, 4)
 
 
 def resnext101_64x4d(pretrained: bool = False, **kwargs: Any) -> ResNet:
     """ResNeXt of 101 layers, 64 groups of width 4."""
-    return _made("resnext101_64x4d", 101, pretrained, kwargs, 64, 4)
+    return _make_resnet("resnext101_64x4d", 101, pretrained, kwargs, 64, 4)
 
 
 def resnext152_32x4d(pretrained: bool = False, **kwargs: Any) -> ResNet:
     """ResNeXt of 152 layers, 32 groups of width 4."""
-    return _made("resnext152_32x4d", 152, pretrained, kwargs, 32, 4)
+    return _make_resnet("resnext152_32x4d", 152, pretrained, kwargs, 32, 4)
 
 
 def resnext152_64x4d(pretrained: bool = False, **kwargs: Any) -> ResNet:
     """ResNeXt of 152 layers, 64 groups of width 4."""
-    return _made("resnext152_64x4d", 152, pretrained, kwargs, 64, 4)
+    return _make_resnet("resnext152_64x4d", 152, pretrained, kwargs, 64, 4)
 
 
 def wide_resnet50_2(pretrained: bool = False, **kwargs: Any) -> ResNet:
     """Wide ResNet of 50 layers, inner layers twice as wide."""
-    return _made("wide_resnet50_2", 50, pretrained, kwargs, 1, 128)
+    return _make_resnet("wide_resnet50_2", 50, pretrained, kwargs, 1, 128)
 
 
 def wide_resnet101_2(pretrained: bool = False, **kwargs: Any) -> ResNet:
     """Wide ResNet of 101 layers, inner layers twice as wide."""
-    return _made("wide_resnet101_2", 101, pretrained, kwargs, 1, 128)
+    return _make_resnet("wide_resnet101_2", 101, pretrained, kwargs, 1, 128)

@@ -52,7 +52,7 @@ class InvertedResidual(Layer):
         return _shuffle(kept, self._conv_linear(self._conv_dw(self._conv_pw(renewed))))
 
 
-class Downsampling(Layer):
+class DownsampleUnit(Layer):
     """Half of the size: two paths from all channels."""
 
     def __init__(self, inputs: int, outputs: int, activation: Any) -> None:
@@ -93,7 +93,7 @@ class ShuffleNetV2(Layer):
         inputs = first
         for stage, (width, count) in enumerate(zip(widths, _COUNTS, strict=True), 2):
             for i in range(count):
-                block = InvertedResidual(width, activation) if i else Downsampling(inputs, width, activation)
+                block = InvertedResidual(width, activation) if i else DownsampleUnit(inputs, width, activation)
                 self._blocks.append(self.add_sublayer(f"{stage}_{i + 1}", block))
             inputs = width
         self._last_conv = ConvNormActivation(inputs, last, 1, activation_layer=activation)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.vision.image import host
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -16,7 +16,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["box_coder", "distribute_fpn_proposals", "nms", "prior_box", "yolo_box"]
 
 
-@checked
+@validate_call
 def nms(
     boxes: Tensor,
     iou_threshold: float = 0.3,
@@ -34,32 +34,32 @@ def nms(
         raise ValueError(f"nms: boxes should be [R, 4], got {boxes.shape}")
     values = host(boxes).astype(np.float64)
     if scores is None:
-        return Tensor(_kept(values, np.arange(len(values)), iou_threshold)[:top_k])
+        return Tensor(_suppress(values, np.arange(len(values)), iou_threshold)[:top_k])
     order = np.argsort(-host(scores), kind="stable")
     if category_idxs is None:
-        return Tensor(_kept(values, order, iou_threshold)[:top_k])
+        return Tensor(_suppress(values, order, iou_threshold)[:top_k])
     if categories is None:
         raise ValueError("nms: category_idxs need categories")
     if top_k is not None and top_k > len(values):
         raise ValueError(f"nms: top_k {top_k} exceeds the {len(values)} boxes")
     kinds = host(category_idxs)
-    remaining = [_kept(values, order[kinds[order] == kind], iou_threshold) for kind in categories]
+    remaining = [_suppress(values, order[kinds[order] == kind], iou_threshold) for kind in categories]
     together = np.concatenate([*remaining, np.zeros(0, np.int64)])
     return Tensor(together[np.argsort(-host(scores)[together], kind="stable")][:top_k])
 
 
-def _kept(boxes: np.ndarray, order: np.ndarray, threshold: float) -> np.ndarray:
+def _suppress(boxes: np.ndarray, order: np.ndarray, threshold: float) -> np.ndarray:
     """The numbers in `order` of the boxes that none kept before removes, block after block of the order."""
     corners, alive = np.ascontiguousarray(boxes[order].T), np.ones(len(order), bool)
     block = max(16, min(_BLOCK, _PAIRS // max(len(order), 1)))
     kept = [np.zeros(0, np.int64)]
     for start in range(0, len(order), block):
         rows = start + np.flatnonzero(alive[start : start + block])
-        chosen = rows[_not_removed(_overlapping(corners[:, rows], corners[:, rows], threshold))]
+        chosen = rows[_not_removed(_overlaps(corners[:, rows], corners[:, rows], threshold))]
         kept.append(order[chosen])
         rest = start + block + np.flatnonzero(alive[start + block :])
         if len(chosen) and len(rest):
-            alive[rest] = ~_overlapping(corners[:, chosen], corners[:, rest], threshold).any(0)
+            alive[rest] = ~_overlaps(corners[:, chosen], corners[:, rest], threshold).any(0)
     return np.concatenate(kept).astype(np.int64)
 
 
@@ -67,7 +67,7 @@ _BLOCK, _PAIRS = 64, 2**20
 """So many boxes, and at most about so many pairs, are compared at once."""
 
 
-def _overlapping(first: np.ndarray, second: np.ndarray, threshold: float) -> np.ndarray:
+def _overlaps(first: np.ndarray, second: np.ndarray, threshold: float) -> np.ndarray:
     """Which pairs of boxes, [4, n] and [4, m], share more than `threshold` of their union: bool [n, m]."""
     areas = [(v[2] - v[0]) * (v[3] - v[1]) for v in (first, second)]
     left, low, right, high = first[:, :, None]
@@ -98,7 +98,7 @@ def _not_removed(removes: np.ndarray) -> list[int]:
     return kept
 
 
-@checked
+@validate_call
 def box_coder(
     prior_box: Tensor,
     prior_box_var: Any,
@@ -153,7 +153,7 @@ def _numbers(given: Any) -> list[float]:
     return [float(given)] if isinstance(given, (int, float)) else [float(v) for v in given]
 
 
-@checked
+@validate_call
 def prior_box(
     input: Tensor,
     image: Tensor,
@@ -201,7 +201,7 @@ def prior_box(
     return Tensor(made.astype(dtype)), Tensor(spread.astype(dtype))
 
 
-@checked
+@validate_call
 def yolo_box(
     x: Tensor,
     img_size: Tensor,
@@ -251,7 +251,7 @@ def yolo_box(
     return boxes, scores.transpose([0, 1, 3, 4, 2]).reshape([n, -1, class_num])
 
 
-@checked
+@validate_call
 def distribute_fpn_proposals(
     fpn_rois: Tensor,
     min_level: int,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import Sizes, checked
+from argosy.argument_checks import Sizes, validate_call
 from argosy.nn.initializer import Normal
 from argosy.nn.layer import Layer
 from argosy_phi_ops.declare.operator import get_operator
@@ -23,7 +23,7 @@ def _pair(name: str, value: Any) -> tuple[int, int]:
     return first, second
 
 
-@checked
+@validate_call
 def deform_conv2d(
     x: Tensor,
     offset: Tensor,

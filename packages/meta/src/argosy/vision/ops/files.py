@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.vision.image import host, pillow, reading_picture
 from argosy_tensorcore.tensor import Tensor
 
@@ -16,13 +16,13 @@ __all__ = ["decode_jpeg", "read_file"]
 _MODES = {"unchanged": None, "gray": "L", "rgb": "RGB"}
 
 
-@checked
+@validate_call
 def read_file(filename: str, name: str | None = None) -> Tensor:
     """The bytes of a file, uint8 ``[n]``."""
     return Tensor(np.fromfile(Path(filename), np.uint8))
 
 
-@checked
+@validate_call
 def decode_jpeg(x: Tensor, mode: str = "unchanged", name: str | None = None) -> Tensor:
     """The picture in the bytes ``x``, uint8 ``[C, H, W]``; mode: "unchanged", "gray" or "rgb"."""
     if mode not in _MODES:

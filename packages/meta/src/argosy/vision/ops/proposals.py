@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.vision.image import host
 from argosy_tensorcore.tensor import Tensor
 
@@ -34,7 +34,7 @@ def _overlaps(box: np.ndarray, others: np.ndarray, more: float) -> np.ndarray:
     return np.where(common > 0, common / np.where(union > 0, union, 1), 0)
 
 
-@checked
+@validate_call
 def matrix_nms(
     bboxes: Tensor,
     scores: Tensor,
@@ -97,7 +97,7 @@ def _decay(
     return [(int(at), score) for at, score in zip(order, fallen, strict=True) if score > after]
 
 
-@checked
+@validate_call
 def generate_proposals(
     scores: Tensor,
     bbox_deltas: Tensor,
@@ -135,7 +135,7 @@ def generate_proposals(
         order = order[:pre_nms_top_n] if 0 < pre_nms_top_n < len(order) else order
         made = _decode(priors[order], deltas[image][order], spreads[order], more)
         made = np.clip(made, 0, np.tile(sizes[image][::-1] - more, 2)).astype(priors.dtype)
-        large = _large(made, max(min_size, 1.0), sizes[image], pixel_offset)
+        large = _large_boxes(made, max(min_size, 1.0), sizes[image], pixel_offset)
         made, best = made[large], chances[image][order][large]
         keep = suppress(made, nms_thresh, eta, more)
         keep = keep[:post_nms_top_n] if post_nms_top_n > 0 else keep
@@ -153,7 +153,7 @@ def _decode(priors: np.ndarray, deltas: np.ndarray, spreads: np.ndarray, more: f
     return np.concatenate([centre - half, centre + half - more], 1)
 
 
-def _large(boxes: np.ndarray, least: float, size: np.ndarray, pixel_offset: bool) -> np.ndarray:
+def _large_boxes(boxes: np.ndarray, least: float, size: np.ndarray, pixel_offset: bool) -> np.ndarray:
     sides = boxes[:, 2:] - boxes[:, :2] + (1.0 if pixel_offset else 0.0)
     fit = (sides >= least).all(1)
     if pixel_offset:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.nn.layer import Layer
 from argosy.vision.image import host
 from argosy_phi_ops.declare.operator import get_operator
@@ -63,7 +63,7 @@ def _average(x: Tensor, images: np.ndarray, rows: np.ndarray, columns: np.ndarra
     return _collect(parts, x, x.shape[1], (rows.shape[1], columns.shape[1]))
 
 
-@checked
+@validate_call
 def roi_align(
     x: Tensor,
     boxes: Tensor,
@@ -89,14 +89,14 @@ def roi_align(
     matrices = []
     for axis, count, size in ((1, rows, x.shape[2]), (0, columns, x.shape[3])):
         lines = [
-            _sampling(corners[r, axis], extents[r, axis] / count, count, size, sampling_ratio)
+            _sampling_matrix(corners[r, axis], extents[r, axis] / count, count, size, sampling_ratio)
             for r in range(len(given))
         ]
         matrices.append(np.array(lines).reshape(len(given), count, size))
     return _average(x, images, *matrices)
 
 
-def _sampling(start: float, bin_size: float, count: int, size: int, ratio: int) -> np.ndarray:
+def _sampling_matrix(start: float, bin_size: float, count: int, size: int, ratio: int) -> np.ndarray:
     """``[count, size]``: row ``i`` averages the samples of bin ``i`` along an axis of ``size`` pixels."""
     each = ratio if ratio > 0 else max(int(np.ceil(bin_size)), 1)
     at = start + (np.arange(count)[:, None] + (np.arange(each) + 0.5) / each) * bin_size
@@ -121,11 +121,11 @@ def _bins(start: np.ndarray, end: np.ndarray, count: int, size: int) -> np.ndarr
     return inside
 
 
-def _round(values: np.ndarray) -> np.ndarray:
+def _round_half_away(values: np.ndarray) -> np.ndarray:
     return np.sign(values) * np.floor(np.abs(values) + 0.5)
 
 
-@checked
+@validate_call
 def roi_pool(
     x: Tensor,
     boxes: Tensor,
@@ -137,7 +137,7 @@ def roi_pool(
     """Maxima ``[R, C, h, w]`` over the bins of boxes, rounded to pixels (Girshick, 2015); 0 for an empty bin."""
     size = _pair("roi_pool", output_size)
     given, images = _boxes("roi_pool", x, boxes, boxes_num)
-    corners = _round(given * spatial_scale)
+    corners = _round_half_away(given * spatial_scale)
     ends = np.maximum(corners[:, 2:], corners[:, :2]) + 1
     down = _bins(corners[:, 1], ends[:, 1], size[0], x.shape[2])
     across = _bins(corners[:, 0], ends[:, 0], size[1], x.shape[3])
@@ -154,7 +154,7 @@ def roi_pool(
     return _collect(parts, x, x.shape[1], size)
 
 
-@checked
+@validate_call
 def psroi_pool(
     x: Tensor,
     boxes: Tensor,
@@ -171,7 +171,7 @@ def psroi_pool(
     given, images = _boxes("psroi_pool", x, boxes, boxes_num)
     if x.shape[1] % (rows * columns):
         raise ValueError(f"psroi_pool: {x.shape[1]} channels are no multiple of {rows} * {columns}")
-    corners = _round(given)
+    corners = _round_half_away(given)
     starts, ends = corners[:, :2] * spatial_scale, (corners[:, 2:] + 1) * spatial_scale
     ends = starts + np.maximum(ends - starts, 0.1)
     down = _shares(_bins(starts[:, 1], ends[:, 1], rows, x.shape[2]))
@@ -189,7 +189,7 @@ def _shares(inside: np.ndarray) -> np.ndarray:
     return inside / np.maximum(inside.sum(-1, keepdims=True), 1)
 
 
-class _Pooling(Layer):
+class _RegionPooling(Layer):
     pool: Callable[..., Tensor]
 
     def __init__(self, output_size: Any, spatial_scale: float = 1.0) -> None:
@@ -201,7 +201,7 @@ class _Pooling(Layer):
         return type(self).pool(x, boxes, boxes_num, self._output_size, self._spatial_scale)
 
 
-class RoIAlign(_Pooling):
+class RoIAlign(_RegionPooling):
     """:func:`roi_align` as a layer."""
 
     pool = staticmethod(roi_align)
@@ -211,13 +211,13 @@ class RoIAlign(_Pooling):
         return roi_align(x, boxes, boxes_num, self._output_size, self._spatial_scale, aligned=aligned)
 
 
-class RoIPool(_Pooling):
+class RoIPool(_RegionPooling):
     """:func:`roi_pool` as a layer."""
 
     pool = staticmethod(roi_pool)
 
 
-class PSRoIPool(_Pooling):
+class PSRoIPool(_RegionPooling):
     """:func:`psroi_pool` as a layer."""
 
     pool = staticmethod(psroi_pool)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.static.layers import known_sizes, plain_attribute
 from argosy.vision.ops.deformable import DeformConv2D
 from argosy_tensorcore.tensor import Tensor
@@ -12,7 +12,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["deform_conv2d"]
 
 
-@checked
+@validate_call
 def deform_conv2d(
     x: Tensor,
     offset: Tensor,

@@ -43,7 +43,7 @@ def multiclass_nms3(
         found: list[tuple[int, int]] = []
         for label in range(len(chances)):
             if label != background_label:
-                found += [(label, int(at)) for at in _kept(boxes[label], chances[label], *options)]
+                found += [(label, int(at)) for at in _suppress_class(boxes[label], chances[label], *options)]
         if -1 < keep_top_k < len(found):
             best = sorted(found, key=lambda one: -chances[one])[:keep_top_k]
             found = sorted(best, key=lambda one: one[0])
@@ -79,7 +79,7 @@ def _pictures(
         yield boxes[low:high].swapaxes(0, 1), chances[low:high].T, places[low:high].T
 
 
-def _kept(
+def _suppress_class(
     boxes: np.ndarray, scores: np.ndarray, least: float, top: int, threshold: float, eta: float, more: float
 ) -> np.ndarray:
     """The numbers of the boxes of one class that stay, the best first."""

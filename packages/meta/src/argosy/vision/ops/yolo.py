@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.nn import functional as F
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.declare.operator import get_operator
@@ -19,7 +19,7 @@ __all__ = ["yolo_loss"]
 _LEAST = 1e-6  # boxes of smaller sides are padding
 
 
-@checked
+@validate_call
 def yolo_loss(
     x: Tensor,
     gt_box: Tensor,

@@ -23,7 +23,7 @@ def _store(values: np.ndarray, like: np.ndarray) -> np.ndarray:
     return np.clip(np.rint(values), limits.min, limits.max).astype(like.dtype)
 
 
-def _wide(img: np.ndarray) -> np.ndarray:
+def _widen(img: np.ndarray) -> np.ndarray:
     return img.astype(np.float32 if img.dtype == np.float32 else np.float64, copy=False)
 
 
@@ -31,7 +31,7 @@ def resize(img: np.ndarray, size: tuple[int, int], interpolation: str) -> np.nda
     """``img`` at another size ``(H, W)``, corners aligned by pixel areas."""
     if interpolation not in _WEIGHTS:
         raise ValueError(f"interpolation of arrays should be one of {sorted(_WEIGHTS)}, got {interpolation!r}")
-    values = _wide(img)
+    values = _widen(img)
     for axis, count in enumerate(size):
         if values.shape[axis] != count:
             indices, weights = _WEIGHTS[interpolation](count, values.shape[axis])
@@ -47,7 +47,7 @@ def _nearest(count: int, size: int) -> tuple[list[np.ndarray], list[np.ndarray]]
     return [at], [np.ones(count)]
 
 
-def _linear(count: int, size: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def _linear_weights(count: int, size: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
     at = np.clip((np.arange(count) + 0.5) * (size / count) - 0.5, 0, size - 1)
     low = at.astype(np.int64)
     part = at - low
@@ -65,7 +65,7 @@ def _cubic(count: int, size: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
     return [np.clip(low + k, 0, size - 1) for k in (-1, 0, 1, 2)], weights
 
 
-_WEIGHTS = {"nearest": _nearest, "bilinear": _linear, "bicubic": _cubic}
+_WEIGHTS = {"nearest": _nearest, "bilinear": _linear_weights, "bicubic": _cubic}
 
 
 def pad(img: np.ndarray, edges: tuple[int, int, int, int], fill: Any, mode: str) -> np.ndarray:
@@ -99,7 +99,7 @@ def warp(img: np.ndarray, inverse: np.ndarray, size: tuple[int, int], interpolat
         return made
     if interpolation != "bilinear":
         raise ValueError(f"interpolation of warped arrays should be nearest or bilinear, got {interpolation!r}")
-    made[inside] = _store(_sample(_wide(img), u[inside] - 0.5, v[inside] - 0.5), img)
+    made[inside] = _store(_sample(_widen(img), u[inside] - 0.5, v[inside] - 0.5), img)
     return made
 
 
@@ -120,7 +120,7 @@ def _sample(img: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def blend(img: np.ndarray, other: Any, factor: float) -> np.ndarray:
     """``other + factor * (img - other)``, within the range of pictures."""
-    mixed = other + factor * (_wide(img) - other)
+    mixed = other + factor * (_widen(img) - other)
     return np.clip(mixed, 0, 255 if img.dtype.kind in "iu" else 1).astype(img.dtype)
 
 
@@ -128,7 +128,7 @@ def luma(img: np.ndarray) -> np.ndarray:
     """The brightness ``[H, W]`` of a picture of one or three channels (ITU-R 601), in the picture's precision."""
     if img.ndim == 2 or img.shape[2] == 1:
         return img.reshape(img.shape[:2])
-    return _store(_wide(img)[..., :3] @ _LUMA, img)
+    return _store(_widen(img)[..., :3] @ _LUMA, img)
 
 
 def gray(img: np.ndarray, channels: int) -> np.ndarray:
@@ -140,7 +140,7 @@ def gray(img: np.ndarray, channels: int) -> np.ndarray:
 
 def saturation(img: np.ndarray, factor: float) -> np.ndarray:
     """``img`` with its colours stronger or weaker."""
-    return blend(img, _wide(luma(img))[..., None], factor)
+    return blend(img, _widen(luma(img))[..., None], factor)
 
 
 def hue(img: np.ndarray, shift: float) -> np.ndarray:
@@ -148,7 +148,7 @@ def hue(img: np.ndarray, shift: float) -> np.ndarray:
     if img.ndim == 2 or img.shape[2] == 1:
         return img
     scale = 255.0 if img.dtype.kind in "iu" else 1.0
-    rgb = _wide(img) / scale
+    rgb = _widen(img) / scale
     top, low = rgb.max(-1), rgb.min(-1)
     spread = np.where(top > low, top - low, 1)
     red, green, blue = ((top - rgb[..., i]) / spread for i in range(3))

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from argosy.checked import Checked
+from argosy.argument_checks import CheckedConstructor
 
 __all__ = ["BaseTransform", "Compose"]
 
@@ -34,7 +34,7 @@ class Compose:
         return f"{type(self).__name__}({inner}\n)"
 
 
-class BaseTransform(Checked):
+class BaseTransform(CheckedConstructor):
     """What a transform of one's own derives from: ``_get_params(inputs)`` draws, ``_apply_image(image)`` transforms.
 
     keys: what the inputs are, of "image", "coords", "boxes" and "mask", each with a method ``_apply_...``; inputs

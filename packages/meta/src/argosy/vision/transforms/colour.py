@@ -74,7 +74,7 @@ def _interval(name: str, value: Any, middle: float = 1.0, least: float = 0.0, mo
     return None if low == high == middle else (low, high)
 
 
-class _Adjusting(BaseTransform):
+class _ColourAdjustment(BaseTransform):
     """A factor drawn about 1 (hue: about 0)."""
 
     name = ""
@@ -90,25 +90,25 @@ class _Adjusting(BaseTransform):
         return getattr(F, f"adjust_{self.name}")(img, random.uniform(*self.value))
 
 
-class BrightnessTransform(_Adjusting):
+class BrightnessTransform(_ColourAdjustment):
     """Brightness times a factor from ``1 - value`` to ``1 + value``."""
 
     name = "brightness"
 
 
-class ContrastTransform(_Adjusting):
+class ContrastTransform(_ColourAdjustment):
     """Contrast times a factor from ``1 - value`` to ``1 + value``."""
 
     name = "contrast"
 
 
-class SaturationTransform(_Adjusting):
+class SaturationTransform(_ColourAdjustment):
     """Saturation times a factor from ``1 - value`` to ``1 + value``."""
 
     name = "saturation"
 
 
-class HueTransform(_Adjusting):
+class HueTransform(_ColourAdjustment):
     """Hues moved by up to ``value`` of the circle, at most 0.5."""
 
     name = "hue"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.vision.image import host, is_picture, pillow
 from argosy.vision.transforms import arrays, pictures
 from argosy_tensorcore.dtype import default_dtype
@@ -50,7 +50,7 @@ def _check(img: Any) -> None:
         raise TypeError(f"img should be a picture of Pillow, an array [H, W, C] or a tensor [C, H, W], got {shown}")
 
 
-def _over(img: Any, convert: Callable[[np.ndarray], np.ndarray]) -> Any:
+def _apply_to_array(img: Any, convert: Callable[[np.ndarray], np.ndarray]) -> Any:
     """``convert`` of arrays ``[H, W, C]``, of an array or of a tensor with its channels first."""
     _check(img)
     if not isinstance(img, Tensor):
@@ -66,8 +66,8 @@ def _over(img: Any, convert: Callable[[np.ndarray], np.ndarray]) -> Any:
 def _colours(img: Any, convert: Callable[[np.ndarray], np.ndarray]) -> Any:
     """The same for each picture of a batch, since channels are mixed."""
     if isinstance(img, Tensor) and img.ndim == 4:
-        return Tensor(np.stack([host(_over(Tensor(one), convert)) for one in host(img)]))
-    return _over(img, convert)
+        return Tensor(np.stack([host(_apply_to_array(Tensor(one), convert)) for one in host(img)]))
+    return _apply_to_array(img, convert)
 
 
 def _pair(name: str, size: Any) -> tuple[int, int]:
@@ -78,7 +78,7 @@ def _pair(name: str, size: Any) -> tuple[int, int]:
     return int(both[0]), int(both[1])
 
 
-@checked
+@validate_call
 def to_tensor(pic: Any, data_format: str = "CHW") -> Tensor:
     """A picture as a tensor ``[C, H, W]`` ("HWC": ``[H, W, C]``); integers of 8 bits become floats from 0 to 1."""
     if data_format.upper() not in ("CHW", "HWC"):
@@ -98,7 +98,7 @@ def to_tensor(pic: Any, data_format: str = "CHW") -> Tensor:
     return Tensor(np.ascontiguousarray(values.transpose(2, 0, 1) if data_format.upper() == "CHW" else values))
 
 
-@checked
+@validate_call
 def resize(img: Any, size: Any, interpolation: str = "bilinear") -> Any:
     """``img`` at ``size``: (height, width), or a number for the shorter side."""
     height, width = size_of(img)
@@ -112,7 +112,7 @@ def resize(img: Any, size: Any, interpolation: str = "bilinear") -> Any:
         raise ValueError(f"size should be positive, got {goal}")
     if is_picture(img):
         return img.resize(goal[::-1], pictures.resampling_filter(interpolation))
-    return _over(img, lambda a: arrays.resize(a, goal, interpolation))
+    return _apply_to_array(img, lambda a: arrays.resize(a, goal, interpolation))
 
 
 def edges_of(padding: Any) -> tuple[int, int, int, int]:
@@ -124,16 +124,16 @@ def edges_of(padding: Any) -> tuple[int, int, int, int]:
     return left, top, right, bottom
 
 
-@checked
+@validate_call
 def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> Any:
     """``img`` with borders: a number, ``(x, y)`` or ``(left, top, right, bottom)``."""
     edges = edges_of(padding)
     if is_picture(img):
         return pictures.pad(img, edges, fill, padding_mode)
-    return _over(img, lambda a: arrays.pad(a, edges, fill, padding_mode))
+    return _apply_to_array(img, lambda a: arrays.pad(a, edges, fill, padding_mode))
 
 
-@checked
+@validate_call
 def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
     """The rectangle of ``img`` whose upper left corner is ``(top, left)``."""
     if is_picture(img):
@@ -143,7 +143,7 @@ def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
     return img[..., rows, columns] if isinstance(img, Tensor) else img[rows, columns]
 
 
-@checked
+@validate_call
 def center_crop(img: Any, output_size: Any) -> Any:
     """The middle of ``img``, of size ``output_size``."""
     height, width = size_of(img)
@@ -151,7 +151,7 @@ def center_crop(img: Any, output_size: Any) -> Any:
     return crop(img, round((height - rows) / 2.0), round((width - columns) / 2.0), rows, columns)
 
 
-@checked
+@validate_call
 def hflip(img: Any) -> Any:
     """``img`` with left and right exchanged."""
     if is_picture(img):
@@ -160,7 +160,7 @@ def hflip(img: Any) -> Any:
     return img.flip([-1]) if isinstance(img, Tensor) else img[:, ::-1]
 
 
-@checked
+@validate_call
 def vflip(img: Any) -> Any:
     """``img`` upside down."""
     if is_picture(img):
@@ -176,14 +176,14 @@ def _warp(img: Any, inverse: np.ndarray, interpolation: str, fill: Any, size: tu
     size = size or size_of(img)
     if is_picture(img):
         return pictures.warp(img, inverse, size, interpolation, fill)
-    return _over(img, lambda a: arrays.warp(a, inverse, size, interpolation, fill))
+    return _apply_to_array(img, lambda a: arrays.warp(a, inverse, size, interpolation, fill))
 
 
 def _shift(x: float, y: float) -> np.ndarray:
     return np.array([[1.0, 0, x], [0, 1, y], [0, 0, 1]])
 
 
-@checked
+@validate_call
 def affine(
     img: Any,
     angle: float,
@@ -215,7 +215,7 @@ def _turn(angle: float, scale: float, shear_x: float, shear_y: float) -> np.ndar
     return np.array([[a * scale, b * scale, 0], [c * scale, d * scale, 0], [0, 0, 1]])
 
 
-@checked
+@validate_call
 def rotate(
     img: Any,
     angle: float,
@@ -247,7 +247,7 @@ def rotate(
     return _warp(img, inverse, interpolation, fill, size)
 
 
-@checked
+@validate_call
 def perspective(img: Any, startpoints: Any, endpoints: Any, interpolation: str = "nearest", fill: Any = 0) -> Any:
     """``img`` seen so that the four ``startpoints`` (x, y) come to lie at ``endpoints``."""
     rows, goals = [], []
@@ -261,7 +261,7 @@ def perspective(img: Any, startpoints: Any, endpoints: Any, interpolation: str =
 # Colours
 
 
-@checked
+@validate_call
 def adjust_brightness(img: Any, brightness_factor: float) -> Any:
     """0: black, 1: as it is."""
     if is_picture(img):
@@ -269,7 +269,7 @@ def adjust_brightness(img: Any, brightness_factor: float) -> Any:
     return _colours(img, lambda a: arrays.blend(a, 0.0, brightness_factor))
 
 
-@checked
+@validate_call
 def adjust_contrast(img: Any, contrast_factor: float) -> Any:
     """0: the mean brightness everywhere, 1: as it is."""
     if is_picture(img):
@@ -277,7 +277,7 @@ def adjust_contrast(img: Any, contrast_factor: float) -> Any:
     return _colours(img, lambda a: arrays.blend(a, float(arrays.luma(a).mean()), contrast_factor))
 
 
-@checked
+@validate_call
 def adjust_saturation(img: Any, saturation_factor: float) -> Any:
     """0: grey, 1: as it is."""
     if is_picture(img):
@@ -285,7 +285,7 @@ def adjust_saturation(img: Any, saturation_factor: float) -> Any:
     return _colours(img, lambda a: arrays.saturation(a, saturation_factor))
 
 
-@checked
+@validate_call
 def adjust_hue(img: Any, hue_factor: float) -> Any:
     """``img`` with hues moved by ``hue_factor``, from -0.5 to 0.5 of the circle."""
     if not -0.5 <= hue_factor <= 0.5:
@@ -295,7 +295,7 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
     return _colours(img, lambda a: arrays.hue(a, hue_factor))
 
 
-@checked
+@validate_call
 def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
     """The brightness of ``img``, as one channel or as three equal ones."""
     if is_picture(img):
@@ -303,7 +303,7 @@ def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
     return _colours(img, lambda a: arrays.gray(a, num_output_channels))
 
 
-@checked
+@validate_call
 def normalize(img: Any, mean: Any, std: Any, data_format: str = "CHW", to_rgb: bool = False) -> Any:
     """``(img - mean) / std`` by channel; ``to_rgb`` turns the order of the channels of arrays first."""
     if isinstance(img, Tensor):
@@ -325,7 +325,7 @@ def normalize(img: Any, mean: Any, std: Any, data_format: str = "CHW", to_rgb: b
     return (values - mean) / std
 
 
-@checked
+@validate_call
 def erase(img: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = False) -> Any:
     """``img`` with the rectangle at row ``i`` and column ``j``, of size ``(h, w)``, set to ``v``."""
     if isinstance(img, Tensor):

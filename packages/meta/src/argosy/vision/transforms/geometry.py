@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import check_choice, checked
+from argosy.argument_checks import check_choice, validate_call
 from argosy.vision.transforms import functional as F
 from argosy.vision.transforms.base import BaseTransform
 
@@ -62,7 +62,7 @@ class RandomResizedCrop(BaseTransform):
         self.size = F._pair("size", size)
         self.scale, self.ratio, self.interpolation = scale, ratio, interpolation
 
-    def _drawn(self, height: int, width: int) -> tuple[int, int, int, int]:
+    def _draw_box(self, height: int, width: int) -> tuple[int, int, int, int]:
         for _ in range(10):
             area = random.uniform(*self.scale) * height * width
             ratio = math.exp(random.uniform(math.log(self.ratio[0]), math.log(self.ratio[1])))
@@ -77,7 +77,7 @@ class RandomResizedCrop(BaseTransform):
         return (height - rows) // 2, (width - columns) // 2, rows, columns
 
     def _get_params(self, inputs: Any) -> Any:
-        return self._drawn(*F.size_of(inputs[0]))
+        return self._draw_box(*F.size_of(inputs[0]))
 
     def _apply_image(self, img: Any) -> Any:
         return F.resize(F.crop(img, *self.params), self.size, self.interpolation)
@@ -99,7 +99,7 @@ class RandomCrop(BaseTransform):
         self.size = F._pair("size", size)
         self.padding, self.pad_if_needed, self.fill, self.padding_mode = padding, pad_if_needed, fill, padding_mode
 
-    def _padded(self, img: Any) -> Any:
+    def _pad(self, img: Any) -> Any:
         if self.padding is not None:
             img = F.pad(img, self.padding, self.fill, self.padding_mode)
         height, width = F.size_of(img)
@@ -110,14 +110,14 @@ class RandomCrop(BaseTransform):
         return img
 
     def _get_params(self, inputs: Any) -> Any:
-        height, width = F.size_of(self._padded(inputs[0]))
+        height, width = F.size_of(self._pad(inputs[0]))
         rows, columns = self.size
         if rows > height or columns > width:
             raise ValueError(f"RandomCrop: size {self.size} is larger than the picture, {(height, width)}")
         return random.randint(0, height - rows), random.randint(0, width - columns), rows, columns
 
     def _apply_image(self, img: Any) -> Any:
-        return F.crop(self._padded(img), *self.params)
+        return F.crop(self._pad(img), *self.params)
 
 
 class RandomHorizontalFlip(BaseTransform):
@@ -242,17 +242,17 @@ class RandomPerspective(BaseTransform):
             raise ValueError(f"distortion_scale should be from 0 to 1, got {distortion_scale}")
         self.distortion_scale, self.interpolation, self.fill = distortion_scale, interpolation, fill
 
-    @checked
+    @validate_call
     def get_params(self, width: int, height: int, distortion_scale: float) -> tuple[list[list[int]], list[list[int]]]:
         """The corners [x, y] of a picture, from the upper left one clockwise, and where they are drawn to."""
         dx, dy = (int(distortion_scale * (n // 2)) for n in (width, height))
         right, bottom = width - 1, height - 1
         corners = ((0, 0), (right, 0), (right, bottom), (0, bottom))
 
-        def moved(x: int, y: int) -> list[int]:
+        def move_corner(x: int, y: int) -> list[int]:
             return [abs(x - random.randint(0, dx)), abs(y - random.randint(0, dy))]
 
-        return [list(c) for c in corners], [moved(x, y) for x, y in corners]
+        return [list(c) for c in corners], [move_corner(x, y) for x, y in corners]
 
     def _get_params(self, inputs: Any) -> Any:
         if random.random() >= self.prob:

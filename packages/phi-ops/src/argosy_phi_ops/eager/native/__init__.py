@@ -12,14 +12,14 @@ from argosy_phi_ops.eager.native.backward import least_steps_back, way_back
 from argosy_phi_ops.eager.native.learning import learn, learn_parts, learn_program, learn_several, learn_view
 from argosy_phi_ops.eager.native.loading import builtin, status
 from argosy_phi_ops.eager.native.methods import KERNELS
-from argosy_phi_ops.eager.native.plans import Plan, drop, is_small, least_steps, remember
-from argosy_phi_ops.eager.native.signatures import Reading, read
+from argosy_phi_ops.eager.native.plans import NativePlan, drop, is_small, least_steps, remember
+from argosy_phi_ops.eager.native.signatures import CallSignature, read
 from argosy_phi_ops.eager.native.updates import may_update, numbers, update
 
 __all__ = [
     "KERNELS",
-    "Plan",
-    "Reading",
+    "CallSignature",
+    "NativePlan",
     "builtin",
     "drop",
     "is_small",

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from argosy_phi_ops.compiler import NativeCode
-from argosy_phi_ops.eager.native.loading import native
+from argosy_phi_ops.eager.native.loading import native_library
 from argosy_tensorcore.dtype import DType
 
 __all__ = ["least_steps_back", "way_back"]
@@ -21,7 +21,7 @@ Kind = tuple[DType, tuple[int, ...]]
 def least_steps_back(kinds: Sequence[Kind]) -> int:
     """How many light steps of a derivative of operands and results of these ``kinds`` native code gains something for:
     one where it goes back by itself, as moving elements does, too."""
-    return 1 if all(map(_is_small, kinds)) and native() is not None else 2
+    return 1 if all(map(_is_small, kinds)) and native_library() is not None else 2
 
 
 def _is_small(kind: Kind) -> bool:
@@ -35,7 +35,7 @@ def way_back(
     ``result``, with what that names: its inputs are entries ``saved`` of what the node saves, then the result's
     gradient where it ``reads`` that; it makes the gradients of the operands ``given``. None where native code leaves
     that to Python."""
-    made = native()
+    made = native_library()
     inputs = len(saved) + reads
     if made is None or len(code.table) > made.build.table or code.arena > made.build.scratch:
         return None

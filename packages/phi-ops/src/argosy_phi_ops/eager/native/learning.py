@@ -13,10 +13,10 @@ from argosy_phi_ops.checks.bounds import known_bounds
 from argosy_phi_ops.checks.value_checks import looks_at_constants
 from argosy_phi_ops.compiler import NativeCode
 from argosy_phi_ops.context import process_context
-from argosy_phi_ops.eager.native.loading import Native, is_running, native
+from argosy_phi_ops.eager.native.loading import NativeLibrary, is_running, native_library
 from argosy_phi_ops.eager.native.methods import KERNELS, install
-from argosy_phi_ops.eager.native.plans import Plan, describe, is_small, is_small_type, link, size_class
-from argosy_phi_ops.eager.native.signatures import Reading
+from argosy_phi_ops.eager.native.plans import NativePlan, describe, is_small, is_small_type, link, size_class
+from argosy_phi_ops.eager.native.signatures import CallSignature
 from argosy_phi_ops.eager.results import Parts
 from argosy_phi_ops.eager.tiering import TieredKernel
 from argosy_tensorcore.shape import contiguous_strides
@@ -25,13 +25,13 @@ from argosy_tensorcore.storage import ArrayType
 __all__ = ["learn", "learn_parts", "learn_program", "learn_several", "learn_view"]
 
 
-def learn(application: Any, reading: Reading) -> None:
+def learn(application: Any, reading: CallSignature) -> None:
     """Let native code do this application of a binary operator that it has kernels for, where it can, by Python's
     operator and by calls that read so."""
     side = _number_side(application) if application.op.name in KERNELS else None
     if side is None or (side and _waits(application, reading)):
         return
-    made = native()
+    made = native_library()
     if made is None:
         return
     op, result, types = application.op, application.result, application.types
@@ -41,12 +41,12 @@ def learn(application: Any, reading: Reading) -> None:
     kernel = {"kernel": made.addresses[f"{op.name}_{result.dtype.name}" + (f"_number_{side}" if side else "")]}
     words = (id(types[0]), id(types[1]))
     found = kernel | {"left": words[0], "right": words[1]} | ({"length": 0} if side else {})  # a number's class
-    link(Plan(made, application, words, found, types, (None, None)))
+    link(NativePlan(made, application, words, found, types, (None, None)))
     if not side and reading.words != words:
         _learn(made, application, kernel, (), (None, None), reading)
 
 
-def _waits(application: Any, reading: Reading) -> bool:
+def _waits(application: Any, reading: CallSignature) -> bool:
     """Whether an application with a number is left for later: a few sums with a number are no reason to load the native
     build. It is learnt when it has been called some more."""
     if is_running():
@@ -58,7 +58,7 @@ def _waits(application: Any, reading: Reading) -> bool:
 
     def install(_: Any) -> None:
         setattr(application, name, kernel)
-        if native() is not None:
+        if native_library() is not None:
             learn(application, reading)
 
     setattr(application, name, TieredKernel(kernel, lambda: None, lambda kernel: kernel, install))
@@ -78,11 +78,11 @@ def _number_side(application: Any) -> str | None:
 
 
 def learn_program(
-    application: Any, program: NativeCode, reading: Reading, numbers: Sequence[Any] | None = None
+    application: Any, program: NativeCode, reading: CallSignature, numbers: Sequence[Any] | None = None
 ) -> None:
     """Let native code run the compiled ``program`` of an application, where it can: for all calls that read so; those
     with these ``numbers`` in their places (None is where tensors are)."""
-    made = native()
+    made = native_library()
     if made is None or not is_small(application) or len(program.table) > made.build.table:
         return
     if program.arena > made.build.scratch:
@@ -129,10 +129,10 @@ def _tensors(application: Any) -> int:
     return sum(type(t) is ArrayType for t in application.types)
 
 
-def learn_several(application: Any, program: NativeCode, reading: Reading) -> None:
+def learn_several(application: Any, program: NativeCode, reading: CallSignature) -> None:
     """Let native code run the compiled ``program`` of an application with several results, all of which it gives, where
     nothing is recorded."""
-    made = native()
+    made = native_library()
     if made is None or len(program.table) > made.build.table or program.arena > made.build.scratch:
         return
     if program.output != 1 + len(application.types) or not all(
@@ -146,9 +146,9 @@ def learn_several(application: Any, program: NativeCode, reading: Reading) -> No
     _learn_several(made, application, words, (program, template), classes, reading)
 
 
-def learn_parts(application: Any, parts: Parts, reading: Reading) -> None:
+def learn_parts(application: Any, parts: Parts, reading: CallSignature) -> None:
     """The same where the results are views of ``parts`` of the operand."""
-    made = native()
+    made = native_library()
     if made is None or any(s % t.dtype.itemsize for t, strides, _ in parts.places for s in strides):
         return
     ones, keeping = [], []
@@ -161,12 +161,12 @@ def learn_parts(application: Any, parts: Parts, reading: Reading) -> None:
 
 
 def _learn_several(
-    made: Native,
+    made: NativeLibrary,
     application: Any,
     words: dict[str, int],
     keeping: tuple[Any, ...],
     each: Sequence[dict[str, int]],
-    reading: Reading,
+    reading: CallSignature,
 ) -> None:
     records = [
         array("Q", [(describe(kind) | one).get(word, 0) & (1 << 64) - 1 for word in made.build.plan_words])
@@ -183,17 +183,17 @@ def learn_view(application: Any) -> None:
     to load the native build."""
     kernel = application.kernel
 
-    def installed(_: Any) -> None:
+    def install_view(_: Any) -> None:
         application.kernel = kernel
-        made = native()
+        made = native_library()
         if made is not None:
             for reading in application.readings:
                 _learn_view(made, application, reading)
 
-    application.kernel = TieredKernel(kernel, lambda: None, lambda kernel: kernel, installed)
+    application.kernel = TieredKernel(kernel, lambda: None, lambda kernel: kernel, install_view)
 
 
-def _learn_view(made: Native, application: Any, reading: Reading) -> None:
+def _learn_view(made: NativeLibrary, application: Any, reading: CallSignature) -> None:
     base = application.types[0]
     if (
         len(application.types) != 1
@@ -217,12 +217,12 @@ def _learn_view(made: Native, application: Any, reading: Reading) -> None:
 
 
 def _learn(
-    made: Native,
+    made: NativeLibrary,
     application: Any,
     words: dict[str, int],
     keeping: tuple[Any, ...],
     numbers: Sequence[Any],
-    reading: Reading,
+    reading: CallSignature,
 ) -> None:
     given = application.types[: len(numbers)]  # without the state of a draw
     types = tuple([t for t, x in zip(given, numbers, strict=True) if x is None])
@@ -230,5 +230,5 @@ def _learn(
         return
     if len(numbers) > made.build.operands or len(reading.words) > made.build.words:
         return
-    link(Plan(made, application, reading.words, words, (reading, *keeping), numbers))
+    link(NativePlan(made, application, reading.words, words, (reading, *keeping), numbers))
     install(made, application.op)

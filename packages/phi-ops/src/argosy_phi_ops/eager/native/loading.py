@@ -30,7 +30,7 @@ from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.storage import Storage, Strided
 from argosy_tensorcore.tensor import Tensor, find_method
 
-__all__ = ["Build", "Native", "builtin", "is_running", "native", "status"]
+__all__ = ["Build", "NativeLibrary", "builtin", "is_running", "native_library", "status"]
 
 _TESTED = ((3, 11), (3, 12), (3, 13))
 """Versions of CPython that the native build was tested on."""
@@ -64,7 +64,7 @@ class Build(Protocol):
     dtypes: tuple[str, ...]
 
 
-class Native:
+class NativeLibrary:
     """A loaded build. ``addresses`` are those of what it exports."""
 
     def __init__(self, build: Build, node: Any, counter: Any) -> None:
@@ -128,7 +128,7 @@ class Native:
             self.set_word(f"{shared}.before", peek(slot))
             poke(slot, self.addresses[entry])
 
-    def installed(self, name: str) -> bool:
+    def is_installed(self, name: str) -> bool:
         """Whether Python's operator enters native code now."""
         return peek(memory.number_slot(Tensor, name)) == self.addresses[f"enter_{name}"]
 
@@ -169,7 +169,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_start_again)
 
 
-def native() -> Native | None:
+def native_library() -> NativeLibrary | None:
     """The native build in use, started now if it was not; None where eager execution is plain, or nobody has said yet
     what provides it."""
     if "native" not in _state and extension.native_source() is not None:
@@ -177,7 +177,7 @@ def native() -> Native | None:
             if "native" not in _state:
                 _state.update(native=None, status=_STARTING)  # what happens meanwhile is plain
                 _state["native"], _state["status"] = _start()
-    found: Native | None = _state.get("native")
+    found: NativeLibrary | None = _state.get("native")
     return found
 
 
@@ -188,17 +188,17 @@ def is_running() -> bool:
 
 def builtin(name: str) -> Callable[..., Any] | None:
     """A builtin of the native build; None where it does not run, or not yet."""
-    found: Native | None = _state.get("native")
+    found: NativeLibrary | None = _state.get("native")
     return None if found is None or found.node is None else found.builtin(name)
 
 
 def status() -> str:
     """``"native"``, or ``"plain: "`` and the reason."""
-    native()
+    native_library()
     return str(_state.get("status") or f"plain: {_refusal() or 'nothing provides a native build'}")
 
 
-def _start() -> tuple[Native | None, str]:
+def _start() -> tuple[NativeLibrary | None, str]:
     refusal = _refusal()
     if refusal:
         return None, f"plain: {refusal}"
@@ -224,14 +224,14 @@ def _refusal() -> str:
     return ""
 
 
-def _load(provider: Any) -> Native:
+def _load(provider: Any) -> NativeLibrary:
     """Load, check and install. Raises NativeError and whatever the provider raises."""
     recorder = active_recorder()
     node, recipe = getattr(recorder, "node_type", None), getattr(recorder, "recipe_type", None)
     offsets: Mapping[str, int] = memory.offsets(
         Tensor, Strided, DType, Storage, type(AMBIENT), Context, Generator, node, recipe
     )
-    made = Native(provider(offsets), node, getattr(recorder, "counter", itertools.count()))
+    made = NativeLibrary(provider(offsets), node, getattr(recorder, "counter", itertools.count()))
     made.install()
     try:
         _try(made)
@@ -242,7 +242,7 @@ def _load(provider: Any) -> Native:
     return made
 
 
-def _try(made: Native) -> None:
+def _try(made: NativeLibrary) -> None:
     """Free some objects of every kind."""
     for _ in range(3):
         for cls in made.kinds.values():

@@ -70,12 +70,12 @@ def call_of(cls: type) -> int:
 
 def number_slot(cls: type, operator: str) -> int:
     """The address of the word that says what ``x + y`` calls. Raises NativeError when it is not where it should be."""
-    return _held(cls, _AS_NUMBER) + 8 * NUMBER_SLOTS[operator]
+    return _own_methods(cls, _AS_NUMBER) + 8 * NUMBER_SLOTS[operator]
 
 
 def subscript_slot(cls: type) -> int:
     """The address of the word that says what ``x[i]`` calls. Raises NativeError when it is not where it should be."""
-    return _held(cls, _AS_MAPPING) + 8
+    return _own_methods(cls, _AS_MAPPING) + 8
 
 
 def compare_slot(cls: type) -> int:
@@ -83,7 +83,7 @@ def compare_slot(cls: type) -> int:
     return id(cls) + _COMPARE
 
 
-def _held(cls: type, place: int) -> int:
+def _own_methods(cls: type, place: int) -> int:
     """The table of methods that a class holds itself."""
     methods, size = peek(id(cls) + place), type.__sizeof__(cls)
     if not id(cls) < methods < id(cls) + size:

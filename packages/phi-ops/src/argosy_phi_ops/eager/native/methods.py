@@ -10,7 +10,7 @@ from typing import Any
 
 from argosy_phi_ops.declare.operator import Operator
 from argosy_phi_ops.eager.native import memory
-from argosy_phi_ops.eager.native.loading import Native, keep
+from argosy_phi_ops.eager.native.loading import NativeLibrary, keep
 from argosy_phi_ops.eager.native.memory import NativeError, peek, poke
 from argosy_tensorcore.tensor import Tensor, find_method
 
@@ -68,7 +68,7 @@ _seen: dict[Operator, int] = {}
 """How many attributes ``Tensor`` had when the methods of an operator were installed."""
 
 
-def install(made: Native, op: Operator) -> None:
+def install(made: NativeLibrary, op: Operator) -> None:
     """Let calls of ``op`` enter native code, by whatever name: as a function, as a method and as what Python's syntax
     stands for."""
     made.install_call()
@@ -78,17 +78,17 @@ def install(made: Native, op: Operator) -> None:
     if _seen.get(op) != len(attributes):
         _install_special(made, op)
         for name, value in attributes.copy().items():
-            if type(value) is FunctionType and not name.startswith("__") and _of(value) is op:
+            if type(value) is FunctionType and not name.startswith("__") and _wrapped_function(value) is op:
                 entry = _ENTRIES.get(value.__name__.removeprefix(op.name))
                 if entry == "enter_method" or (entry and not (op.view or op.random)):
                     setattr(Tensor, name, _method(made, op, value, entry))
         _seen[op] = len(attributes)
 
 
-def _install_special(made: Native, op: Operator) -> None:
+def _install_special(made: NativeLibrary, op: Operator) -> None:
     name = op.name
     if name in KERNELS:
-        if not made.installed(name):
+        if not made.is_installed(name):
             made.install_operator(op, KERNELS[name])
     elif name in _COMPARISONS:
         for method in _ORDER:
@@ -107,11 +107,11 @@ def _install_special(made: Native, op: Operator) -> None:
         made.install_slot("getitem", memory.subscript_slot(Tensor), "enter_getitem", op)
 
 
-def _of(value: Any) -> Any:
+def _wrapped_function(value: Any) -> Any:
     return getattr(value, "__wrapped__", None)
 
 
-def _method(made: Native, op: Operator, before: Any, entry: str) -> Any:
+def _method(made: NativeLibrary, op: Operator, before: Any, entry: str) -> Any:
     """A method for ``op`` that is entered there; the function ``before`` does what native code does not."""
     if "class" not in _made:
         _made["class"] = _new_class(made)
@@ -128,7 +128,7 @@ def _method(made: Native, op: Operator, before: Any, entry: str) -> Any:
     return method
 
 
-def _new_class(made: Native) -> type:
+def _new_class(made: NativeLibrary) -> type:
     """The class of methods. Raises NativeError when its objects are not as expected."""
     layout = made.build.method
     members = (_Member * 3)(

@@ -14,20 +14,22 @@ from math import prod
 from threading import RLock
 from typing import Any
 
-from argosy_phi_ops.eager.native.loading import Native, native
+from argosy_phi_ops.eager.native.loading import NativeLibrary, native_library
 from argosy_phi_ops.eager.native.memory import peek, poke
 from argosy_phi_ops.eager.native.signatures import hash_words, place_of
 from argosy_pir.fork import held_at_fork
 from argosy_tensorcore.storage import ArrayType
 
-__all__ = ["Plan", "describe", "drop", "is_small", "is_small_type", "least_steps", "link", "remember", "size_class"]
+__all__ = [
+    "NativePlan", "describe", "drop", "is_small", "is_small_type", "least_steps", "link", "remember", "size_class",
+]  # fmt: skip
 
 _LARGEST, _ELEMENTS = 1 << 16, 1 << 14  # bytes of a result, elements of operands: a call holds the global lock briefly
 _changing = held_at_fork(RLock())
 """Held while plans change: what native code finds and what an application has must be of the same thread."""
 
 
-class Plan:
+class NativePlan:
     """A plan of ``application`` for calls that read as ``words``, as native code reads it, with what it names.
 
     ``fields`` say how to compute, ``keeping`` is what they point at; ``numbers`` are the operands, with None for
@@ -38,7 +40,7 @@ class Plan:
 
     def __init__(
         self,
-        made: Native,
+        made: NativeLibrary,
         application: Any,
         words: tuple[int, ...],
         fields: dict[str, int],
@@ -53,7 +55,8 @@ class Plan:
         given = {
             "plan": id(self), "operator": id(op), "class": size_class(made, result) or 0,
             "hash": hash_words(id(op), words), "length": len(words), "words": self.words.buffer_info()[0],
-            "operands": len(numbers), "numbers": self.numbers.buffer_info()[0], "unrecorded": _unrecorded(op, result),
+            "operands": len(numbers), "numbers": self.numbers.buffer_info()[0],
+            "unrecorded": _needs_no_record(op, result),
         } | describe(result) | fields  # fmt: skip
         self.record = array("Q", [given.get(word, 0) & (1 << 64) - 1 for word in made.build.plan_words])
         self.keeping: list[Any] = [op, result, result.dtype, result.shape, result.ndim, *numbers, *keeping]
@@ -79,7 +82,7 @@ class Plan:
         self.count += 1
 
 
-def _unrecorded(op: Any, result: Any) -> int:
+def _needs_no_record(op: Any, result: Any) -> int:
     """Whether nothing is recorded: 2 where nobody takes the result for a function of the operands either."""
     if op.name.endswith("_like"):
         return 2
@@ -97,7 +100,7 @@ def describe(kind: ArrayType) -> dict[str, int]:
 # ---- the table of addresses
 
 
-def link(plan: Plan) -> None:
+def link(plan: NativePlan) -> None:
     """Let native code find a plan of an application that is still used."""
     with _changing:
         application = plan.application
@@ -107,7 +110,7 @@ def link(plan: Plan) -> None:
             for wants, recipe in application.recipes.copy().items():
                 plan.remember(wants, recipe)
         application.plans = [old for old in application.plans if old.words != plan.words] + [plan]
-        _put(plan.made, _place(plan), plan)
+        _write_plan(plan.made, _place(plan), plan)
 
 
 def remember(application: Any, wants: int, recipe: Any) -> None:
@@ -125,38 +128,38 @@ def drop(application: Any) -> None:
         for plan in plans or ():
             made = plan.made
             for place in _places(plan):
-                if _found(made, place) is plan:
-                    _put(made, place, None)
+                if _read_plan(made, place) is plan:
+                    _write_plan(made, place, None)
 
 
-def _places(plan: Plan) -> tuple[int, int]:
+def _places(plan: NativePlan) -> tuple[int, int]:
     """Where native code looks for a plan: the place that follows from the words, and its neighbour."""
     first = place_of(hash_words(id(plan.application.op), plan.words), plan.made.build.plans)
     return first, first ^ 1
 
 
-def _place(plan: Plan) -> int:
+def _place(plan: NativePlan) -> int:
     """The place where an equal plan is, or else one that is free, or the first."""
     places = _places(plan)
-    found = {place: _found(plan.made, place) for place in places}
+    found = {place: _read_plan(plan.made, place) for place in places}
     for place, old in found.items():
         if old is not None and old.application.op is plan.application.op and old.words == plan.words:
             return place
     return next((place for place, old in found.items() if old is None), places[0])
 
 
-def _found(made: Native, place: int) -> Plan | None:
+def _read_plan(made: NativeLibrary, place: int) -> NativePlan | None:
     """The plan that native code finds at a place."""
     record = peek(made.addresses["plans"] + 8 * place)
     if not record:
         return None
-    plan: Plan = ctypes.cast(peek(record + 8 * made.build.plan_words.index("plan")), ctypes.py_object).value
+    plan: NativePlan = ctypes.cast(peek(record + 8 * made.build.plan_words.index("plan")), ctypes.py_object).value
     return plan
 
 
-def _put(made: Native, place: int, plan: Plan | None) -> None:
+def _write_plan(made: NativeLibrary, place: int, plan: NativePlan | None) -> None:
     """Let native code find a plan at a place, or none, in which case it finds it no more."""
-    old = _found(made, place)
+    old = _read_plan(made, place)
     if plan is not None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(plan))
     poke(made.addresses["plans"] + 8 * place, 0 if plan is None else plan.address)
@@ -184,10 +187,10 @@ def is_small_type(kind: Any) -> bool:
 
 def least_steps(application: Any) -> int:
     """How many light steps of its program native code gains something for: one where calls enter native code."""
-    return 1 if is_small(application) and native() is not None else 2
+    return 1 if is_small(application) and native_library() is not None else 2
 
 
-def size_class(made: Native, kind: ArrayType) -> int | None:
+def size_class(made: NativeLibrary, kind: ArrayType) -> int | None:
     """The class of memory that a result is made in; None where it is too large."""
     nbytes = _nbytes(kind)
     return next((i for i, size in enumerate(made.build.sizes) if nbytes <= size), None)

@@ -14,7 +14,7 @@ from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.storage import ArrayType
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Reading", "hash_words", "place_of", "read"]
+__all__ = ["CallSignature", "hash_words", "place_of", "read"]
 
 _BY_IDENTITY = frozenset({bool, str, type(None), type(...), DType})
 _DIGIT = 1 << 30
@@ -22,7 +22,7 @@ _MASK = (1 << 64) - 1
 _MULTIPLIER = 0x9E3779B97F4A7C15
 
 
-class Reading(NamedTuple):
+class CallSignature(NamedTuple):
     """``words`` as native code reads them; ``types`` are those of the tensors in order; ``kept`` are objects whose
     addresses are words."""
 
@@ -31,11 +31,11 @@ class Reading(NamedTuple):
     kept: tuple[Any, ...]
 
 
-class _Unreadable(Exception):
+class _UnreadableArgument(Exception):
     """An argument that native code must not tell apart by what it reads."""
 
 
-def read(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Reading | None:
+def read(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> CallSignature | None:
     """The reading of a call; None where there is none."""
     words: list[int] = []
     types: list[ArrayType] = []
@@ -46,9 +46,9 @@ def read(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Reading | Non
         for pair in keywords.items():
             for x in pair:
                 _add(x, words, types, kept)
-    except (_Unreadable, AttributeError):
+    except (_UnreadableArgument, AttributeError):
         return None
-    return Reading(tuple(words), tuple(types), tuple(kept))
+    return CallSignature(tuple(words), tuple(types), tuple(kept))
 
 
 def _add(x: Any, words: list[int], types: list[ArrayType], kept: list[Any]) -> None:
@@ -60,7 +60,7 @@ def _add(x: Any, words: list[int], types: list[ArrayType], kept: list[Any]) -> N
         words.append(id(known))
     elif kind is int:
         if not -_DIGIT < x < _DIGIT:
-            raise _Unreadable
+            raise _UnreadableArgument
         words += (id(int), x & _MASK)
     elif kind is float:
         words += (id(float), struct.unpack("<Q", struct.pack("<d", x))[0])
@@ -76,7 +76,7 @@ def _add(x: Any, words: list[int], types: list[ArrayType], kept: list[Any]) -> N
         words.append(id(x))
         kept.append(x)
     else:
-        raise _Unreadable
+        raise _UnreadableArgument
 
 
 def hash_words(callee: int, words: Sequence[int]) -> int:

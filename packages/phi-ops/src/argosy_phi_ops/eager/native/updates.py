@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from argosy_phi_ops.context import AMBIENT, context
-from argosy_phi_ops.eager.native.loading import native
+from argosy_phi_ops.eager.native.loading import native_library
 from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -72,7 +72,7 @@ _kernels: dict[tuple[str, DType], _Kernel] = {}
 def _find(rule: str, dtype: DType) -> _Kernel | None:
     found = _kernels.get((rule, dtype))
     if found is None:
-        made = native()
+        made = native_library()
         name = f"{rule}_{dtype.name}"
         if made is None or name not in made.addresses:
             return None

@@ -128,7 +128,7 @@ def resolved_shape(name: str, shape: Sequence[Any], of: Sequence[Any]) -> Shape:
 
 
 def per_axis(name: str, value: int | Sequence[int], rank: int, positive: str = "") -> tuple[int, ...]:
-    """One value for each of `rank` spatial axes; those of the argument `positive` are integers above 0.
+    """One value for each of `rank` spatial axes; those of the argument `positive_samples` are integers above 0.
 
     Raises :class:`ShapeError` for another number of values and for values that are not.
     """
@@ -146,7 +146,7 @@ def table(values: np.ndarray) -> Any:
     """A constant with the elements of `values`, emitted where the operator's body is expanded."""
     ambient = context()
     if ambient.builder is None:
-        raise OperatorError("a constant was asked for, but no builder is active; use building(builder)")
+        raise OperatorError("a constant was asked for, but no builder is active; use emit_at(builder)")
     data = np.ascontiguousarray(values).tobytes()
     return ambient.builder.constant(TensorType(values.shape, values.dtype.name), data, ambient.location)
 
@@ -168,14 +168,14 @@ def section(x: Any, axis: int, start: Any, limit: Any) -> Any:
 # Inputs for the tests of many operators
 
 
-def real(rng: np.random.Generator) -> Iterator[Sample]:
+def real_samples(rng: np.random.Generator) -> Iterator[Sample]:
     """A matrix, a 0-D tensor and no elements, of both usual widths."""
     yield Sample(rng.standard_normal((2, 3)))
     yield Sample(np.asarray(rng.standard_normal(), np.float32))
     yield Sample(np.zeros((0, 2), np.float32))
 
 
-def positive(rng: np.random.Generator) -> Iterator[Sample]:
+def positive_samples(rng: np.random.Generator) -> Iterator[Sample]:
     """Numbers above zero."""
     yield Sample(rng.uniform(0.1, 3, (2, 3)))
     yield Sample(rng.uniform(0.1, 3, 4).astype(np.float32))

@@ -30,7 +30,7 @@ def reread(name: str, x: Tensor, dtype: str) -> Tensor:
         return reread(name, _interleave(x), dtype)
     if dtype in REAL_OF:
         return _pair(reread(name, x, REAL_OF[dtype]))
-    return prim.bitcast(x, dtype=dtype) if old == new else _narrow(x, dtype) if old > new else _widen(x, dtype)
+    return prim.bitcast(x, dtype=dtype) if old == new else _split_bits(x, dtype) if old > new else _widen(x, dtype)
 
 
 def check_last_axis(name: str, shape: tuple[Any, ...], old: str, new: str) -> None:
@@ -78,7 +78,7 @@ def _places(shape: tuple[Any, ...], wide: Any, narrow: Any) -> Tensor:
     return prim.mul(prim.iota(shape=shape, axis=len(shape) - 1, dtype=_unsigned_dtype(wide)), 8 * ITEM_SIZES[narrow])
 
 
-def _narrow(x: Tensor, dtype: str) -> Tensor:
+def _split_bits(x: Tensor, dtype: str) -> Tensor:
     count = ITEM_SIZES[str(x.dtype)] // ITEM_SIZES[dtype]
     shape = (*x.shape, count)
     bits = prim.bitcast(x, dtype=_unsigned_dtype(x.dtype)) if x.dtype != _unsigned_dtype(x.dtype) else x

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from argosy_phi_ops.context import building, context
+from argosy_phi_ops.context import context, emit_at
 from argosy_phi_ops.errors import OperatorError
 from argosy_pir.builder import Builder
 from argosy_pir.core import Block, Region
@@ -23,9 +23,9 @@ def scan(step: Step, xs: Values, carried: Values, reverse: bool = False) -> tupl
     """
     ambient = context()
     if ambient.builder is None:
-        raise OperatorError("a scan was asked for, but no builder is active; use building(builder)")
+        raise OperatorError("a scan was asked for, but no builder is active; use emit_at(builder)")
     block = Block([*(x.type.with_shape(x.shape[1:]) for x in xs), *(c.type for c in carried)])
-    with building(Builder.at_end(block), ambient.location) as inside:
+    with emit_at(Builder.at_end(block), ambient.location) as inside:
         stacked, after = step(block.arguments[: len(xs)], block.arguments[len(xs) :])
         inside.create("control.yield", [*stacked, *after], location=ambient.location)
     attributes: dict[str, Any] = {"inputs": len(xs), "reverse": reverse}

@@ -97,25 +97,25 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample([2, 3], 1.0)
 
 
-def like(rng: np.random.Generator) -> Iterator[Sample]:
+def like_samples(rng: np.random.Generator) -> Iterator[Sample]:
     """The operand's dtype, and another."""
     yield Sample(rng.standard_normal((2, 3)))
     yield Sample(rng.standard_normal((2, 3)), dtype="int32")
 
 
-@operator(constant=True, aliases=INPUT, keywords=FACTORY, samples=like)
+@operator(constant=True, aliases=INPUT, keywords=FACTORY, samples=like_samples)
 def zeros_like(x: Tensor, dtype: str | None = None) -> Tensor:
     """Zeros in the shape (and dtype, unless told) of `x`."""
     return fill_shape(0, dtype or x.dtype, x.shape)
 
 
-@operator(constant=True, aliases=INPUT, keywords=FACTORY, samples=like)
+@operator(constant=True, aliases=INPUT, keywords=FACTORY, samples=like_samples)
 def ones_like(x: Tensor, dtype: str | None = None) -> Tensor:
     """Ones in the shape (and dtype, unless told) of `x`."""
     return fill_shape(1, dtype or x.dtype, x.shape)
 
 
-@operator(constant=True, aliases=INPUT, keywords=FACTORY, samples=like)
+@operator(constant=True, aliases=INPUT, keywords=FACTORY, samples=like_samples)
 def empty_like(x: Tensor, dtype: str | None = None) -> Tensor:
     """Zeros in the shape (and dtype, unless told) of `x`, to be overwritten."""
     return fill_shape(0, dtype or x.dtype, x.shape)

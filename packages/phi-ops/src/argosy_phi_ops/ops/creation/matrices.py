@@ -73,7 +73,7 @@ def one_hot(x: Tensor, num_classes: int) -> Tensor:
     return prim.cast(prim.eq(given, index), dtype=default_dtype().name)
 
 
-@one_hot.bounded
+@one_hot.check_bounds
 def _(x: Any, num_classes: int) -> Iterator[tuple[Any, int, int]]:
     yield x, 0, num_classes
 

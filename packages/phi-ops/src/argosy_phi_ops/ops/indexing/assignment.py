@@ -13,7 +13,7 @@ from argosy_phi_ops.errors import ShapeError
 from argosy_phi_ops.ops.common.subscript_keys import Key
 from argosy_phi_ops.ops.indexing.overwriting import place_values
 from argosy_phi_ops.ops.indexing.subscript import (
-    Plan,
+    IndexRecipe,
     addresses_of,
     count_numbers,
     numpy_index,
@@ -28,7 +28,7 @@ from argosy_tensorcore.tensor import Tensor
 @operator()
 def setitem(x: Tensor, indices: Sequence[Tensor], value: Tensor, key: Key) -> Tensor:
     """`x` with `value`, broadcast and cast, at ``x[key]``; of places that are named twice one wins."""
-    plan = Plan(key, x.shape)
+    plan = IndexRecipe(key, x.shape)
     if value.dtype != x.dtype:
         value = prim.cast(value, dtype=x.dtype)
     if not indices:
@@ -39,7 +39,7 @@ def setitem(x: Tensor, indices: Sequence[Tensor], value: Tensor, key: Key) -> Te
     return _place(x, block, plan)
 
 
-def _broadcast_value(value: Tensor, plan: Plan, indexed: tuple[Any, ...]) -> Tensor:
+def _broadcast_value(value: Tensor, plan: IndexRecipe, indexed: tuple[Any, ...]) -> Tensor:
     """`value` broadcast to the result's shape, in the order [indexed..., remaining axes]: undoes `_arranged`."""
     shape: list[Any] = []
     order: list[tuple[str, int]] = []
@@ -65,7 +65,7 @@ def _broadcast_value(value: Tensor, plan: Plan, indexed: tuple[Any, ...]) -> Ten
     return value if tuple(value.shape) == full else prim.reshape(value, shape=full)
 
 
-def _pair(plan: Plan, shape: Sequence[Any], indexed: Sequence[Any]) -> list[tuple[tuple[Any, ...], Any]]:
+def _pair(plan: IndexRecipe, shape: Sequence[Any], indexed: Sequence[Any]) -> list[tuple[tuple[Any, ...], Any]]:
     """Each axis of the result with the layout entry it comes from."""
     entries: list[tuple[Any, ...]] = []
     for entry in plan.layout:
@@ -83,7 +83,7 @@ def _without_leading_ones(value: Tensor, rank: int) -> Tensor:
     return prim.reshape(value, shape=value.shape[extra:])
 
 
-def _place(x: Tensor, block: Tensor, plan: Plan) -> Tensor:
+def _place(x: Tensor, block: Tensor, plan: IndexRecipe) -> Tensor:
     """`x` with the slice that the plan takes replaced by `block`."""
     backwards = tuple(i for i, axis in enumerate(plan.axes) if axis.backwards)
     if backwards:
@@ -91,7 +91,7 @@ def _place(x: Tensor, block: Tensor, plan: Plan) -> Tensor:
     return place_values(x, block, [axis.start for axis in plan.axes], [axis.stride for axis in plan.axes])
 
 
-@setitem.bounded_itself
+@setitem.check_own_bounds
 def _(x: Array, indices: Sequence[Array], value: Array, key: Key) -> Iterator[tuple[Array, int, int]]:
     yield from spans(x, indices, key)
 

@@ -48,7 +48,7 @@ def gather(x: Tensor, index: Tensor, axis: int | None = None) -> Tensor:
     return _take("gather", x, index, axis_of("gather", 0 if axis is None else axis, x.ndim))
 
 
-@gather.bounded
+@gather.check_bounds
 def _(x: Array, index: Array, axis: int | None) -> Bounds:
     yield span(index, x.shape[axis or 0])
 
@@ -69,7 +69,7 @@ def index_select(x: Tensor, index: Tensor, axis: int = 0) -> Tensor:
     return _take("index_select", x, index, axis_of("index_select", axis, x.ndim))
 
 
-@index_select.bounded
+@index_select.check_bounds
 def _(x: Array, index: Array, axis: int) -> Bounds:
     yield span(index, x.shape[axis])
 
@@ -83,7 +83,7 @@ def gather_nd(x: Tensor, index: Tensor) -> Tensor:
     return prim.gather(x, nd_address("gather_nd", index, x.shape[:depth]), axes=tuple(range(depth)))
 
 
-@gather_nd.bounded
+@gather_nd.check_bounds
 def _(x: Array, index: Array) -> Bounds:
     return spans(index, x.shape)
 
@@ -105,7 +105,7 @@ def take_along_axis(arr: Tensor, indices: Tensor, axis: int, broadcast: bool = T
     return prim.gather(arr, address, axes=axes)
 
 
-@take_along_axis.bounded
+@take_along_axis.check_bounds
 def _(arr: Array, indices: Array, axis: int, broadcast: bool) -> Bounds:
     yield span(indices, arr.shape[axis] if arr.ndim else 1)
 
@@ -125,7 +125,7 @@ def index_sample(x: Tensor, index: Tensor) -> Tensor:
     return prim.gather(x, index_column(wide), axes=(1,), batch=1)
 
 
-@index_sample.bounded
+@index_sample.check_bounds
 def _(x: Array, index: Array) -> Bounds:
     yield index, 0, x.shape[1]
 
@@ -150,7 +150,7 @@ def take(x: Tensor, index: Tensor, mode: str = "raise") -> Tensor:
     return prim.gather(flat, index_column(wide), axes=(0,))
 
 
-@take.bounded
+@take.check_bounds
 def _(x: Array, index: Array, mode: str) -> Bounds:
     if mode == "raise":
         yield span(index, x.size)

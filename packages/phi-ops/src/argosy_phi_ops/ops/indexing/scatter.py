@@ -59,7 +59,7 @@ def put_along_axis(
     return _divide(result, address, axes, include_self) if reduce == "mean" else result
 
 
-@put_along_axis.bounded
+@put_along_axis.check_bounds
 def _(arr: Array, indices: Array, axis: int, **_: Any) -> Bounds:
     yield span(indices, arr.shape[axis] if arr.ndim else 1)
 
@@ -108,7 +108,7 @@ def scatter(x: Tensor, index: Tensor, updates: Tensor, overwrite: bool = True) -
     return prim.scatter(cleared, address, updates, axes=(0,), kind="add")
 
 
-@scatter.bounded
+@scatter.check_bounds
 def _(x: Array, index: Array, **_: Any) -> Bounds:
     yield span(index, x.shape[0])
 
@@ -128,7 +128,7 @@ def scatter_nd_add(x: Tensor, index: Tensor, updates: Tensor) -> Tensor:
     return prim.scatter(x, address, updates, axes=tuple(range(depth)), kind="add")
 
 
-@scatter_nd_add.bounded
+@scatter_nd_add.check_bounds
 def _(x: Array, index: Array, updates: Array) -> Bounds:
     return spans(index, x.shape)
 
@@ -145,7 +145,7 @@ def scatter_nd(index: Tensor, updates: Tensor, shape: Sequence[int]) -> Tensor:
     return scatter_nd_add(prim.constant(0, updates.dtype, tuple(shape)), index, updates)
 
 
-@scatter_nd.bounded
+@scatter_nd.check_bounds
 def _(index: Array, updates: Array, shape: Sequence[int]) -> Bounds:
     return spans(index, shape)
 
@@ -165,7 +165,7 @@ def index_add(x: Tensor, index: Tensor, axis: int, value: Tensor, alpha: float =
     return prim.scatter(x, address, prim.transpose(scaled, permutation=first), axes=(at,), kind="add")
 
 
-@index_add.bounded
+@index_add.check_bounds
 def _(x: Array, index: Array, axis: int, **_: Any) -> Bounds:
     yield span(index, x.shape[axis])
 
@@ -186,7 +186,7 @@ def index_fill(x: Tensor, index: Tensor, axis: int, value: Tensor) -> Tensor:
     return prim.scatter(x, address, prim.broadcast_to(filler, (*index.shape, *rest)), axes=(at,), kind="set")
 
 
-@index_fill.bounded
+@index_fill.check_bounds
 def _(x: Array, index: Array, axis: int, value: Any) -> Bounds:
     yield span(index, x.shape[axis])
 

@@ -44,7 +44,7 @@ class PlannedAxis:
         return (self.limit - self.start + self.stride - 1) // self.stride
 
 
-class Plan:
+class IndexRecipe:
     """A key on a shape: the slice of every axis, the shape after it, and where tensors index that.
 
     ``layout`` lists the parts of the result in order: ("axis", number), ("new",) and, once, ("indexed",) for the axes
@@ -120,7 +120,7 @@ def _static_slice(start: int | None, stop: int | None, step: int, size: int) -> 
 
 
 def _symbolic_slice(start: Any, stop: Any, step: int, size: Any) -> PlannedAxis:
-    def bound(value: Any, default: Any) -> Any:
+    def resolve_bound(value: Any, default: Any) -> Any:
         if value is None:
             return default
         if isinstance(value, int):
@@ -128,14 +128,14 @@ def _symbolic_slice(start: Any, stop: Any, step: int, size: Any) -> PlannedAxis:
         return value
 
     if step < 0:
-        first = bound(start, size - 1)
+        first = resolve_bound(start, size - 1)
         first = minimum(size - 1, first) if isinstance(start, int) and start >= 0 else first
-        count = (first - bound(stop, -1) - step - 1) // -step
+        count = (first - resolve_bound(stop, -1) - step - 1) // -step
         return PlannedAxis("keep", first + (count - 1) * step, first + 1, -step, True)
-    limit = bound(stop, size)
+    limit = resolve_bound(stop, size)
     if isinstance(stop, int) and stop >= 0:
         limit = minimum(size, limit)
-    return PlannedAxis("keep", bound(start, 0), limit, step)
+    return PlannedAxis("keep", resolve_bound(start, 0), limit, step)
 
 
 # The operators
@@ -144,7 +144,7 @@ def _symbolic_slice(start: Any, stop: Any, step: int, size: Any) -> PlannedAxis:
 @operator(view=True)
 def getitem(x: Tensor, indices: Sequence[Tensor], key: Key) -> Tensor:
     """``x[key]``, with `indices` in the places that the key leaves to tensors. A view unless there are any."""
-    plan = Plan(key, x.shape)
+    plan = IndexRecipe(key, x.shape)
     sliced = slice_by(x, plan)
     if not indices:
         return _arrange(sliced, plan, ())
@@ -153,7 +153,7 @@ def getitem(x: Tensor, indices: Sequence[Tensor], key: Key) -> Tensor:
     return _arrange(found, plan, shape)
 
 
-def slice_by(x: Tensor, plan: Plan) -> Tensor:
+def slice_by(x: Tensor, plan: IndexRecipe) -> Tensor:
     """Every axis cut to its slice, and turned round where the step is negative."""
     if plan.sliced_shape != tuple(x.shape) or any(axis.stride != 1 for axis in plan.axes):
         x = prim.slice(
@@ -166,7 +166,7 @@ def slice_by(x: Tensor, plan: Plan) -> Tensor:
     return prim.reverse(x, axes=backwards) if backwards else x
 
 
-def addresses_of(indices: Sequence[Tensor], plan: Plan, sliced: Tensor) -> tuple[Tensor, tuple[Any, ...]]:
+def addresses_of(indices: Sequence[Tensor], plan: IndexRecipe, sliced: Tensor) -> tuple[Tensor, tuple[Any, ...]]:
     """Index vectors [indexed..., number of tensors], counted from the front, and the shape of the indexed axes."""
     shape = prim.broadcast_shapes([i.shape for i in indices])
     columns = []
@@ -179,7 +179,7 @@ def addresses_of(indices: Sequence[Tensor], plan: Plan, sliced: Tensor) -> tuple
     return (columns[0] if len(columns) == 1 else prim.concat(*columns, axis=len(shape))), shape
 
 
-def _arrange(x: Tensor, plan: Plan, indexed: tuple[Any, ...]) -> Tensor:
+def _arrange(x: Tensor, plan: IndexRecipe, indexed: tuple[Any, ...]) -> Tensor:
     """[indexed..., remaining axes] in the order and shape of the result."""
     kept = [entry[1] for entry in plan.layout if entry[0] == "axis"]
     remaining = [i for i in range(len(plan.axes)) if i not in plan.indexed]
@@ -233,19 +233,19 @@ def _(x: Array, indices: Sequence[Array], key: Key) -> Array:
     return np.asarray(x[numpy_index(key, indices)])
 
 
-@getitem.bounded_itself
+@getitem.check_own_bounds
 def _(x: Array, indices: Sequence[Array], key: Key) -> Iterator[tuple[Array, int, int]]:
     yield from spans(x, indices, key)
 
 
 def spans(x: Array, indices: Sequence[Array], key: Key) -> Iterator[tuple[Array, int, int]]:
     """Each of the indices with the least one allowed and the size of its axis."""
-    plan = Plan(key, x.shape)
+    plan = IndexRecipe(key, x.shape)
     for axis, index in zip(plan.indexed, indices, strict=True):
         yield index, -x.shape[axis], x.shape[axis]
 
 
-@getitem.specialised
+@getitem.specialize
 def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """A view: its index is made once."""
     if len(types) != 1:

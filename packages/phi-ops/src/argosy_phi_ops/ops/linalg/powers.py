@@ -68,14 +68,14 @@ def _factors(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _expand(entry: Callable[[int, int], Any], size: int) -> Any:
     """The determinant of a matrix of at most three rows, expanded along the first row."""
 
-    def minor(i: int, j: int) -> Any:  # of rows 1 and 2
+    def minor_at(i: int, j: int) -> Any:  # of rows 1 and 2
         return entry(1, i) * entry(2, j) - entry(1, j) * entry(2, i)
 
     if size == 1:
         return entry(0, 0)
     if size == 2:
         return entry(0, 0) * entry(1, 1) - entry(0, 1) * entry(1, 0)
-    return entry(0, 0) * minor(1, 2) + entry(0, 1) * minor(2, 0) + entry(0, 2) * minor(0, 1)
+    return entry(0, 0) * minor_at(1, 2) + entry(0, 1) * minor_at(2, 0) + entry(0, 2) * minor_at(0, 1)
 
 
 def _entry(x: Tensor, i: int, j: int) -> Tensor:
@@ -122,7 +122,7 @@ def matrix_power(x: Tensor, n: int) -> Tensor:
     return identity(x) if result is None else result
 
 
-@matrix_power.refusing
+@matrix_power.refuse_values
 def _(x: Any, n: int, result: Any) -> None:
     if n < 0:
         refuse_singular("matrix_power", x, result)

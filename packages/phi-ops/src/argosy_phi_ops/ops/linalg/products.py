@@ -58,7 +58,7 @@ def _(x: np.ndarray, y: np.ndarray, transpose_x: bool, transpose_y: bool) -> np.
     return np.matmul(left, right)
 
 
-@matmul.specialised
+@matmul.specialize
 def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """Two matrices as they are: ``dot`` costs half of what ``np.matmul`` costs for small ones."""
     plain = all(t.ndim == 2 and t.dtype.name in ("float32", "float64") for t in types)

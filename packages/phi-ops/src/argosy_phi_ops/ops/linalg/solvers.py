@@ -70,7 +70,7 @@ def cholesky_inverse(x: Tensor, upper: bool = False) -> Tensor:
     return result
 
 
-@cholesky_inverse.refusing
+@cholesky_inverse.refuse_values
 def _(x: Any) -> None:
     refuse_zeros("cholesky_inverse", x)
 
@@ -97,7 +97,7 @@ def solve(x: Tensor, y: Tensor, left: bool = True) -> Tensor:
     return result if left else transpose_matrices(result)
 
 
-@solve.refusing
+@solve.refuse_values
 def _(x: Any, result: Any) -> None:
     refuse_singular("solve", x, result)
 
@@ -117,7 +117,7 @@ def inv(x: Tensor) -> Tensor:
     return prim.solve(x, identity(x))
 
 
-@inv.refusing
+@inv.refuse_values
 def _(x: Any, result: Any) -> None:
     refuse_singular("inv", x, result)
 

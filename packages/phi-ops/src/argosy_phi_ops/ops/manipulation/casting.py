@@ -18,17 +18,17 @@ def cast(x: Tensor, dtype: str) -> Tensor:
     return prim.cast(x, dtype=dtype)
 
 
-def castable(rng: np.random.Generator) -> Iterator[Sample]:
+def cast_samples(rng: np.random.Generator) -> Iterator[Sample]:
     """Between floats and integers, and to the same dtype."""
     yield Sample(rng.standard_normal((2, 3)) * 5, "int32")
     yield Sample(rng.integers(0, 3, 4), "bool")
     yield Sample(rng.standard_normal(3), "float64")
 
 
-cast.samples(castable)
+cast.samples(cast_samples)
 
 
-@operator(reference=KERNELS["cast"], samples=castable)
+@operator(reference=KERNELS["cast"], samples=cast_samples)
 def astype(x: Tensor, dtype: str) -> Tensor:
     """The elements converted to `dtype`, as :func:`cast`."""
     return prim.cast(x, dtype=dtype)

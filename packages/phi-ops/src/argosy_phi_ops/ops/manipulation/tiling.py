@@ -36,16 +36,16 @@ def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
     return prim.broadcast_to(x, sizes)
 
 
-def broadcastable(rng: np.random.Generator) -> Iterator[Sample]:
+def broadcast_samples(rng: np.random.Generator) -> Iterator[Sample]:
     """Sizes given and kept."""
     yield Sample(rng.standard_normal((2, 1)), [-1, 5])
     yield Sample(rng.standard_normal((1, 3)), [5, 7, 3])
 
 
-broadcast_to.samples(broadcastable)
+broadcast_to.samples(broadcast_samples)
 
 
-@operator(aliases={"input": "x", "size": "shape"}, form=sizes_from(1, 1), samples=broadcastable)
+@operator(aliases={"input": "x", "size": "shape"}, form=sizes_from(1, 1), samples=broadcast_samples)
 def expand(x: Tensor, shape: Sequence[int]) -> Tensor:
     """`x` repeated to `shape`, as :func:`broadcast_to`."""
     return broadcast_to(x, shape)

@@ -18,7 +18,7 @@ from argosy_phi_ops.ops.common.arguments import (
     clamp,
     complex_too,
     positive_part,
-    real,
+    real_samples,
     require_multiple,
     restore,
     softplus_parts,
@@ -28,7 +28,7 @@ from argosy_phi_ops.reference.kernels.registry import Array, ieee, round_narrow,
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator(axes="... -> ...", inplace=True, samples=real)
+@operator(axes="... -> ...", inplace=True, samples=real_samples)
 def relu(x: Tensor) -> Tensor:
     """``max(x, 0)``."""
     return positive_part(x)
@@ -37,7 +37,7 @@ def relu(x: Tensor) -> Tensor:
 relu.reference(lambda x: KERNELS["maximum"](x, x.dtype.type(0)))
 
 
-@relu.specialised
+@relu.specialize
 def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
     if types[0].dtype.name not in ("float32", "float64"):
         return None
@@ -80,7 +80,7 @@ def _gelu(x: Tensor, by_tanh: bool) -> Tensor:
     return prim.mul(prim.mul(x, 0.5), prim.erfc(prim.mul(x, -sqrt(0.5))))
 
 
-@gelu.specialised
+@gelu.specialize
 def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """By tanh, in place in one array."""
     if types[0].dtype.name not in ("float32", "float64") or not types[0].ndim or attributes["approximate"] is not True:
@@ -103,17 +103,17 @@ def _gelu_by_tanh(x: Array) -> Array:
 
 @gelu.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
-    yield from real(rng)
+    yield from real_samples(rng)
     yield Sample(rng.standard_normal((2, 3)), approximate=True)
 
 
-@operator(axes="... -> ...", promote="float", aliases=INPUT, upcast=True, samples=real)
+@operator(axes="... -> ...", promote="float", aliases=INPUT, upcast=True, samples=real_samples)
 def silu(x: Tensor, inplace: bool = False) -> Tensor:
     """Sigmoid-weighted linear unit ``x * logistic(x)`` (Elfwing et al., 2018)."""
     return prim.mul(x, prim.logistic(x))
 
 
-@operator(axes="... -> ...", promote="float", upcast=True, samples=real)
+@operator(axes="... -> ...", promote="float", upcast=True, samples=real_samples)
 def swish(x: Tensor) -> Tensor:
     """``x * logistic(x)``, as :func:`silu`."""
     return prim.mul(x, prim.logistic(x))
@@ -158,7 +158,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((4, 3)), axis=0)
 
 
-@operator(axes="... -> ...", inplace=True, samples=real)
+@operator(axes="... -> ...", inplace=True, samples=real_samples)
 def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
     """`x` where it is not negative, else ``negative_slope * x``."""
     return prim.select(prim.ge(x, 0.0), x, prim.mul(x, negative_slope))
@@ -179,39 +179,39 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.standard_normal((2, 3, 4)), np.array([0.1, 0.2, 0.3]))
 
 
-@operator(axes="... -> ...", inplace=True, upcast=True, samples=real)
+@operator(axes="... -> ...", inplace=True, upcast=True, samples=real_samples)
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """`x` where it is positive, else ``alpha * (exp(x) - 1)`` (Clevert et al., 2015)."""
     positive = prim.gt(x, 0.0)
     return prim.select(positive, x, prim.mul(prim.expm1(prim.select(positive, 0.0, x)), alpha))
 
 
-@operator(axes="... -> ...", upcast=True, samples=real)
+@operator(axes="... -> ...", upcast=True, samples=real_samples)
 def selu(x: Tensor, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772) -> Tensor:
     """``scale * elu(x, alpha)`` (Klambauer et al., 2017)."""
     return prim.mul(elu(x, alpha), scale)
 
 
-@operator(axes="... -> ...", upcast=True, samples=real)
+@operator(axes="... -> ...", upcast=True, samples=real_samples)
 def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)`` (Barron, 2017)."""
     negative = prim.mul(prim.expm1(prim.div(prim.minimum(x, 0.0), alpha)), alpha)
     return prim.add(prim.maximum(x, 0.0), negative)
 
 
-@operator(axes="... -> ...", inplace=True, samples=real)
+@operator(axes="... -> ...", inplace=True, samples=real_samples)
 def hardtanh(x: Tensor, min: float = -1.0, max: float = 1.0) -> Tensor:
     """`x` moved into [min, max]; `max` where the bounds are exchanged."""
     return clamp(x, min if min <= max else max, max)
 
 
-@operator(axes="... -> ...", upcast=True, samples=real)
+@operator(axes="... -> ...", upcast=True, samples=real_samples)
 def hardsigmoid(x: Tensor, slope: float = 0.1666667, offset: float = 0.5) -> Tensor:
     """``slope * x + offset`` moved into [0, 1]."""
     return clamp(prim.add(prim.mul(x, slope), offset), 0.0, 1.0)
 
 
-@operator(axes="... -> ...", upcast=True, samples=real)
+@operator(axes="... -> ...", upcast=True, samples=real_samples)
 def hardswish(x: Tensor) -> Tensor:
     """``x * min(max(x + 3, 0), 6) / 6`` (Howard et al., 2019)."""
     inside = prim.div(prim.mul(x, prim.add(x, 3.0)), 6.0)
@@ -233,7 +233,7 @@ def _softplus(x: Tensor) -> Tensor:
 
 @softplus.samples
 def _(rng: np.random.Generator) -> Iterator[Sample]:
-    yield from real(rng)
+    yield from real_samples(rng)
     yield Sample(rng.standard_normal((2, 3)) * 20, beta=2)
 
 
@@ -244,37 +244,37 @@ def softsign(x: Tensor) -> Tensor:
     return prim.div(x, prim.add(size if size.dtype == x.dtype else prim.cast(size, dtype=x.dtype), 1.0))
 
 
-@operator(axes="... -> ...", promote="float", upcast=True, samples=real)
+@operator(axes="... -> ...", promote="float", upcast=True, samples=real_samples)
 def mish(x: Tensor) -> Tensor:
     """``x * tanh(softplus(x))`` (Misra, 2019)."""
     return prim.mul(x, prim.tanh(_softplus(x)))
 
 
-@operator(axes="... -> ...", promote="float", aliases=INPUT, upcast=True, samples=real)
+@operator(axes="... -> ...", promote="float", aliases=INPUT, upcast=True, samples=real_samples)
 def log_sigmoid(x: Tensor) -> Tensor:
     """``log(logistic(x))`` without overflow."""
     return prim.neg(_softplus(prim.neg(x)))
 
 
-@operator(axes="... -> ...", promote="float", upcast=True, samples=real)
+@operator(axes="... -> ...", promote="float", upcast=True, samples=real_samples)
 def tanhshrink(x: Tensor) -> Tensor:
     """``x - tanh(x)``."""
     return prim.sub(x, prim.tanh(x))
 
 
-@operator(axes="... -> ...", aliases={"input": "x", "lambd": "threshold"}, samples=real)
+@operator(axes="... -> ...", aliases={"input": "x", "lambd": "threshold"}, samples=real_samples)
 def hardshrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     """`x` where ``|x| >= threshold``, else 0."""
     return prim.select(prim.lt(prim.abs(x), threshold), 0.0, x)
 
 
-@operator(axes="... -> ...", aliases={"input": "x", "lambd": "threshold"}, upcast=True, samples=real)
+@operator(axes="... -> ...", aliases={"input": "x", "lambd": "threshold"}, upcast=True, samples=real_samples)
 def softshrink(x: Tensor, threshold: float = 0.5) -> Tensor:
     """`x` moved towards zero by `threshold`, stopping there."""
     return prim.mul(prim.sign(x), positive_part(prim.sub(prim.abs(x), threshold)))
 
 
-@operator(axes="... -> ...", inplace=True, samples=real)
+@operator(axes="... -> ...", inplace=True, samples=real_samples)
 def thresholded_relu(x: Tensor, threshold: float = 1.0, value: float = 0.0) -> Tensor:
     """`x` where it is above `threshold` (or NaN), else `value`."""
     return prim.select(prim.le(x, threshold), value, x)

@@ -98,7 +98,7 @@ def _mix(weights: Tensor, value: Tensor) -> Tensor:
     return prim.transpose(mixed, permutation=(0, 2, 1, 3))
 
 
-@scaled_dot_product_attention.specialised
+@scaled_dot_product_attention.specialize
 def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
     dtype = types[0].dtype
     plain = attention.fits([t.shape for t in types], dtype.name, attributes)

@@ -107,7 +107,7 @@ def _(
     return rows
 
 
-@embedding.bounded
+@embedding.check_bounds
 def _(x: Array, weight: Array, **_: Any) -> Iterator[tuple[Array, int, int]]:
     yield x, 0, weight.shape[0]
 

@@ -59,7 +59,7 @@ def interpolate(
             raise NotImplementedError("interpolate: antialias along an axis of symbolic size is not implemented")
         first = mode in _FIRST_PIXEL and not antialias
         way = (_Way if known else OpenWay)(x.shape[axis], outputs, factor, align_corners, align_mode == 0, first)
-        x = way.antialiased(x, axis, mode) if antialias and isinstance(way, _Way) else _resize(x, axis, way, mode)
+        x = way.antialias(x, axis, mode) if antialias and isinstance(way, _Way) else _resize(x, axis, way, mode)
     return channels_last(x) if last else x
 
 
@@ -100,7 +100,7 @@ class _Way:
             return (self.n - 1) / (self.outputs - 1) if self.outputs > 1 else 0.0
         return self.n / self.outputs if self.factor is None else 1 / self.factor
 
-    def antialiased(self, x: Tensor, axis: int, mode: str) -> Tensor:
+    def antialias(self, x: Tensor, axis: int, mode: str) -> Tensor:
         """The same against aliasing: the kernel is as wide as what it stands for."""
         reach, kernel = (2.0, _keys(-0.5)) if mode == "bicubic" else (1.0, lambda d: np.maximum(1.0 - np.abs(d), 0.0))
         step = self.step

@@ -76,7 +76,7 @@ def cross_entropy(
     return _hard_cross_entropy(log_probability, label, weight, ignore_index, reduction, at, label_smoothing, everyone)
 
 
-@cross_entropy.bounded
+@cross_entropy.check_bounds
 def _(
     input: Array, label: Array, ignore_index: int, soft_label: bool, axis: int, **_: Any
 ) -> Iterator[tuple[Any, ...]]:
@@ -84,7 +84,7 @@ def _(
         yield label, 0, input.shape[axis], ignore_index
 
 
-@cross_entropy.specialised
+@cross_entropy.specialize
 def _(types: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """The mean over class indices along the last axis, none of them weighed or smoothed."""
     if len(types) != 2 or types[0].dtype.name not in ("float32", "float64") or types[1].dtype.kind not in "iu":
@@ -156,11 +156,11 @@ def _hard_cross_entropy(
 ) -> Tensor:
     index = class_indices("cross_entropy", log_probability, label, axis)
     valid = prim.ne(index, ignore_index)
-    loss = prim.neg(_smooth(log_probability, index, axis, smoothing))
+    loss = prim.neg(_smoothed_pick(log_probability, index, axis, smoothing))
     share = prim.cast(valid, dtype=log_probability.dtype)
     if weight is not None:
         weights = broadcast_along(weight, log_probability.shape, axis)
-        share = prim.mul(share, _smooth(weights, index, axis, smoothing))
+        share = prim.mul(share, _smoothed_pick(weights, index, axis, smoothing))
     loss = prim.select(valid, prim.mul(loss, share), 0.0)
     if reduction == "none":  # Paddle keeps the label's shape, but for smoothed labels
         return prim.reshape(loss, shape=_one_at(log_probability.shape, axis) if smoothing else label.shape)
@@ -171,7 +171,7 @@ def _hard_cross_entropy(
     return reduce_loss("cross_entropy", loss, reduction, total)
 
 
-def _smooth(x: Tensor, index: Tensor, axis: int, smoothing: float) -> Tensor:
+def _smoothed_pick(x: Tensor, index: Tensor, axis: int, smoothing: float) -> Tensor:
     """The element of `x` at `index` along `axis`, mixed with the mean of all by `smoothing`."""
     picked = pick(x, index, axis)
     if not smoothing:
@@ -233,7 +233,7 @@ def softmax_with_cross_entropy(
     return loss, prim.stop_gradient(prim.exp(_log_softmax(logits, at)))
 
 
-@softmax_with_cross_entropy.bounded
+@softmax_with_cross_entropy.check_bounds
 def _(
     logits: Array, label: Array, ignore_index: int, soft_label: bool, axis: int, **_: Any
 ) -> Iterator[tuple[Any, ...]]:
@@ -258,7 +258,7 @@ def nll_loss(
     return _hard_cross_entropy(input, label, weight, ignore_index, reduction, 1, 0.0)
 
 
-@nll_loss.bounded
+@nll_loss.check_bounds
 def _(input: Array, label: Array, ignore_index: int, **_: Any) -> Iterator[tuple[Any, ...]]:
     yield label, 0, input.shape[1], ignore_index
 

@@ -107,7 +107,7 @@ def _places(x: Tensor, windows: _Windows) -> Iterator[Tensor]:
         yield prim.slice(x, start=(0, 0, *place), limit=limit, stride=(1, 1, *windows.stride))
 
 
-def _least(dtype: str) -> Any:
+def _lowest_value(dtype: str) -> Any:
     if dtype not in ORDERED:
         raise DTypeError(f"max pooling compares numbers; expected real elements, got {dtype}")
     return float("-inf") if dtype in FLOATING else int(np.iinfo(dtype).min)
@@ -116,7 +116,7 @@ def _least(dtype: str) -> Any:
 def _padding_value(dtype: str, windows: _Windows) -> Any:
     """What padding counts as in a maximum. One of padding alone is the lowest finite float32, as Paddle has it."""
     lowest = float(np.finfo(np.float32).min)
-    return lowest if dtype in ("float32", "float64") and not windows.all_touch else _least(dtype)
+    return lowest if dtype in ("float32", "float64") and not windows.all_touch else _lowest_value(dtype)
 
 
 def _combine(parts: Iterator[Tensor], combine: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
@@ -131,7 +131,7 @@ def _maximum(x: Tensor, windows: _Windows) -> Tensor:
     as larger than all numbers."""
     values = list(_places(_pad(x, windows.reach, _padding_value(x.dtype, windows)), windows))
     shape = values[0].shape
-    best: Any = prim.constant(_least(x.dtype), x.dtype, shape)
+    best: Any = prim.constant(_lowest_value(x.dtype), x.dtype, shape)
     where: Any = prim.constant(0, "int32", shape)
     for place, value in enumerate(values):
         larger = prim.gt(value, best)

@@ -47,7 +47,7 @@ def _over_time(
     cell: Cell, gates: Any, states: Sequence[Any], length: Tensor | None, reverse: bool, zero_padding: bool
 ) -> tuple[Any, ...]:
     """The outputs [T, N, P] and the last states. A sample keeps its states from step ``length`` on."""
-    xs = [gates] if length is None else [gates, _valid(gates, length)]
+    xs = [gates] if length is None else [gates, _step_mask(gates, length)]
 
     def step(slices: Sequence[Any], carried: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         new = list(cell(slices[0], carried))
@@ -61,7 +61,7 @@ def _over_time(
     return (outputs[0], *last)
 
 
-def _valid(gates: Any, length: Tensor) -> Any:
+def _step_mask(gates: Any, length: Tensor) -> Any:
     """[T, N]: which steps of each sample are no padding."""
     shape = gates.shape[:2]
     steps = prim.iota(shape=shape, axis=0, dtype=length.dtype)

@@ -48,7 +48,7 @@ def _shift(x: Any, by: int) -> Any:
     return prim.pad(x, value, low=low, high=tuple(-n for n in low), interior=(0,) * x.ndim)
 
 
-def _long(x: Any) -> Any:
+def _to_int64(x: Any) -> Any:
     return x if x.dtype == "int64" else prim.cast(x, dtype="int64")
 
 
@@ -71,7 +71,7 @@ def ctc_paths(
     steps, batch, classes = log_probs.shape
     if isinstance(classes, int) and not 0 <= blank < classes:
         raise ValueError(f"ctc_loss: blank {blank} is no class of {classes}")
-    labels, input_lengths, label_lengths = _long(labels), _long(input_lengths), _long(label_lengths)
+    labels, input_lengths, label_lengths = _to_int64(labels), _to_int64(input_lengths), _to_int64(label_lengths)
     extended = _with_blanks(labels, blank)
     by_class = prim.transpose(_log_softmax(log_probs, 2), permutation=(1, 2, 0))
     emitted = prim.transpose(_pick(by_class, extended), permutation=(2, 0, 1))  # [T, N, S]
@@ -137,7 +137,7 @@ def rnnt_paths(
     known_sizes("rnnt_loss", (steps, rows))
     if rows != label.shape[1] + 1:
         raise ShapeError(f"rnnt_loss: input {input.type} has {rows} rows for {label.shape[1]} labels, not one more")
-    label, input_lengths, label_lengths = _long(label), _long(input_lengths), _long(label_lengths)
+    label, input_lengths, label_lengths = _to_int64(label), _to_int64(input_lengths), _to_int64(label_lengths)
     silent = prim.reshape(section(input, 3, blank, blank + 1), shape=(batch, steps, rows))
     emitted = _of_labels(input, label)
     if fastemit_lambda:  # nothing is added to the value

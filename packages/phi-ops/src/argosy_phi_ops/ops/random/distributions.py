@@ -150,16 +150,16 @@ def rand_like(input: Tensor, dtype: str | None = None, rng: Tensor | None = None
     return uniform_values(rng, counter, input.shape, dtype or input.dtype)
 
 
-def like(rng: np.random.Generator) -> Iterator[Sample]:
+def like_samples(rng: np.random.Generator) -> Iterator[Sample]:
     """The operand's dtype, and another."""
     yield Sample(rng.standard_normal((2, 3)))
     yield Sample(rng.standard_normal((2, 3)), dtype="float32")
 
 
-rand_like.samples(like)
+rand_like.samples(like_samples)
 
 
-@operator(random=True, constant=True, aliases=INPUT, keywords=FACTORY, samples=like)
+@operator(random=True, constant=True, aliases=INPUT, keywords=FACTORY, samples=like_samples)
 def randn_like(x: Tensor, dtype: str | None = None, rng: Tensor | None = None, counter: int = 0) -> Tensor:
     """Standard normal numbers in the shape (and dtype, unless told) of `x`."""
     return normal_values(rng, counter, x.shape, dtype or x.dtype)

@@ -32,7 +32,7 @@ def _planes(rng: Tensor, counter: int, count: int, shape: tuple[Any, ...], dtype
     return [prim.reshape(section(inner, 0, i, i + 1), shape=shape) for i in range(count)]
 
 
-def _first(attempts: list[tuple[Tensor, Tensor]]) -> Tensor:
+def _first_accepted(attempts: list[tuple[Tensor, Tensor]]) -> Tensor:
     """The first accepted of (candidate, accepted); the last candidate where none was."""
     result = attempts[-1][0]
     for candidate, accepted in reversed(attempts[:-1]):
@@ -59,7 +59,7 @@ def standard_gamma(x: Tensor, rng: Tensor | None = None, counter: int = 0) -> Te
         bound = prim.add(prim.mul(prim.mul(normal, normal), 0.5), prim.mul(d, prim.add(prim.sub(1.0, cube), logarithm)))
         attempts.append((prim.mul(d, cube), prim.logical_and(positive, prim.lt(prim.log(v), bound))))
     boost = prim.exp(prim.div(prim.log(planes[-1]), alpha))
-    result = prim.mul(_first(attempts), prim.select(small, boost, 1.0))
+    result = prim.mul(_first_accepted(attempts), prim.select(small, boost, 1.0))
     return result if x.dtype == wide else prim.cast(result, dtype=x.dtype)
 
 
@@ -93,7 +93,7 @@ def poisson(x: Tensor, rng: Tensor | None = None, counter: int = 0) -> Tensor:
     by_inversion = _invert(planes[0], prim.exp(prim.neg(low)), lambda k: prim.div(low, k + 1.0))
     many = prim.select(few, 10.0, mean)
     attempts = [_poisson_attempt(many, u, v) for u, v in zip(planes[::2], planes[1::2], strict=True)]
-    result = prim.select(few, by_inversion, _first(attempts))
+    result = prim.select(few, by_inversion, _first_accepted(attempts))
     return result if x.dtype == "float64" else prim.cast(result, dtype=x.dtype)
 
 
@@ -148,7 +148,7 @@ def binomial(count: Tensor, prob: Tensor, rng: Tensor | None = None, counter: in
     steps = _invert(planes[0], none, lambda k: prim.mul(odds, prim.div(prim.sub(small_n, float(k)), k + 1.0)))
     large_n, large_p = prim.select(few, 40.0, n), prim.select(few, 0.5, p)
     attempts = [_binomial_attempt(large_n, large_p, u, v) for u, v in zip(planes[::2], planes[1::2], strict=True)]
-    found = prim.select(few, prim.minimum(steps, small_n), _first(attempts))
+    found = prim.select(few, prim.minimum(steps, small_n), _first_accepted(attempts))
     return prim.cast(prim.select(flipped, prim.sub(n, found), found), dtype="int64")
 
 

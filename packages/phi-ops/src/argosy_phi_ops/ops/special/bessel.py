@@ -11,7 +11,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import DTypeError
-from argosy_phi_ops.ops.common.arguments import positive, real, smooth_abs
+from argosy_phi_ops.ops.common.arguments import positive_samples, real_samples, smooth_abs
 from argosy_phi_ops.ops.special.polynomials import polynomial
 from argosy_phi_ops.primitives.checks import COMPLEX
 from argosy_tensorcore.dtype import finfo
@@ -45,7 +45,7 @@ def _bessel(size: Tensor, order: int, scaled: bool) -> Tensor:
     if scaled:
         tail = prim.mul(_asymptotic(beyond, order, asymptotic_terms), _front(beyond))
         return prim.select(far, tail, prim.mul(series, prim.exp(prim.neg(near))))
-    return prim.select(far, _large(beyond, order, asymptotic_terms), series)
+    return prim.select(far, _large_argument_value(beyond, order, asymptotic_terms), series)
 
 
 def _asymptotic(x: Tensor, order: int, terms: int) -> Tensor:
@@ -61,7 +61,7 @@ def _front(x: Tensor) -> Tensor:
     return prim.mul(prim.rsqrt(x), 1 / sqrt(2 * pi))
 
 
-def _large(x: Tensor, order: int, terms: int) -> Tensor:
+def _large_argument_value(x: Tensor, order: int, terms: int) -> Tensor:
     """``I_order(x)`` for large `x`, finite also where ``exp(x)`` is not.
 
     So that the exponential is no slope either, the value is a constant to differentiation, and what multiplies it are
@@ -79,37 +79,37 @@ def _large(x: Tensor, order: int, terms: int) -> Tensor:
     return prim.mul(prim.stop_gradient(value), changes)
 
 
-def _real(name: str, x: Tensor) -> Tensor:
+def _check_real(name: str, x: Tensor) -> Tensor:
     if x.dtype in COMPLEX:
         raise DTypeError(f"{name}(): argument 'x' should be a tensor of real numbers, got {x.type}")
     return x
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, upcast=True, samples=real)
+@operator(axes="... -> ...", promote="float", inplace=True, upcast=True, samples=real_samples)
 def i0(x: Tensor) -> Tensor:
     """The modified Bessel function of the first kind of order 0."""
-    return _bessel(smooth_abs(_real("i0", x)), 0, False)
+    return _bessel(smooth_abs(_check_real("i0", x)), 0, False)
 
 
-@operator(axes="... -> ...", promote="float", upcast=True, samples=real)
+@operator(axes="... -> ...", promote="float", upcast=True, samples=real_samples)
 def i0e(x: Tensor) -> Tensor:
     """The modified Bessel function of order 0, times ``exp(-|x|)``."""
-    return _bessel(prim.abs(_real("i0e", x)), 0, True)
+    return _bessel(prim.abs(_check_real("i0e", x)), 0, True)
 
 
-@operator(axes="... -> ...", promote="float", upcast=True, samples=real)
+@operator(axes="... -> ...", promote="float", upcast=True, samples=real_samples)
 def i1(x: Tensor) -> Tensor:
     """The modified Bessel function of the first kind of order 1; odd."""
-    return _odd(x, _bessel(smooth_abs(x), 1, False))
+    return _with_sign(x, _bessel(smooth_abs(x), 1, False))
 
 
-@operator(axes="... -> ...", promote="float", upcast=True, samples=real)
+@operator(axes="... -> ...", promote="float", upcast=True, samples=real_samples)
 def i1e(x: Tensor) -> Tensor:
     """The modified Bessel function of order 1, times ``exp(-|x|)``; odd."""
-    return _odd(x, _bessel(smooth_abs(x), 1, True))
+    return _with_sign(x, _bessel(smooth_abs(x), 1, True))
 
 
-def _odd(x: Tensor, positive: Tensor) -> Tensor:
+def _with_sign(x: Tensor, positive: Tensor) -> Tensor:
     return prim.select(prim.lt(x, 0.0), prim.neg(positive), positive)
 
 
@@ -136,7 +136,7 @@ def _power_series(x: Tensor, order: int) -> Tensor:
     return prim.add(prim.div(1.0, x), prim.mul(half, prim.sub(prim.mul(prim.log(half), first), other)))
 
 
-def _integral(x: Tensor, order: int) -> Tensor:
+def _trapezoid_integral(x: Tensor, order: int) -> Tensor:
     """``exp(x) K_order(x)``: the integral of ``exp(-x (cosh t - 1)) cosh(order t)`` over t >= 0 (DLMF 10.32.9).
 
     The trapezoid rule gains digits with every node as the integrand is analytic and falls that fast. Its step fits the
@@ -158,7 +158,7 @@ def _second(x: Tensor, order: int, scaled: bool) -> Tensor:
     near = prim.logical_and(inside, prim.le(x, _NEAR))
     small = prim.select(near, x, 1.0)
     large = prim.select(prim.gt(x, _NEAR), x, 4.0)
-    series, integral = _power_series(small, order), _integral(large, order)
+    series, integral = _power_series(small, order), _trapezoid_integral(large, order)
     if scaled:
         series = prim.mul(series, prim.exp(small))
     else:
@@ -193,7 +193,7 @@ def k1e(x: Tensor) -> Tensor:
 
 def on_both_sides(rng: np.random.Generator) -> Iterator[Sample]:
     """Where the series serves, and where the integral does."""
-    yield from positive(rng)
+    yield from positive_samples(rng)
     yield Sample(rng.uniform(2.5, 30, (2, 3)))
 
 

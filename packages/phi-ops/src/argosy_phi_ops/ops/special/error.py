@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import operator
-from argosy_phi_ops.ops.common.arguments import INPUT, real, unit
+from argosy_phi_ops.ops.common.arguments import INPUT, real_samples, unit
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
 
 
-@operator(axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["erf"], samples=real)
+@operator(
+    axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["erf"], samples=real_samples
+)
 def erf(x: Tensor) -> Tensor:
     """The error function."""
     return prim.erf(x)

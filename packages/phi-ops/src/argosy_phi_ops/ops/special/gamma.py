@@ -10,13 +10,18 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import OperatorError
-from argosy_phi_ops.ops.common.arguments import INPUT, positive, table
+from argosy_phi_ops.ops.common.arguments import INPUT, positive_samples, table
 from argosy_phi_ops.reference.kernels import KERNELS
 from argosy_tensorcore.tensor import Tensor
 
 
 @operator(
-    axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["lgamma"], samples=positive
+    axes="... -> ...",
+    promote="float",
+    inplace=True,
+    aliases=INPUT,
+    reference=KERNELS["lgamma"],
+    samples=positive_samples,
 )
 def lgamma(x: Tensor) -> Tensor:
     """The logarithm of ``|gamma(x)|``."""
@@ -24,7 +29,12 @@ def lgamma(x: Tensor) -> Tensor:
 
 
 @operator(
-    axes="... -> ...", promote="float", inplace=True, aliases=INPUT, reference=KERNELS["digamma"], samples=positive
+    axes="... -> ...",
+    promote="float",
+    inplace=True,
+    aliases=INPUT,
+    reference=KERNELS["digamma"],
+    samples=positive_samples,
 )
 def digamma(x: Tensor) -> Tensor:
     """The derivative of ``lgamma``."""

@@ -15,7 +15,7 @@ def _arrange(x: Array, order: Sequence[Sequence[int]], sizes: int) -> tuple[Arra
     return arranged.reshape(shape), [x.shape[axis] for axis in order[sizes]]
 
 
-def _free(x: Array, *taken: Sequence[int]) -> list[int]:
+def _free_axes(x: Array, *taken: Sequence[int]) -> list[int]:
     used = {axis for group in taken for axis in group}
     return [axis for axis in range(x.ndim) if axis not in used]
 
@@ -43,8 +43,8 @@ def dot_general(
         left = lhs if lhs_contract[0] == 1 else lhs.T
         right = rhs if rhs_contract[0] == 0 else rhs.T
         return round_narrow(quiet.run(np.matmul, widen(left), widen(right)), result_dtype)
-    left, rows = _arrange(widen(lhs), [lhs_batch, _free(lhs, lhs_batch, lhs_contract), lhs_contract], 1)
-    right, columns = _arrange(widen(rhs), [rhs_batch, rhs_contract, _free(rhs, rhs_batch, rhs_contract)], 2)
+    left, rows = _arrange(widen(lhs), [lhs_batch, _free_axes(lhs, lhs_batch, lhs_contract), lhs_contract], 1)
+    right, columns = _arrange(widen(rhs), [rhs_batch, rhs_contract, _free_axes(rhs, rhs_batch, rhs_contract)], 2)
     batch = [lhs.shape[axis] for axis in lhs_batch]
     product = quiet.run(np.matmul, left, right)
     return round_narrow(product.reshape([*batch, *rows, *columns]), result_dtype)

@@ -73,7 +73,7 @@ def kernel_into_for(name: str) -> Kernel | None:
     return _INTO.get(name.removeprefix("prim."))
 
 
-class _Quiet(threading.local):
+class _WarningFreeContext(threading.local):
     """`quiet.run(f, *args)` calls a numpy function without floating-point warnings, as IEEE 754 results are
     intended.
 
@@ -96,8 +96,8 @@ def _run_with_errstate(function: Callable[..., Any], *arguments: Any, **keywords
         return function(*arguments, **keywords)
 
 
-quiet = _Quiet()
-shared_run: Callable[..., Any] = _Quiet().run
+quiet = _WarningFreeContext()
+shared_run: Callable[..., Any] = _WarningFreeContext().run
 """``quiet.run`` without the look-up of the thread's own context, which costs more than entering it. Raises RuntimeError
 while another thread is in it: call ``quiet.run`` then."""
 ieee = np.errstate(all="ignore")  # decorator of kernels of several steps

@@ -109,26 +109,26 @@ class HybridCommunicateGroup:
         self._topo = topology
         self.global_rank = get_rank()
         self.nranks = get_world_size()
-        self._alone = _alone()
+        self._alone = _single_rank_group()
         names = topology.get_hybrid_group_names()
-        self._lines = {name: self._along(name) for name in names}
+        self._lines = {name: self._axis_group(name) for name in names}
         self._dp_degree, self._mp_degree = self._length("data"), self._length("model")
         self._pp_degree, self._sharding_degree = self._length("pipe"), self._length("sharding")
         self._sep_degree = self._length("sep")
-        self._dp_sep_group = self._fused(["data", "sep"]) if self._sep_degree > 1 else self._line("data")
+        self._dp_sep_group = self._fused_group(["data", "sep"]) if self._sep_degree > 1 else self._line("data")
         self._check_groups = {
-            with_sharding: self._fused(["pipe", "model", *(["sharding"] if with_sharding else [])])
+            with_sharding: self._fused_group(["pipe", "model", *(["sharding"] if with_sharding else [])])
             for with_sharding in (False, True)
         }
         self.stage_id = topology.get_coord(self.global_rank).pipe if "pipe" in names else 0
 
-    def _along(self, axis: str) -> Group:
+    def _axis_group(self, axis: str) -> Group:
         size = self._topo.get_dim(axis)
         if size == 1:
             return self._alone
         return world_group() if size == self.nranks else _line(self._topo.get_comm_list(axis))
 
-    def _fused(self, axes: Sequence[str]) -> Group:
+    def _fused_group(self, axes: Sequence[str]) -> Group:
         """The ranks that differ from this one along these axes alone."""
         longer = [axis for axis in axes if self._length(axis) > 1]
         if len(longer) <= 1:
@@ -286,7 +286,7 @@ def _line(lines: Sequence[Sequence[int]]) -> Group:
     return next(group for group in made if group.is_member())
 
 
-def _alone() -> Group:
+def _single_rank_group() -> Group:
     """The group of this rank alone."""
     joined = environment()
     made = Group(joined.next_group, [get_rank()], SoloCommunicator(), f"_alone{joined.next_group}")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from argosy.distributed.buffers import readable
-from argosy.distributed.captured import capturing
+from argosy.distributed.buffers import read_values
+from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.collective import all_reduce
 from argosy.distributed.fleet.layers.mpu.mp_ops import sum_of
 from argosy.distributed.group import Group
@@ -31,7 +31,7 @@ _BUCKET = 25 << 20
 
 def average(tensors: Sequence[Tensor], group: Group) -> list[Any]:
     """The means of tensors over the ranks of a group, as arrays."""
-    arrays = [readable(x, "average") for x in tensors]
+    arrays = [read_values(x, "average") for x in tensors]
     return [np.asarray(mean) for mean in all_reduce_together(arrays, group.communicator, "avg", _BUCKET)]
 
 
@@ -41,7 +41,7 @@ def average_gradients(parameters: Sequence[Tensor], groups: Sequence[Group]) -> 
     for group in groups:
         if group.nranks == 1:
             continue
-        if capturing():
+        if is_capturing():
             for _, grad in held:
                 all_reduce(grad, ReduceOp.AVG, group)
             continue
@@ -61,19 +61,19 @@ class HybridParallelClipGrad(ClipGradByGlobalNorm):
     def __call__(self, params_grads: Pairs) -> list[tuple[Tensor, Tensor | None]]:
         """The pairs with clipped gradients."""
         if not any(g is not None and getattr(p, "need_clip", True) for p, g in params_grads):
-            self._total([])  # the others' norms are to be added up all the same
+            self._square_total([])  # the others' norms are to be added up all the same
         return super().__call__(params_grads)
 
-    def _total(self, pairs: Pairs, beside: Any = None) -> Any:
+    def _square_total(self, pairs: Pairs, beside: Any = None) -> Any:
         parts = self._parts
         split = [pair for pair in pairs if parts is not None and getattr(pair[0], "is_distributed", False)]
         whole = [pair for pair in pairs if parts is None or not getattr(pair[0], "is_distributed", False)]
         found = []
         if split:
             assert parts is not None
-            found.append(sum_of(super()._total(split), parts))
+            found.append(sum_of(super()._square_total(split), parts))
         if whole:
-            found.append(super()._total(whole, *found))
+            found.append(super()._square_total(whole, *found))
         total = sum(found[1:], found[0]) if found else get_operator("full")([], 0, "float32")
         return total if self._owners is None else sum_of(total.cast("float64"), self._owners)
 

@@ -62,7 +62,7 @@ class PipelineParallel(Layer):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The model's outputs for a batch of microbatches, on every rank. Raises ValueError for another batch."""
-        outputs = self._made().predict(self._entries(inputs))
+        outputs = self._make_pipeline().predict(self._entries(inputs))
         return outputs[0] if len(outputs) == 1 else outputs
 
     def train_batch(
@@ -78,9 +78,9 @@ class PipelineParallel(Layer):
             self._optimizer, self._pipeline = chosen, None
         entries = self._set(data, loss_fn_idx)
         if scaler is None or not scaler.is_enable():
-            loss = self._made().train(entries)
+            loss = self._make_pipeline().train(entries)
         else:
-            loss = self._made().train_scaled(entries, scaler, chosen)
+            loss = self._make_pipeline().train_scaled(entries, scaler, chosen)
         if lr_scheduler is not None:
             lr_scheduler.step()
         self.total_loss = loss
@@ -99,7 +99,7 @@ class PipelineParallel(Layer):
             )
         self._layers.train()
         scaled = scaler if scaler is not None and scaler.is_enable() else None
-        self.total_loss = self._made().accumulate(self._set(data, 0), scaled)
+        self.total_loss = self._make_pipeline().accumulate(self._set(data, 0), scaled)
         return self.total_loss
 
     def eval_batch(self, data: Any, compute_loss: bool = True, loss_fn_idx: int = 0) -> Any:
@@ -108,13 +108,13 @@ class PipelineParallel(Layer):
         entries = self._set(data, loss_fn_idx)
         with no_grad():
             if compute_loss:
-                return self._made().evaluate(entries)
-            outputs = self._made().predict(entries[: self._inputs])
+                return self._make_pipeline().evaluate(entries)
+            outputs = self._make_pipeline().predict(entries[: self._inputs])
             return outputs[0] if len(outputs) == 1 else outputs
 
     # ---- what a microbatch is
 
-    def _made(self) -> Pipeline:
+    def _make_pipeline(self) -> Pipeline:
         if self._pipeline is None:
             configs = self._strategy.pipeline_configs
             mode = self._schedule or configs.get("schedule_mode", "1F1B")

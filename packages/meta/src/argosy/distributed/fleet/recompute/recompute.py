@@ -65,14 +65,14 @@ class _Region:
 
     def _tensor(self, number: int) -> Tensor:
         if not self.made:
-            self._again()
+            self._rerun()
         tensor = self.made[number]
         self.left.discard(number)
         if not self.left:
             self.made = []
         return tensor
 
-    def _again(self) -> None:
+    def _rerun(self) -> None:
         name = getattr(self.function, "__name__", type(self.function).__name__)
         if self._versions() != self.versions:
             raise DifferentiationError(f"recompute: an argument of {name} was changed in place after the call")
@@ -82,7 +82,7 @@ class _Region:
             generator.set_state(self.random)
         made: list[Tensor] = []
         try:
-            with enable_grad(), cast_operands(self.precision), saved_tensors_hooks(_kept_in(made), _unused):
+            with enable_grad(), cast_operands(self.precision), saved_tensors_hooks(_kept_in(made), _refuse_unpack):
                 self.function(*self.args, **self.kwargs)
         finally:
             if self.random is not None:
@@ -103,7 +103,7 @@ def _kept_in(made: list[Tensor]) -> Callable[[Tensor], int]:
     return keep
 
 
-def _unused(packed: Any) -> Tensor:
+def _refuse_unpack(packed: Any) -> Tensor:
     raise DifferentiationError("recompute: the graph of the second run has no gradient of its own")
 
 
@@ -154,13 +154,13 @@ def recompute_sequential(ctx: Mapping[str, Any], functions: Any, *args: Any, **k
     starts = list(range(0, size * (segments - 1), size))[: max(len(chain) - 1, 0)]
     for start in starts:
         result = recompute(
-            _chained(chain[start : start + size]),
+            _chain(chain[start : start + size]),
             *args,
             preserve_rng_state=ctx.get("preserve_rng_state", True),
             **kwargs,
         )
         args, kwargs = (result if isinstance(result, tuple) else (result,)), {}
-    return _chained(chain[len(starts) * size :])(*args, **kwargs)
+    return _chain(chain[len(starts) * size :])(*args, **kwargs)
 
 
 def recompute_hybrid(ctx: Mapping[str, Any], function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -174,7 +174,7 @@ def recompute_hybrid(ctx: Mapping[str, Any], function: Callable[..., Any], *args
     return recompute(function, *args, **kwargs)
 
 
-def _chained(functions: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+def _chain(functions: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         result: Any = args[0] if len(args) == 1 else args
         for function in functions:

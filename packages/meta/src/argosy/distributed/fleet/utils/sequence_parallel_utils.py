@@ -27,7 +27,7 @@ def _group(given: Group | None) -> Group:
     return get_hybrid_communicate_group().get_model_parallel_group() if given is None else given
 
 
-def _whole(x: Tensor, group: Group) -> Tensor:
+def _gather_whole(x: Tensor, group: Group) -> Tensor:
     return gather_along(x, group, 0)
 
 
@@ -65,25 +65,25 @@ class _Change(PyLayer):
 class ScatterOp(_Change):
     """This rank's part of the sequence that all have."""
 
-    ahead, back = staticmethod(_part), staticmethod(_whole)
+    ahead, back = staticmethod(_part), staticmethod(_gather_whole)
 
 
 class GatherOp(_Change):
     """The whole sequence of all ranks' parts."""
 
-    ahead, back = staticmethod(_whole), staticmethod(_part)
+    ahead, back = staticmethod(_gather_whole), staticmethod(_part)
 
 
 class AllGatherOp(_Change):
     """The whole sequence of all ranks' parts; gradients are summed."""
 
-    ahead, back = staticmethod(_whole), staticmethod(_part_of_sum)
+    ahead, back = staticmethod(_gather_whole), staticmethod(_part_of_sum)
 
 
 class ReduceScatterOp(_Change):
     """This rank's part of the sum."""
 
-    ahead, back = staticmethod(_part_of_sum), staticmethod(_whole)
+    ahead, back = staticmethod(_part_of_sum), staticmethod(_gather_whole)
 
 
 def mark_as_sequence_parallel_parameter(parameter: Any) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.incubate.nn.functional.linear import fused_matmul_bias
 from argosy.incubate.nn.functional.residual import check_ring
 from argosy.nn import functional as F
@@ -19,7 +19,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@checked
+@validate_call
 def fused_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -54,7 +54,7 @@ def _attend(
     return op("matmul")(drop(op("softmax")(scores, -1)), v).transpose([0, 2, 1, 3])
 
 
-@checked
+@validate_call
 def fused_multi_head_attention(
     x: Tensor,
     qkv_weight: Tensor,
@@ -129,7 +129,7 @@ def _misfit(wanted: str, weight: Tensor) -> ValueError:
     )
 
 
-@checked
+@validate_call
 def variable_length_memory_efficient_attention(
     query: Tensor,
     key: Tensor,

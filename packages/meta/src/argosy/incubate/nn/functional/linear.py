@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
@@ -15,7 +15,7 @@ __all__ = ["activate", "fused_bias_act", "fused_linear", "fused_linear_activatio
 _ACTIVATIONS = ("gelu", "relu", "silu", "swish", "sigmoid", "tanh", "leaky_relu")
 
 
-@checked
+@validate_call
 def fused_matmul_bias(
     x: Tensor,
     y: Tensor,
@@ -29,7 +29,7 @@ def fused_matmul_bias(
     return out if bias is None else op("add")(out, bias)
 
 
-@checked
+@validate_call
 def fused_linear(
     x: Tensor, weight: Tensor, bias: Tensor | None = None, transpose_weight: bool = False, name: str | None = None
 ) -> Any:
@@ -37,7 +37,7 @@ def fused_linear(
     return fused_matmul_bias(x, weight, bias, False, transpose_weight)
 
 
-@checked
+@validate_call
 def fused_linear_activation(
     x: Tensor, y: Tensor, bias: Tensor, trans_x: bool = False, trans_y: bool = False, activation: str | None = None
 ) -> Any:
@@ -59,7 +59,7 @@ def activate(name: str, x: Any, activation: str) -> Any:
     return op(activation)(x)
 
 
-@checked
+@validate_call
 def fused_bias_act(
     x: Tensor,
     bias: Tensor | None = None,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
@@ -32,7 +32,7 @@ def _join(x: Tensor, bias: Tensor | None, residual: Tensor | None, alpha: float 
     return out + (residual if alpha == 1.0 else residual * alpha)
 
 
-def _flat(x: Tensor, axis: int) -> Any:
+def _as_rows(x: Tensor, axis: int) -> Any:
     """``x`` in float32 or wider as rows [rows, columns], the columns those of the axes from ``axis`` on."""
     wide = x if x.dtype.itemsize >= 4 else x.cast("float32")
     return op("flatten")(wide, axis, -1).flatten(0, axis - 1) if axis else wide.reshape([1, -1])
@@ -45,7 +45,7 @@ def _scale(flat: Any, weight: Tensor | None, bias: Tensor | None, like: Tensor) 
     return flat.reshape(like.shape).cast(like.dtype.name)
 
 
-@checked
+@validate_call
 def fused_rms_norm(
     x: Tensor,
     norm_weight: Tensor,
@@ -68,7 +68,7 @@ def fused_rms_norm(
     _refuse_quantised("fused_rms_norm", quant_scale)
     axis = _first_axis("fused_rms_norm", x, begin_norm_axis)
     y = _join(x, bias, residual)
-    rows = _flat(y, axis)
+    rows = _as_rows(y, axis)
     normal = rows * op("rsqrt")((rows * rows).mean(-1, keepdim=True) + epsilon)
     return _scale(normal, norm_weight, norm_bias, x), _or_empty(y, residual)
 
@@ -77,7 +77,7 @@ def _or_empty(y: Tensor, residual: Tensor | None) -> Tensor:
     return op("zeros")([0], y.dtype.name) if residual is None else y
 
 
-@checked
+@validate_call
 def fused_layer_norm(
     x: Tensor,
     norm_weight: Tensor | None,
@@ -103,7 +103,7 @@ def fused_layer_norm(
     _refuse_quantised("fused_layer_norm", quant_scale)
     axis = _first_axis("fused_layer_norm", x, begin_norm_axis)
     y = _join(x, bias, residual, residual_alpha)
-    rows = _flat(y, axis)
+    rows = _as_rows(y, axis)
     mean = rows.mean(-1, keepdim=True)
     centred = rows - mean
     inverse = op("rsqrt")((centred * centred).mean(-1, keepdim=True) + epsilon)
@@ -112,7 +112,7 @@ def fused_layer_norm(
     return out, _or_empty(y, residual), mean.flatten(), inverse.flatten()
 
 
-@checked
+@validate_call
 def fused_rms_norm_ext(
     x: Tensor, scale: Tensor, epsilon: float = 1e-5, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -128,7 +128,7 @@ def fast_rms_norm(x: Tensor, scale: Tensor, epsilon: float = 1e-5) -> tuple[Tens
     return fused_rms_norm_ext(x, scale, epsilon)
 
 
-@checked
+@validate_call
 def fast_ln(x: Tensor, scale: Tensor, bias: Tensor, epsilon: float = 1e-5) -> tuple[Tensor, Tensor, Tensor]:
     """Layer normalisation along the last axis, with each row's mean and inverse standard deviation."""
     out, _, mean, inverse = fused_layer_norm(x, scale, bias, epsilon, begin_norm_axis=-1)

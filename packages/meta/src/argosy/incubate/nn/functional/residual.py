@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.incubate.nn.functional.linear import activate, fused_matmul_bias
 from argosy.nn import functional as F
 from argosy_tensorcore.tensor import Tensor
@@ -21,7 +21,7 @@ def check_ring(name: str, ring_id: int) -> None:
         )
 
 
-@checked
+@validate_call
 def fused_dropout_add(
     x: Tensor,
     y: Tensor,
@@ -34,7 +34,7 @@ def fused_dropout_add(
     return F.dropout(x, p, training=training, mode=mode) + y
 
 
-@checked
+@validate_call
 def fused_bias_dropout_residual_layer_norm(
     x: Tensor,
     residual: Tensor,
@@ -52,7 +52,7 @@ def fused_bias_dropout_residual_layer_norm(
     return F.layer_norm(residual + out, x.shape[-1:], ln_scale, ln_bias, ln_epsilon)
 
 
-@checked
+@validate_call
 def fused_feedforward(
     x: Tensor,
     linear1_weight: Tensor,

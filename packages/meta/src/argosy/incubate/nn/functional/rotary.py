@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["fused_rotary_position_embedding"]
 
 
-@checked
+@validate_call
 def fused_rotary_position_embedding(
     q: Tensor,
     k: Tensor | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import TensorLike
+from argosy.argument_checks import TensorLike
 from argosy.nn import functional as F
 from argosy.nn.quant.qat.linear import QuantedWeight
 
@@ -21,7 +21,7 @@ class QuantedConv2D(QuantedWeight):
 
     def forward(self, input: TensorLike) -> Any:
         """The convolution of the quantised input and weight."""
-        x, weight = self._quanted(input)
+        x, weight = self._fake_quantize(input)
         if self._edges is not None:
             x = F.pad(x, self._edges, mode=self._padding_mode, data_format=self._data_format)
         return F.conv2d(x, weight, self.bias, *self._settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import TensorLike
+from argosy.argument_checks import TensorLike
 from argosy.nn import functional as F
 from argosy.nn.quant.format import ConvertibleQuantedLayer
 
@@ -26,7 +26,7 @@ class QuantedWeight(ConvertibleQuantedLayer):
         self.weight_quanter = None if q_config.weight is None else q_config.weight._instance(layer)
         self.activation_quanter = None if q_config.activation is None else q_config.activation._instance(layer)
 
-    def _quanted(self, input: Any) -> tuple[Any, Any]:
+    def _fake_quantize(self, input: Any) -> tuple[Any, Any]:
         """Input and weight as the quanters give them."""
         quant_input = input if self.activation_quanter is None else self.activation_quanter(input)
         return quant_input, self.weight if self.weight_quanter is None else self.weight_quanter(self.weight)
@@ -45,4 +45,4 @@ class QuantedLinear(QuantedWeight):
 
     def forward(self, input: TensorLike) -> Any:
         """The affine map of the quantised input and weight."""
-        return F.linear(*self._quanted(input), self.bias)
+        return F.linear(*self._fake_quantize(input), self.bias)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.geometric.messages import reduce_rows
 from argosy.sparse.patterns import distinct, keys_of
 from argosy.sparse.tensors import SparseCsrTensor, SparseTensor, as_sparse, scatter_sum
@@ -16,25 +16,25 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["leaky_relu", "relu", "relu6", "softmax"]
 
 
-@checked
+@validate_call
 def relu(x: SparseTensor, name: str | None = None) -> Any:
     """``max(x, 0)`` of each value; values that become 0 stay stored."""
-    return as_sparse("relu", x)._with(op("relu")(x.values()))
+    return as_sparse("relu", x)._with_values(op("relu")(x.values()))
 
 
-@checked
+@validate_call
 def relu6(x: SparseTensor, name: str | None = None) -> Any:
     """``min(max(x, 0), 6)`` of each value."""
-    return as_sparse("relu6", x)._with(op("relu6")(x.values()))
+    return as_sparse("relu6", x)._with_values(op("relu6")(x.values()))
 
 
-@checked
+@validate_call
 def leaky_relu(x: SparseTensor, negative_slope: float = 0.01, name: str | None = None) -> Any:
     """``x`` where it is positive, ``negative_slope * x`` elsewhere, of each value."""
-    return as_sparse("leaky_relu", x)._with(op("leaky_relu")(x.values(), negative_slope))
+    return as_sparse("leaky_relu", x)._with_values(op("leaky_relu")(x.values(), negative_slope))
 
 
-@checked
+@validate_call
 def softmax(x: SparseTensor, axis: int = -1, name: str | None = None) -> Any:
     """``exp(x)`` over its sum along ``axis``, of the stored values alone: the others have probability 0.
 
@@ -46,13 +46,13 @@ def softmax(x: SparseTensor, axis: int = -1, name: str | None = None) -> Any:
         raise ValueError(f"softmax(): axis should be {shown}, got {axis}")
     at = axis % x.ndim
     if at >= x.sparse_dim():
-        return x._with(op("softmax")(x.values(), at - x.sparse_dim() + 1))
+        return x._with_values(op("softmax")(x.values(), at - x.sparse_dim() + 1))
     if isinstance(x, SparseCsrTensor):
-        return x._with(_by_segment(x.values(), x.rows(), int(np.prod(x.shape[:-1]))))
+        return x._with_values(_by_segment(x.values(), x.rows(), int(np.prod(x.shape[:-1]))))
     coordinates = x.to_sparse_coo()
     others = [i for i in range(x.sparse_dim()) if i != at]
     lines, segment = distinct(keys_of(coordinates.indices().numpy()[others], [x.shape[i] for i in others]))
-    return x._with(_by_segment(x.values(), Tensor(segment), len(lines)))
+    return x._with_values(_by_segment(x.values(), Tensor(segment), len(lines)))
 
 
 def _by_segment(values: Any, segment: Any, count: int) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.sparse.nn.functional.neighbours import Window, rule_book
 from argosy.sparse.tensors import SparseCooTensor, scatter_sum
 from argosy_phi_ops.declare.operator import get_operator as op
@@ -29,7 +29,7 @@ Sizes = int | Sequence[int]
 Padding = int | str | Sequence[Any]
 
 
-@checked
+@validate_call
 def conv2d(
     x: SparseCooTensor,
     weight: Tensor,
@@ -48,7 +48,7 @@ def conv2d(
     return convolve("conv2d", x, weight, bias, (stride, padding, dilation), groups, data_format, False)
 
 
-@checked
+@validate_call
 def conv3d(
     x: SparseCooTensor,
     weight: Tensor,
@@ -64,7 +64,7 @@ def conv3d(
     return convolve("conv3d", x, weight, bias, (stride, padding, dilation), groups, data_format, False)
 
 
-@checked
+@validate_call
 def subm_conv2d(
     x: SparseCooTensor,
     weight: Tensor,
@@ -84,7 +84,7 @@ def subm_conv2d(
     return convolve("subm_conv2d", x, weight, bias, (stride, padding, dilation), groups, data_format, True)
 
 
-@checked
+@validate_call
 def subm_conv3d(
     x: SparseCooTensor,
     weight: Tensor,

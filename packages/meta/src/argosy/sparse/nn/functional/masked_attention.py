@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.sparse.nn.functional.activation import softmax
 from argosy.sparse.products import masked_matmul, matmul
 from argosy.sparse.tensors import SparseCsrTensor
@@ -15,7 +15,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["attention"]
 
 
-@checked
+@validate_call
 def attention(
     query: Tensor,
     key: Tensor,
@@ -46,5 +46,5 @@ def attention(
     ):
         if mask is not None:
             seen = op("gather")(mask.reshape([-1]), places, 0) != 0
-            scores = scores._with(op("where")(seen, scores.values(), float("-inf")))
+            scores = scores._with_values(op("where")(seen, scores.values(), float("-inf")))
     return matmul(softmax(scores), v).reshape([batch, heads, length, width])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.checked import checked
+from argosy.argument_checks import validate_call
 from argosy.geometric.messages import reduce_rows
 from argosy.sparse.nn.functional.convolution import channels_of, window_of
 from argosy.sparse.nn.functional.neighbours import rule_book
@@ -16,7 +16,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["max_pool3d"]
 
 
-@checked
+@validate_call
 def max_pool3d(
     x: SparseCooTensor,
     kernel_size: Any,

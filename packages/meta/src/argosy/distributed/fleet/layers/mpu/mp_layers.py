@@ -45,14 +45,14 @@ class _Part(Layer):
             )
         return size // self.world_size
 
-    def _drawing(self) -> AbstractContextManager[None]:
+    def _random_state(self) -> AbstractContextManager[None]:
         """The state from which a rank draws its part, if there is one by the name that Paddle has."""
         tracker = get_rng_state_tracker()
         apart = self.is_mp and MODEL_PARALLEL_RNG in tracker.states_
         return tracker.rng_state() if apart else nullcontext()
 
-    def _made(self, shape: list[int], attr: Any, distributed: bool, split_axis: int = 0) -> Any:
-        with self._drawing():
+    def _make_parameter(self, shape: list[int], attr: Any, distributed: bool, split_axis: int = 0) -> Any:
+        with self._random_state():
             parameter: Any = self.create_parameter(shape, attr)
         parameter.is_distributed = self.is_mp and distributed
         if parameter.is_distributed:
@@ -85,7 +85,7 @@ class VocabParallelEmbedding(_Part):
         self.num_embeddings = self.origin_num_embeddings = num_embeddings
         self.per_part_size = self._share(num_embeddings, "num_embeddings")
         self.vocab_start_index = self.rank * self.per_part_size
-        self.weight = self._made([self.per_part_size, embedding_dim], weight_attr, distributed=True)
+        self.weight = self._make_parameter([self.per_part_size, embedding_dim], weight_attr, distributed=True)
 
     def forward(self, x: Tensor) -> Tensor:
         """Indices [...] to rows [..., embedding_dim], which all ranks have."""
@@ -122,7 +122,9 @@ class ColumnParallelLinear(_Part):
         self._join(mp_group)
         self.gather_output = gather_output
         self.output_size_per_partition = self._share(out_features, "out_features")
-        self.weight = self._made([in_features, self.output_size_per_partition], weight_attr, True, split_axis=1)
+        self.weight = self._make_parameter(
+            [in_features, self.output_size_per_partition], weight_attr, True, split_axis=1
+        )
         self.bias = self._zeros(self.output_size_per_partition, distributed=True) if has_bias else None
 
     def forward(self, x: Tensor) -> Tensor:
@@ -156,7 +158,7 @@ class RowParallelLinear(_Part):
         self.in_features, self.out_features = in_features, out_features
         self.input_is_parallel = input_is_parallel
         self.input_size_per_partition = self._share(in_features, "in_features")
-        self.weight = self._made([self.input_size_per_partition, out_features], weight_attr, distributed=True)
+        self.weight = self._make_parameter([self.input_size_per_partition, out_features], weight_attr, distributed=True)
         self.bias = self._zeros(out_features, distributed=False) if has_bias else None
 
     def forward(self, x: Tensor) -> Tensor:

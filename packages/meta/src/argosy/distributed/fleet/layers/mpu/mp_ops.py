@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from argosy.distributed.captured import capturing
+from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.collective import all_gather, all_reduce, reduce_scatter
 from argosy.distributed.group import Group
 from argosy.distributed.reduction import ReduceOp, reduction_name
@@ -23,14 +23,14 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["_c_concat", "_c_identity", "_c_split", "_mp_allreduce", "gather_along", "scatter_along", "sum_of", "take"]
 
 
-def _alone(group: Group | None) -> bool:
+def _is_single(group: Group | None) -> bool:
     return group is None or group.nranks == 1
 
 
 def sum_of(x: Tensor, group: Group, op: int = ReduceOp.SUM) -> Tensor:
     """A new tensor, the sum (or another reduction) of the members' ``x``; a constant for differentiation."""
     with no_grad():
-        if capturing():
+        if is_capturing():
             kind = reduction_name(op, "sum_of")
             return communicate("all_reduce", x.detach(), group=group.key, size=group.nranks, kind=kind)
         made = x.detach().clone()
@@ -42,7 +42,7 @@ def gather_along(x: Tensor, group: Group, axis: int) -> Tensor:
     """The members' ``x`` joined along ``axis``; a constant for differentiation."""
     with no_grad():
         given = x.detach()
-        if capturing():
+        if is_capturing():
             whole = communicate("all_gather", given.unsqueeze(0), group=group.key, size=group.nranks)
             parts = list(get_operator("unbind")(whole))
         else:
@@ -61,7 +61,7 @@ def scatter_along(x: Tensor, group: Group, axis: int) -> Tensor:
     the members' parts are not equal."""
     parts = _parts(x, group, axis)
     with no_grad():
-        if capturing():
+        if is_capturing():
             stacked = get_operator("stack")(parts)
             made = communicate("reduce_scatter", stacked, group=group.key, size=group.nranks, kind="sum")
             return made.reshape(parts[0].shape)
@@ -109,7 +109,7 @@ class _Concat(PyLayer):
         return take(g, ctx.group, g.ndim - 1)
 
 
-class _Split(PyLayer):
+class _SplitFunction(PyLayer):
     @staticmethod
     def forward(ctx: Any, x: Tensor, group: Group) -> Tensor:
         ctx.group = group
@@ -122,17 +122,17 @@ class _Split(PyLayer):
 
 def _c_identity(tensor: Tensor, group: Group | None = None, skip_c_identity_dynamic: bool = False) -> Tensor:
     """The tensor, whose gradient is the sum over the group."""
-    return tensor if group is None or _alone(group) else _Identity.apply(tensor, group)
+    return tensor if group is None or _is_single(group) else _Identity.apply(tensor, group)
 
 
 def _c_concat(tensor: Tensor, group: Group | None = None) -> Tensor:
     """The parts of the group, joined along the last axis."""
-    return tensor if group is None or _alone(group) else _Concat.apply(tensor, group)
+    return tensor if group is None or _is_single(group) else _Concat.apply(tensor, group)
 
 
 def _c_split(tensor: Tensor, group: Group | None = None) -> Tensor:
     """This rank's part along the last axis."""
-    return tensor if group is None or _alone(group) else _Split.apply(tensor, group)
+    return tensor if group is None or _is_single(group) else _SplitFunction.apply(tensor, group)
 
 
 def _mp_allreduce(
@@ -144,4 +144,4 @@ def _mp_allreduce(
     skip_c_identity_dynamic: bool = False,
 ) -> Tensor:
     """The sum over the group, whose gradient is the one of each part."""
-    return tensor if group is None or _alone(group) else _Sum.apply(tensor, group)
+    return tensor if group is None or _is_single(group) else _Sum.apply(tensor, group)

@@ -104,10 +104,10 @@ class PipelineLayer(Layer):
         vars(self)["_pipeline_stages"] = ranks * self._virtual
         self.shared_layers = LayerDict()
         self.run_function: list[Callable[..., Any]] = [
-            self._built(*numbered) for numbered in enumerate(self._layers_desc)
+            self._build_layer(*numbered) for numbered in enumerate(self._layers_desc)
         ]
 
-    def _built(self, number: int, given: Any) -> Callable[..., Any]:
+    def _build_layer(self, number: int, given: Any) -> Callable[..., Any]:
         from argosy.framework.random import seed
 
         seed(1234 + number)
@@ -164,10 +164,10 @@ class PipelineLayer(Layer):
                 end = min(start + step, last)
                 given = input if isinstance(input, tuple) else (input,)
                 function = self.forward_function(start, end)
-                input = recompute(function, *given) if self._worth(start, end, given) else function(*given)
+                input = recompute(function, *given) if self._needs_recompute(start, end, given) else function(*given)
         return input
 
-    def _worth(self, start: int, end: int, inputs: Sequence[Any]) -> bool:
+    def _needs_recompute(self, start: int, end: int, inputs: Sequence[Any]) -> bool:
         """Whether a region has parameters and an input that wants a gradient."""
         wanted = any(isinstance(x, Tensor) and not x.stop_gradient for x in inputs)
         return wanted and any(isinstance(f, Layer) and f.parameters() for f in self.run_function[start:end])

@@ -21,7 +21,7 @@ from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "all_gather", "all_reduce", "alltoall", "alltoall_single", "barrier", "broadcast", "capturing", "gather",
+    "all_gather", "all_reduce", "alltoall", "alltoall_single", "barrier", "broadcast", "gather", "is_capturing",
     "not_captured", "recv", "reduce", "reduce_scatter", "scatter", "send",
 ]  # fmt: skip
 
@@ -29,7 +29,7 @@ COMPOSITE = 1
 """The message tag of collectives that are made of messages."""
 
 
-def capturing() -> bool:
+def is_capturing() -> bool:
     """Whether this rank is capturing a function now."""
     return active_tracer() is not None
 
@@ -52,7 +52,7 @@ def all_reduce(tensor: Tensor, group: Group, kind: str) -> None:
 
 def reduce(tensor: Tensor, group: Group, kind: str, root: int) -> None:
     """See :func:`argosy.distributed.reduce`."""
-    total = _record("all_reduce", _checked(tensor, "reduce"), group, size=group.nranks, kind=kind)
+    total = _record("all_reduce", _check_local(tensor, "reduce"), group, size=group.nranks, kind=kind)
     if group.rank == root:
         _overwrite(tensor, lambda _: total, "reduce")
 
@@ -70,35 +70,37 @@ def barrier(group: Group) -> None:
 def all_gather(into: list[Tensor], tensor: Tensor, group: Group) -> None:
     """See :func:`argosy.distributed.all_gather`."""
     _deliver(
-        _record("all_gather", _stacked([_checked(tensor, "all_gather")]), group, size=group.nranks), into, "all_gather"
+        _record("all_gather", _stack([_check_local(tensor, "all_gather")]), group, size=group.nranks),
+        into,
+        "all_gather",
     )
 
 
 def gather(into: list[Tensor] | None, tensor: Tensor, group: Group, root: int) -> None:
     """See :func:`argosy.distributed.gather`."""
-    _record("send", _checked(tensor, "gather"), group, peer=root, tag=COMPOSITE)
+    _record("send", _check_local(tensor, "gather"), group, peer=root, tag=COMPOSITE)
     if group.rank == root and into is not None:
         parts = [_record("recv", tensor, group, peer=peer, tag=COMPOSITE) for peer in range(group.nranks)]
-        _deliver(_stacked(parts), into, "gather")
+        _deliver(_stack(parts), into, "gather")
 
 
 def reduce_scatter(tensor: Tensor, parts: Sequence[Tensor], group: Group, kind: str) -> None:
     """See :func:`argosy.distributed.reduce_scatter`."""
-    send = _stacked(_equal(parts, group, "reduce_scatter"))
+    send = _stack(_check_equal(parts, group, "reduce_scatter"))
     _replace(tensor, _record("reduce_scatter", send, group, size=group.nranks, kind=kind), "reduce_scatter")
 
 
 def scatter(tensor: Tensor, parts: Sequence[Tensor] | None, group: Group, root: int) -> None:
     """See :func:`argosy.distributed.scatter`."""
     if group.rank == root:
-        for peer, part in enumerate(_equal(parts or (), group, "scatter")):
-            _record("send", _checked(part, "scatter"), group, peer=peer, tag=COMPOSITE)
-    _replace(tensor, _record("recv", _checked(tensor, "scatter"), group, peer=root, tag=COMPOSITE), "scatter")
+        for peer, part in enumerate(_check_equal(parts or (), group, "scatter")):
+            _record("send", _check_local(part, "scatter"), group, peer=peer, tag=COMPOSITE)
+    _replace(tensor, _record("recv", _check_local(tensor, "scatter"), group, peer=root, tag=COMPOSITE), "scatter")
 
 
 def alltoall(into: list[Tensor], parts: Sequence[Tensor], group: Group) -> None:
     """See :func:`argosy.distributed.alltoall`."""
-    send = _stacked(_equal(parts, group, "alltoall"))
+    send = _stack(_check_equal(parts, group, "alltoall"))
     _deliver(_record("all_to_all", send, group, size=group.nranks), into, "alltoall")
 
 
@@ -107,12 +109,12 @@ def alltoall_single(
 ) -> None:
     """See :func:`argosy.distributed.alltoall_single`: equal parts, or of the sizes that both sides say."""
     if sent is None or received is None:
-        made = _record("all_to_all", _checked(tensor, "alltoall_single"), group, size=group.nranks)
+        made = _record("all_to_all", _check_local(tensor, "alltoall_single"), group, size=group.nranks)
     else:
         with no_grad():
             outgoing, places = _cut(tensor, sent), _cut(into, received)
             for peer, part in enumerate(outgoing):
-                _record("send", _checked(part, "alltoall_single"), group, peer=peer, tag=COMPOSITE)
+                _record("send", _check_local(part, "alltoall_single"), group, peer=peer, tag=COMPOSITE)
             arrived = [_record("recv", place, group, peer=p, tag=COMPOSITE) for p, place in enumerate(places)]
             made = get_operator("concat")(arrived)
     _replace(into, made, "alltoall_single")
@@ -120,15 +122,15 @@ def alltoall_single(
 
 def send(tensor: Tensor, group: Group, peer: int) -> None:
     """See :func:`argosy.distributed.send`."""
-    _record("send", _checked(tensor, "send"), group, peer=peer)
+    _record("send", _check_local(tensor, "send"), group, peer=peer)
 
 
 def recv(tensor: Tensor, group: Group, peer: int) -> None:
     """See :func:`argosy.distributed.recv`."""
-    _replace(tensor, _record("recv", _checked(tensor, "recv"), group, peer=peer), "recv")
+    _replace(tensor, _record("recv", _check_local(tensor, "recv"), group, peer=peer), "recv")
 
 
-class _Passing(PyLayer):
+class _IdentityGradient(PyLayer):
     """What happens to the values; the gradient passes as it is."""
 
     @staticmethod
@@ -147,9 +149,9 @@ def _record(name: str, x: Tensor, group: Group, **attributes: Any) -> Tensor:
 
 def _overwrite(tensor: Tensor, run: Callable[[Tensor], Tensor], kind: str) -> None:
     """Write what ``run`` makes of the tensor to it; gradients of what it was go on."""
-    _checked(tensor, kind)
+    _check_local(tensor, kind)
     if tensor.payload.is_traced and not tensor.stop_gradient and grad_enabled():
-        write(tensor, _Passing.apply(tensor, run))
+        write(tensor, _IdentityGradient.apply(tensor, run))
         return
     with no_grad():
         write(tensor, run(tensor))
@@ -157,7 +159,7 @@ def _overwrite(tensor: Tensor, run: Callable[[Tensor], Tensor], kind: str) -> No
 
 def _replace(tensor: Tensor, value: Tensor, kind: str) -> None:
     """Write a value of the tensor's size to it."""
-    _checked(tensor, kind)
+    _check_local(tensor, kind)
     if tensor.size != value.size:
         raise ValueError(f"{kind}: {list(value.shape)} does not fit a result of shape {list(tensor.shape)}")
     with no_grad():
@@ -177,7 +179,7 @@ def _deliver(stacked: Tensor, into: list[Tensor], kind: str) -> None:
         _replace(tensor, part, kind)
 
 
-def _stacked(tensors: Sequence[Tensor]) -> Tensor:
+def _stack(tensors: Sequence[Tensor]) -> Tensor:
     with no_grad():
         return get_operator("stack")(list(tensors))  # type: ignore[no-any-return]
 
@@ -186,8 +188,8 @@ def _cut(tensor: Tensor, sizes: Sequence[int]) -> list[Tensor]:
     return list(get_operator("split")(tensor, list(sizes)))
 
 
-def _equal(tensors: Sequence[Tensor], group: Group, kind: str) -> Sequence[Tensor]:
-    found = {(tuple(x.shape), x.dtype.name) for x in tensors if _checked(x, kind) is x}
+def _check_equal(tensors: Sequence[Tensor], group: Group, kind: str) -> Sequence[Tensor]:
+    found = {(tuple(x.shape), x.dtype.name) for x in tensors if _check_local(x, kind) is x}
     if len(tensors) != group.nranks or len(found) != 1:
         raise ValueError(
             f"{kind}: expected {group.nranks} tensors of one shape and dtype, one for each rank; got {len(tensors)}: "
@@ -196,7 +198,7 @@ def _equal(tensors: Sequence[Tensor], group: Group, kind: str) -> Sequence[Tenso
     return tensors
 
 
-def _checked(tensor: Any, kind: str) -> Tensor:
+def _check_local(tensor: Any, kind: str) -> Tensor:
     if type(tensor) is not Tensor:
         raise TypeError(f"{kind}: expected a tensor, got {type(tensor).__name__}")
     if is_dist(tensor):

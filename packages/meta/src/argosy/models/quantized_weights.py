@@ -158,7 +158,7 @@ class _Part:
         return self.size // size
 
 
-def _unpacked(words: Array, bits: int, axis: int) -> Array:
+def _unpack(words: Array, bits: int, axis: int) -> Array:
     """The unsigned numbers in int32, the lowest bits first, along an axis."""
     shifts = np.arange(0, 32, bits, dtype=np.uint32)
     spread = np.ascontiguousarray(np.moveaxis(words, axis, -1)).view(np.uint32)
@@ -166,7 +166,7 @@ def _unpacked(words: Array, bits: int, axis: int) -> Array:
     return np.moveaxis(made.reshape(*spread.shape[:-1], -1), -1, axis)
 
 
-def _centred(numbers: Array, bits: int) -> Array:
+def _centre(numbers: Array, bits: int) -> Array:
     """Unsigned numbers less their middle, as int8."""
     return (numbers.astype(np.int16) - (1 << (bits - 1))).astype(np.int8)
 
@@ -177,7 +177,7 @@ def _zeros(numbers: Array, bits: int) -> Array | None:
     return made if made.any() else None
 
 
-def _ordered(numbers: Array, groups_of: Array, groups: int, part: _Part) -> tuple[Array, Array | None]:
+def _order_rows(numbers: Array, groups_of: Array, groups: int, part: _Part) -> tuple[Array, Array | None]:
     """Rows by the group that each belongs to, and the input of each row; None where they are in order."""
     order = np.argsort(groups_of, kind="stable")
     expected = np.repeat(np.arange(groups), len(numbers) // groups)
@@ -202,11 +202,11 @@ class _Gptq:
 
     def read(self, part: _Part) -> Numbers:
         groups, bits, each = part.groups(self.group_size), self.bits, 32 // self.bits
-        numbers = _centred(_unpacked(part.tensor("qweight", part.size // each, part.out), bits, 0), bits)
-        zeros = _unpacked(part.tensor("qzeros", groups, part.out // each), bits, 1)
+        numbers = _centre(_unpack(part.tensor("qweight", part.size // each, part.out), bits, 0), bits)
+        zeros = _unpack(part.tensor("qzeros", groups, part.out // each), bits, 1)
         scales, order = part.tensor("scales", groups, part.out), None
         if part.has("g_idx"):
-            numbers, order = _ordered(numbers, part.tensor("g_idx", part.size), groups, part)
+            numbers, order = _order_rows(numbers, part.tensor("g_idx", part.size), groups, part)
         return Numbers(numbers, bits, scales, _zeros(zeros.astype(np.int32) + self.shift, bits), order)
 
 
@@ -224,10 +224,10 @@ class _Awq:
         groups = part.groups(self.group_size)
         numbers = self._outputs(part.tensor("qweight", part.size, part.out // 8))
         zeros = self._outputs(part.tensor("qzeros", groups, part.out // 8))
-        return Numbers(_centred(numbers, 4), 4, part.tensor("scales", groups, part.out), _zeros(zeros, 4))
+        return Numbers(_centre(numbers, 4), 4, part.tensor("scales", groups, part.out), _zeros(zeros, 4))
 
     def _outputs(self, words: Array) -> Array:
-        made = _unpacked(words, 4, 1).reshape(len(words), -1, 8)
+        made = _unpack(words, 4, 1).reshape(len(words), -1, 8)
         return made[..., np.argsort(_AWQ_ORDER)].reshape(len(words), -1)
 
 
@@ -251,15 +251,15 @@ class _CompressedTensors:
 
     def read(self, part: _Part) -> Numbers:
         groups, bits, each = part.groups(self.group_size), self.bits, 32 // self.bits
-        numbers = _centred(_unpacked(part.tensor("weight_packed", part.out, part.size // each), bits, 1), bits).T
+        numbers = _centre(_unpack(part.tensor("weight_packed", part.out, part.size // each), bits, 1), bits).T
         scales, zeros, order = part.tensor("weight_scale", part.out, groups).T, None, None
         if not self.symmetric:
             packed = part.tensor("weight_zero_point", part.out // each, groups)
-            zeros = _zeros(_unpacked(packed, bits, 0).T, bits)
+            zeros = _zeros(_unpack(packed, bits, 0).T, bits)
         if part.has("weight_shape"):
             part.tensor("weight_shape", 2)
         if part.has("weight_g_idx"):
-            numbers, order = _ordered(numbers, part.tensor("weight_g_idx", part.size), groups, part)
+            numbers, order = _order_rows(numbers, part.tensor("weight_g_idx", part.size), groups, part)
         return Numbers(numbers, bits, scales, zeros, order)
 
 

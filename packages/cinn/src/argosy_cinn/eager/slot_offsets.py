@@ -7,7 +7,7 @@ from collections.abc import Mapping
 __all__ = [
     "API", "BACK_WORDS", "CALLED", "GRADIENTS", "LEAST", "LIMIT", "METHOD", "OPERANDS",
     "OPERATORS", "PACKED", "PLANS", "PLAN_WORDS", "RECIPES", "SCRATCH", "SIZES", "SLOTS", "STATE", "TABLE", "WORDS",
-    "Layout",
+    "SlotOffsets",
 ]  # fmt: skip
 
 OPERATORS = ("add", "subtract", "multiply", "divide")
@@ -99,7 +99,7 @@ METHOD = {"vectorcall": 16, "operator": 24, "before": 32, "dictionary": 40}
 """Where a method (`argosy_phi_ops.eager.native.methods`) keeps what native code knows of it."""
 
 
-class Layout:
+class SlotOffsets:
     """Where slots are, in bytes from the start of their object: ``layout["tensor.payload"]``."""
 
     def __init__(self, offsets: Mapping[str, int]) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 from argosy.settings import CHECK_COLLECTIVES
 from argosy_hwadapt.communicator import Communicator
 
-__all__ = ["agree", "checking"]
+__all__ = ["agree", "is_checking"]
 
 
-def checking() -> bool:
+def is_checking() -> bool:
     """Whether ranks compare their calls (``ARGOSY_CHECK_COLLECTIVES``, on unless ``0``)."""
     return CHECK_COLLECTIVES.read()
 

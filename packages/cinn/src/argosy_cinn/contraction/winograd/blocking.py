@@ -122,7 +122,7 @@ def _images(problem: Contraction) -> Images | None:
 
 
 @dataclass(frozen=True, slots=True)
-class WinogradPlan:
+class WinogradBlocking:
     """How a convolution runs: ``images`` and ``rows`` of tiles of a chunk at most, and the lanes of a vector."""
 
     seen: Images
@@ -141,7 +141,7 @@ class WinogradPlan:
         return -(-self.seen.images // self.images) * -(-self.seen.tile_rows // self.rows)
 
 
-def plan_winograd(problem: Contraction, target: Target) -> WinogradPlan | None:
+def plan_winograd(problem: Contraction, target: Target) -> WinogradBlocking | None:
     """The plan of a product that minimal filtering makes faster, or None."""
     seen = _images(problem) if problem.minimal else None
     if seen is None or not isinstance(problem.m, int):
@@ -149,12 +149,12 @@ def plan_winograd(problem: Contraction, target: Target) -> WinogradPlan | None:
     return plan_images(seen, problem.m, target.vector_bits)
 
 
-def plan_images(seen: Images, filters: int, vector_bits: int) -> WinogradPlan | None:
+def plan_images(seen: Images, filters: int, vector_bits: int) -> WinogradBlocking | None:
     """The plan of a convolution of images with so many filters, or None where a plain product is as fast."""
     if vector_bits != 512 or min(seen.channels, filters) < FEWEST:
         return None
     lanes = vector_bits // 32
-    plan = WinogradPlan(seen, *cut(seen, max(_MOST_BYTES // (4 * POINTS * seen.channels), VECTORS * lanes)), lanes)
+    plan = WinogradBlocking(seen, *cut(seen, max(_MOST_BYTES // (4 * POINTS * seen.channels), VECTORS * lanes)), lanes)
     fits = 4 * POINTS * seen.channels * lanes * plan.vectors <= _MOST_SCRATCH
     return plan if fits and _share_of_plain(plan, filters) < WORTHWHILE else None
 
@@ -169,7 +169,7 @@ def cut(seen: Images, most: int) -> tuple[int, int]:
     return images, -(-rows // min(parts, rows))
 
 
-def _share_of_plain(plan: WinogradPlan, filters: int) -> float:
+def _share_of_plain(plan: WinogradBlocking, filters: int) -> float:
     """The time of minimal filtering divided by that of a plain product, in multiply-adds of a vector."""
     seen, depth = plan.seen, plan.seen.channels
     vectors = plan.blocks * plan.vectors

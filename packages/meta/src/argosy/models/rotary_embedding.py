@@ -81,11 +81,11 @@ def _default(config: RotaryConfig, length: Any) -> Frequencies:
     return 1.0 / _powers(config), 1.0
 
 
-def _linear(config: RotaryConfig, length: Any) -> Frequencies:
+def _linear_scaling(config: RotaryConfig, length: Any) -> Frequencies:
     return 1.0 / _powers(config) / config.parameters["factor"], 1.0
 
 
-def _dynamic(config: RotaryConfig, length: Any) -> Frequencies:
+def _dynamic_scaling(config: RotaryConfig, length: Any) -> Frequencies:
     """The base grows with sequences longer than the model's (NTK-aware scaling)."""
     factor, width = config.parameters["factor"], config.width
     if isinstance(length, int):
@@ -137,7 +137,7 @@ def _longrope(config: RotaryConfig, length: Any) -> Frequencies:
 
 
 _SCALINGS: dict[str, Callable[[RotaryConfig, Any], Frequencies]] = {
-    "default": _default, "linear": _linear, "dynamic": _dynamic, "llama3": _llama3, "yarn": _yarn,
+    "default": _default, "linear": _linear_scaling, "dynamic": _dynamic_scaling, "llama3": _llama3, "yarn": _yarn,
     "longrope": _longrope,
 }  # fmt: skip
 

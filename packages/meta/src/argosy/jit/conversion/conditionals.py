@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy.jit.conversion.gradient_slots import is_empty, merged_empty, put_gradient, slot_value
-from argosy.jit.conversion.values import MaybeUndefined, Mismatch, Pair, Undefined, agree, as_tensor, is_number, match
+from argosy.jit.conversion.values import (
+    MaybeUndefined,
+    Mismatch,
+    Pair,
+    UndefinedValue,
+    agree,
+    as_tensor,
+    is_number,
+    match,
+)
 from argosy_phi_ops.capture.regions import RecordedRegion, current_value, insertion_at, put_value, record, settle_draws
 from argosy_phi_ops.capture.tracer import TracedPayload, Tracer
 from argosy_phi_ops.context import grad_enabled
@@ -54,7 +63,7 @@ def staged_if(
     sides = a, b
     trees = [agree(x, y, name) for x, y, name in zip(a.result, b.result, names, strict=True)]
     for name, tree, x, y in zip(names, trees, a.result, b.result, strict=True):
-        if name in live and type(tree) is Undefined and type(x) is not type(y):
+        if name in live and type(tree) is UndefinedValue and type(x) is not type(y):
             raise MaybeUndefined(name, "in only one branch of an if", user_location())
     pairs: list[Pair] = []
     for tree in trees:

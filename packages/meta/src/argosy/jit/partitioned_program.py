@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from argosy.jit import lowering
 from argosy.settings import CHECK_PROGRAMS
 from argosy_hwadapt import Device
-from argosy_phi_ops.capture.tracer import Captured, TracedPayload
+from argosy_phi_ops.capture.tracer import CapturedProgram, TracedPayload
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import context, own_context
 from argosy_pir import Value
@@ -39,7 +39,7 @@ def layouts_of(tensors: Sequence[Tensor]) -> tuple[Layout | None, ...] | None:
     return found if any(layout is not None for layout in found) else None
 
 
-def kept_layouts(captured: Captured) -> list[Layout | None]:
+def kept_layouts(captured: CapturedProgram) -> list[Layout | None]:
     """What is asked of a captured program's outputs: a gradient that will be written over one that is there comes laid
     out like that, also where both are still to be summed. Everything else lies as it comes.
     """
@@ -186,12 +186,12 @@ class PartitionedExecutable:
 
     def run(self, inputs: Sequence[Any], states: Sequence[Any]) -> list[Any]:
         """Run once; states are updated in place."""
-        return self._wrap_outputs(self.local.run([_local(x) for x in inputs], [_local(x) for x in states]))
+        return self._wrap_outputs(self.local.run([_local_part(x) for x in inputs], [_local_part(x) for x in states]))
 
     def bind(self, states: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
         """The function of inputs, with these states."""
-        run = self.local.bind([_local(x) for x in states])
-        return lambda inputs: self._wrap_outputs(run([_local(x) for x in inputs]))
+        run = self.local.bind([_local_part(x) for x in states])
+        return lambda inputs: self._wrap_outputs(run([_local_part(x) for x in inputs]))
 
     def report(self) -> dict[str, Any]:
         """What the compiler says of this rank's program."""
@@ -201,7 +201,7 @@ class PartitionedExecutable:
         return [wrap(x) for wrap, x in zip(self._wrap, outputs, strict=True)]
 
 
-def _local(payload: Any) -> Strided:
+def _local_part(payload: Any) -> Strided:
     return payload if type(payload) is Strided else payload.local
 
 

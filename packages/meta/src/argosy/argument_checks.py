@@ -19,14 +19,14 @@ from argosy_tensorcore.suggestions import did_you_mean
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "Checked",
+    "CheckedConstructor",
     "Sizes",
     "TensorLike",
     "annotate_error",
     "check_arguments",
     "check_choice",
     "check_keywords",
-    "checked",
+    "validate_call",
 ]
 
 P = ParamSpec("P")
@@ -184,11 +184,11 @@ def annotate_error(
     message = str(error)
     if not plain or not isinstance(error, kinds) or f"{title}(): " in message:
         return
-    function, at = _undecorated(function), _innermost(error)
+    function, at = _unwrap(function), _innermost(error)
     if at is None or not (isinstance(function, FunctionType) and _is_own(function.__module__) and _is_own(_module(at))):
         return
     given = [*zip(_parameters(function)[skip:], args, strict=False), *kwargs.items()]
-    shown = ", ".join(f"{name}={_shown(value)}" for name, value in given)
+    shown = ", ".join(f"{name}={_describe(value)}" for name, value in given)
     if title not in message and (not _is_raise(at) or isinstance(error, (AssertionError, LookupError))):
         chosen: type[Exception] = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
         if isinstance(error, IndexError) and title.endswith("__getitem__"):
@@ -225,21 +225,21 @@ def _is_raise(at: TracebackType) -> bool:
     return opname[at.tb_frame.f_code.co_code[at.tb_lasti]] == "RAISE_VARARGS"
 
 
-def _shown(value: Any) -> str:
+def _describe(value: Any) -> str:
     if isinstance(value, Tensor):
         return f"{value.dtype.name} {list(value.shape)}"
     if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
-        return f"[{', '.join(map(_shown, value[:4]))}{', ...' if len(value) > 4 else ''}]"
+        return f"[{', '.join(map(_describe, value[:4]))}{', ...' if len(value) > 4 else ''}]"
     return f"{value!r:.60}"
 
 
-def checked(function: Callable[P, R]) -> Callable[P, R]:
+def validate_call(function: Callable[P, R]) -> Callable[P, R]:
     """Decorator: arguments are held against the annotations before ``function`` runs; errors tell which came.
 
     Tensors in the first places, where they may be, are looked at no further; nor are types that were seen before and
     decide.
     """
-    plain = _undecorated(function)
+    plain = _unwrap(function)
     skip = int(_parameters(plain)[:1] == ("self",))
     of_class = skip and plain.__name__ in ("__init__", "forward")
     tensors = -1  # in so many places
@@ -283,7 +283,7 @@ def _stays(x: Any) -> bool:
     return isinstance(x, str) or x.__module__ == "builtins" or _is_own(x.__module__)
 
 
-def _undecorated(function: Any) -> Any:
+def _unwrap(function: Any) -> Any:
     """What decorators have wrapped (inspect's own takes milliseconds to import)."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
@@ -292,7 +292,7 @@ def _undecorated(function: Any) -> Any:
 
 def _checked_constructor(make: FunctionType) -> Any:
     """The constructor ``make``, the same for who makes an object of a class that has it; the class is named."""
-    plain, rename = _undecorated(make), getattr(make, "rename", None)
+    plain, rename = _unwrap(make), getattr(make, "rename", None)
 
     @wraps(make)
     def construct(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -309,7 +309,7 @@ def _checked_constructor(make: FunctionType) -> Any:
     return construct
 
 
-class Checked(ArgumentRepr):
+class CheckedConstructor(ArgumentRepr):
     """A base of classes whose constructors, where they are argosy's, hold their arguments against their annotations,
     and tell in errors what came."""
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import TextIO
 
-__all__ = ["waiting"]
+__all__ = ["announce_wait"]
 
 PATIENCE = 2.0
 """Seconds before the line appears."""
@@ -21,7 +21,7 @@ _SIGNS = "|/-\\"
 
 
 @contextmanager
-def waiting(what: str, stream: TextIO | None = None) -> Iterator[None]:
+def announce_wait(what: str, stream: TextIO | None = None) -> Iterator[None]:
     """A block that is announced on ``stream`` (the standard error stream) once it has run for two seconds."""
     shown = sys.stderr if stream is None else stream
     if shown is None or not shown.isatty():
