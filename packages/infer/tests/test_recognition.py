@@ -71,6 +71,8 @@ MASKS = {
     "all": (lambda: square(True, "bool"), None),
     "a bias that falls": (lambda: prim.cast(prim.sub(*reversed(rows_and_columns())), dtype="float32"), None),
     "every second": (lambda: prim.eq(prim.floor_mod(prim.iota(shape=(S, S), axis=1, dtype="int64"), 2), 0), None),
+    "positions that are rounded": (lambda: compared("less_equal", 0, "bfloat16"), None),
+    "positions that wrap around": (lambda: compared("less_equal", 0, "uint8"), None),
     "a little": (lambda: op("triu")(square(-3.0), 1), None),
 }  # fmt: skip
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from argosy_pir.fork import held_at_fork
+from argosy_pir.fork import hold_at_fork
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX processes"),
@@ -70,7 +70,7 @@ def test_a_lock_that_comes_while_a_process_forks_was_not_taken(capfd):
 
     def bring():
         if not locks:
-            locks.append(held_at_fork(threading.Lock()))
+            locks.append(hold_at_fork(threading.Lock()))
 
     os.register_at_fork(before=bring)
     for _ in range(2):  # the second time it is taken
@@ -85,7 +85,7 @@ def test_a_lock_that_comes_while_a_process_forks_was_not_taken(capfd):
 
 def test_locks_are_taken_in_whatever_order_threads_take_them():
     """A thread that holds the one and waits for the other goes on, and both are free in the child."""
-    first, second = held_at_fork(threading.Lock()), held_at_fork(threading.Lock())
+    first, second = hold_at_fork(threading.Lock()), hold_at_fork(threading.Lock())
     taken = threading.Event()
 
     def work(outer, inner):

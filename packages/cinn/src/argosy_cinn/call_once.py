@@ -15,8 +15,8 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from argosy_hwadapt.fork import renewed_in_child
-from argosy_pir.fork import held_at_fork
+from argosy_hwadapt.fork import renew_in_child
+from argosy_pir.fork import hold_at_fork
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ class CallOnce(Generic[T]):
     def __init__(self, make: Callable[[], T], lock: threading.RLock | None = None) -> None:
         self.__wrapped__ = make
         self._made: list[T] = []
-        self._lock = lock or renewed_in_child(threading.RLock())
+        self._lock = lock or renew_in_child(threading.RLock())
         self.__name__, self.__doc__ = make.__name__, make.__doc__
 
     def __call__(self) -> T:
@@ -58,6 +58,6 @@ def call_once_in_llvm(make: Callable[[], T]) -> CallOnce[T]:
 
 
 #: Held while LLVM works (which it does on one thread at a time anyway).
-LLVM = held_at_fork(threading.RLock())
+LLVM = hold_at_fork(threading.RLock())
 
 __all__ = ["LLVM", "CallOnce", "call_once", "call_once_in_llvm"]

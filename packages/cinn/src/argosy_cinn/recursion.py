@@ -7,10 +7,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from argosy_pir.fork import held_at_fork
+from argosy_pir.fork import hold_at_fork
 
 _DEEP = 20_000
-_lock = held_at_fork(threading.Lock())
+_lock = hold_at_fork(threading.Lock())
 _inside = 0
 _before = 0
 

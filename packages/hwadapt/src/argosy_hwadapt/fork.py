@@ -6,12 +6,12 @@ import os
 from typing import Any
 from weakref import WeakSet
 
-__all__ = ["renewed_in_child"]
+__all__ = ["renew_in_child"]
 
 _locks: WeakSet[Any] = WeakSet()
 
 
-def renewed_in_child(lock: Any) -> Any:
+def renew_in_child(lock: Any) -> Any:
     """The lock, which is made anew in a forked child: for what is never half changed where another thread may stop."""
     _locks.add(lock)
     return lock

@@ -7,7 +7,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from argosy_hwadapt.errors import DeviceOutOfMemory
-from argosy_hwadapt.fork import renewed_in_child
+from argosy_hwadapt.fork import renew_in_child
 
 if TYPE_CHECKING:
     from argosy_hwadapt.device import Device
@@ -83,7 +83,7 @@ class CachingAllocator:
         self.device = device
         #: Most bytes to hold from the runtime; ``None`` leaves it to the runtime.
         self.limit = limit
-        self._lock = renewed_in_child(RLock())
+        self._lock = renew_in_child(RLock())
         self._free: dict[int, list[Any]] = {}
         self._live: dict[int, int] = {}
         self._allocated = self._reserved = self._peak = 0

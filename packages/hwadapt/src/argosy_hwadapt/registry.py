@@ -9,7 +9,7 @@ from typing import Any
 from argosy_hwadapt.contract import ABI, HOST, DeviceInfo, DeviceRuntime
 from argosy_hwadapt.device import Device, HostDevice
 from argosy_hwadapt.errors import AbiMismatch, DeviceError, DeviceNotFound
-from argosy_hwadapt.fork import renewed_in_child
+from argosy_hwadapt.fork import renew_in_child
 from argosy_hwadapt.plugins import PlugIns
 
 _PLUG_INS = PlugIns(
@@ -23,7 +23,7 @@ _PLUG_INS = PlugIns(
     },
 )
 
-_lock = renewed_in_child(RLock())
+_lock = renew_in_child(RLock())
 _runtimes: dict[str, DeviceRuntime] = {}
 _devices: dict[tuple[str, int], Device] = {}
 _failures: dict[str, DeviceError] = {}

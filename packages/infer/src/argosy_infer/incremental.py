@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from argosy_infer.errors import IncrementalError
-from argosy_infer.latent import find_latent_attention
+from argosy_infer.latent_attention import find_latent_attention
 from argosy_infer.limits import input_limit
 from argosy_infer.mask_states import compute_mask_states
 from argosy_infer.paging import Pages

@@ -32,6 +32,8 @@ Axes = tuple[str | None, ...]
 _HIDDEN = -1e4
 """Scores with this much added, or less, take no weight."""
 _SAME = frozenset({"prim.copy", "prim.stop_gradient"})
+_EXACT = frozenset({"int32", "int64", "float32", "float64"})
+"""Dtypes in which positions and their differences are what they are: others round them, or wrap around."""
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 
 
@@ -137,7 +139,7 @@ def _iota(op: Operation, axes: Axes) -> Line | Bands | None:
     if axis is None:
         single = op.result.shape[op.attributes["axis"]] == 1
         return Bands((), (np.zeros((), as_dtype(dtype).numpy)[()],)) if single else None
-    return Line(int(axis == ROW), int(axis == COLUMN), 0, dtype)
+    return Line(int(axis == ROW), int(axis == COLUMN), 0, dtype) if dtype in _EXACT else None
 
 
 def _slice(op: Operation, axes: Axes) -> Line | Bands | None:
@@ -173,11 +175,7 @@ def _of_lines(op: Operation, parts: Sequence[Line | Bands]) -> Line | Bands | No
     if op.kind == "cast":
         line = parts[0]
         assert isinstance(line, Line)  # or all were bands
-        return (
-            Line(line.row, line.column, line.constant, dtype)
-            if dtype in ("int32", "int64", "float32", "float64")
-            else None
-        )
+        return Line(line.row, line.column, line.constant, dtype) if dtype in _EXACT else None
     if len(parts) != 2:
         return None
     left, right = (x if isinstance(x, Line) else _as_line(x) for x in parts)

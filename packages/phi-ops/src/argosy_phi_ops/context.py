@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from argosy_hwadapt.fork import renewed_in_child
+from argosy_hwadapt.fork import renew_in_child
 
 if TYPE_CHECKING:
     from argosy_pir.builder import Builder
@@ -85,7 +85,7 @@ class Context:
     """
 
     __slots__ = ("_everywhere", "_generator", "_of_thread", "_stacks", "mesh", "rank", "size", "values")
-    _changing = renewed_in_child(threading.RLock())  # taken by finalisers, too
+    _changing = renew_in_child(threading.RLock())  # taken by finalisers, too
 
     def __init__(self, rank: int = 0, size: int = 1) -> None:
         self._of_thread = _OfThread()

@@ -11,7 +11,7 @@ from _thread import RLock
 from sys import _getframe
 
 from argosy_pir.errors import DialectError, VerifyError
-from argosy_pir.fork import held_at_fork
+from argosy_pir.fork import hold_at_fork
 from argosy_pir.opdef import OpDef
 
 TYPE_CHECKING = False
@@ -94,7 +94,7 @@ class Dialect:
 
 _dialects: dict[str, Dialect] = {}
 _absent: set[str] = set()
-_lock = held_at_fork(RLock())  # several ranks may live in one process, a thread each
+_lock = hold_at_fork(RLock())  # several ranks may live in one process, a thread each
 
 
 def register_dialect(dialect: Dialect) -> Dialect:

@@ -1,6 +1,6 @@
 """Processes that fork while other threads work: the child has their locks and half-made modules, but not the threads.
 
-Before the fork, the modules that other threads import are waited for, then the locks of `held_at_fork` are taken: a
+Before the fork, the modules that other threads import are waited for, then the locks of `hold_at_fork` are taken: a
 child finds them free, and nothing half changed. What began to be imported since, the child imports again.
 """
 
@@ -13,13 +13,13 @@ TYPE_CHECKING = False  # without loading typing
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["held_at_fork"]
+__all__ = ["hold_at_fork"]
 
 _locks: list[Any] = []
 _taken: list[Any] = []
 
 
-def held_at_fork(lock: Any) -> Any:
+def hold_at_fork(lock: Any) -> Any:
     """The lock, which the thread that forks a process takes first, so that the child finds it free.
 
     Whoever holds it may take others, and import modules.
@@ -63,7 +63,7 @@ def _after_in_child() -> None:
 
     _after()
     locks = getattr(_frozen_importlib, "_module_locks", {})
-    mine = {name for name, lock in list(locks.items()) if getattr(lock(), "owner", None) == get_ident()}
+    mine = {name for name, lock in locks.copy().items() if getattr(lock(), "owner", None) == get_ident()}
     for name in _half_imported():
         if name not in mine:
             del sys.modules[name]
@@ -72,8 +72,10 @@ def _after_in_child() -> None:
 
 
 def _half_imported() -> list[str]:
-    found = list(sys.modules.items())
-    return [name for name, module in found if getattr(getattr(module, "__spec__", None), "_initializing", False)]
+    found = sys.modules.copy()  # in one step: other threads import meanwhile
+    return [
+        name for name, module in found.items() if getattr(getattr(module, "__spec__", None), "_initializing", False)
+    ]
 
 
 if hasattr(os, "register_at_fork"):

@@ -40,7 +40,7 @@ from argosy_cinn.runtime.region import CONTEXT_BYTES, runtime_text
 from argosy_cinn.target import Target
 from argosy_hwadapt.cpu.features import physical_cores
 from argosy_hwadapt.cpu.workers import WorkerThreads
-from argosy_hwadapt.fork import renewed_in_child
+from argosy_hwadapt.fork import renew_in_child
 from argosy_phi_ops.settings import NUM_THREADS
 
 _SPIN = 20_000
@@ -78,7 +78,7 @@ class Workers:
         self._context = (ctypes.addressof(raw) + 63) & ~63
         self._key = _thread_key()
         self.library = link(_runtime_object(), _EXPORTS, symbols={"context": self._context})
-        self._lock = renewed_in_child(threading.Lock())
+        self._lock = renew_in_child(threading.Lock())
         self._threads: WorkerThreads | None = None
         self.threads = 1
         self._reset()

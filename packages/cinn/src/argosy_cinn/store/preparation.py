@@ -24,12 +24,12 @@ from argosy_cinn.tools.dump import is_dumping
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir.core import Operation
 from argosy_pir.errors import FormatError
-from argosy_pir.fork import held_at_fork
+from argosy_pir.fork import hold_at_fork
 from argosy_pir.program import Program, from_bytes
 from argosy_pir.serialization import to_bytes
 from argosy_tensorcore.dtype import default_dtype
 
-_preparing = held_at_fork(RLock())  # a child has no program that is half prepared
+_preparing = hold_at_fork(RLock())  # a child has no program that is half prepared
 _REQUESTS = frozenset({"ad.gradient", "ad.jet"})
 _PACKAGES = ("argosy_pir", "argosy_phi_ops", "argosy_autograd")
 

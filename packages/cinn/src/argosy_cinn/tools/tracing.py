@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from argosy_cinn.runtime.entry import AnsweringEntry
 from argosy_cinn.runtime.trace import Trace, clock
-from argosy_pir.fork import held_at_fork
+from argosy_pir.fork import hold_at_fork
 
 if TYPE_CHECKING:
     from argosy_cinn.executable import Executable
@@ -38,7 +38,7 @@ Sink = Callable[[Sequence[Event]], None]
 
 _programs: weakref.WeakSet[Executable] = weakref.WeakSet()
 _sink: Sink | None = None
-_lock = held_at_fork(threading.Lock())  # for both
+_lock = hold_at_fork(threading.Lock())  # for both
 
 
 def start(sink: Sink) -> None:

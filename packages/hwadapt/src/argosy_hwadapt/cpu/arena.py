@@ -5,7 +5,7 @@ from threading import RLock
 
 from argosy_hwadapt.cpu.native import address_of
 from argosy_hwadapt.errors import DeviceOutOfMemory
-from argosy_hwadapt.fork import renewed_in_child
+from argosy_hwadapt.fork import renew_in_child
 
 HUGE_PAGE = 2 << 20
 #: Blocks from this size on get a mapping of their own, given back to the system when freed.
@@ -24,7 +24,7 @@ class Arena:
     def __init__(self, limit: int) -> None:
         #: A request beyond this many bytes is refused, although an overcommitting system would promise it.
         self.limit = limit
-        self._lock = renewed_in_child(RLock())
+        self._lock = renew_in_child(RLock())
         self._mappings: dict[int, mmap.mmap] = {}
         self._sizes: dict[int, int] = {}
         self._freed: dict[int, list[int]] = {}

@@ -10,7 +10,7 @@ import numpy as np
 
 from argosy_infer.compress.calibration import observe_inputs
 from argosy_infer.export import LoadedProgram
-from argosy_infer.latent import latent_weights
+from argosy_infer.latent_attention import latent_weights
 from argosy_infer.weights import Replacement, WeightProduct, apply_operator, find_weight_products, replace_products
 from argosy_pir.values import Value
 

@@ -11,7 +11,7 @@ from argosy.nn.layer import Layer
 from argosy.nn.meshes import mesh_of
 from argosy.nn.named_activations import activate
 from argosy.nn.statistics import batch_norm
-from argosy.nn.synchronised import batch_norm_over_ranks
+from argosy.nn.sync_batch_norm import batch_norm_over_ranks
 from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
 

@@ -6,12 +6,12 @@ import gc
 from threading import RLock
 from typing import Any
 
-from argosy_hwadapt.fork import renewed_in_child
+from argosy_hwadapt.fork import renew_in_child
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["live_tensors"]
 
-_looking = renewed_in_child(RLock())
+_looking = renew_in_child(RLock())
 
 
 def live_tensors(tracer: object) -> list[Tensor]:

@@ -16,7 +16,7 @@ import numpy as np
 from argosy_hwadapt.cpu.builtins import Definition
 from argosy_hwadapt.cpu.features import cpu_arch, cpu_features
 from argosy_hwadapt.cpu.native import open_shared_object, symbol_address
-from argosy_hwadapt.fork import renewed_in_child
+from argosy_hwadapt.fork import renew_in_child
 from argosy_phi_ops import extension
 from argosy_phi_ops.context import AMBIENT, Context, process_context
 from argosy_phi_ops.declare.operator import Operator
@@ -154,7 +154,7 @@ def keep(value: Any) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
 
 
-_starting = renewed_in_child(RLock())
+_starting = renew_in_child(RLock())
 _state: dict[str, Any] = {}
 _STARTING = "plain: starting"
 

@@ -17,7 +17,7 @@ from typing import Any
 from argosy_phi_ops.eager.native.loading import NativeLibrary, native_library
 from argosy_phi_ops.eager.native.memory import peek, poke
 from argosy_phi_ops.eager.native.signatures import hash_words, place_of
-from argosy_pir.fork import held_at_fork
+from argosy_pir.fork import hold_at_fork
 from argosy_tensorcore.storage import ArrayType
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 _LARGEST, _ELEMENTS = 1 << 16, 1 << 14  # bytes of a result, elements of operands: a call holds the global lock briefly
-_changing = held_at_fork(RLock())
+_changing = hold_at_fork(RLock())
 """Held while plans change: what native code finds and what an application has must be of the same thread."""
 
 
