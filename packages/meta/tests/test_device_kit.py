@@ -14,8 +14,8 @@ on_devices = pytest.mark.parametrize("name", ["virtual", pytest.param("opencl", 
 
 @on_devices
 def test_operators_are_those_of_the_cpu(name):
-    """Of each sort of kernel: maps, rows, products, scans, orders, scatters, random numbers."""
-    names = ["gelu", "softmax", "matmul", "cumsum", "argsort", "put_along_axis", "uniform", "conv2d"]
+    """Of each sort of kernel: maps, rows, products, scans, orders, scatters, random numbers, complex numbers."""
+    names = ["gelu", "softmax", "matmul", "cumsum", "argsort", "put_along_axis", "uniform", "conv2d", "polar", "fft_r2c"]
     found = list(testing.check_operators(name, names))
     assert [o for o in found if o.status != "passed"] == []
     assert {o.name for o in found} == set(names)

@@ -60,7 +60,7 @@ class SimtProgram:
         self.primitives = to_primitives(program, options)
         budget = Budget.from_options(options)
         with own_context(), deep_recursion(), budget.simplification():
-            simplified = lower_program(self.primitives, Target.host(), scaled=False)
+            simplified = lower_program(self.primitives, Target.host(), self.target.schedules)
         with deep_recursion(), budget.fusion():
             plan = plan_program(simplified, self.target)
         self.launches: list[Launch] = []
