@@ -13,6 +13,7 @@ from argosy_hwadapt import device, why
 from argosy_hwadapt.opencl.runtime import OpenClRuntime
 from argosy_phi_ops import get_operator, prim
 from argosy_phi_ops.context import emit_at
+from argosy_phi_ops.eager.fallback import clear_fallbacks, fallbacks
 from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir.builder import Builder
@@ -72,9 +73,18 @@ def test_schedules_depend_on_shapes_alone():
         assert [(launch.groups, launch.items) for launch in made.launches] == [extents]
 
 
+def grouped_program(*arrays):
+    program = Program("grouped")
+    inputs = [program.add_input(TensorType(x.shape, x.dtype.name)) for x in arrays]
+    with emit_at(Builder.at_end(program.block)):
+        program.set_outputs([prim.grouped_dot(*inputs)])
+    return program
+
+
 def test_kinds_without_a_schedule_are_named():
-    with pytest.raises(CompileError, match="kernels of kind 'control' have no schedule of family 'simt'"):
-        SimtProgram(program_of("gcd", np.ones((3, 4), np.int64), np.ones((3, 4), np.int64)), device("virtual"), {})
+    x, w, starts = np.ones((4, 3), np.float32), np.ones((2, 3, 5), np.float32), np.array([0, 1, 4])
+    with pytest.raises(CompileError, match="kernels of kind 'grouped product' have no schedule of family 'simt'"):
+        SimtProgram(grouped_program(x, w, starts), device("virtual"), {})
     with pytest.raises(CompileError, match="rows of 40000 elements are too long to be sorted by counting"):
         SimtProgram(program_of("sort", np.zeros((3, 40000), np.float32)), device("virtual"), {})
 
@@ -176,10 +186,26 @@ def test_transforms_are_products(case, inverse):
 @pytest.mark.parametrize("lanes", [4, 16])
 def test_transforms_agree_with_the_interpreter(lanes, monkeypatch):
     monkeypatch.setattr(simt_program, "SimtTarget", lambda **_: SimtTarget(lanes))
-    for kind, shape, dtype in (("c2c", (5, 34), "complex64"), ("r2c", (3, 30), "float32"), ("c2r", (4, 16), "complex64")):
+    for kind, shape, dtype in (
+        ("c2c", (5, 34), "complex64"),
+        ("r2c", (3, 30), "float32"),
+        ("c2r", (4, 16), "complex64"),
+    ):
         x = complex_numbers(shape)
         x = (x if kind[0] == "c" else x.real).astype(dtype)
         check(transform_program(kind, shape, dtype, False), x)
+
+
+@on_device
+def test_what_has_no_kernel_runs_on_the_host_between_launches():
+    """A captured program goes on around it; each call is counted."""
+    x = np.random.default_rng(7).standard_normal((5, 5)).astype(np.float32)
+    program = program_of("inv", x)
+    clear_fallbacks()
+    with pytest.warns(RuntimeWarning, match="prim.solve runs on the cpu, not on opencl:0"):
+        check(program, x)
+    assert [(f.operator, f.calls) for f in fallbacks()] == [("prim.solve", 2)]
+    assert SimtProgram(program, device("opencl"), {}).report()["host_calls"] == {"prim.solve": 1}
 
 
 @on_device

@@ -1,7 +1,7 @@
 """Transforms as matrix products, for machines that multiply matrices faster than they exchange numbers of a line.
 
 A line of ``a b`` numbers is a matrix whose columns are transformed by a product with the ``a`` roots of unity, turned,
-and whose rows are transformed in the same way (Cooley and Tukey, 1965; with products: Li, Cheng and Lin, "tcFFT", 2021).
+and whose rows are transformed in the same way (Cooley and Tukey, 1965; as products: Li, Cheng and Lin, "tcFFT", 2021).
 Lengths with large prime factors are convolved with a chirp (Bluestein, 1970).
 """
 
