@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from argosy_cinn.host import HostCall
 from argosy_cinn.plan.sizes import check_argument
 from argosy_cinn.shapes import sizes
 from argosy_cinn.strided_copies import copy_contiguous
@@ -98,15 +97,16 @@ class DeviceCall:
 
 def call_host(
     device: Device,
-    call: HostCall,
+    call: Any,
     address_of: Callable[[Value], Address],
     tokens: dict[Value, Any],
     communicators: Mapping[tuple[int, ...], Any],
 ) -> None:
-    """Run an operation on the host, counted as a fallback: its operands are copied there, its results back."""
+    """Run a `HostCall`, counted as a fallback: its operands are copied to the host, its results back."""
     arrays: dict[Value, Any] = {}
     op = call.op
-    moved = sum(v.type.nbytes for v in (*op.operands, *op.results) if isinstance(v.type, TensorType))
+    types = [v.type for v in (*op.operands, *op.results) if isinstance(v.type, TensorType) and v.type.is_static]
+    moved = sum(int(type.nbytes) for type in types)
     note_fallback(op.name, device, "the compiler has no kernel for it", moved)
 
     def memory(value: Value) -> Any:

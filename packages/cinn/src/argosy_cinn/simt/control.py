@@ -145,7 +145,7 @@ def _scan(control: _Control) -> None:
 
     def row(value: Value, i: int) -> Address:
         buffer, offset = control.address(value)
-        return buffer, offset + i * (count(value) * ITEM_SIZES[value.dtype] // length)  # type: ignore[operator]
+        return buffer, offset + i * (count(value) * ITEM_SIZES[value.dtype] // length)
 
     def body(i: int, now: list[Address], after: list[Address]) -> None:
         control.call(0, [*(row(v, i) for v in scanned), *now], [*(row(v, i) for v in stacked), *after])

@@ -36,6 +36,7 @@ from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_pir.location import Location
 from argosy_pir.program import Program
+from argosy_pir.values import Value
 from argosy_tensorcore.storage import host_device
 
 __all__ = ["Launch", "SimtProgram"]
@@ -93,9 +94,9 @@ class SimtProgram:
     def _host_step(self, program: Program, plan: ExecutionPlan, step: PlanStep) -> HostStep:
         op = step.group.operation
         self.host_calls[op.name] += 1
-        constants = [op.result for op in program.block if op.name == "builtin.constant"]
-        splats = {v: constant_array(v.op.attributes["value"], {}) for v in constants}
-        call = HostCall(op, program, splats, lambda region: get_compiler().compile(region, host_device()).run)
+        constants = [op for op in program.block if op.name == "builtin.constant"]
+        splats: dict[Value, Any] = {op.result: constant_array(op.attributes["value"], {}) for op in constants}
+        call = HostCall(op, program, splats, lambda region: get_compiler().compile(region, host_device()).bind(()))
         return HostStep(call, {v: plan.places[v] for v in (*step.group.reads, *op.results) if v in plan.places})
 
     def _steps_of(self, plan: ExecutionPlan, step: PlanStep, form: Form) -> list[Step]:
