@@ -105,8 +105,7 @@ def call_host(
     """Run a `HostCall`, counted as a fallback: its operands are copied to the host, its results back."""
     arrays: dict[Value, Any] = {}
     op = call.op
-    types = [v.type for v in (*op.operands, *op.results) if isinstance(v.type, TensorType) and v.type.is_static]
-    moved = sum(int(type.nbytes) for type in types)
+    moved: Any = sum([v.type.nbytes for v in (*op.operands, *op.results) if _has_known_size(v.type)])  # type: ignore[attr-defined]
     note_fallback(op.name, device, "the compiler has no kernel for it", moved)
 
     def memory(value: Value) -> Any:
@@ -124,3 +123,7 @@ def call_host(
         if made is not None and made.size:
             buffer, offset = address_of(result)
             device.copy(buffer, np.ascontiguousarray(made).reshape(-1).view(np.uint8), made.nbytes, offset)
+
+
+def _has_known_size(type: object) -> bool:
+    return isinstance(type, TensorType) and type.is_static
