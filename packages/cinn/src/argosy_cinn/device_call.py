@@ -105,7 +105,7 @@ def call_host(
     """Run a `HostCall`, counted as a fallback: its operands are copied to the host, its results back."""
     arrays: dict[Value, Any] = {}
     op = call.op
-    moved: Any = sum([v.type.nbytes for v in (*op.operands, *op.results) if _has_known_size(v.type)])  # type: ignore[attr-defined]
+    moved: Any = sum([v.type.nbytes for v in (*op.operands, *op.results) if _has_known_size(v.type)])
     note_fallback(op.name, device, "the compiler has no kernel for it", moved)
 
     def memory(value: Value) -> Any:
