@@ -16,13 +16,13 @@ import re
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from catalogue import PACKAGES, ROOT, Entry
+from observed_calls import CallObserver
 
 FOLDER = ROOT / "docs" / "examples"
 QUICK = {"FLAGS_cudnn_deterministic": "1", "ARGOSY_EAGER": "plain"}
@@ -116,22 +116,6 @@ def _from_samples(entry: Entry) -> str:
     return "\n".join([*lines, f"{_called(entry.path)}({', '.join(arguments)})"]) + "\n"
 
 
-def sampled_operands(op: Any) -> Iterator[str]:
-    """Of an operator without axis notation: shapes of the operands of the call that is tested first, and dtypes."""
-    sampler = getattr(op, "sampler", None)
-    samples = list(sampler(np.random.default_rng(0))) if sampler is not None else []
-    first = next((sample for sample in samples if _weight(sample) > 0), None)
-    if first is None:
-        return
-    arrays = [
-        (p.name, x) for p, x in zip(op.signature.parameters, first.args, strict=False) if isinstance(x, np.ndarray)
-    ]
-    if arrays:
-        yield f"Tested first with {', '.join(f'`{name}` of shape {list(x.shape)}' for name, x in arrays)};"
-        dtypes = {s.args[0].dtype.name for s in samples if s.args and isinstance(s.args[0], np.ndarray)}
-        yield f"dtypes of the first operand among the tests: {', '.join(sorted(dtypes))}."
-
-
 def _weight(sample: Any) -> int:
     arrays = [a for v in (*sample.args, *sample.kwargs.values()) for a in (v if isinstance(v, list) else [v])]
     sizes = [a.size for a in arrays if isinstance(a, np.ndarray)]
@@ -160,14 +144,14 @@ def _listed(data: np.ndarray) -> str:
     return re.sub(r"(\d)\.0(?=[,\])])", r"\1.0", text).replace("nan", "float('nan')").replace("inf", "float('inf')")
 
 
-def run(source: str, where: str) -> str:
+def run(source: str, where: str, observer: CallObserver | None = None) -> str:
     """The example as a session of Python: prompts, and what is printed. Raises ExampleError where it fails."""
-    names: dict[str, Any] = {"__name__": "example"}
+    names: dict[str, Any] = {"__name__": "example", "__call__": observer}
     exec(BEGIN, names)
     session, printed = [], False
     for step in _steps(source):
         session += [(">>> " if i == 0 else "... ") + line for i, line in enumerate(step.rstrip("\n").split("\n"))]
-        output = _printed(step, names, where)
+        output = _printed(step, names, where, observer)
         printed |= bool(output)
         lines = output.rstrip("\n").split("\n") if output else []
         session += lines if len(lines) <= LONGEST else [*lines[: LONGEST - 1], "(and so on)"]
@@ -186,10 +170,12 @@ def _steps(source: str) -> list[str]:
     return steps
 
 
-def _printed(step: str, names: dict[str, Any], where: str) -> str:
+def _printed(step: str, names: dict[str, Any], where: str, observer: CallObserver | None) -> str:
     stream = io.StringIO()
     try:
         tree = ast.parse(step)
+        if observer is not None:
+            observer.rewrite(tree)
         with contextlib.redirect_stdout(stream), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr):
@@ -207,8 +193,9 @@ def _printed(step: str, names: dict[str, Any], where: str) -> str:
     return stream.getvalue()
 
 
-def run_all(part: int, parts: int) -> dict[str, str]:
-    """The sessions of every ``parts``-th entry, by path: ``FAILED ...`` for one that fails, empty for none."""
+def run_all(part: int, parts: int) -> dict[str, tuple[str, str]]:
+    """The sessions of every ``parts``-th entry, by path: ``FAILED ...`` for one that fails, empty for none; and what
+    the calls of an operator in it show."""
     os.environ.update(QUICK)
     from catalogue import entries
 
@@ -218,15 +205,17 @@ def run_all(part: int, parts: int) -> dict[str, str]:
         os.chdir(folder)
         for entry in entries()[part::parts]:
             source = source_of(entry)
+            observer = CallObserver(entry.value) if entry.kind == "operator" else None
             try:
-                found[entry.path] = run(source, entry.path) if source else ""
+                text = run(source, entry.path, observer) if source else ""
             except ExampleError as error:
-                found[entry.path] = f"FAILED {error}"
+                text = f"FAILED {error}"
+            found[entry.path] = text, " ".join(observer.sentences()) if observer is not None else ""
         os.chdir(home)
     return found
 
 
-def sessions(parts: int = 2) -> dict[str, str]:
+def sessions(parts: int = 2) -> dict[str, tuple[str, str]]:
     """All sessions, by processes of their own: settings and seeds of one example are not those of the caller."""
     import json
     import subprocess
@@ -239,7 +228,7 @@ def sessions(parts: int = 2) -> dict[str, str]:
         subprocess.Popen([sys.executable, "-c", program, str(i), str(parts)], env=environment, stdout=subprocess.PIPE)
         for i in range(parts)
     ]
-    found: dict[str, str] = {}
+    found: dict[str, tuple[str, str]] = {}
     for process in started:
         out, _ = process.communicate()
         if process.returncode:

@@ -36,7 +36,7 @@ PROMOTIONS = {
 def write(folder: Path) -> list[str]:
     """Write the pages, give their names."""
     sessions = examples.sessions()
-    failed = [text for text in sessions.values() if text.startswith("FAILED")]
+    failed = [text for text, _ in sessions.values() if text.startswith("FAILED")]
     if failed:
         raise examples.ExampleError("\n".join(failed))
     names = [
@@ -52,7 +52,7 @@ def write(folder: Path) -> list[str]:
     ]
     (folder / "tensor.md").write_text(_tensor_page(), encoding="utf-8")
     for title, name, entries in pages():
-        text = f"# {title}\n\n{_about(entries[0].home)}\n" + "\n".join(_entry(e, sessions[e.path]) for e in entries)
+        text = f"# {title}\n\n{_about(entries[0].home)}\n" + "\n".join(_entry(e, *sessions[e.path]) for e in entries)
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
         names.append(name)
     return names
@@ -144,9 +144,9 @@ def _items(body: str) -> str:
     return "\n".join(f"- {_plain(item)}" for item in items)
 
 
-def _entry(entry: Entry, session: str) -> str:
+def _entry(entry: Entry, session: str, observed: str) -> str:
     parts = [_heading(entry), _prose(inspect.getdoc(entry.value) or "") if entry.kind != "constant" else ""]
-    parts += [_facts(entry), _parameters(entry)]
+    parts += [_facts(entry), observed, _parameters(entry)]
     if entry.kind == "class":
         parts.append(_members(entry.value))
     if session:
@@ -199,8 +199,6 @@ def _declared(entry: Entry) -> Iterator[str]:
         return
     if op.axes:
         yield f"Shapes, in axis notation: `{op.axes}`."
-    else:
-        yield from examples.sampled_operands(op)
     if op.promote in PROMOTIONS:
         yield f"Dtypes: {PROMOTIONS[op.promote]}."
     if op.random:

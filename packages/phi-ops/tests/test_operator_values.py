@@ -453,3 +453,20 @@ def test_the_gap_beside_a_size_of_nothing_takes_the_other_sizes(of, to, expected
 def test_elements_of_a_vector_are_renormalised():
     x = Tensor(np.array([3.0, -4.0, 0.5]))
     np.testing.assert_allclose(get_operator("renorm")(x, 2.0, 0, 1.0).numpy(), [1.0, -1.0, 0.5])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: get_operator("erf")(x), lambda x: get_operator("erfinv")(x), lambda x: get_operator("lgamma")(x),
+        lambda x: get_operator("digamma")(x), lambda x: get_operator("histogram")(x),
+        lambda x: find_composition("nanmedian")(x), lambda x: get_operator("weight_quantize")(x),
+        lambda x: get_operator("weight_only_linear")(x, Tensor(np.ones((4, 64), "int8")), None, Tensor(np.ones(4))),
+        lambda x: get_operator("llm_int8_linear")(x, Tensor(np.ones((4, 64), "int8")), None, Tensor(np.ones(4))),
+    ],
+)  # fmt: skip
+def test_what_is_of_real_numbers_refuses_complex_ones(call):
+    """Rather than to drop their imaginary parts, which numpy does where it converts."""
+    for _ in range(2):  # the second call finds what the first one left
+        with pytest.raises(DTypeError, match="complex64"):
+            call(Tensor(np.full((64, 64), 1 + 2j, "complex64")))

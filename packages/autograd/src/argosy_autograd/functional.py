@@ -95,7 +95,7 @@ def jacobian(ys: Tensors, xs: Tensors, batch_axis: int | None = None, *, strict:
     """The :class:`Jacobian` of computed tensors; sequences of ys or xs give (nested) tuples.
 
     With ``strict`` raises :class:`UnusedInput` where one of ``ys`` depends on none of ``xs``, or none of them on one
-    of ``xs``.
+    of ``xs``. Returns a Jacobian, or a tuple of them for a sequence ``ys`` or ``xs``, a tuple of tuples for two.
     """
     _check_tensors("jacobian()", "ys", ys)
     _check_tensors("jacobian()", "xs", xs)
@@ -114,6 +114,7 @@ def hessian(ys: Tensor, xs: Tensors, batch_axis: int | None = None, *, strict: b
 
     With ``strict`` raises :class:`UnusedInput` where ``ys`` or its gradient does not depend on ``xs``: the second
     derivative of a linear function is such a one. Integers raise :class:`DifferentiationError`.
+    Returns a Jacobian, or a tuple of tuples of them for a sequence ``xs``.
     """
     if not isinstance(ys, Tensor):
         raise TypeError(f"hessian(): argument 'ys' must be a Tensor, got {ys!r:.60}")

@@ -211,6 +211,7 @@ def attribute_key(value: Attribute) -> Any:
     """A hashable key that is equal exactly when two attributes print alike.
 
     Python's ``==`` will not do: ``1 == True == 1.0``, ``0.0 == -0.0``, and a NaN differs from itself.
+    Returns a hashable value.
     """
     kind = type(value)
     if kind is str or kind is int:
@@ -225,5 +226,5 @@ def attribute_key(value: Attribute) -> Any:
 
 
 def attributes_key(attributes: Mapping[str, Attribute]) -> Any:
-    """:func:`attribute_key` for a whole set of attributes, independent of their order."""
+    """:func:`attribute_key` for a whole set of attributes, independent of their order. Returns a frozenset."""
     return frozenset([(key, attribute_key(value)) for key, value in attributes.items()])

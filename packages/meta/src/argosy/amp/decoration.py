@@ -33,6 +33,7 @@ def decorate(
     master copies unless ``master_weight`` is False. master_grad: gradients of the converted parameters are float32, so
     that sums over batches, clipping and decay are. save_dtype: the floating type that state dicts give from now on.
     Raises ValueError for other levels and types, TypeError for what are no layers or optimizers.
+    Returns what was given, with an optimizer a tuple.
     """
     if level not in ("O0", "OD", "O1", "O2"):
         raise ValueError(f"decorate(level={level!r}): expected 'O1' or 'O2'")

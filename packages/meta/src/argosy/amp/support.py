@@ -16,6 +16,7 @@ def autocast(
     """``amp.auto_cast(enabled, dtype=dtype)``: a block of mixed precision on the device of its operands.
 
     ``device_type`` and ``cache_enabled`` change nothing. Raises TypeError for a device type that is no string.
+    Returns a context manager.
     """
     from argosy.amp.casting import auto_cast
 

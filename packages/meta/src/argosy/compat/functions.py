@@ -82,13 +82,16 @@ def _middle(name: str, input: Tensor, dim: int | None, keepdim: bool, out: Any) 
 
 @validate_call
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """The middle element, the lower of two; along ``dim`` with its index, as (values, indices)."""
+    """The middle element, the lower of two; along ``dim`` with its index, as (values, indices).
+
+    Returns a tensor, with ``dim`` (values, indices).
+    """
     return _middle("median", input, dim, keepdim, out)
 
 
 @validate_call
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """The same of the elements that are numbers."""
+    """The same of the elements that are numbers. Returns a tensor, with ``dim`` (values, indices)."""
     return _middle("nanmedian", input, dim, keepdim, out)
 
 
@@ -120,6 +123,7 @@ def _extreme(name: str, input: Tensor, args: tuple[Any, ...], out: Any, kwargs: 
 def min(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
     """``min(input)`` of all elements, ``min(input, other)`` of two tensors elementwise, or
     ``min(input, dim, keepdim=False)`` along an axis: (values, indices of the first).
+    Returns a tensor, with ``dim`` alone (values, indices).
     """
     return _extreme("min", input, args, out, kwargs)
 
@@ -128,23 +132,26 @@ def min(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
 def max(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
     """``max(input)`` of all elements, ``max(input, other)`` of two tensors elementwise, or
     ``max(input, dim, keepdim=False)`` along an axis: (values, indices of the first).
+    Returns a tensor, with ``dim`` alone (values, indices).
     """
     return _extreme("max", input, args, out, kwargs)
 
 
 @validate_call
-def slogdet(x: Tensor, out: Any = None) -> Any:
+def slogdet(x: Tensor, out: Any = None) -> SlogdetResult:
     """(sign, logabsdet) of the determinants of matrices [..., n, n]."""
     found = _call("slogdet", x)
-    return _deliver("compat.slogdet", SlogdetResult(found[0], found[1]), out)
+    result: SlogdetResult = _deliver("compat.slogdet", SlogdetResult(found[0], found[1]), out)
+    return result
 
 
 @validate_call
-def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False, out: Any = None) -> Any:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False, out: Any = None) -> SortRetType:
     """(values, indices) of the elements in order along ``dim``."""
     places = _call("argsort", input, axis=dim, descending=descending, stable=stable)
     values = _call("take_along_axis", input, places, dim) if input.ndim else input
-    return _deliver("compat.sort", SortRetType(values, places), out)
+    result: SortRetType = _deliver("compat.sort", SortRetType(values, places), out)
+    return result
 
 
 @validate_call
@@ -169,7 +176,10 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The different elements (or slices along ``dim``), in order; see :func:`argosy.unique`."""
+    """The different elements (or slices along ``dim``), in order; see :func:`argosy.unique`.
+
+    Returns a tensor, or the tuple of it and what was asked for: the inverse, then the counts.
+    """
     kwargs = {"return_inverse": return_inverse, "return_counts": return_counts, "axis": dim, "sorted": sorted}
     return _call("unique", input, **kwargs)
 

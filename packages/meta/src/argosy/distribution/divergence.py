@@ -16,7 +16,7 @@ RULES: dict[Pair, Callable[..., Tensor]] = {}
 """By the classes of the two distributions, what gives their divergence: each family's module adds its own."""
 
 
-def kl_divergence(p: Any, q: Any) -> Any:
+def kl_divergence(p: Any, q: Any) -> Tensor:
     """``E[log p(x) - log q(x)]`` under ``p``, in nats, by the rule for the nearest classes of the two.
 
     Raises ``NotImplementedError`` where there is no rule; warns where two rules are as near.

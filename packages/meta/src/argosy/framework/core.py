@@ -88,7 +88,7 @@ class VarDesc:
         LOD_TENSOR_ARRAY = DENSE_TENSOR_ARRAY = 13
 
 
-def default_cpu_generator() -> Any:
+def default_cpu_generator() -> Generator:
     """The random generator of this rank."""
     return context().generator
 

@@ -6,16 +6,16 @@ Draws are a pure function of (seed, counter, index); the state is the pair (seed
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from argosy.argument_checks import validate_call
 from argosy_phi_ops.context import context
+from argosy_tensorcore.rng import Generator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["get_rng_state", "initial_seed", "seed", "set_rng_state"]
 
 
-def seed(seed: int) -> Any:
+def seed(seed: int) -> Generator:
     """Restart the random generator from ``seed`` (0 <= seed < 2**64). Returns the generator."""
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
         raise ValueError(f"seed() takes an integer from 0 to 2**64 - 1, not {seed!r}")

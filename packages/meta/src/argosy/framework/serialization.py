@@ -92,6 +92,7 @@ def load(path: str | os.PathLike[str] | BinaryIO, return_numpy: bool = False, **
 
     Raises :class:`MissingFileError`, CheckpointError for a truncated or corrupted file and for a pickle that asks for
     anything but plain data and arrays, NotImplementedError for other formats.
+    Returns an object of the structure that was saved.
     """
     if configs:
         raise TypeError(f"load() has no argument {sorted(configs)}")

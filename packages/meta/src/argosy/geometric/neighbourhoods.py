@@ -76,7 +76,7 @@ def sample_neighbors(
 ) -> Any:
     """At most ``sample_size`` neighbours of each of ``input_nodes`` (-1: all), none of them twice.
 
-    Gives (neighbours, counts), and with ``return_eids`` the numbers ``eids`` of their edges.
+    Returns (neighbours, counts), and with ``return_eids`` the numbers ``eids`` of their edges.
 
     row, colptr: the graph by columns: those of node i are ``row[colptr[i]:colptr[i + 1]]``.
     """
@@ -99,7 +99,10 @@ def weighted_sample_neighbors(
     return_eids: bool = False,
     name: str | None = None,
 ) -> Any:
-    """:func:`sample_neighbors` with chances in proportion to ``edge_weight`` (Efraimidis and Spirakis, 2006)."""
+    """:func:`sample_neighbors` with chances in proportion to ``edge_weight`` (Efraimidis and Spirakis, 2006).
+
+    Returns what that does.
+    """
     draw, weights = _uniform_source(), edge_weight.numpy()
 
     def choose(start: int, stop: int) -> Any:

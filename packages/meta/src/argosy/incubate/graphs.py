@@ -47,5 +47,5 @@ def graph_sample_neighbors(
     flag_perm_buffer: bool = False,
     name: str | None = None,
 ) -> Any:
-    """:func:`argosy.geometric.sample_neighbors`. The buffer is ignored."""
+    """:func:`argosy.geometric.sample_neighbors`. The buffer is ignored. Returns what that does."""
     return sample_neighbors(row, colptr, input_nodes, sample_size, eids, return_eids)

@@ -77,6 +77,7 @@ def to_static(
 
     A captured function may hold a whole training step: ``backward()``, ``optimizer.step()`` and random numbers are
     captured, and states are updated in place.
+    Returns the static function, the changed layer, or without ``function`` a decorator.
     """
     if kwargs:
         raise TypeError(f"to_static() has no argument {sorted(kwargs)}")
@@ -122,7 +123,7 @@ def not_to_static(func: None = None) -> Callable[[F], F]: ...
 
 
 def not_to_static(func: Callable[..., Any] | None = None) -> Any:
-    """Mark ``func`` so that :func:`to_static` leaves it as it is."""
+    """Mark ``func`` so that :func:`to_static` leaves it as it is. Returns ``func``, or a decorator without it."""
     if func is None:
         return not_to_static
     if not callable(func):

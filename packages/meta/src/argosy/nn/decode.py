@@ -148,9 +148,9 @@ def dynamic_decode(
 ) -> Any:
     """Let ``decoder`` take steps until all sequences are finished, or for ``max_step_num`` steps after the first.
 
-    Gives (outputs, last states), with ``return_length`` also the lengths. Outputs are [N, time, ...], or [time, N, ...]
-    with ``output_time_major``. ``impute_finished`` keeps the states of finished sequences. Further keywords go to
-    ``decoder.step``. How many steps are taken depends on values: it runs eagerly.
+    Returns (outputs, last states), with ``return_length`` also the lengths. Outputs are [N, time, ...], with
+    ``output_time_major`` [time, N, ...]. ``impute_finished`` keeps the states of finished sequences. Further
+    keywords go to ``decoder.step``. How many steps are taken depends on values: it runs eagerly.
     """
     if not all(hasattr(decoder, method) for method in ("initialize", "step", "finalize")):
         raise TypeError(f"dynamic_decode(): argument 'decoder' must be a Decoder, got {decoder!r:.80}")

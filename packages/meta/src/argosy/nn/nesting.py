@@ -18,7 +18,7 @@ def flatten(nest: Any) -> list[Any]:
 
 
 def pack_as(nest: Any, leaves: Sequence[Any]) -> Any:
-    """``leaves`` in the structure of ``nest``. Raises ValueError when their number differs."""
+    """``leaves`` in the structure of ``nest``. Raises ValueError when their number differs. Returns a nest."""
     if not isinstance(leaves, Sequence):
         raise TypeError(f"argument 'leaves' (or 'flat_sequence') must be a sequence, got {leaves!r:.80}")
     if len(leaves) != (count := len(flatten(nest))):
@@ -38,7 +38,7 @@ def _pack(nest: Any, leaves: Iterator[Any]) -> Any:
 
 
 def map_structure(function: Callable[..., Any], *nests: Any) -> Any:
-    """``function`` of the leaves at the same place of every nest, in the structure of the first."""
+    """``function`` of the leaves at the same place of every nest, in the structure of the first. Returns a nest."""
     if not callable(function):
         raise TypeError(f"map_structure(): argument 'function' must be a function, got {function!r:.80}")
     columns = zip(*(flatten(nest) for nest in nests), strict=True)

@@ -134,6 +134,7 @@ def margin_cross_entropy(
 
     Margins of ArcFace (Deng et al., 2019), SphereFace and CosFace. Without reduction the loss is [N, 1]. Raises
     NotImplementedError for a ``group``, whose ranks would hold parts of the classes each.
+    Returns the loss, with ``return_softmax`` (loss, probabilities [N, C]).
     """
     if group:
         raise NotImplementedError("margin_cross_entropy: classes spread over a group are not implemented")

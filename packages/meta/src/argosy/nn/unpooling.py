@@ -139,7 +139,7 @@ def fractional_max_pool2d(
     """Maxima [N, C, *output_size] of [N, C, H, W] over windows whose sizes differ by one at random (Graham, 2014).
 
     ``random_u`` in (0, 1) makes the choice; windows overlap when ``kernel_size`` is given. With ``return_mask`` the
-    places of the maxima (int32) come, too.
+    places of the maxima (int32) come, too. Returns a tensor, or (maxima, indices).
     """
     return _fractional_pool(2, x, output_size, kernel_size, random_u, return_mask)
 
@@ -153,7 +153,7 @@ def fractional_max_pool3d(
     return_mask: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Maxima of [N, C, D, H, W]; see :func:`fractional_max_pool2d`."""
+    """Maxima of [N, C, D, H, W]; see :func:`fractional_max_pool2d`. Returns a tensor, or (maxima, indices)."""
     return _fractional_pool(3, x, output_size, kernel_size, random_u, return_mask)
 
 

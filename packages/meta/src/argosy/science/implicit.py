@@ -33,6 +33,7 @@ def linear_solve(matvec: Function, b: Tensor, *args: Any, tolerance: float = 1e-
     tensors among ``args`` (what ``matvec`` reads otherwise counts as constant) need one solve with the transposed
     products each, which are made by reverse mode. Where there is no solution, x is where that ended, or NaN. Raises
     ``TypeError`` for a ``b`` that is no floating tensor, ``ValueError`` for products that have not its shape.
+    Returns a tensor of the shape of ``b``.
     """
     check_floating("linear_solve", b=b)
     return _solve(held_to_shape("linear_solve", matvec), _Limits(tolerance, iterations, 0), b, *args)
@@ -61,6 +62,7 @@ def root(func: Function, x0: Tensor, *args: Any, tolerance: float = 1e-10, itera
     Stops when the norm of a step is ``tolerance`` times that of x (plus one), or after ``iterations``: where there is
     no root, x is where that ended, or NaN. Derivatives by the tensors among ``args``, none by ``x0``. Raises
     ``TypeError`` for an ``x0`` that is no floating tensor, ``ValueError`` for values that have not its shape.
+    Returns a tensor of the shape of ``x0``.
     """
     check_floating("root", x0=x0)
     func = held_to_shape("root", func)
@@ -81,7 +83,7 @@ def fixed_point(func: Function, x0: Tensor, *args: Any, tolerance: float = 1e-10
     """x with ``x = func(x, *args)``, by iterating from ``x0`` until a step is ``tolerance`` times x (plus one).
 
     Derivatives by the tensors among ``args``, none by ``x0``. Raises ``TypeError`` for an ``x0`` that is no floating
-    tensor, ``ValueError`` for values that have not its shape.
+    tensor, ``ValueError`` for values that have not its shape. Returns a tensor of the shape of ``x0``.
     """
     check_floating("fixed_point", x0=x0)
     func = held_to_shape("fixed_point", func)

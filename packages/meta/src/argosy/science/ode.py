@@ -45,7 +45,7 @@ def odeint(
     rtol: float = 1e-6,
     atol: float = 1e-8,
     max_steps: int = 10_000,
-) -> Any:
+) -> Tensor:
     """The solution of ``dy/dt = func(t, y, *args)`` with ``y(t[0]) = y0`` at the times ``t`` [n]: [n, *y0.shape].
 
     Fixed steps: every interval of ``t`` (increasing or decreasing) is ``substeps`` equal steps of ``method``: "euler",
@@ -71,7 +71,8 @@ def odeint(
         )
     func = held_to_shape("odeint", func, 1)
     if method == "dopri5":
-        return solve(func, y0, t, args, Tolerances(rtol, atol, max_steps))
+        found: Tensor = solve(func, y0, t, args, Tolerances(rtol, atol, max_steps))
+        return found
     advance = METHODS[method]
 
     def interval(carried: list[Any], slices: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -81,8 +82,8 @@ def odeint(
             y = advance(lambda s, z: func(s, z, *args), start + k * h, y, h)
         return [y], [y]
 
-    first = get_operator("unsqueeze")(y0, 0)
-    if t.shape[0] == 1:
-        return first
-    _, (path,) = scan(interval, [y0], [t[:-1], t[1:]])
-    return get_operator("concat")([first, path], 0)
+    found = get_operator("unsqueeze")(y0, 0)
+    if t.shape[0] > 1:
+        _, (path,) = scan(interval, [y0], [t[:-1], t[1:]])
+        found = get_operator("concat")([found, path], 0)
+    return found

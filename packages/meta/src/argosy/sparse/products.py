@@ -27,13 +27,14 @@ def matmul(x: SparseTensor, y: Any, name: str | None = None) -> Any:
     """``x @ y`` of a sparse x [*, M, K] and y [*, K, N], equal in the axes ``*``.
 
     A dense y gives a dense result, a sparse one of the same kind a sparse one.
+    Returns a sparse tensor for a sparse y, a dense one for a dense y.
     """
     _check("matmul", x, y)
     return _by_sparse(x, y) if isinstance(y, SparseTensor) else _by_dense(x, y)
 
 
 @validate_call
-def mv(x: SparseTensor, vec: Any, name: str | None = None) -> Any:
+def mv(x: SparseTensor, vec: Any, name: str | None = None) -> Tensor:
     """The dense product [M] of a sparse matrix x [M, K] and a dense vector [K]."""
     as_sparse("mv", x)
     if isinstance(vec, SparseTensor) or len(x.shape) != 2 or list(vec.shape) != [x.shape[1]]:
@@ -43,7 +44,10 @@ def mv(x: SparseTensor, vec: Any, name: str | None = None) -> Any:
 
 @validate_call
 def addmm(input: Any, x: SparseTensor, y: Any, beta: float = 1.0, alpha: float = 1.0, name: str | None = None) -> Any:
-    """``beta * input + alpha * (x @ y)``; ``input`` has the kind (dense, COO, CSR) and shape of the product."""
+    """``beta * input + alpha * (x @ y)``; ``input`` has the kind (dense, COO, CSR) and shape of the product.
+
+    Returns a tensor of the kind of ``input``.
+    """
     _check("addmm", x, y)
     product = matmul(x, y)
     if type(input) is not type(product) or list(input.shape) != list(product.shape):

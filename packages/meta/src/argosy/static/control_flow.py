@@ -27,7 +27,7 @@ def cond(
     """``true_fn()`` where ``pred``, a tensor of one bool, holds, else ``false_fn()``, of one structure.
 
     Raises TypeError where a branch is not callable, or the results of a captured ``cond`` differ in structure, shape or
-    dtype.
+    dtype. Returns what the chosen function does.
     """
     for branch, argument in ((true_fn, "true_fn"), (false_fn, "false_fn")):
         if branch is not None and not callable(branch):
@@ -79,7 +79,10 @@ def case(
     default: Callable[[], Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """The result of the first function whose condition holds, else of ``default`` (the last function without one)."""
+    """The result of the first function whose condition holds, else of ``default`` (the last function without one).
+
+    Returns what that function does.
+    """
     if not isinstance(pred_fn_pairs, (list, tuple)) or not pred_fn_pairs:
         raise TypeError("case(): pred_fn_pairs is a list of (condition, function) that is not empty")
     for pair in pred_fn_pairs:
@@ -105,6 +108,7 @@ def switch_case(
     """The result of the function that ``branch_index`` numbers, else of ``default`` (the one of the largest number).
 
     branch_fns: a dict of number to function, a list of functions, or a list of (number, function).
+    Returns what that function does.
     """
     if isinstance(branch_fns, Mapping):
         numbered = dict(branch_fns)
@@ -125,7 +129,9 @@ def static_pylayer(
     name: str | None = None,
 ) -> Any:
     """``forward_fn(*inputs)``, whose gradients by the inputs are ``backward_fn`` of those of its results; without one
-    it is a constant. Raises TypeError for what is no function, or no list of tensors."""
+    it is a constant. Raises TypeError for what is no function, or no list of tensors.
+    Returns what ``forward_fn`` does.
+    """
     for function, argument in ((forward_fn, "forward_fn"), (backward_fn, "backward_fn")):
         if not callable(function) and (function is not None or argument == "forward_fn"):
             raise TypeError(f"static_pylayer(): {argument} is a function, not {type(function).__name__}")

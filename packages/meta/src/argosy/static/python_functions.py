@@ -77,6 +77,7 @@ def py_func(
 
     backward_func: of the arrays of x, out and the gradients of out (without those in ``skip_vars_in_backward_input``),
     it gives the gradients of x. Raises NotImplementedError without ``out``: what has no result is not run.
+    Returns tensors as ``out`` has variables, one or a tuple.
     """
     if out is None:
         raise NotImplementedError("static.py_func() without out: operators that have no results are not run")

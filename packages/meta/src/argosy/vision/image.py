@@ -65,7 +65,10 @@ def _check_backend(backend: str) -> str:
 
 @validate_call
 def image_load(path: str, backend: str | None = None) -> Any:
-    """The picture in the file ``path``: of Pillow, an array ``[H, W, 3]`` (BGR, as OpenCV's) or a tensor of it."""
+    """The picture in the file ``path``: of Pillow, an array ``[H, W, 3]`` (BGR, as OpenCV's) or a tensor of it.
+
+    Returns a picture of Pillow, an array or a tensor.
+    """
     backend = _ImageBackend.backend if backend is None else _check_backend(backend)
     with reading_picture(path):
         return as_picture(pillow("Image", "image_load").open(Path(path)), backend)

@@ -57,5 +57,5 @@ def _tensor(name: str, x: Any) -> Tensor:
 
 @compose()
 def tolist(x: Tensor) -> Any:
-    """The elements as nested lists of numbers."""
+    """The elements as nested lists of numbers. Returns a list, of a 0-D tensor a number."""
     return x.tolist()

@@ -22,6 +22,7 @@ def unique_consecutive(
 ) -> Any:
     """The first of every run of equal elements (or slices along ``axis``); on request the number of each element's
     run, and the runs' lengths. Its size depends on the values: eager only. The results are constants, as Paddle's are.
+    Returns a tensor, or the tuple of it and what was asked for: the inverse, then the counts.
     """
     x = x.detach()
     flat = op("reshape")(x, [-1]) if axis is None else x

@@ -10,7 +10,7 @@ from typing import Any
 
 from argosy_phi_ops.declare.composition import compose
 from argosy_phi_ops.declare.operator import get_operator as op
-from argosy_phi_ops.errors import OperatorError, ShapeError
+from argosy_phi_ops.errors import DTypeError, OperatorError, ShapeError
 from argosy_phi_ops.ops.common.arguments import Axes, axes_of, axis_of
 from argosy_tensorcore.tensor import Tensor
 
@@ -87,8 +87,10 @@ def nanquantile(x: Tensor, q: Any, axis: Axes = None, keepdim: bool = False, int
 def nanmedian(x: Tensor, axis: Axes = None, keepdim: bool = False, mode: str = "avg") -> Any:
     """The middle element of those that are not NaN: of an even number the mean of two ("avg"), or the lower ("min").
 
-    Mode "min" along one axis gives its index, too.
+    Returns a tensor, with "min" along one axis (values, indices), the indices int64.
     """
+    if x.dtype.kind == "c":
+        raise DTypeError(f"nanmedian(): argument 'x' should be a tensor of real numbers, got {x.dtype.name}")
     if mode not in ("avg", "min"):
         raise OperatorError(f"nanmedian: mode {mode!r} is neither 'avg' nor 'min'")
     if mode == "min" and x.dtype.kind != "f":  # there is no NaN to leave out, and the lower element is itself

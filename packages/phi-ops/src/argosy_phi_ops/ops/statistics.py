@@ -12,7 +12,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.declare.call_overloads import lower_median
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.declare.promotion import kind_of
-from argosy_phi_ops.errors import OperatorError
+from argosy_phi_ops.errors import DTypeError, OperatorError
 from argosy_phi_ops.ops.common.arguments import Axes, axes_of, axis_of, in_float32, restore, section
 from argosy_phi_ops.ops.reduction import count_of, keep
 from argosy_phi_ops.ops.search import kthvalue
@@ -40,6 +40,9 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(rng.integers(0, 5, 9), rng.random(9), minlength=7)
 
 
+_NOT_REAL = "histogram(): argument 'input' should be a tensor of real numbers, got {}"
+
+
 @operator()
 def histogram(
     input: Tensor,
@@ -55,6 +58,8 @@ def histogram(
     `input` gets no gradient. Raises :class:`OperatorError` for a range that is not finite or upside down (compiled code
     does not look at the data), and for less than one part.
     """
+    if kind_of(input.dtype) == 3:
+        raise DTypeError(_NOT_REAL.format(input.dtype))
     input = prim.stop_gradient(in_float32(input) if kind_of(input.dtype) == 2 else prim.cast(input, dtype="int64"))
     low, high = _traced_range(input, bins, min, max)
     divide = prim.floor_div if input.dtype == "int64" else prim.div  # Paddle divides integers as integers
@@ -113,6 +118,8 @@ def _(input: Array, bins: int, min: float, max: float) -> None:
 def _range(x: Array, bins: int, low: Any, high: Any) -> tuple[Any, Any]:
     """The bounds in the dtype of `x` (integers cut off fractions); those of the data where they are equal, and one
     further out on each side where these are equal, too: as in Paddle."""
+    if x.dtype.kind == "c":
+        raise DTypeError(_NOT_REAL.format(x.dtype))
     _check_range(bins, low, high)
     kind = x.dtype.type if x.dtype.kind == "f" else int
     if kind(low) == kind(high) and x.size:

@@ -130,7 +130,7 @@ _WRAPPERS: dict[int, Callable[..., Layer]] = {
 def distributed_optimizer(optimizer: Any, strategy: DistributedStrategy | None = None) -> Any:
     """The optimizer itself where there are copies only, as gradients are averaged in the backward pass; else a
     ``HybridParallelOptimizer``; with the steps that the strategy asks for. Raises RuntimeError before :func:`init`,
-    NotImplementedError for ``localsgd`` on other grids than copies."""
+    NotImplementedError for ``localsgd`` on other grids than copies. Returns an optimizer."""
     job = _require_job("distributed_optimizer")
     if strategy is not None:
         job.strategy = strategy

@@ -37,7 +37,7 @@ class FusedLinear(Layer):
 
     def forward(self, input: Tensor) -> Tensor:
         """[..., in_features] to [..., out_features]."""
-        return fused.fused_linear(input, self.weight, self.bias, self.transpose_weight)  # type: ignore[no-any-return]
+        return fused.fused_linear(input, self.weight, self.bias, self.transpose_weight)
 
 
 class FusedDropout(Layer):
@@ -72,7 +72,7 @@ class FusedDropoutAdd(Layer):
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """The sum."""
-        return fused.fused_dropout_add(x, y, self.p, self.training, self.mode)  # type: ignore[no-any-return]
+        return fused.fused_dropout_add(x, y, self.p, self.training, self.mode)
 
     def extra_repr(self) -> str:
         """The settings."""
@@ -105,7 +105,7 @@ class FusedBiasDropoutResidualLayerNorm(Layer):
 
     def forward(self, x: Tensor, residual: Tensor) -> Tensor:
         """The normalised sum."""
-        return fused.fused_bias_dropout_residual_layer_norm(  # type: ignore[no-any-return]
+        return fused.fused_bias_dropout_residual_layer_norm(
             x, residual, self.linear_bias, self.ln_scale, self.ln_bias, self.dropout_rate, self._epsilon, self.training
         )
 

@@ -16,13 +16,13 @@ __all__ = ["Pile", "as_arrays", "as_tensors", "collate_arrays", "default_collate
 
 def default_collate_fn(batch: Sequence[Any]) -> Any:
     """Stack equal samples along a new first axis: arrays, tensors and numbers become tensors, nests keep their
-    shape.
+    shape. Returns what has the structure of one sample.
     """
     return as_tensors(collate_arrays(batch))
 
 
 def default_convert_fn(batch: Any) -> Any:
-    """Arrays of one sample as tensors, without a batch axis."""
+    """Arrays of one sample as tensors, without a batch axis. Returns the sample in its structure."""
     return as_tensors(batch)
 
 

@@ -49,7 +49,10 @@ def matrix_nms(*given: Any) -> tuple[Any, Any, Any]:
 
 
 def box_coder(*given: Any) -> Any:
-    """Priors, their variances (or None, and the attribute ``variance``), targets; see ``vision.ops.box_coder``."""
+    """Priors, their variances (or None, and the attribute ``variance``), targets; see ``vision.ops.box_coder``.
+
+    Returns a tensor, as that does.
+    """
     (priors, variances, targets), attributes = _split(given)
     numbers = attributes.pop("variance", None)
     return ops.box_coder(priors, numbers if variances is None else variances, targets, **attributes)

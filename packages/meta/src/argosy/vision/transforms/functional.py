@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,9 @@ __all__ = [
     "adjust_brightness", "adjust_contrast", "adjust_hue", "adjust_saturation", "affine", "center_crop", "crop", "erase",
     "hflip", "normalize", "pad", "perspective", "resize", "rotate", "to_grayscale", "to_tensor", "vflip",
 ]  # fmt: skip
+
+Picture: TypeAlias = Any
+"""A picture of Pillow, an array or a tensor; what is made of one is of its kind."""
 
 
 # What a user's own transforms ask of a picture, by the names they know from Paddle.
@@ -99,7 +102,7 @@ def to_tensor(pic: Any, data_format: str = "CHW") -> Tensor:
 
 
 @validate_call
-def resize(img: Any, size: Any, interpolation: str = "bilinear") -> Any:
+def resize(img: Picture, size: Any, interpolation: str = "bilinear") -> Picture:
     """``img`` at ``size``: (height, width), or a number for the shorter side."""
     height, width = size_of(img)
     if isinstance(size, int) or (not isinstance(size, str) and hasattr(size, "__len__") and len(size) == 1):
@@ -125,7 +128,7 @@ def edges_of(padding: Any) -> tuple[int, int, int, int]:
 
 
 @validate_call
-def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> Any:
+def pad(img: Picture, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> Picture:
     """``img`` with borders: a number, ``(x, y)`` or ``(left, top, right, bottom)``."""
     edges = edges_of(padding)
     if is_picture(img):
@@ -134,7 +137,7 @@ def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -
 
 
 @validate_call
-def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
+def crop(img: Picture, top: int, left: int, height: int, width: int) -> Picture:
     """The rectangle of ``img`` whose upper left corner is ``(top, left)``."""
     if is_picture(img):
         return img.crop((left, top, left + width, top + height))
@@ -144,7 +147,7 @@ def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
 
 
 @validate_call
-def center_crop(img: Any, output_size: Any) -> Any:
+def center_crop(img: Picture, output_size: Any) -> Picture:
     """The middle of ``img``, of size ``output_size``."""
     height, width = size_of(img)
     rows, columns = _pair("output_size", output_size)
@@ -152,7 +155,7 @@ def center_crop(img: Any, output_size: Any) -> Any:
 
 
 @validate_call
-def hflip(img: Any) -> Any:
+def hflip(img: Picture) -> Picture:
     """``img`` with left and right exchanged."""
     if is_picture(img):
         return img.transpose(pillow("Image", "hflip").Transpose.FLIP_LEFT_RIGHT)
@@ -161,7 +164,7 @@ def hflip(img: Any) -> Any:
 
 
 @validate_call
-def vflip(img: Any) -> Any:
+def vflip(img: Picture) -> Picture:
     """``img`` upside down."""
     if is_picture(img):
         return img.transpose(pillow("Image", "vflip").Transpose.FLIP_TOP_BOTTOM)
@@ -185,7 +188,7 @@ def _shift(x: float, y: float) -> np.ndarray:
 
 @validate_call
 def affine(
-    img: Any,
+    img: Picture,
     angle: float,
     translate: Sequence[float],
     scale: float,
@@ -193,7 +196,7 @@ def affine(
     interpolation: str = "nearest",
     fill: Any = 0,
     center: Sequence[float] | None = None,
-) -> Any:
+) -> Picture:
     """``img`` sheared, scaled, turned clockwise by ``angle`` degrees about ``center`` (x, y), and moved."""
     if len(translate) != 2:
         raise ValueError(f"translate should be (x, y), got {translate!r}")
@@ -217,13 +220,13 @@ def _turn(angle: float, scale: float, shear_x: float, shear_y: float) -> np.ndar
 
 @validate_call
 def rotate(
-    img: Any,
+    img: Picture,
     angle: float,
     interpolation: str = "nearest",
     expand: bool = False,
     center: Sequence[float] | None = None,
     fill: Any = 0,
-) -> Any:
+) -> Picture:
     """``img`` turned counter-clockwise by ``angle`` degrees; ``expand`` makes room for all of it."""
     if is_picture(img):
         colour = pictures.colour(img, fill)
@@ -248,7 +251,9 @@ def rotate(
 
 
 @validate_call
-def perspective(img: Any, startpoints: Any, endpoints: Any, interpolation: str = "nearest", fill: Any = 0) -> Any:
+def perspective(
+    img: Picture, startpoints: Any, endpoints: Any, interpolation: str = "nearest", fill: Any = 0
+) -> Picture:
     """``img`` seen so that the four ``startpoints`` (x, y) come to lie at ``endpoints``."""
     rows, goals = [], []
     for (x, y), (u, v) in zip(endpoints, startpoints, strict=True):
@@ -262,7 +267,7 @@ def perspective(img: Any, startpoints: Any, endpoints: Any, interpolation: str =
 
 
 @validate_call
-def adjust_brightness(img: Any, brightness_factor: float) -> Any:
+def adjust_brightness(img: Picture, brightness_factor: float) -> Picture:
     """0: black, 1: as it is."""
     if is_picture(img):
         return pillow("ImageEnhance", "adjust_brightness").Brightness(img).enhance(brightness_factor)
@@ -270,7 +275,7 @@ def adjust_brightness(img: Any, brightness_factor: float) -> Any:
 
 
 @validate_call
-def adjust_contrast(img: Any, contrast_factor: float) -> Any:
+def adjust_contrast(img: Picture, contrast_factor: float) -> Picture:
     """0: the mean brightness everywhere, 1: as it is."""
     if is_picture(img):
         return pillow("ImageEnhance", "adjust_contrast").Contrast(img).enhance(contrast_factor)
@@ -286,7 +291,7 @@ def adjust_saturation(img: Any, saturation_factor: float) -> Any:
 
 
 @validate_call
-def adjust_hue(img: Any, hue_factor: float) -> Any:
+def adjust_hue(img: Picture, hue_factor: float) -> Picture:
     """``img`` with hues moved by ``hue_factor``, from -0.5 to 0.5 of the circle."""
     if not -0.5 <= hue_factor <= 0.5:
         raise ValueError(f"hue_factor should be from -0.5 to 0.5, got {hue_factor}")
@@ -296,7 +301,7 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
 
 
 @validate_call
-def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
+def to_grayscale(img: Picture, num_output_channels: int = 1) -> Picture:
     """The brightness of ``img``, as one channel or as three equal ones."""
     if is_picture(img):
         return pictures.gray(img, num_output_channels)
@@ -305,7 +310,10 @@ def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
 
 @validate_call
 def normalize(img: Any, mean: Any, std: Any, data_format: str = "CHW", to_rgb: bool = False) -> Any:
-    """``(img - mean) / std`` by channel; ``to_rgb`` turns the order of the channels of arrays first."""
+    """``(img - mean) / std`` by channel; ``to_rgb`` turns the order of the channels of arrays first.
+
+    Returns a tensor for a tensor, an array of floats for others.
+    """
     if isinstance(img, Tensor):
         sizes = [-1, 1, 1] if data_format == "CHW" else [-1]
         limits = [Tensor(np.asarray(v, img.dtype.numpy).reshape(sizes)) for v in (mean, std)]
@@ -326,7 +334,7 @@ def normalize(img: Any, mean: Any, std: Any, data_format: str = "CHW", to_rgb: b
 
 
 @validate_call
-def erase(img: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = False) -> Any:
+def erase(img: Picture, i: int, j: int, h: int, w: int, v: Any, inplace: bool = False) -> Picture:
     """``img`` with the rectangle at row ``i`` and column ``j``, of size ``(h, w)``, set to ``v``."""
     if isinstance(img, Tensor):
         made = img if inplace else img.clone()

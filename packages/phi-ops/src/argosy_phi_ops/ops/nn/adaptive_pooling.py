@@ -157,6 +157,7 @@ def adaptive_max_pool1d(x: Tensor, output_size: int | Sequence[Any], return_mask
     """The maximum of as many windows over one spatial axis as `output_size` asks for; None keeps an axis.
 
     With `return_mask` also the flat index of each, as int32.
+    Returns a tensor [N, C, output_size], or (maxima, indices).
     """
     name = "adaptive_max_pool1d"
     return pool_channels_first(name, x, 1, "NCL", lambda v, _: _adaptive_maxima(name, v, output_size, return_mask))
@@ -174,6 +175,7 @@ def adaptive_max_pool2d(x: Tensor, output_size: int | Sequence[Any], return_mask
     """The maximum of as many windows over two spatial axes as `output_size` asks for; None keeps an axis.
 
     With `return_mask` also the flat index of each, as int32.
+    Returns a tensor [N, C, *output_size], or (maxima, indices).
     """
     name = "adaptive_max_pool2d"
     return pool_channels_first(name, x, 2, "NCHW", lambda v, _: _adaptive_maxima(name, v, output_size, return_mask))
@@ -191,6 +193,7 @@ def adaptive_max_pool3d(x: Tensor, output_size: int | Sequence[Any], return_mask
     """The maximum of as many windows over three spatial axes as `output_size` asks for; None keeps an axis.
 
     With `return_mask` also the flat index of each, as int32.
+    Returns a tensor [N, C, *output_size], or (maxima, indices).
     """
     name = "adaptive_max_pool3d"
     return pool_channels_first(name, x, 3, "NCDHW", lambda v, _: _adaptive_maxima(name, v, output_size, return_mask))

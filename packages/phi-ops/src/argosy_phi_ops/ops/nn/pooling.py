@@ -238,7 +238,10 @@ def max_pool1d(
     return_mask: bool = False,
     ceil_mode: bool = False,
 ) -> Any:
-    """The maximum of windows over one spatial axis; with `return_mask` also its flat index, as int32."""
+    """The maximum of windows over one spatial axis; with `return_mask` also its flat index, as int32.
+
+    Returns a tensor [N, C, L], or (maxima, indices).
+    """
     return _max_pool("max_pool1d", x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
 
 
@@ -260,7 +263,10 @@ def max_pool2d(
     ceil_mode: bool = False,
     data_format: str = "NCHW",
 ) -> Any:
-    """The maximum of windows over two spatial axes; with `return_mask` also its flat index, as int32."""
+    """The maximum of windows over two spatial axes; with `return_mask` also its flat index, as int32.
+
+    Returns a tensor [N, C, H, W], or (maxima, indices).
+    """
     return _max_pool("max_pool2d", x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
 
 
@@ -284,7 +290,10 @@ def max_pool3d(
     ceil_mode: bool = False,
     data_format: str = "NCDHW",
 ) -> Any:
-    """The maximum of windows over three spatial axes; with `return_mask` also its flat index, as int32."""
+    """The maximum of windows over three spatial axes; with `return_mask` also its flat index, as int32.
+
+    Returns a tensor [N, C, D, H, W], or (maxima, indices).
+    """
     return _max_pool("max_pool3d", x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import DTypeError, OperatorError, ShapeError
+from argosy_phi_ops.primitives.checks import FLOATING, check_dtype
 from argosy_phi_ops.reference.kernels.registry import Array
 from argosy_tensorcore.tensor import Tensor
 
@@ -34,6 +35,7 @@ def weight_quantize(
     ``arch`` (of a GPU) is of no effect: the layout is the same on every device.
     """
     largest = _largest(algo)
+    check_dtype("weight_quantize", x.type, FLOATING)
     size, out = x.shape
     groups = _group_count("weight_quantize", size, group_size)
     if algo == "weight_only_int4" and out % 2:
@@ -87,6 +89,7 @@ def weight_only_linear(
         raise DTypeError(
             f"weight_only_linear: weight_dtype must be 'int8', 'int4' or 'float8_e4m3fn', got {weight_dtype!r}"
         )
+    check_dtype("weight_only_linear", x.type, FLOATING)
     size = x.shape[-1]
     if weight.shape[1] != size:
         raise ShapeError(f"weight_only_linear: x {x.type} has not the features of weight {weight.type} [out, in]")
@@ -112,6 +115,7 @@ def llm_int8_linear(
     """
     if weight_scale is None:
         raise OperatorError("llm_int8_linear: weight_scale is missing; weight_quantize gives it with the weight")
+    check_dtype("llm_int8_linear", x.type, FLOATING)
     if weight.shape[1] != x.shape[-1]:
         raise ShapeError(f"llm_int8_linear: x {x.type} has not the features of weight {weight.type} [out, in]")
     last = x.ndim - 1

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from argosy_phi_ops.errors import DTypeError
 from argosy_phi_ops.reference.kernels.registry import Array, ieee, kernel, round_narrow, widen
 from argosy_tensorcore.erfinv import erfinv as fixed_erfinv
 
@@ -106,10 +107,16 @@ def _ratio(pair: tuple[Sequence[float], Sequence[float]], x: Array) -> Array:
 _CHUNK = 1 << 13  # elements whose temporaries stay in the cache
 
 
+def _check_real(x: Array) -> None:
+    if x.dtype.kind == "c":
+        raise DTypeError(f"argument 'x' should be a tensor of real numbers, got {x.dtype}")
+
+
 def _in_float64(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """A kernel out of a function on flat float64 arrays: widen, call chunk by chunk, round once."""
 
     def call(x: Array) -> Array:
+        _check_real(x)
         flat = x.reshape(-1)
         result = np.empty(flat.shape, x.dtype)
         for start in range(0, flat.size, _CHUNK):
@@ -275,4 +282,5 @@ digamma = kernel("digamma")(_in_float64(_digamma_float64))
 @ieee
 def erfinv(x: Array) -> Array:
     """The inverse of erf by Giles' polynomials in a fixed order of operations; narrow floats through float32."""
+    _check_real(x)
     return round_narrow(fixed_erfinv(widen(x)), x.dtype)

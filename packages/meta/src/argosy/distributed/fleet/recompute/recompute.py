@@ -115,7 +115,7 @@ def recompute(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     captured function the region is captured once; a stage of a pipeline computes it again, elsewhere the compiler plans
     what is kept. Raises TypeError for what cannot be
     called; the backward pass raises DifferentiationError where arguments were changed in place meanwhile, or the second
-    run kept other tensors than the first.
+    run kept other tensors than the first. Returns what the function does.
     """
     same_random = bool(kwargs.pop("preserve_rng_state", True))
     kwargs.pop("use_reentrant", None)
@@ -145,6 +145,7 @@ def recompute_sequential(ctx: Mapping[str, Any], functions: Any, *args: Any, **k
     """The functions (or layers of a Sequential) one after the other, in ``ctx["segments"]`` (1) recomputed regions.
 
     The last region is computed once, as its backward pass comes first. Raises ValueError for no segments.
+    Returns what the last function does.
     """
     segments = int(ctx.get("segments", 1))
     chain = list(functions)
@@ -167,7 +168,7 @@ def recompute_hybrid(ctx: Mapping[str, Any], function: Callable[..., Any], *args
     """:func:`recompute` for a layer whose ranks are those of ``ctx["mp_group"]``.
 
     The arguments, which are all that is kept, stay whole and where they are: ``offload`` and ``partition`` change
-    nothing. Raises ValueError without the group.
+    nothing. Raises ValueError without the group. Returns what the function does.
     """
     if ctx.get("mp_group") is None:
         raise ValueError("recompute_hybrid: argument 'ctx' should have the group of ranks under 'mp_group', got none")

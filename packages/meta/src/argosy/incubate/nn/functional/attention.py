@@ -30,7 +30,7 @@ def fused_dot_product_attention(
     scaling_factor: float | None = None,
     training: bool = True,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """Attention of [batch, length, heads, width]; ``attn_mask`` is added to the scores, which are scaled by
     ``scaling_factor``, by default one over the root of the width."""
     if is_causal and attn_mask is not None:
@@ -87,6 +87,7 @@ def fused_multi_head_attention(
     qkv_weight: [3, heads, head width, width], or [width, 3 * width] with ``transpose_qkv_wb`` and ``num_heads``;
     qkv_bias: [3, heads, head width], or [3 * width]; attn_mask: added to the scores [batch, heads, length, length];
     cache_kv: [2, batch, heads, earlier, head width], keys and values of earlier places: a longer one comes back, too.
+    Returns the result [batch, length, width], with a ``cache_kv`` also the longer cache: (result, cache).
     """
     check_ring("fused_multi_head_attention", ring_id)
     if x.ndim != 3:
@@ -140,7 +141,7 @@ def variable_length_memory_efficient_attention(
     scale: float | None = None,
     causal: bool = False,
     pre_cache_length: int = 0,
-) -> Any:
+) -> Tensor:
     """Attention of [batch, heads, length, width] of which a row has its own lengths, ``seq_lens`` and ``kv_seq_lens``
     [batch, 1] of integers; queries past theirs give zeros. ``mask`` is added to the scores.
 

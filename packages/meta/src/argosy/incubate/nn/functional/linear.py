@@ -23,7 +23,7 @@ def fused_matmul_bias(
     transpose_x: bool = False,
     transpose_y: bool = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """``x @ y + bias``, the matrices transposed if told."""
     out = op("matmul")(x, y, transpose_x, transpose_y)
     return out if bias is None else op("add")(out, bias)
@@ -32,7 +32,7 @@ def fused_matmul_bias(
 @validate_call
 def fused_linear(
     x: Tensor, weight: Tensor, bias: Tensor | None = None, transpose_weight: bool = False, name: str | None = None
-) -> Any:
+) -> Tensor:
     """``x @ weight + bias``; weight [in, out], or [out, in] with ``transpose_weight``."""
     return fused_matmul_bias(x, weight, bias, False, transpose_weight)
 
@@ -40,7 +40,7 @@ def fused_linear(
 @validate_call
 def fused_linear_activation(
     x: Tensor, y: Tensor, bias: Tensor, trans_x: bool = False, trans_y: bool = False, activation: str | None = None
-) -> Any:
+) -> Tensor:
     """The activation ("gelu", "relu" or none) of ``x @ y + bias``."""
     out = fused_matmul_bias(x, y, bias, trans_x, trans_y)
     if activation in (None, "none"):
@@ -72,7 +72,7 @@ def fused_bias_act(
     quant_round_type: int = 0,
     quant_max_bound: float = 0,
     quant_min_bound: float = 0,
-) -> Any:
+) -> Tensor:
     """An activation of ``x + bias``: by its name, or "swiglu" or "geglu", the silu or gelu of the first half of the
     last axis times the second. Raises ``NotImplementedError`` for integers on the way in or out."""
     given = {"dequant_scales": dequant_scales, "shift": shift, "smooth": smooth}

@@ -3,8 +3,6 @@
 # mypy: disable-error-code="operator,no-any-return"
 from __future__ import annotations
 
-from typing import Any
-
 from argosy.argument_checks import validate_call
 from argosy.incubate.nn.functional.linear import activate, fused_matmul_bias
 from argosy.nn import functional as F
@@ -29,7 +27,7 @@ def fused_dropout_add(
     training: bool = True,
     mode: str = "upscale_in_train",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """``dropout(x, p) + y``."""
     return F.dropout(x, p, training=training, mode=mode) + y
 
@@ -46,7 +44,7 @@ def fused_bias_dropout_residual_layer_norm(
     training: bool = True,
     mode: str = "upscale_in_train",
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """``layer_norm(residual + dropout(x + bias))`` along the last axis."""
     out = F.dropout(x if bias is None else x + bias, dropout_rate, training=training, mode=mode)
     return F.layer_norm(residual + out, x.shape[-1:], ln_scale, ln_bias, ln_epsilon)
@@ -74,7 +72,7 @@ def fused_feedforward(
     ring_id: int = -1,
     add_residual: bool = True,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """``x + dropout2(linear2(dropout1(activation(linear1(x)))))``, normalised at the end by ``ln2``, or, with
     ``pre_layer_norm``, with what goes into ``linear1`` normalised by ``ln1``; without ``x`` in front unless
     ``add_residual``. x: [..., d_model]."""

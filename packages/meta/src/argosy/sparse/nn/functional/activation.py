@@ -17,25 +17,28 @@ __all__ = ["leaky_relu", "relu", "relu6", "softmax"]
 
 
 @validate_call
-def relu(x: SparseTensor, name: str | None = None) -> Any:
+def relu(x: SparseTensor, name: str | None = None) -> SparseTensor:
     """``max(x, 0)`` of each value; values that become 0 stay stored."""
-    return as_sparse("relu", x)._with_values(op("relu")(x.values()))
+    result: SparseTensor = as_sparse("relu", x)._with_values(op("relu")(x.values()))
+    return result
 
 
 @validate_call
-def relu6(x: SparseTensor, name: str | None = None) -> Any:
+def relu6(x: SparseTensor, name: str | None = None) -> SparseTensor:
     """``min(max(x, 0), 6)`` of each value."""
-    return as_sparse("relu6", x)._with_values(op("relu6")(x.values()))
+    result: SparseTensor = as_sparse("relu6", x)._with_values(op("relu6")(x.values()))
+    return result
 
 
 @validate_call
-def leaky_relu(x: SparseTensor, negative_slope: float = 0.01, name: str | None = None) -> Any:
+def leaky_relu(x: SparseTensor, negative_slope: float = 0.01, name: str | None = None) -> SparseTensor:
     """``x`` where it is positive, ``negative_slope * x`` elsewhere, of each value."""
-    return as_sparse("leaky_relu", x)._with_values(op("leaky_relu")(x.values(), negative_slope))
+    result: SparseTensor = as_sparse("leaky_relu", x)._with_values(op("leaky_relu")(x.values(), negative_slope))
+    return result
 
 
 @validate_call
-def softmax(x: SparseTensor, axis: int = -1, name: str | None = None) -> Any:
+def softmax(x: SparseTensor, axis: int = -1, name: str | None = None) -> SparseTensor:
     """``exp(x)`` over its sum along ``axis``, of the stored values alone: the others have probability 0.
 
     A CSR tensor takes its last axis only. Raises ValueError for another one.

@@ -24,7 +24,7 @@ def attention(
     key_padding_mask: Tensor | None = None,
     attn_mask: Tensor | None = None,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """``softmax(query @ key^T / sqrt(d)) @ value`` of operands [b, h, s, d], at the positions of ``sparse_mask``.
 
     sparse_mask: CSR [b * h, s, s], of which the values do not matter. A 0 in ``key_padding_mask`` [b, s] or
@@ -47,4 +47,5 @@ def attention(
         if mask is not None:
             seen = op("gather")(mask.reshape([-1]), places, 0) != 0
             scores = scores._with_values(op("where")(seen, scores.values(), float("-inf")))
-    return matmul(softmax(scores), v).reshape([batch, heads, length, width])
+    result: Tensor = matmul(softmax(scores), v).reshape([batch, heads, length, width])
+    return result
