@@ -1,4 +1,4 @@
-"""Branches and loops are part of the native code around them."""
+"""Branches and loops are part of the native code around them; on a device of work-groups the host drives them."""
 
 import signal
 
@@ -8,7 +8,7 @@ from programs import assert_equal, on_host
 
 from argosy_cinn import CinnCompiler, explain
 from argosy_cinn.runtime import set_threads
-from argosy_hwadapt import device
+from argosy_hwadapt import device, why
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import context, emit_at
 from argosy_phi_ops.reference.interpreter import interpret
@@ -36,7 +36,7 @@ def region(types, function, terminator="control.yield"):
     return made
 
 
-def check(function, *arguments):
+def check(function, *arguments, on_device=True):
     """Compile a program that ``function(builder, *inputs)`` makes, run it twice and compare with the interpreter."""
     program = Program("control")
     inputs = [program.add_input(TensorType(a.shape, a.dtype.name)) for a in arguments]
@@ -49,7 +49,18 @@ def check(function, *arguments):
         got = executable.run([Strided.from_array(a) for a in arguments])
         for g, w in zip(got, want, strict=True):
             assert_equal(g.array(), w, 20)
+    if on_device and why("opencl") is None:
+        check_on_device(program, arguments, want)
     return executable
+
+
+def check_on_device(program, arguments, want):
+    there = device("opencl")
+    run = CinnCompiler().compile(program, there).bind(())
+    for _ in range(2):
+        got = run([Strided.from_array(a, there) for a in arguments])
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(g.to_host(), w, rtol=1e-4, atol=1e-5 * np.abs(w).max(initial=1))
 
 
 def product(x, w):
@@ -93,7 +104,7 @@ def test_loops_give_the_same_bits_for_any_number_of_threads():
     found = []
     for threads in (1, 2, 4):
         set_threads(threads)
-        executable = check(recurrence, *arguments)
+        executable = check(recurrence, *arguments, on_device=False)
         found.append([p.array().copy() for p in executable.run([Strided.from_array(a) for a in arguments])])
     set_threads(1)
     for other in found[1:]:
@@ -153,6 +164,7 @@ def test_a_scan_without_inputs_in_a_branch_in_a_loop():
     assert check(program, f32(7)).report()["host_calls"] == {}
 
 
+@pytest.mark.filterwarnings("ignore:control.while runs on the cpu")
 def test_a_loop_around_a_host_call_is_driven_from_the_host():
     def program(builder, x):
         body = region([x.type], lambda v: [prim.add(on_host(v, 0), 1.0)])

@@ -4,15 +4,20 @@ import numpy as np
 import pytest
 
 from argosy_cinn.compiler import CinnCompiler
+from argosy_cinn.fourier.products import TransformsToProducts
 from argosy_cinn.printers.opencl import Kernel, SimtTarget, UnprintableError
 from argosy_cinn.printers.types import Value
 from argosy_cinn.simt import program as simt_program
 from argosy_cinn.simt.program import SimtProgram
 from argosy_hwadapt import device, why
 from argosy_hwadapt.opencl.runtime import OpenClRuntime
-from argosy_phi_ops import get_operator
+from argosy_phi_ops import get_operator, prim
+from argosy_phi_ops.context import emit_at
+from argosy_phi_ops.eager.fallback import clear_fallbacks, fallbacks
 from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.reference.interpreter import interpret
+from argosy_pir.builder import Builder
+from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_tensorcore.storage import Strided
 from argosy_tensorcore.tensor import Tensor
@@ -68,9 +73,18 @@ def test_schedules_depend_on_shapes_alone():
         assert [(launch.groups, launch.items) for launch in made.launches] == [extents]
 
 
+def grouped_program(*arrays):
+    program = Program("grouped")
+    inputs = [program.add_input(TensorType(x.shape, x.dtype.name)) for x in arrays]
+    with emit_at(Builder.at_end(program.block)):
+        program.set_outputs([prim.grouped_dot(*inputs)])
+    return program
+
+
 def test_kinds_without_a_schedule_are_named():
-    with pytest.raises(CompileError, match="kernels of kind 'control' have no schedule of family 'simt'"):
-        SimtProgram(program_of("gcd", np.ones((3, 4), np.int64), np.ones((3, 4), np.int64)), device("virtual"), {})
+    x, w, starts = np.ones((4, 3), np.float32), np.ones((2, 3, 5), np.float32), np.array([0, 1, 4])
+    with pytest.raises(CompileError, match="kernels of kind 'grouped product' have no schedule of family 'simt'"):
+        SimtProgram(grouped_program(x, w, starts), device("virtual"), {})
     with pytest.raises(CompileError, match="rows of 40000 elements are too long to be sorted by counting"):
         SimtProgram(program_of("sort", np.zeros((3, 40000), np.float32)), device("virtual"), {})
 
@@ -134,6 +148,64 @@ def test_convolutions_agree_with_the_interpreter(settings):
     x = rng.standard_normal((2, 4, 9, 11)).astype(np.float32)
     w = rng.standard_normal((6, 4 // settings.get("groups", 1), 3, 3)).astype(np.float32)
     check(program_of("conv2d", x, w, **settings), x, w)
+
+
+def transform_program(kind, shape, dtype, inverse):
+    program = Program("transform")
+    x = program.add_input(TensorType(shape, dtype))
+    with emit_at(Builder.at_end(program.block)):
+        program.set_outputs([prim.fft(x, axes=(0, 1), kind=kind, inverse=inverse, length=shape[1] * 2 - 2)])
+    return program
+
+
+TRANSFORMS = [
+    ("c2c", (1, 7)), ("c2c", (12, 64)), ("c2c", (37, 96)), ("c2c", (3, 1009)), ("r2c", (5, 31)), ("r2c", (6, 30)),
+    ("c2r", (4, 16)),
+]  # fmt: skip
+
+
+def complex_numbers(shape):
+    return np.random.default_rng(6).standard_normal((*shape, 2)).view(np.complex128)[..., 0]
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize("case", TRANSFORMS, ids=str)
+def test_transforms_are_products(case, inverse):
+    """Of lengths with small factors, large ones, and none; to the precision of float64."""
+    kind, shape = case
+    x = complex_numbers(shape) if kind[0] == "c" else complex_numbers(shape).real.copy()
+    program = transform_program(kind, shape, x.dtype.name, inverse)
+    ((expected,), _) = interpret(program, [x])
+    assert TransformsToProducts().run(program)
+    assert not [op for op in program.block if op.name == "prim.fft"]
+    ((made,), _) = interpret(program, [x])
+    np.testing.assert_allclose(made, expected, rtol=0, atol=1e-14 * np.abs(expected).max())
+
+
+@on_device
+@pytest.mark.parametrize("lanes", [4, 16])
+def test_transforms_agree_with_the_interpreter(lanes, monkeypatch):
+    monkeypatch.setattr(simt_program, "SimtTarget", lambda **_: SimtTarget(lanes))
+    for kind, shape, dtype in (
+        ("c2c", (5, 34), "complex64"),
+        ("r2c", (3, 30), "float32"),
+        ("c2r", (4, 16), "complex64"),
+    ):
+        x = complex_numbers(shape)
+        x = (x if kind[0] == "c" else x.real).astype(dtype)
+        check(transform_program(kind, shape, dtype, False), x)
+
+
+@on_device
+def test_what_has_no_kernel_runs_on_the_host_between_launches():
+    """A captured program goes on around it; each call is counted."""
+    x = np.random.default_rng(7).standard_normal((5, 5)).astype(np.float32)
+    program = program_of("inv", x)
+    clear_fallbacks()
+    with pytest.warns(RuntimeWarning, match="prim.solve runs on the cpu, not on opencl:0"):
+        check(program, x)
+    assert [(f.operator, f.calls) for f in fallbacks()] == [("prim.solve", 2)]
+    assert SimtProgram(program, device("opencl"), {}).report()["host_calls"] == {"prim.solve": 1}
 
 
 @on_device

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from argosy_cinn.plan.sizes import check_argument
+from argosy_cinn.shapes import sizes
 from argosy_cinn.strided_copies import copy_contiguous
 from argosy_hwadapt import Buffer, Device
+from argosy_phi_ops.eager.fallback import note_fallback
 from argosy_phi_ops.eager.placement import copy_elements, goes_anywhere, send
 from argosy_phi_ops.errors import DeviceMismatch
+from argosy_phi_ops.reference.kernels.registry import numpy_dtype
+from argosy_pir.types import TensorType
+from argosy_pir.values import Value
 from argosy_tensorcore.storage import Strided
 
-__all__ = ["DeviceCall"]
+__all__ = ["Address", "DeviceCall", "call_host"]
+
+#: Memory of a device from a byte on.
+Address = tuple[Buffer, int]
 
 
 class DeviceCall:
@@ -85,3 +93,37 @@ class DeviceCall:
                 f"{list(payload.shape)} is on {where}"
             )
         return send(Strided(payload.to_host().copy()), self.device)
+
+
+def call_host(
+    device: Device,
+    call: Any,
+    address_of: Callable[[Value], Address],
+    tokens: dict[Value, Any],
+    communicators: Mapping[tuple[int, ...], Any],
+) -> None:
+    """Run a `HostCall`, counted as a fallback: its operands are copied to the host, its results back."""
+    arrays: dict[Value, Any] = {}
+    op = call.op
+    moved: Any = sum([v.type.nbytes for v in (*op.operands, *op.results) if _has_known_size(v.type)])
+    note_fallback(op.name, device, "the compiler has no kernel for it", moved)
+
+    def memory(value: Value) -> Any:
+        if value not in arrays:
+            array = arrays[value] = np.empty(sizes(value), numpy_dtype(value.dtype))
+            if array.size and value not in op.results:
+                buffer, offset = address_of(value)
+                device.copy(array.reshape(-1).view(np.uint8), buffer, array.nbytes, 0, offset)
+                device.synchronize()
+        return arrays[value]
+
+    call.run(memory, tokens, communicators)
+    for result in op.results:
+        made = arrays.get(result)
+        if made is not None and made.size:
+            buffer, offset = address_of(result)
+            device.copy(buffer, np.ascontiguousarray(made).reshape(-1).view(np.uint8), made.nbytes, offset)
+
+
+def _has_known_size(type: object) -> bool:
+    return isinstance(type, TensorType) and type.is_static

@@ -60,7 +60,7 @@ KINDS = {
         operations=(NOTE,),
         lowering=".checks.lowering:lower_check",
     ),
-    "control": Kind({"chunks": ".assembly.control:EMITTER"}),
+    "control": Kind({"chunks": ".assembly.control:EMITTER", "simt": ".simt.control:EMITTER"}),
 }
 #: The kind of what an operation becomes alone.
 KIND_OF_OPERATION = {op: name for name, kind in KINDS.items() for op in kind.operations}

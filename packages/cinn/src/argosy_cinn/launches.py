@@ -16,20 +16,17 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.checks.refusal import may_refuse
-from argosy_cinn.device_call import DeviceCall
+from argosy_cinn.device_call import Address, DeviceCall, call_host
 from argosy_cinn.executable import Executable
 from argosy_cinn.fallback import InterpretedExecutable
 from argosy_cinn.runtime.linking import Library, link
 from argosy_cinn.runtime.trampolines import cached_object
-from argosy_cinn.shapes import sizes as shape_of
 from argosy_cinn.specialise import SpecialisingExecutable
 from argosy_hwadapt import Buffer, Device, Scalar
 from argosy_phi_ops.eager.fallback import note_fallback
-from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_phi_ops.user_line import user_location
 from argosy_pir.location import Location
 from argosy_pir.program import Program
-from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 from argosy_tensorcore.storage import Strided
 
@@ -119,42 +116,23 @@ class Launches(DeviceCall):
         record = self.record or new_record()
         head = Scalar("q", e.dims_address), Scalar("q", record.buffer_info()[0]), Scalar("q", len(places))
         tokens: dict[Value, Any] = {}
+
+        def address_of(value: Value) -> Address:
+            place = e.places[value]
+            if not place.entry:
+                return arena, place.offset
+            payload = payloads[place.entry - 1]
+            return payload.storage.buffer, payload.offset * payload.dtype.itemsize
+
         for number, host in zip_longest(range(len(e.hosts) + 1), e.hosts):
             function = Scalar("q", e.library.address(f"segment{number}"))
             self.device.launch(self.kernel, (1,), args=(function, *head, *places))
             if host is not None:
-                self._call_host(host, [None, *payloads], arena, tokens)
+                call_host(self.device, host, address_of, tokens, e.communicators)
         if self.record is None:
             self.device.at_synchronize(record, partial(self._look, record, user_location()))
         else:
             self.device.at_synchronize(self, _do_nothing)
-
-    def _call_host(
-        self, host: Any, payloads: Sequence[Strided | None], arena: Buffer, tokens: dict[Value, Any]
-    ) -> None:
-        """Run an operation on the host: its operands are copied there, its results back."""
-        e, device = self.executable, self.device
-        arrays: dict[Value, Array] = {}
-        op = host.op
-        moved = sum(v.type.nbytes for v in (*op.operands, *op.results) if _is_known(v))
-        note_fallback(op.name, device, "the compiler has no kernel for it", moved)
-
-        def memory(value: Value) -> Array:
-            if value not in arrays:
-                array = arrays[value] = np.empty(shape_of(value), numpy_dtype(value.dtype))
-                if array.size and value not in op.results:
-                    device.copy(
-                        array.reshape(-1).view(np.uint8), *_buffer_of(e.places[value], payloads, arena, array.nbytes)
-                    )
-                    device.synchronize()
-            return arrays[value]
-
-        host.run(memory, tokens, e.communicators)
-        for result in op.results:
-            made = arrays.get(result)
-            if made is not None and made.size:
-                buffer, nbytes, _, offset = _buffer_of(e.places[result], payloads, arena, made.nbytes)
-                device.copy(buffer, np.ascontiguousarray(made).reshape(-1).view(np.uint8), nbytes, offset)
 
     def _look(self, record: array[int], caller: Location) -> None:
         """Raise AxisError where the run of ``record`` has refused an index."""
@@ -169,20 +147,6 @@ def new_record() -> array[int]:
 
 def _do_nothing() -> None:
     pass
-
-
-def _is_known(value: Value) -> bool:
-    return isinstance(value.type, TensorType) and value.type.is_static
-
-
-def _buffer_of(
-    place: Any, payloads: Sequence[Strided | None], arena: Buffer, nbytes: int
-) -> tuple[Buffer, int, int, int]:
-    """Where a value is: buffer and bytes, as `Device.copy` takes its source from there: buffer, size, 0 and offset."""
-    payload = payloads[place.entry]
-    if payload is None:
-        return arena, nbytes, 0, place.offset
-    return payload.storage.buffer, nbytes, 0, payload.offset * payload.dtype.itemsize
 
 
 def _place(payload: Strided) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 from argosy_cinn.batch_tiling.rewrite import BatchTiling
 from argosy_cinn.checks.rewrite import LowerIndexChecks, NumberIndexChecks
 from argosy_cinn.complex_lowering.split import SplitComplex
+from argosy_cinn.fourier.products import TransformsToProducts
 from argosy_cinn.fourier.rewrite import AbsorbFactors, ExpandTransforms
 from argosy_cinn.ordering.rewrite import SortToOrder
 from argosy_cinn.recursion import deep_recursion
@@ -39,17 +40,18 @@ def compiler_passes(target: Target, options: Mapping[str, Any] | None = None) ->
     return *primitive_passes(options), *lowering_passes(target)
 
 
-def lowering_passes(target: Target, scaled: bool = True) -> tuple[Pass, ...]:
-    """The passes for a machine, of which they know what their options say; ``scaled``: whether it has products with
-    scales of groups."""
+def lowering_passes(target: Target, family: str = "chunks") -> tuple[Pass, ...]:
+    """The passes for a machine, of which they know what their options say, and its ``family`` of schedules: work-groups
+    have no products with scales of groups, and no steps of transforms."""
+    on_cores = family == "chunks"
     return (
         NumberIndexChecks(),
         Inline(),
         SymbolDeadCode(),
-        ExpandTransforms(target.vector_bits),
+        ExpandTransforms(target.vector_bits) if on_cores else TransformsToProducts(),
         SplitComplex(),
         WidenNarrow(),
-        AlignContractions(scaled),
+        AlignContractions(on_cores),
         SortToOrder(),
         LowerConvolutions(target.vector_bits),
         DeadCode(),
@@ -65,9 +67,9 @@ def lowering_passes(target: Target, scaled: bool = True) -> tuple[Pass, ...]:
     )
 
 
-def lower_program(program: Program, target: Target, scaled: bool = True) -> Program:
+def lower_program(program: Program, target: Target, family: str = "chunks") -> Program:
     """A copy of a program of primitives after the passes that lower it."""
-    return _run(lowering_passes(target, scaled), program)
+    return _run(lowering_passes(target, family), program)
 
 
 def dump_passes(program: Program, target: Target, options: Mapping[str, Any], folder: Path) -> None:

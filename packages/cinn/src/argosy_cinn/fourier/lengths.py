@@ -37,7 +37,7 @@ class Lines:
         """Complex lines to complex lines."""
         n, last = sizes(x)[axis], len(x.shape) - 1
         if (n > self.longest or not has_radices(n)) and axis != last:  # taken apart where they lie in one piece
-            return _exchange(self.complex_transform(_exchange(x, axis, last), last), axis, last)
+            return exchange(self.complex_transform(exchange(x, axis, last), last), axis, last)
         found: Value = prim.fft(x, axes=(axis,), kind="c2c", inverse=self.inverse)
         return found
 
@@ -85,7 +85,10 @@ def _part(x: Value, axis: int, start: int, limit: int) -> Value:
     return found
 
 
-def _exchange(x: Value, a: int, b: int) -> Value:
+def exchange(x: Value, a: int, b: int) -> Value:
+    """Two axes in each other's place."""
+    if a == b:
+        return x
     order = list(range(len(x.shape)))
     order[a], order[b] = b, a
     found: Value = prim.transpose(x, permutation=tuple(order))

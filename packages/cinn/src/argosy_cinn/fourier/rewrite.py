@@ -53,11 +53,11 @@ class ExpandTransforms(Pass):
     def run(self, program: Program) -> bool:
         """Rewrite the program's own block; True where anything changed."""
         bits = self.vector_bits
-        known = [op for op in program.block if op.name == "prim.fft" and _is_known(op)]
+        known = [op for op in program.block if op.name == "prim.fft" and is_known(op)]
         others = [op for op in known if not _has_steps(op, bits) and _has_lengths(op) and spend("rewrite.fft", op)]
         for op in others:
             _replace_lengths(op)
-        steps = [op for op in program.block if op.name == "prim.fft" and _is_known(op) and _has_steps(op, bits)]
+        steps = [op for op in program.block if op.name == "prim.fft" and is_known(op) and _has_steps(op, bits)]
         steps = [op for op in steps if spend("rewrite.fft", op)]
         for op in steps:
             value, before = _multiple(op.operand(0)) or (op.operand(0), 1.0)
@@ -66,7 +66,7 @@ class ExpandTransforms(Pass):
         return bool(others or steps)
 
 
-def _is_known(op: Operation) -> bool:
+def is_known(op: Operation) -> bool:
     """Whether sizes are numbers, and nothing is empty."""
     numbers = [*op.operand(0).shape, *op.result.shape]
     return bool(op.attributes["axes"]) and all(isinstance(n, int) and n > 0 for n in numbers)

@@ -340,9 +340,7 @@ class Evaluator:
         """Two stores as one of their values in turns."""
         b, memory = self.b, LLVM_TYPES[s.dtype]
         x, y = (elementwise.store_element(b, v, s.dtype) for v in (first, second))
-        woven = b.shuffle(x, y, [i // 2 + i % 2 * self.lanes for i in range(2 * self.lanes)])
-        place = b.gep(self.pointers(s.buffer), self.scalar_index(s.index), memory)
-        b.store(woven, place, align=bytes_of(woven.type))
+        b.store_alternately(x, y, b.gep(self.pointers(s.buffer), self.scalar_index(s.index), memory))
 
     def store_value(self, buffer: Any, index: Index, value: Value, dtype: str, streaming: bool = False) -> None:
         """Store a register at an index."""

@@ -37,6 +37,9 @@ from argosy_cinn.printers.types import (
 class Instructions(Arithmetic):
     """Straight-line code: arithmetic, memory and vectors."""
 
+    #: Lanes of the widest vectors that there are types of.
+    widest_vector = 1 << 10
+
     # -- memory
 
     def gep(self, pointer: Value, index: Index, element: str = FLOAT) -> Value:
@@ -59,6 +62,14 @@ class Instructions(Arithmetic):
             value = self._bits(value)
         tail = ", !nontemporal !0" if nontemporal else ""
         self.emit(f"store {value}, {pointer}, align {align or bytes_of(value.type)}{tail}")
+
+    def store_alternately(self, x: Value, y: Value, pointer: Value) -> None:
+        """Store the lanes of two vectors in turns, in pieces that are no wider than `widest_vector`."""
+        lanes, element = lanes_of(x.type), element_of(x.type)
+        size = min(2 * lanes, self.widest_vector)
+        for start in range(0, 2 * lanes, size):
+            picks = [i // 2 + i % 2 * lanes for i in range(start, start + size)]
+            self.store(self.shuffle(x, y, picks), self.gep(pointer, start, element))
 
     def _moves_as_integers(self, type: str) -> bool:
         """Whether from block to block LLVM would carry numbers of 16 bits as floats, by library calls."""

@@ -114,6 +114,7 @@ class Kernel(Instructions):
     """A kernel being built; ``buffers`` are its parameters: addresses of device memory."""
 
     has_vector_library = True
+    widest_vector = 16
 
     def __init__(self, name: str, target: Target, buffers: int) -> None:
         self.kernel_name = name

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from argosy_cinn.device_call import DeviceCall
-from argosy_cinn.plan.memory import Place
+from argosy_cinn.device_call import Address, DeviceCall
+from argosy_cinn.forms.index_check import RECORD_BYTES
 from argosy_cinn.simt.program import SimtProgram
+from argosy_cinn.simt.steps import Run, address_of
 from argosy_cinn.specialise import bind_sizes
 from argosy_hwadapt import Buffer, Device
 from argosy_phi_ops.reference.symbols import bind_symbols
@@ -88,23 +89,17 @@ class KernelLaunches(DeviceCall):
     def submit(self, arena: Buffer, payloads: list[Strided]) -> None:
         """See :class:`DeviceCall`."""
         program, device = self.program, self.device
-
-        def address_of(place: Place) -> tuple[Buffer, int]:
-            if not place.entry:
-                return arena, place.offset
-            payload = payloads[place.entry - 1]
-            return payload.storage.buffer, payload.offset * payload.dtype.itemsize + place.offset
-
+        table: list[Address] = [(arena, 0)]
+        table += [(p.storage.buffer, p.offset * p.dtype.itemsize) for p in payloads]
         if program.record is not None:
-            device.memset(arena, 0, program.record.offset, 16)
-        for name, groups, items, places in program.launches:
-            device.launch(self.kernels[name], (groups,), (items,), [address_of(place) for place in places])
+            device.memset(arena, 0, program.record.offset, RECORD_BYTES)
+        Run(device, self.kernels).submit(program.steps, table)
         for source, target, nbytes in program.copies:
-            (buffer, start), (to, begin) = address_of(source), address_of(target)
+            (buffer, start), (to, begin) = address_of(table, source), address_of(table, target)
             device.copy(to, buffer, nbytes, begin, start)
         if program.record is not None:
             record = array("q", [0, 0])
-            device.copy(memoryview(record), arena, 16, 0, program.record.offset)
+            device.copy(memoryview(record), arena, RECORD_BYTES, 0, program.record.offset)
             device.at_synchronize(record, partial(self._look, record, user_location()))
 
     def _look(self, record: array[int], caller: Location) -> None:

@@ -1,47 +1,47 @@
-"""From a program of known sizes to launches of kernels, one for each form of its plan.
+"""From a program of known sizes to steps: launches of kernels, branches and loops, host calls.
 
 Fusion, memory and schedules are those of other machines of the family: the device decides nothing but what it builds.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from argosy_cinn.checks.refusal import refusal
 from argosy_cinn.forms.form import Form, PartialResults
 from argosy_cinn.forms.index_check import RECORD
 from argosy_cinn.fuel import Budget
+from argosy_cinn.host import HostCall
 from argosy_cinn.kinds import emitter_of
 from argosy_cinn.pipeline import lower_program
+from argosy_cinn.plan.control import ControlForm
 from argosy_cinn.plan.memory import Place
 from argosy_cinn.plan.planning import plan_program
-from argosy_cinn.plan.steps import ExecutionPlan, Step
+from argosy_cinn.plan.steps import ExecutionPlan
+from argosy_cinn.plan.steps import Step as PlanStep
 from argosy_cinn.printers.opencl import HEAD, Kernel, SimtTarget, UnprintableError
 from argosy_cinn.recursion import deep_recursion
 from argosy_cinn.runtime.cache import cache_key, default_cache
 from argosy_cinn.shapes import nbytes
+from argosy_cinn.simt.control import ControlStep
+from argosy_cinn.simt.steps import HostStep, Launch, Step
 from argosy_cinn.target import Target
 from argosy_hwadapt import Device
+from argosy_phi_ops.compiler import get_compiler
 from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import AxisError, CompileError
 from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_pir.location import Location
 from argosy_pir.program import Program
+from argosy_pir.values import Value
+from argosy_tensorcore.storage import host_device
 
 __all__ = ["Launch", "SimtProgram"]
 
 FORM = "opencl-c"
-
-
-class Launch(NamedTuple):
-    """A kernel by name, its groups and the work-items of each, and the places of its buffers."""
-
-    kernel: str
-    groups: int
-    items: int
-    places: list[Place]
 
 
 class SimtProgram:
@@ -60,14 +60,14 @@ class SimtProgram:
         self.primitives = to_primitives(program, options)
         budget = Budget.from_options(options)
         with own_context(), deep_recursion(), budget.simplification():
-            simplified = lower_program(self.primitives, Target.host(), scaled=False)
+            simplified = lower_program(self.primitives, Target.host(), self.target.schedules)
         with deep_recursion(), budget.fusion():
             plan = plan_program(simplified, self.target)
-        self.launches: list[Launch] = []
+        self.host_calls: Counter[str] = Counter()
         self.kernels: dict[str, str] = {}
         self._texts: list[str] = []
-        for step in plan.steps:
-            self._add(plan, step)
+        self._names: list[str] = []
+        self.steps = self._steps(simplified, plan)
         self.source = "\n".join([HEAD, *self._texts]).encode()
         self.arena_bytes = plan.arena_bytes
         self.record = plan.places.get(RECORD)
@@ -77,13 +77,32 @@ class SimtProgram:
         self.written = [i for i, (state, value) in enumerate(updates) if value is not state.argument]
         self.cache_hit = False
 
-    def _add(self, plan: ExecutionPlan, step: Step) -> None:
-        if step.group.kind.on_host:
-            raise CompileError(f"{step.group.operation.name} has no kernel")
-        for form in step.forms:
-            self._add_form(plan, step, form)
+    @property
+    def launches(self) -> list[Launch]:
+        """Those of its own steps."""
+        return [step for step in self.steps if isinstance(step, Launch)]
 
-    def _add_form(self, plan: ExecutionPlan, step: Step, form: Form) -> None:
+    def _steps(self, program: Program, plan: ExecutionPlan) -> list[Step]:
+        found: list[Step] = []
+        for step in plan.steps:
+            if step.group.kind.on_host:
+                found.append(self._host_step(program, plan, step))
+            for form in step.forms:
+                found += self._steps_of(plan, step, form)
+        return found
+
+    def _host_step(self, program: Program, plan: ExecutionPlan, step: PlanStep) -> HostStep:
+        op = step.group.operation
+        self.host_calls[op.name] += 1
+        constants = [op for op in program.block if op.name == "builtin.constant"]
+        splats: dict[Value, Any] = {op.result: constant_array(op.attributes["value"], {}) for op in constants}
+        call = HostCall(op, program, splats, lambda region: get_compiler().compile(region, host_device()).bind(()))
+        return HostStep(call, {v: plan.places[v] for v in (*step.group.reads, *op.results) if v in plan.places})
+
+    def _steps_of(self, plan: ExecutionPlan, step: PlanStep, form: Form) -> list[Step]:
+        if isinstance(form, ControlForm):
+            regions = [self._steps(region.program, region.plan) for region in form.regions]
+            return [ControlStep(form, regions, {buffer: _place(plan, step.key(buffer)) for buffer in form.slots()})]
         emitter: Any = emitter_of(form.kind, "simt")
         slots: dict[Any, int] = {}
         key = form.key(slots)
@@ -98,10 +117,12 @@ class SimtProgram:
             except UnprintableError as error:
                 raise CompileError(str(error)) from error
             self._texts.append(kernel.text())
+            self._names.append(name)
         groups, items = emitter.extents(form, self.target)
-        self.launches.append(Launch(name, groups, items, [_place(plan, step.key(buffer)) for buffer in slots]))
+        found: list[Step] = [Launch(name, groups, items, [_place(plan, step.key(buffer)) for buffer in slots])]
         for following in form.completion_forms():
-            self._add_form(plan, step, following)
+            found += self._steps_of(plan, step, following)
+        return found
 
     def load(self) -> dict[str, Any]:
         """The kernels by name: built now, or found in the cache by source and device."""
@@ -114,7 +135,7 @@ class SimtProgram:
         if blob is None:
             blob = self.device.build(FORM, self.source)
             store.put(key, blob)
-        return {name: self.device.load(blob, name) for name in {launch.kernel for launch in self.launches}}
+        return {name: self.device.load(blob, name) for name in self._names}
 
     def refusal(self, record: int, caller: Location) -> AxisError:
         """The error for what a run that ``caller`` submitted has noted at the address ``record``."""
@@ -123,7 +144,7 @@ class SimtProgram:
     def report(self) -> dict[str, Any]:
         """Figures, as :meth:`Executable.report` gives them."""
         return {
-            "kernels": len(self._texts), "kernel_calls": len(self.launches), "host_calls": {},
+            "kernels": len(self._texts), "kernel_calls": len(self.launches), "host_calls": dict(self.host_calls),
             "arena_bytes": self.arena_bytes, "compile_seconds": 0.0, "cache_hit": self.cache_hit,
         }  # fmt: skip
 

@@ -24,6 +24,7 @@ from argosy_phi_ops.eager.fallback import note_fallback
 from argosy_phi_ops.eager.placement import device_of, send
 from argosy_phi_ops.eager.recording import record_results
 from argosy_phi_ops.errors import CompileError
+from argosy_phi_ops.primitives.checks import REAL_OF
 from argosy_phi_ops.reference.interpreter import prepare
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype, default_listeners
@@ -71,7 +72,8 @@ class DeviceApplication:
             self.kernel = kernel_of(op, attributes) if op.kernel is not None else lambda x: tuple(run([x]))
         program = checked_program(op, expansion.runs, attributes)
         values = [v for each in program.walk() for v in (*each.operands, *each.results)]
-        missing = {v.type.dtype for v in values if isinstance(v.type, TensorType)} - device.info.dtypes
+        dtypes = {v.type.dtype for v in values if isinstance(v.type, TensorType)}
+        missing = {REAL_OF.get(dtype, dtype) for dtype in dtypes} - device.info.dtypes  # complex numbers are pairs
         if missing:
             self.reason = f"the device does not compute with {', '.join(sorted(missing))}"
         elif available_compilers()[0] == "reference":
