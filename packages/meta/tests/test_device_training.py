@@ -174,6 +174,13 @@ def test_values_are_refused_as_on_the_cpu(call, name, monkeypatch):
     assert (x.clip(2, 5).tolist(), paddle.histogram(x, 2).tolist()) == ([2, 5], [1, 1])
 
 
+@on_devices
+def test_a_matrix_that_is_not_positive_definite_is_refused(name):
+    """Where no library says so."""
+    with pytest.raises(OperatorError, match="not positive definite"):
+        paddle.linalg.cholesky(paddle.to_tensor([[1.0, 2.0], [2.0, 1.0]], place=name))
+
+
 def test_hooks_layers_of_the_user_and_second_derivatives():
     """What autograd offers on the host; gradients are on the device."""
 

@@ -32,6 +32,7 @@ from argosy_cinn.executables import executable_of, executables_for_sizes, reload
 from argosy_cinn.fallback import InterpretedExecutable, interpret_instead
 from argosy_cinn.fault_localization import name_operations
 from argosy_cinn.options import OPTIONS, chosen_options, object_cache
+from argosy_cinn.rewrites.decompositions import ExpandDecompositions, calls_library
 from argosy_cinn.shapes import NotSymbolic
 from argosy_cinn.specialise import CodeForSizes, SpecialisingExecutable
 from argosy_cinn.store.preparation import Outcomes, Preparation, PreparedProgram
@@ -77,7 +78,7 @@ class CinnCompiler:
         """
         if not device.is_host:
             here = lambda host: self.compile(program, host, communicators, options)  # noqa: E731
-            return _launches_for(device, lambda: program, options, here)
+            return _launches_for(self, device, lambda: program, options, here)
         compilation = _Compilation(program, device, communicator_table(communicators), chosen_options(options))
         _check(program)
         return compilation.for_open_sizes() if program.symbols() else compilation.for_known_sizes(program)
@@ -94,7 +95,7 @@ class CinnCompiler:
         when somebody asks for the executable's program."""
         if not device.is_host:
             here = lambda host: self.compile_prepared(program, preparation, host, (), options)  # noqa: E731
-            return _launches_for(device, PreparedProgram(program, preparation), options, here)
+            return _launches_for(self, device, PreparedProgram(program, preparation), options, here)
         started, chosen = perf_counter(), chosen_options(options)
         store, prepared = object_cache(chosen), PreparedProgram(program, preparation)
         outcomes = Outcomes(program, preparation, store, chosen)
@@ -114,14 +115,20 @@ class CinnCompiler:
 
 
 def _launches_for(
-    device: Device, program: Callable[[], Program], options: Mapping[str, Any] | None, compile: Callable[[Device], Any]
-) -> Any:
+    compiler: CinnCompiler, device: Device, program: Callable[[], Program], options: Mapping[str, Any] | None,
+    compile: Callable[[Device], Any],
+) -> Any:  # fmt: skip
     """The executable of ``program()`` for a device that is no host: launches of what ``compile`` makes for the host
     where it runs that, or of kernels. Raises `CompileError` for one that takes no kernels that are printed here."""
     forms = device.info.kernel_forms
     if "address" in forms:
         from argosy_cinn.launches import LaunchedExecutable
 
+        primitives = to_primitives(program(), chosen_options(options))
+        if calls_library(primitives):
+            primitives = primitives.clone()
+            ExpandDecompositions().run(primitives)
+            return LaunchedExecutable(compiler.compile(primitives, host_device(), (), options), device)
         return LaunchedExecutable(compile(host_device()), device)
     if "opencl-c" in forms:
         from argosy_cinn.simt.executable import SimtExecutable

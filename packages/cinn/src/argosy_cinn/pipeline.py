@@ -20,6 +20,7 @@ from argosy_cinn.recursion import deep_recursion
 from argosy_cinn.rewrites.alignment import AlignContractions
 from argosy_cinn.rewrites.convolution import LowerConvolutions
 from argosy_cinn.rewrites.copies import CopyConstants, CopyResults
+from argosy_cinn.rewrites.decompositions import ExpandDecompositions
 from argosy_cinn.rewrites.simplify import Simplify
 from argosy_cinn.rewrites.widening import WidenNarrow
 from argosy_cinn.target import Target
@@ -42,13 +43,13 @@ def compiler_passes(target: Target, options: Mapping[str, Any] | None = None) ->
 
 def lowering_passes(target: Target, family: str = "chunks") -> tuple[Pass, ...]:
     """The passes for a machine, of which they know what their options say, and its ``family`` of schedules: work-groups
-    have no products with scales of groups, and no steps of transforms."""
+    have no products with scales of groups, no steps of transforms, and no library of decompositions."""
     on_cores = family == "chunks"
     return (
         NumberIndexChecks(),
         Inline(),
         SymbolDeadCode(),
-        ExpandTransforms(target.vector_bits) if on_cores else TransformsToProducts(),
+        *((ExpandTransforms(target.vector_bits),) if on_cores else (ExpandDecompositions(), TransformsToProducts())),
         SplitComplex(),
         WidenNarrow(),
         AlignContractions(on_cores),

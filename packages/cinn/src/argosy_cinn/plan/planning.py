@@ -88,7 +88,7 @@ def _control_flow(op: Operation, target: Target, run_time: str | None) -> Contro
     regions: list[RegionPlan] = []
     for i, region in enumerate(op.regions):
         program, captured = region_program(region.blocks[0], f"{op.name}.{i}")
-        program = lower_program(program, target)
+        program = lower_program(program, target, target.schedules)
         plan = _plan(program, target, f"{run_time}_{i}" if run_time is not None else None, inner=True)
         if any(step.group.kind.on_host for step in plan.steps):
             return None

@@ -8,6 +8,7 @@ import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
+from argosy_phi_ops.errors import OperatorError
 from argosy_phi_ops.ops.linalg.matrices import (
     adjoint,
     check_square,
@@ -28,6 +29,12 @@ def cholesky(x: Tensor, upper: bool = False) -> Tensor:
     triangle that is wanted."""
     check_square("cholesky", x)
     return adjoint(prim.cholesky(adjoint(x))) if upper else prim.cholesky(x)
+
+
+@cholesky.refuse_values
+def _(x: np.ndarray, result: np.ndarray) -> None:
+    if np.isnan(result).any() and np.isfinite(x).all():  # where no library has refused it
+        raise OperatorError(f"cholesky(): argument 'x' {list(x.shape)} is not positive definite")
 
 
 @cholesky.samples
