@@ -51,7 +51,7 @@ def exported(layers: int) -> Any:
     from argosy.models.loading import build
     from argosy.nn.lazy import LazyGuard
     from argosy.static import InputSpec
-    from argosy_tensorcore.storage import Strided
+    from argosy_tensorcore.storage import StridedArray
 
     config = {
         "model_type": "llama", "vocab_size": WORDS, "hidden_size": WIDTH, "intermediate_size": HIDDEN,
@@ -63,7 +63,7 @@ def exported(layers: int) -> Any:
     for parameter in model.parameters():
         *outer, last = parameter.shape
         made = weight(last, outer[0]).T if outer else np.ones(last, np.float32)
-        parameter.payload = Strided.from_array(made.astype(ml_dtypes.bfloat16))
+        parameter.payload = StridedArray.from_array(made.astype(ml_dtypes.bfloat16))
         parameter.__dict__.pop("_init_func", None)
     model.eval()
     return export_program(model, [InputSpec([None, None], "int64", "ids")])
@@ -93,7 +93,7 @@ def compiled(loaded: Any, case: str, most: int) -> tuple[Any, dict[str, int], fl
 
 def argosy_step(predictor: Any, rows: int, cached: int) -> Step:
     """A step of so many rows; with 0 rows the prompt of one."""
-    from argosy_tensorcore.storage import Strided
+    from argosy_tensorcore.storage import StridedArray
 
     tokens, count = (rows, rows) if rows else (PROMPT, 1)
     blocks = -(-(cached + tokens) // BLOCK) if rows == 0 else -(-(cached + 1) // BLOCK)
@@ -104,7 +104,7 @@ def argosy_step(predictor: Any, rows: int, cached: int) -> Step:
         np.arange(count * blocks).reshape(count, blocks),
         np.arange(count) if rows else np.array([tokens - 1]),
     )
-    given = [Strided.from_array(np.ascontiguousarray(x, np.int64)) for x in inputs]
+    given = [StridedArray.from_array(np.ascontiguousarray(x, np.int64)) for x in inputs]
     return lambda: predictor.call(given)
 
 

@@ -9,17 +9,17 @@ import numpy as np
 
 from argosy_tensorcore.rng import philox_bits
 from argosy_tensorcore.safetensors import load_file, save_file
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 
 def test_wrap_an_array(benchmark: Any) -> None:
     array = np.ones((8, 8), np.float32)
-    benchmark(lambda: Tensor._wrap(Strided(array)))
+    benchmark(lambda: Tensor._wrap(StridedArray(array)))
 
 
 def test_view(benchmark: Any) -> None:
-    payload = Strided.from_array(np.ones((8, 8), np.float32))
+    payload = StridedArray.from_array(np.ones((8, 8), np.float32))
     benchmark(lambda: payload.view((64,), (1,)))
 
 

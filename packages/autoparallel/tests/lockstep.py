@@ -165,7 +165,7 @@ def parts_of(array, layout, exact=False):
     """The ranks' parts of ``array`` in ``layout``, in the order of the mesh; terms differ unless ``exact``."""
     made = []
     for rank in layout.mesh.process_ids:
-        part = np.asarray(array[layout.local(array.shape, rank).slices()])
+        part = np.asarray(array[layout.local_slice(array.shape, rank).slices()])
         where = layout.mesh.coordinate(rank)
         for placement, at, size in zip(layout.placements, where, layout.mesh.shape, strict=True):
             if isinstance(placement, Partial):

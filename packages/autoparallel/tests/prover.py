@@ -11,7 +11,7 @@ import numpy as np
 from ranks import on_ranks
 
 from argosy_autoparallel import Layout, Partial, ProcessMesh, ReduceType, Replicate, Shard, shard_tensor
-from argosy_autoparallel.dist_tensor import Sharded
+from argosy_autoparallel.dist_tensor import ShardedArray
 from argosy_phi_ops.context import context
 from argosy_phi_ops.declare import promotion
 from argosy_phi_ops.declare.operator import get_operator
@@ -75,7 +75,7 @@ def layouts_of(arrays, mesh_ndim, limit, rng, partial=True):
 def is_uneven(array, mesh, placements):
     """Whether the ranks hold parts of unequal shapes."""
     layout = Layout(mesh, placements)
-    return len({layout.local(array.shape, rank).shape for rank in mesh.process_ids}) > 1
+    return len({layout.local_slice(array.shape, rank).shape for rank in mesh.process_ids}) > 1
 
 
 # Primitives that all layouts of a sample have together: of operators with thousands of them, not all layouts are tried.
@@ -229,7 +229,7 @@ def _compare(op, operands, attributes, expected, what):
         error.add_note(what)
         raise
     for r, e in zip(results, expected, strict=True):
-        assert type(r.payload) is Sharded, what
+        assert type(r.payload) is ShardedArray, what
         assert_close(r.payload.to_host(), e, what)
 
 

@@ -22,12 +22,12 @@ from occurrences import value_of
 from prover import assert_close, calls, types_of
 
 from argosy_autoparallel import Partial, ProcessMesh, ReduceType, Replicate, Shard
-from argosy_autoparallel.localize import Local, emit_local
+from argosy_autoparallel.localize import LocalOperation, emit_local
 from argosy_autoparallel.resharding.emitter import Emitter
-from argosy_autoparallel.resharding.path import allowed
+from argosy_autoparallel.resharding.path import is_allowed
 from argosy_autoparallel.resharding.steps import emit_step
 from argosy_autoparallel.spmd import strategies
-from argosy_autoparallel.spmd.strategy import Setting
+from argosy_autoparallel.spmd.strategy import StrategyQuery
 from argosy_autoparallel.strategy_choice import drop_mixed_reductions
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.declare.operator import get_operator
@@ -98,7 +98,7 @@ def _kinds(applications):
         for given in ([Replicate()], [Partial()]):
             _, op = alone(application)
             types = [x.type for x in op.operands], [x.type for x in op.results]
-            options = strategies(Setting(op, *types, op.attributes, 2, {}, given * len(op.operands)))
+            options = strategies(StrategyQuery(op, *types, op.attributes, 2, {}, given * len(op.operands)))
             found.update(p.reduce_type() for s in options for p in s.results if isinstance(p, Partial))
     return tuple(sorted(found))
 
@@ -148,7 +148,7 @@ def choices(op, mesh, kinds):
         for chosen, taken in found:
             options = {}
             for given in [[Partial(kind)] * len(types[0]) for kind in kinds] or [[Replicate()] * len(types[0])]:
-                options.update(dict.fromkeys(strategies(Setting(op, *types, op.attributes, size, taken, given))))
+                options.update(dict.fromkeys(strategies(StrategyQuery(op, *types, op.attributes, size, taken, given))))
             for s in filter(_exists(types[0], kinds), drop_mixed_reductions(options, chosen)):
                 now = {**taken, s.factor: taken.get(s.factor, 1) * size} if s.factor else taken
                 longer.append(((*chosen, s), now))
@@ -196,12 +196,12 @@ def _local_program(op, rank, given, wanted):
     program = Program("local")
     emitter = Emitter(program, rank)
     operands = [
-        program.add_input(TensorType(layout.local(tuple(x.shape), rank).shape, x.dtype))
+        program.add_input(TensorType(layout.local_slice(tuple(x.shape), rank).shape, x.dtype))
         for x, layout in zip(op.operands, given, strict=True)
     ]
     emitter = Emitter(program, rank)
-    with emitter.active():
-        made = emit_local(Local(emitter, op, operands, given, wanted))
+    with emitter.emit_here():
+        made = emit_local(LocalOperation(emitter, op, operands, given, wanted))
     program.set_outputs(list(made))
     return program
 
@@ -234,7 +234,7 @@ def changes(value, mesh, kinds):
             continue
         for dim in range(mesh.ndim):
             for new in single:
-                if new != placements[dim] and allowed(layout, dim, new):
+                if new != placements[dim] and is_allowed(layout, dim, new):
                     yield layout, dim, new
 
 
@@ -267,7 +267,7 @@ def prove_change(array, layout, dim, new):
         program = Program("change")
         x = program.add_input(TensorType(part.shape, as_dtype(array.dtype).name))
         emitter = Emitter(program, rank)
-        with emitter.active():
+        with emitter.emit_here():
             program.set_outputs([emit_step(emitter, x, layout, array.shape, dim, new)])
         programs.append(program)
     made = run_together(programs, [[p] for p in parts], ranks)

@@ -6,7 +6,7 @@ from ranks import on_ranks
 
 from argosy_autoparallel import Partial, ProcessMesh, Replicate, Shard, count_collectives, reshard, shard_tensor, world
 from argosy_autoparallel.bucketing import all_reduce_together
-from argosy_autoparallel.dist_tensor import Sharded, layout_of
+from argosy_autoparallel.dist_tensor import ShardedArray, layout_of
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -65,7 +65,7 @@ def test_gradients_are_adopted_together():
         with count_collectives() as alone:
             expected = [x.adopt_gradient(g) for x, g in zip(tensors, gradients, strict=True)]
         with count_collectives() as counts:
-            found = Sharded.adopt_gradients(tensors, gradients)
+            found = ShardedArray.adopt_gradients(tensors, gradients)
         assert [layout_of(g) for g in found] == [layout_of(g) for g in expected]
         assert [layout_of(g) for g in found] == [x.layout for x in tensors]
         values = [(g.numpy(), e.numpy()) for g, e in zip(found, expected, strict=True)]

@@ -46,7 +46,7 @@ def test_all_pairs_of_layouts(ranks):
         for source, target in itertools.product(layouts, layouts):
             x = shard_tensor(X, mesh, source)
             y = reshard(x, mesh, target)
-            part = layout_of(y).local(X.shape, rank)
+            part = layout_of(y).local_slice(X.shape, rank)
             assert list(y.placements) == list(target)
             assert y._local_value().shape == list(part.shape)
             if not layout_of(y).is_partial:
@@ -311,9 +311,9 @@ def test_a_program_with_states_is_partitioned():
 
         ensure_groups(mesh)
         layout = Layout(mesh, [Shard(1)])
-        made = partition_program(program, [Layout.replicated(mesh)], [layout], rank, [Layout.replicated(mesh)])
+        made = partition_program(program, [Layout.replicate(mesh)], [layout], rank, [Layout.replicate(mesh)])
         made.program.verify()
-        part = layout.local(b.shape, rank).slices()
+        part = layout.local_slice(b.shape, rank).slices()
         (out,), (state,) = interpret(made.program, [a], [b[part]], communicators())
         np.testing.assert_allclose(out, a @ b, rtol=1e-6)
         np.testing.assert_array_equal(state, (b + 0.5)[part])

@@ -19,8 +19,8 @@ from argosy_autoparallel import (
 )
 from argosy_autoparallel.groups import communicators, ensure_groups
 from argosy_autoparallel.spmd import strategies
-from argosy_autoparallel.spmd.linear import patterns_of
-from argosy_autoparallel.spmd.strategy import Setting
+from argosy_autoparallel.spmd.linearity import patterns_of
+from argosy_autoparallel.spmd.strategy import StrategyQuery
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.reference.interpreter import interpret
 
@@ -58,7 +58,7 @@ def terms_of(value, kind):
 def setting_of(program, given):
     op = operation(program)
     types = [x.type for x in op.operands], [x.type for x in op.results]
-    return Setting(op, *types, op.attributes, 2, {}, given)
+    return StrategyQuery(op, *types, op.attributes, 2, {}, given)
 
 
 def may_be_partial(program, kind):

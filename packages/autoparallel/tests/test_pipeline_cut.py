@@ -123,7 +123,7 @@ def lists_and_functions(orders, microbatches, arguments):
     inputs = dict.fromkeys(program.inputs)
     made, sums = [], []
     for rank in range(2):
-        states = [{stage: Layout.replicated(mesh) for stage, mesh in enumerate(meshes)} for _ in program.states]
+        states = [{stage: Layout.replicate(mesh) for stage, mesh in enumerate(meshes)} for _ in program.states]
         local = localize_pieces(whole, meshes, inputs, states, rank)
         mine, totals = {("report", None): lambda *arrays: [np.array(a) for a in arrays]}, {}
         for key, part in local.programs.items():

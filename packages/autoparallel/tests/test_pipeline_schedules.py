@@ -12,7 +12,7 @@ from argosy_autoparallel.pipeline.schedules import (
     dual_pipe_v,
     eager_one_f_one_b,
     f_then_b,
-    interleaved,
+    interleaved_one_f_one_b,
     one_f_one_b,
     search_zero_bubble,
     zb_h1,
@@ -32,7 +32,7 @@ def _schedules(p, m):
     if m >= 2 * p:
         found["DualPipeV"] = dual_pipe_v(p, m), 2 * p
     if m % p == 0:
-        found |= {"VPP2": (interleaved(p, m, 2), 2 * p), "VPP3": (interleaved(p, m, 3), 3 * p)}
+        found |= {"VPP2": (interleaved_one_f_one_b(p, m, 2), 2 * p), "VPP3": (interleaved_one_f_one_b(p, m, 3), 3 * p)}
     return found
 
 
@@ -43,7 +43,7 @@ def _costs(F, Bi, W, v=1, latency=0.0):
 
 def _idle(orders, stages, m, costs):
     simulation = simulate(lists_of(orders, stages, m), costs)
-    return [simulation.idle(rank) for rank in range(len(orders))]
+    return [simulation.idle_seconds(rank) for rank in range(len(orders))]
 
 
 @pytest.mark.parametrize(("p", "m"), SIZES)
@@ -71,7 +71,7 @@ def test_idle_times_are_the_closed_forms(p, m, F, Bi, W):
     assert _idle(eager_one_f_one_b(p, m), p, m, costs) == pytest.approx([(p - 1) * (F + Bi + W)] * p)
     if m % p == 0:
         for v in (2, 3):
-            found = _idle(interleaved(p, m, v), p * v, m, _costs(F, Bi, W, v))
+            found = _idle(interleaved_one_f_one_b(p, m, v), p * v, m, _costs(F, Bi, W, v))
             assert found == pytest.approx([(p - 1) * (F + Bi + W) / v] * p)
 
 
@@ -82,7 +82,7 @@ def test_zero_bubble_idle_times(p, m):
     simulation = simulate(lists_of(zb_v(p, m), 2 * p, m), _costs(1.0, 1.0, 1.0))
     for rank in range(p):
         runs = [span for span in simulation.spans[rank] if isinstance(span.instruction, Run)]
-        assert runs[-1].end - runs[0].start == pytest.approx(simulation.busy(rank))
+        assert runs[-1].end - runs[0].start == pytest.approx(simulation.busy_seconds(rank))
 
 
 @pytest.mark.parametrize(("p", "m"), [(1, 2), (2, 4), (4, 8), (4, 12), (8, 24)])
@@ -177,7 +177,7 @@ def test_microbatches_held_are_the_closed_forms(p, m):
     assert max(_held(o, "backward_weight") for o in zb_v(p, m)) == min(2 * p, 2 * m)
     if m % p == 0:
         for v in (2, 3):
-            assert _held(interleaved(p, m, v)[0], "backward") == min(p * v + p - 1, m * v)
+            assert _held(interleaved_one_f_one_b(p, m, v)[0], "backward") == min(p * v + p - 1, m * v)
 
 
 @pytest.mark.parametrize(("p", "m"), [(2, 4), (4, 4), (3, 5)])
@@ -232,7 +232,7 @@ def test_pieces_that_sleep_idle_as_the_simulator_says(name):
 def test_sizes_that_a_schedule_does_not_take_are_refused():
     """Rounds of interleaved stages must be whole, and there is something to do."""
     with pytest.raises(ScheduleError, match="VPP: the number of microbatches must be divisible by 4, got 6"):
-        interleaved(4, 6, 2)
+        interleaved_one_f_one_b(4, 6, 2)
     with pytest.raises(ScheduleError, match="needs at least one rank and one microbatch, got 0 and 3"):
         one_f_one_b(0, 3)
     with pytest.raises(ScheduleError, match="DualPipeV: 4 ranks need at least 8 microbatches, got 7"):

@@ -23,7 +23,7 @@ from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir.passes import PassManager
 from argosy_pir.types import TensorType
 from argosy_tensorcore.rng import Generator
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 autograd = pytest.importorskip("argosy_autograd")
@@ -84,11 +84,11 @@ def test_a_captured_step_trains_as_one_process_does(w_at, v_at, x_at, compiler):
         x = shard_tensor(X, mesh, x_at)
         found = captured(w, v, (mesh, [Shard(0), Shard(1)]))
         local = partition_program(
-            found.program, [layout_of(x)], [layout_of(t) for t in found.states], rank, [Layout.replicated(mesh)]
+            found.program, [layout_of(x)], [layout_of(t) for t in found.states], rank, [Layout.replicate(mesh)]
         )
         local.program.verify()
         made = get_compiler(compiler).compile(local.program, device("cpu"), communicators())
-        states = [t.payload if type(t.payload) is Strided else t.payload.local for t in found.states]
+        states = [t.payload if type(t.payload) is StridedArray else t.payload.local for t in found.states]
         run = made.bind(states)
         losses = []
         for _ in range(3):

@@ -21,20 +21,20 @@ def test_every_element_arrives_once_from_a_holder(shape):
     """All pairs of layouts, uneven and empty parts included; a rank takes from itself what it has."""
     whole = np.arange(np.prod(shape)).reshape(shape)
     for source, target in product(LAYOUTS, repeat=2):
-        arrived = {rank: np.zeros(target.local(shape, rank).shape, int) for rank in target.mesh.process_ids}
+        arrived = {rank: np.zeros(target.local_slice(shape, rank).shape, int) for rank in target.mesh.process_ids}
         for giver, taker, offset, size in plan_transfers(source, target, shape):
-            held, mine = source.local(shape, giver), target.local(shape, taker)
+            held, mine = source.local_slice(shape, giver), target.local_slice(shape, taker)
             for o, n, h, m in zip(offset, size, held.offset, held.shape, strict=True):
                 assert n > 0
                 assert h <= o <= o + n <= h + m
             arrived[taker][
                 tuple(slice(o - m, o - m + n) for o, n, m in zip(offset, size, mine.offset, strict=True))
             ] += 1
-            own = source.local(shape, taker) if source.mesh.contains(taker) else None
+            own = source.local_slice(shape, taker) if source.mesh.contains(taker) else None
             assert giver == taker or own != held
         for rank, counts in arrived.items():
             assert (counts == 1).all()
-            assert counts.shape == whole[target.local(shape, rank).slices()].shape
+            assert counts.shape == whole[target.local_slice(shape, rank).slices()].shape
 
 
 def test_a_number_goes_to_every_rank():

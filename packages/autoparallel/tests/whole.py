@@ -62,5 +62,5 @@ def _prove_layout(program, mesh, given, parts, expected):
     assert len({m.output_layouts for m in made}) == 1, "ranks have chosen different layouts"
     outputs = run_together([m.program for m in made], list(zip(*parts, strict=True)), ranks)
     for number, (layout, array) in enumerate(zip(made[0].output_layouts, expected, strict=True)):
-        held = Layout.replicated(mesh) if layout is None else layout
+        held = Layout.replicate(mesh) if layout is None else layout
         assert_close(whole_of([o[number] for o in outputs], held), array, f"result {number} in {held}")

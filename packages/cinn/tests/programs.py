@@ -11,7 +11,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 DTYPES = {name: np.dtype(getattr(ml_dtypes, name)) for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2")}
 #: Rounding steps of the result's dtype that a compiled program may be away from the reference.
@@ -66,8 +66,8 @@ def check(function, *arguments, scale=1.0, options=None, states=()):
     want, updates = interpret(program, arguments, [s.copy() for s in states])
     executable = CinnCompiler().compile(program, device("cpu"), options=options)
     for side in SIDES:
-        held = [Strided.from_array(guarded(s.copy(), side)) for s in states]
-        got = executable.run([Strided.from_array(guarded(a, side)) for a in arguments], held)
+        held = [StridedArray.from_array(guarded(s.copy(), side)) for s in states]
+        got = executable.run([StridedArray.from_array(guarded(a, side)) for a in arguments], held)
         assert len(got) == len(want)
         for i, (g, w) in enumerate(zip(got, want, strict=True)):
             assert_equal(g.array(), w, scale, f"output {i}: {program.outputs[i]}")

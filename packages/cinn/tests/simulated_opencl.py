@@ -13,7 +13,7 @@ from argosy_hwadapt.opencl import library
 from argosy_phi_ops import get_operator
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir.types import TensorType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 RACY = b"""
@@ -34,7 +34,7 @@ def check(name, *arrays, **settings):
     op, there = get_operator(name), device("opencl")
     operands, attributes = op.signature.bind(tuple(map(Tensor, arrays)), settings)
     program = op.expand([TensorType(tuple(x.shape), x.dtype.name) for x in operands], attributes).program
-    made = CinnCompiler().compile(program, there).bind(())([Strided.from_array(a, there) for a in arrays])
+    made = CinnCompiler().compile(program, there).bind(())([StridedArray.from_array(a, there) for a in arrays])
     wanted, _ = interpret(program, list(arrays))
     for x, y in zip(made, wanted, strict=True):
         np.testing.assert_allclose(x.to_host(), y, rtol=1e-4, atol=1e-5)

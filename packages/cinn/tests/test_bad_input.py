@@ -17,7 +17,7 @@ from argosy_hwadapt import DeviceOutOfMemory, device
 from argosy_phi_ops import prim
 from argosy_phi_ops.errors import CompileError
 from argosy_pir import Location, Operation, Program, TensorType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 
@@ -34,7 +34,7 @@ def compiled(made=None, **options):
 
 
 def result(executable):
-    return executable.run([Strided(X)])[0].array()
+    return executable.run([StridedArray(X)])[0].array()
 
 
 @pytest.fixture
@@ -66,8 +66,8 @@ def test_code_that_llvm_refuses_is_interpreted_and_states_are_updated(monkeypatc
     made = build(lambda x, s: ([prim.add(x, s)], [prim.mul(s, 2.0)]), [X], [X])
     with pytest.warns(RuntimeWarning, match=r"no code for prim\.add, .*prim\.mul .*expected type"):
         executable = compiled(made, cache=forgetful)
-    state = Strided(X.copy())
-    (out,) = executable.bind([state])([Strided(X)])
+    state = StridedArray(X.copy())
+    (out,) = executable.bind([state])([StridedArray(X)])
     np.testing.assert_array_equal(out.array(), 2 * X)
     np.testing.assert_array_equal(state.array(), 2 * X)
 
@@ -94,7 +94,7 @@ def test_an_operation_that_an_error_does_not_tell_is_found(monkeypatch, forgetfu
     expected = r"no code for prim\.sin at model\.py:17 \(ZeroDivisionError: in the middle"
     with pytest.warns(RuntimeWarning, match=expected):
         executable = compiled(program(long), cache=forgetful)
-    np.testing.assert_allclose(executable.run([Strided(X)])[1].array(), np.cos(X), rtol=1e-6)
+    np.testing.assert_allclose(executable.run([StridedArray(X)])[1].array(), np.cos(X), rtol=1e-6)
 
 
 def test_what_takes_too_long_to_find_is_told_as_far_as_it_is_known(monkeypatch):
@@ -235,4 +235,4 @@ def test_out_of_memory_names_the_peak_and_the_largest_buffers_with_their_lines(m
 
     monkeypatch.setattr(type(device("cpu")), "allocate", refuse)
     with pytest.raises(MemoryError, match=r"(?s)needs \d+ B .*prim\.dot_general.*4, 4.* at model\.py:42"):
-        executable.run([Strided(X)])
+        executable.run([StridedArray(X)])

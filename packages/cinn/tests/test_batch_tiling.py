@@ -14,7 +14,7 @@ from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.passes.primitives import to_primitives
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 RNG = np.random.default_rng(7)
 
@@ -76,7 +76,7 @@ def test_blocks_need_less_memory_and_can_be_left_out():
         for without in ((), ("batch-tiling",))
     )
     assert blocks.report()["arena_bytes"] < whole.report()["arena_bytes"] / 5
-    inputs = [Strided.from_array(a) for a in arguments]
+    inputs = [StridedArray.from_array(a) for a in arguments]
     for a, b in zip(blocks.run(inputs), whole.run(inputs), strict=True):
         assert_equal(a.array(), b.array(), 100)
 
@@ -185,7 +185,7 @@ def test_narrow_sums_are_not_rounded_block_by_block():
 def test_the_same_bits_on_any_number_of_threads():
     arguments = f32(1600, 3), f32(1600, 2), f32(3, 20), f32(20, 2)
     executable = CinnCompiler().compile(build(step, arguments), device("cpu"), options=fresh())
-    inputs = [Strided.from_array(a) for a in arguments]
+    inputs = [StridedArray.from_array(a) for a in arguments]
     try:
         found = []
         for threads in (1, 2, 3):

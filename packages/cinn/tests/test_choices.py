@@ -25,7 +25,7 @@ from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_phi_ops.reference.interpreter import interpret
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 HUGE = 1 << 40
 
@@ -96,8 +96,8 @@ def compare(function, arguments, states):
     try:
         for threads in (1, 2, 4):
             set_threads(threads)
-            held = [Strided.from_array(s.copy()) for s in states]
-            outcome = executable.run([Strided.from_array(a) for a in arguments], held)
+            held = [StridedArray.from_array(s.copy()) for s in states]
+            outcome = executable.run([StridedArray.from_array(a) for a in arguments], held)
             found.append([r.array().copy() for r in (*outcome, *held)])
     finally:
         set_threads(1)

@@ -11,7 +11,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Block, Builder, Operation, Program, Region, TensorType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 RNG = np.random.default_rng(3)
 COMPLEX = ("complex64", "complex128")
@@ -148,7 +148,7 @@ def test_loops_carry_complex_numbers():
     array = numbers(3, 21)
     (want,), _ = interpret(program, [array])
     executable = CinnCompiler().compile(program, device("cpu"))
-    np.testing.assert_allclose(executable.run([Strided.from_array(array)])[0].array(), want, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(executable.run([StridedArray.from_array(array)])[0].array(), want, rtol=1e-3, atol=1e-4)
     assert executable.report()["host_calls"] == {}
 
 
@@ -156,5 +156,5 @@ def test_loops_carry_complex_numbers():
 def test_arguments_with_any_strides(turn):
     array = turn(numbers(12, 34))
     made = build(lambda x: prim.mul(x, x), [array])
-    got = CinnCompiler().compile(made, device("cpu")).run([Strided.from_array(array)])[0].array()
+    got = CinnCompiler().compile(made, device("cpu")).run([StridedArray.from_array(array)])[0].array()
     np.testing.assert_allclose(got, array * array, rtol=1e-5, atol=1e-5)

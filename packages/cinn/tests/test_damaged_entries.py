@@ -12,7 +12,7 @@ from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 X = np.linspace(-1, 1, 64, dtype=np.float32)
 TABLE = np.arange(64, dtype=np.float32)[::-1].copy()
@@ -28,7 +28,7 @@ def _program():
 
 def _run(cache):
     made = CinnCompiler().compile(_program(), device("cpu"), options={"cache": cache})
-    np.testing.assert_allclose(made.run([Strided.from_array(X)])[0].array(), np.tanh(X) + TABLE, rtol=1e-5)
+    np.testing.assert_allclose(made.run([StridedArray.from_array(X)])[0].array(), np.tanh(X) + TABLE, rtol=1e-5)
     return made.report()
 
 

@@ -18,7 +18,7 @@ from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 RNG = np.random.default_rng(0)
 OUT, SIZE = 134, 640
@@ -59,7 +59,7 @@ def program_of(kind, arrays, rows, dtype):
 
 
 def run(executable, x, arrays):
-    (result,) = executable.run([Strided.from_array(a) for a in (x, *arrays)])
+    (result,) = executable.run([StridedArray.from_array(a) for a in (x, *arrays)])
     return result.array()
 
 

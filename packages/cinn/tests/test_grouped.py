@@ -12,7 +12,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 LAYOUTS = {
     "rows": (lambda n, e, k, m: ((n, k), (e, k, m)), lambda *x: prim.grouped_dot(*x)),
@@ -68,6 +68,6 @@ def test_one_compilation_serves_every_number_of_rows(layout):
     for counts in ([1, 0, 0], [9, 1, 70], [300, 5, 4], [0, 2500, 1]):
         given = operands(rng, layout, counts, 40, 48)
         fixed = CinnCompiler().compile(build(LAYOUTS[layout][1], given), device("cpu"))
-        made, want = (e.run([Strided.from_array(x) for x in given], [])[0].array() for e in (executable, fixed))
+        made, want = (e.run([StridedArray.from_array(x) for x in given], [])[0].array() for e in (executable, fixed))
         np.testing.assert_allclose(made, want, rtol=1e-4, atol=1e-4)
     assert executable.report()["compilations"] == 1

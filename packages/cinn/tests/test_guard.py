@@ -15,7 +15,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, SymExpr, TensorType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 RNG = np.random.default_rng(3)
 
@@ -32,8 +32,8 @@ def run(function, *arguments, states=(), **options):
     program = build(function, arguments, states)
     want, updates = interpret(program, arguments, [s.copy() for s in states])
     executable = CinnCompiler().compile(program, device("cpu"), options=options)
-    held = [Strided.from_array(s.copy()) for s in states]
-    got = executable.run([Strided.from_array(a) for a in arguments], held)
+    held = [StridedArray.from_array(s.copy()) for s in states]
+    got = executable.run([StridedArray.from_array(a) for a in arguments], held)
     for g, w in zip([*got, *held], [*want, *updates], strict=True):
         assert_equal(g.array(), w, 50)
     return executable
@@ -63,7 +63,7 @@ def test_code_for_all_sizes_runs_between_guarded_pages(guard):
     for rows in (1, 7, 33, 130):
         arrays = f32(rows, 31), f32(31, 31)
         want, _ = interpret(program, arrays)
-        for g, w in zip(executable.run([Strided.from_array(a) for a in arrays]), want, strict=True):
+        for g, w in zip(executable.run([StridedArray.from_array(a) for a in arrays]), want, strict=True):
             assert_equal(g.array(), w, 50)
     assert executable.report()["compilations"] == 1
 

@@ -13,7 +13,7 @@ from argosy_phi_ops.errors import AxisError
 from argosy_phi_ops.reference.compiler import ReferenceCompiler
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 TABLE = np.arange(12, dtype=np.float32).reshape(6, 2)
 
@@ -29,7 +29,7 @@ def compiled(program, **options):
 
 
 def run(executable, *arrays, states=()):
-    return [p.array() for p in executable.run([Strided.from_array(a) for a in arrays], list(states))]
+    return [p.array() for p in executable.run([StridedArray.from_array(a) for a in arrays], list(states))]
 
 
 def refused(executable, *arrays, states=()):
@@ -93,12 +93,12 @@ def test_each_of_many_checks_is_told_apart_and_comes_before_states_change(count)
     for wrong in {0, count // 2, count - 1}:
         given = [*good]
         given[wrong] = np.array([0, 1, 9, 3, 4, 5])
-        state = Strided.from_array(TABLE.copy())
+        state = StridedArray.from_array(TABLE.copy())
         version = state.version
         assert refused(executable, *given, states=[state]).startswith(f"look{wrong}: index 9 ")
         np.testing.assert_array_equal(state.array(), TABLE)
         assert state.version != version  # whoever keeps what it was must look again
-    state = Strided.from_array(TABLE.copy())
+    state = StridedArray.from_array(TABLE.copy())
     run(executable, *good, states=[state])
     np.testing.assert_array_equal(state.array(), TABLE * 2.0**count)
 
@@ -140,7 +140,7 @@ def test_host_calls_do_not_run_after_a_refusal():
 def test_guarded_programs_refuse(side):
     executable = compiled(many_checks(3), guard=side)
     good = [np.arange(6)] * 3
-    state = Strided.from_array(TABLE.copy())
+    state = StridedArray.from_array(TABLE.copy())
     assert "look2: index 6 " in refused(executable, *good[:2], np.full(6, 6), states=[state])
     run(executable, *good, states=[state])
 

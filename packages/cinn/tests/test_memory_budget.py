@@ -15,7 +15,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 pytestmark = pytest.mark.usefixtures("unguarded")
 ROWS, WIDTH, LAYERS = 256, 64, 6
@@ -51,8 +51,8 @@ def compiled(function=residual_layers, arguments=ARGUMENTS, states=STATES, **opt
 
 
 def run(executable, arguments=ARGUMENTS, states=STATES):
-    held = [Strided.from_array(s.copy()) for s in states]
-    outputs = executable.run([Strided.from_array(a) for a in arguments], held)
+    held = [StridedArray.from_array(s.copy()) for s in states]
+    outputs = executable.run([StridedArray.from_array(a) for a in arguments], held)
     return [p.array().tobytes() for p in (*outputs, *held)]
 
 
@@ -160,7 +160,7 @@ def test_programs_with_symbolic_sizes_are_compiled_for_their_sizes():
         y = prim.tanh(x)
     program.set_outputs([y])
     executable = CinnCompiler().compile(program, device("cpu"), options={"memory_budget": 1 << 20})
-    (got,) = executable.run([Strided.from_array(f32(5, 8))])
+    (got,) = executable.run([StridedArray.from_array(f32(5, 8))])
     assert got.shape == (5, 8)
     assert "memory budget" in executable.report()["not_symbolic"]
 

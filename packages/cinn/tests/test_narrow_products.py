@@ -10,7 +10,7 @@ from argosy_cinn.runtime import set_threads
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.reference.interpreter import interpret
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 RNG = np.random.default_rng(0)
 ROWS = (1, 7, 33)
@@ -48,7 +48,7 @@ def test_bfloat16_activations_times_narrow_weights(rows, axis, stored):
     exact = x.astype(np.float64) @ w.astype(np.float64).T
     arguments = [x, w if axis == 1 else np.ascontiguousarray(w.T), np.ones(70, np.float32)]
     executable = CinnCompiler().compile(build(linear("bfloat16", axis), arguments), device("cpu"))
-    (got,) = executable.run([Strided.from_array(a) for a in arguments])
+    (got,) = executable.run([StridedArray.from_array(a) for a in arguments])
     step = 2.0 ** (np.floor(np.log2(np.abs(exact))) - 7)
     room = np.abs(x.astype(np.float64)) @ np.abs(w.astype(np.float64)).T * 1e-5
     assert (np.abs(got.array() - exact) <= step + room).all()
@@ -81,7 +81,7 @@ def test_what_is_computed_from_a_narrow_weight_is_computed_where_it_is_read(rows
         return [prim.dot_general(x, prim.cast(h, dtype=dtype), lhs_contract=(1,), rhs_contract=(axis,)) for h in halves]
 
     executable = CinnCompiler().compile(build(program, arguments), device("cpu"))
-    got = [out.array().astype(np.float64) for out in executable.run([Strided.from_array(a) for a in arguments])]
+    got = [out.array().astype(np.float64) for out in executable.run([StridedArray.from_array(a) for a in arguments])]
     low = ((w.astype(np.int32) & 15) ^ 8) - 8
     for result, half in zip(got, (low, w.astype(np.int32) >> 4), strict=True):
         exact = x.astype(np.float64) @ half.T
@@ -109,7 +109,7 @@ def test_both_numbers_of_a_byte_come_from_one_read(rows, size):
     assert executable.report()["kernel_calls"] == 1
     apart = CinnCompiler().compile(build(program, [x, w]), device("cpu"), options={"without": ["siblings"]})
     assert apart.report()["kernel_calls"] == 2
-    operands = [Strided.from_array(a) for a in (x, w)]
+    operands = [StridedArray.from_array(a) for a in (x, w)]
     together, alone = ([out.array().tobytes() for out in e.run(operands)] for e in (executable, apart))
     assert together == alone
 
@@ -151,7 +151,7 @@ def test_kernels_of_equal_shape_and_different_arithmetic_are_not_shared():
     arguments = [x, w]
     exact, rounded = interpret(build(program, arguments), arguments, [])[0]
     executable = CinnCompiler().compile(build(program, arguments), device("cpu"))
-    got = [out.array() for out in executable.run([Strided.from_array(a) for a in arguments])]
+    got = [out.array() for out in executable.run([StridedArray.from_array(a) for a in arguments])]
     np.testing.assert_allclose(got[0], exact, rtol=1e-5, atol=1e-3)
     assert got[1].dtype == np.dtype(ml_dtypes.bfloat16)
     np.testing.assert_allclose(got[1].astype(np.float32), rounded.astype(np.float32), rtol=2e-2, atol=4)
@@ -169,7 +169,7 @@ def test_results_are_rounded_to_nearest_even_whatever_rounds_them(after):
         return [y] if after == "nothing" else [y, prim.neg(y)]
 
     executable = CinnCompiler().compile(build(program, [x, w]), device("cpu"))
-    got = [result.array().astype(np.float32) for result in executable.run([Strided.from_array(a) for a in (x, w)])]
+    got = [result.array().astype(np.float32) for result in executable.run([StridedArray.from_array(a) for a in (x, w)])]
     with np.errstate(over="ignore"):
         want = x.astype(np.float32).sum(1).astype(ml_dtypes.bfloat16).astype(np.float32)
     for result, sign in zip(got, (1, -1), strict=False):
@@ -213,7 +213,7 @@ def test_pairs_of_bfloat16_give_sums_in_float32(rows, size, stored):
         return unpacked(x, w) if stored == "int4" else [skinny(x, prim.cast(w, dtype="bfloat16"))]
 
     executable = CinnCompiler().compile(build(program, [x, w]), device("cpu"))
-    operands = [Strided.from_array(a) for a in (x, w)]
+    operands = [StridedArray.from_array(a) for a in (x, w)]
     got = [out.array() for out in executable.run(operands)]
     for result, exact, room in zip(got, *exact_products(x, w, stored), strict=True):
         assert (np.abs(result - exact) <= room * 2.0**-24 * (size**0.5 + 4)).all()
@@ -236,7 +236,7 @@ def test_large_and_infinite_activations_times_bytes(special, stored):
     with np.errstate(all="ignore"):
         exact = (x.astype(np.float32)[:, 77:78] * w.astype(np.float32)[:, 77]).astype(np.float32)
     program = build(lambda x, w: skinny(x, prim.cast(w, dtype="bfloat16")), [x, w])
-    (got,) = CinnCompiler().compile(program, device("cpu")).run([Strided.from_array(a) for a in (x, w)])
+    (got,) = CinnCompiler().compile(program, device("cpu")).run([StridedArray.from_array(a) for a in (x, w)])
     np.testing.assert_array_equal(got.array(), exact)
 
 
@@ -246,6 +246,6 @@ def test_activations_in_float32_are_not_rounded_for_narrow_weights():
     executable = CinnCompiler().compile(
         build(lambda x, w: skinny(x, prim.cast(w, dtype="float32")), [x, w]), device("cpu")
     )
-    (got,) = executable.run([Strided.from_array(a) for a in (x, w)])
+    (got,) = executable.run([StridedArray.from_array(a) for a in (x, w)])
     wide = x.astype(np.float64), w.astype(np.float64).T
     assert (np.abs(got.array() - wide[0] @ wide[1]) <= np.abs(wide[0]) @ np.abs(wide[1]) * 2.0**-21).all()

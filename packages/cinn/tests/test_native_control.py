@@ -15,7 +15,7 @@ from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType, effects
 from argosy_pir.core import Block, Operation, Region
 from argosy_pir.dialect import get_definition
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 RNG = np.random.default_rng(3)
 F = "float32"
@@ -46,7 +46,7 @@ def check(function, *arguments, on_device=True):
     want, _ = interpret(program, arguments)
     executable = CinnCompiler().compile(program, device("cpu"))
     for _ in range(2):
-        got = executable.run([Strided.from_array(a) for a in arguments])
+        got = executable.run([StridedArray.from_array(a) for a in arguments])
         for g, w in zip(got, want, strict=True):
             assert_equal(g.array(), w, 20)
     if on_device and why("opencl") is None:
@@ -58,7 +58,7 @@ def check_on_device(program, arguments, want):
     there = device("opencl")
     run = CinnCompiler().compile(program, there).bind(())
     for _ in range(2):
-        got = run([Strided.from_array(a, there) for a in arguments])
+        got = run([StridedArray.from_array(a, there) for a in arguments])
         for g, w in zip(got, want, strict=True):
             np.testing.assert_allclose(g.to_host(), w, rtol=1e-4, atol=1e-5 * np.abs(w).max(initial=1))
 
@@ -105,7 +105,7 @@ def test_loops_give_the_same_bits_for_any_number_of_threads():
     for threads in (1, 2, 4):
         set_threads(threads)
         executable = check(recurrence, *arguments, on_device=False)
-        found.append([p.array().copy() for p in executable.run([Strided.from_array(a) for a in arguments])])
+        found.append([p.array().copy() for p in executable.run([StridedArray.from_array(a) for a in arguments])])
     set_threads(1)
     for other in found[1:]:
         assert all((a == b).all() for a, b in zip(found[0], other, strict=True))
@@ -246,8 +246,10 @@ def test_a_signal_ends_a_loop(loop, size, alarm):
     with emit_at(builder):
         program.set_outputs(loop(builder, x, limit))
     run = CinnCompiler().compile(program, device("cpu")).run
-    zeros, few, huge = (Strided.from_array(a) for a in (np.zeros(size, np.float32), np.float32(3), np.float32(9e18)))
-    far = huge if loop is _counting else Strided.from_array(np.float32(1 << 25))
+    zeros, few, huge = (
+        StridedArray.from_array(a) for a in (np.zeros(size, np.float32), np.float32(3), np.float32(9e18))
+    )
+    far = huge if loop is _counting else StridedArray.from_array(np.float32(1 << 25))
     assert run([zeros, few])[0].array()[0] == 3
     for _ in range(2):
         alarm()

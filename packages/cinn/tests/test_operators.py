@@ -12,7 +12,7 @@ from argosy_phi_ops.declare.index import scan
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import TensorType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -53,6 +53,6 @@ def test_samples_of_operators_agree_with_the_interpreter(names):
             want, _ = interpret(program, arrays)
             executable = CinnCompiler().compile(program, device("cpu"))
             for side in SIDES:
-                got = executable.run([Strided.from_array(guarded(a, side)) for a in arrays])
+                got = executable.run([StridedArray.from_array(guarded(a, side)) for a in arrays])
                 for g, w in zip(got, want, strict=True):
                     assert_equal(g.array(), w, 50, name)

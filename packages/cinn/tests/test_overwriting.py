@@ -14,7 +14,7 @@ from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.passes.primitives import to_primitives
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 N = 64
 RNG = np.random.default_rng(0)
@@ -94,7 +94,7 @@ def test_it_can_be_switched_off(monkeypatch):
     found = {}
     for without in ((), ("in-place",)):
         executable = CinnCompiler().compile(program, device("cpu"), options={"without": list(without)})
-        (got,) = executable.run([Strided.from_array(a.copy()) for a in (X, W)])
+        (got,) = executable.run([StridedArray.from_array(a.copy()) for a in (X, W)])
         found[without] = unguarded_report(executable)["arena_bytes"], got.array().tobytes()
     assert found[()][0] < found["in-place",][0]
     assert found[()][1] == found["in-place",][1]

@@ -13,7 +13,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 
 def problem(rng, lengths, new, heads=2, shared=3, depth=20, width=12, block=4, dtype="float32", spare=3):
@@ -100,7 +100,7 @@ def symbolic(dtype="float32", heads=2, shared=3, depth=20, width=12, block=4, wi
 
 
 def run(executable, operands):
-    return executable.run([Strided.from_array(np.ascontiguousarray(x)) for x in operands], [])[0].array()
+    return executable.run([StridedArray.from_array(np.ascontiguousarray(x)) for x in operands], [])[0].array()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

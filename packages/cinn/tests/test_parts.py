@@ -33,7 +33,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Builder, Dense, Program, TensorType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 
 def evaluate(index, values):
@@ -185,9 +185,9 @@ def test_vector_functions_are_as_exact_as_stated(name):
         x = np.exp(rng.uniform(np.log(low), np.log(high), 80_000)).astype(np.float32)
     x = x[(x >= low) & (x <= high)]
     executable = CinnCompiler().compile(build(lambda x: PRIMITIVES[name](x), [x]), device("cpu"))
-    got = executable.run([Strided.from_array(x)])[0].array().astype(np.float64)
+    got = executable.run([StridedArray.from_array(x)])[0].array().astype(np.float64)
     wide = build(lambda x: PRIMITIVES[name](x), [x.astype(np.float64)])
-    want = CinnCompiler().compile(wide, device("cpu")).run([Strided.from_array(x.astype(np.float64))])[0].array()
+    want = CinnCompiler().compile(wide, device("cpu")).run([StridedArray.from_array(x.astype(np.float64))])[0].array()
     unit = np.spacing(np.abs(want).astype(np.float32)).astype(np.float64)
     assert (np.abs(got - want) / unit).max() <= bound
 
@@ -205,7 +205,7 @@ def test_an_equal_program_comes_from_the_cache_whole(tmp_path):
     assert [e.report()["cache_hit"] for e in (first, again, other)] == [False, True, False]
     assert again.report()["host_calls"] == {ON_HOST: 1}
     assert again.describe() == first.describe()
-    a, b = (e.run([Strided.from_array(x)]) for e in (first, again))
+    a, b = (e.run([StridedArray.from_array(x)]) for e in (first, again))
     assert all((p.array() == q.array()).all() for p, q in zip(a, b, strict=True))
 
 
@@ -219,7 +219,7 @@ def test_constants_of_a_program_from_the_cache_are_kept(tmp_path):
         program.set_outputs([prim.mul(x, table)])
     for _ in range(2):
         executable = CinnCompiler().compile(program, device("cpu"), options={"cache": ObjectCache(tmp_path)})
-        (got,) = executable.run([Strided.from_array(np.full(4, 3, np.float32))])
+        (got,) = executable.run([StridedArray.from_array(np.full(4, 3, np.float32))])
         assert got.array().tolist() == [0, 3, 6, 9]
 
 

@@ -17,7 +17,7 @@ from argosy_cinn.store.preparation import PreparedProgram, is_lasting
 from argosy_hwadapt import device
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_pir import Builder, Program, TensorType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 
@@ -50,8 +50,8 @@ def compiled(cache, preparation, program=None):
 
 
 def result(executable, x=X):
-    state = Strided(np.zeros_like(x))
-    (made,) = executable.run([Strided(x.copy())], [state])
+    state = StridedArray(np.zeros_like(x))
+    (made,) = executable.run([StridedArray(x.copy())], [state])
     np.testing.assert_array_equal(made.array(), state.array())
     return made.array()
 

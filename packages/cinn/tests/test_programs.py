@@ -18,7 +18,7 @@ from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.errors import CompileError, DTypeError, ShapeError
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Block, Builder, Operation, Program, Region, SymExpr, TensorType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 RNG = np.random.default_rng(0)
 
@@ -116,7 +116,7 @@ def test_tables_tell_the_places_of_a_program_for_all_sizes_too(monkeypatch):
     for rows in (7, 1, 40):
         arguments = [f32(rows, 30), weight]
         want, _ = interpret(program, arguments, [])
-        got = executable.run([Strided.from_array(a) for a in arguments])
+        got = executable.run([StridedArray.from_array(a) for a in arguments])
         for g, w in zip(got, want, strict=True):
             assert_equal(g.array(), w, 100)
     report = executable.report()
@@ -243,8 +243,8 @@ def test_versions_are_bumped_and_strided_states_written_through():
     program = build(lambda x, s: ([prim.add(x, s)], [prim.mul(s, 2.0)]), [f32(4, 3)], [f32(4, 3)])
     executable = CinnCompiler().compile(program, device("cpu"))
     base = f32(3, 4)
-    state, x, old = Strided.from_array(base.T), f32(4, 3), base.T.copy()
-    (got,) = executable.run([Strided.from_array(x)], [state])
+    state, x, old = StridedArray.from_array(base.T), f32(4, 3), base.T.copy()
+    (got,) = executable.run([StridedArray.from_array(x)], [state])
     assert_equal(got.array(), x + old)
     assert_equal(base.T, old * 2)
     assert state.version == 1
@@ -256,7 +256,7 @@ def test_an_input_that_is_a_states_memory_keeps_its_value():
         lambda x, s: ([prim.reduce_sum(x, axes=(0,))], [prim.mul(s, 0.0)]), [np.ones(50, "f4")], [np.ones(50, "f4")]
     )
     executable = CinnCompiler().compile(program, device("cpu"))
-    state = Strided.from_array(np.ones(50, np.float32))
+    state = StridedArray.from_array(np.ones(50, np.float32))
     for expected in (50, 0):
         assert executable.run([state], [state])[0].array() == expected
 
@@ -282,7 +282,7 @@ def test_random_bits_and_normals_are_bit_equal():
 
     state = np.array([2**40 + 7, 5], np.uint64)
     executable = check(program, state)
-    got = executable.run([Strided.from_array(state)])
+    got = executable.run([StridedArray.from_array(state)])
     want, _ = interpret(executable.program, [state])
     assert all((g.array() == w).all() for g, w in zip(got, want, strict=True))
 
@@ -292,7 +292,7 @@ def test_any_number_of_threads_gives_the_same_bits():
         y = softmax(mm(x, w))
         return [y, prim.reduce_sum(y, axes=(0,)), prim.reduce_sum(prim.exp(x), axes=(0, 1)), prim.tanh(y)]
 
-    arguments = [Strided.from_array(a) for a in (f32(700, 90), f32(90, 130))]
+    arguments = [StridedArray.from_array(a) for a in (f32(700, 90), f32(90, 130))]
     executable = CinnCompiler().compile(build(program, [a.array() for a in arguments]), device("cpu"))
     results = []
     for threads in (1, 2):
@@ -314,7 +314,7 @@ def test_symbolic_sizes_are_compiled_once_and_zero_by_itself():
     executable = CinnCompiler().compile(program, device("cpu"))
     for size in (3, 7, 3, 0):
         a = f32(size, 4)
-        got = executable.run([Strided.from_array(a)])
+        got = executable.run([StridedArray.from_array(a)])
         want, _ = interpret(program, [a])
         for g, w in zip(got, want, strict=True):
             assert_equal(g.array(), w, 10)
@@ -347,7 +347,7 @@ def check_control(function, *arguments):
     want, _ = interpret(program, arguments)
     executable = CinnCompiler().compile(program, device("cpu"))
     for _ in range(2):
-        got = executable.run([Strided.from_array(a) for a in arguments])
+        got = executable.run([StridedArray.from_array(a) for a in arguments])
         for g, w in zip(got, want, strict=True):
             assert_equal(g.array(), w, 10)
     return executable.report()["host_calls"]
@@ -413,9 +413,9 @@ def test_scans_carry_a_state_and_stack_results(reverse):
 def test_arguments_that_do_not_fit_are_named():
     executable = CinnCompiler().compile(build(lambda x: prim.neg(x), [f32(3, 2)]), device("cpu"))
     with pytest.raises(ShapeError, match=r"input 0 has shape \[2, 3\]"):
-        executable.run([Strided.from_array(f32(2, 3))])
+        executable.run([StridedArray.from_array(f32(2, 3))])
     with pytest.raises(DTypeError, match="float64"):
-        executable.run([Strided.from_array(np.zeros((3, 2)))])
+        executable.run([StridedArray.from_array(np.zeros((3, 2)))])
     with pytest.raises(ValueError, match="takes 1 inputs"):
         executable.run([])
 

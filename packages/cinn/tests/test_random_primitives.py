@@ -14,7 +14,7 @@ from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.reference.interpreter import interpret
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 #: Primitives that no random program contains: of other processes, of the partitioner, of Python; checks, which raise
 #: (`test_index_checks`); and decompositions whose results are not continuous, or which are the interpreter's own
@@ -207,7 +207,7 @@ def compare(steps, dtype, rows, columns, layouts):
     try:
         for threads in (1, 2, 4):
             set_threads(threads)
-            found.append([r.array().copy() for r in executable.run([Strided.from_array(a) for a in arrays])])
+            found.append([r.array().copy() for r in executable.run([StridedArray.from_array(a) for a in arrays])])
     finally:
         set_threads(1)
     for got in found:

@@ -10,7 +10,7 @@ from argosy_cinn.runtime import set_threads
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.reference.interpreter import interpret
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -214,7 +214,7 @@ def test_programs_of_any_dtype_and_strides_equal_the_interpreter_on_any_threads(
     try:
         for threads in (1, 2, 4):
             set_threads(threads)
-            results.append([r.array().copy() for r in executable.run([Strided.from_array(a) for a in arrays])])
+            results.append([r.array().copy() for r in executable.run([StridedArray.from_array(a) for a in arrays])])
     finally:
         set_threads(1)
     for got in results:

@@ -20,19 +20,19 @@ from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import context, emit_at
 from argosy_pir import Builder, Program, SymExpr, TensorType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 
 def test_every_kernel_has_a_time_and_states_stay():
     program, arguments = chain(2, (200, 32))
     executable = CinnCompiler().compile(program, device("cpu"))
-    found = measure(executable, [Strided(a) for a in arguments], repeats=2)
+    found = measure(executable, [StridedArray(a) for a in arguments], repeats=2)
     assert len(found.kernels) == executable.report()["kernel_calls"]
     assert all(t > 0 for t in found.kernels)
     report = Report("chain")
     add_program(report, executable, found)
     assert all(call.kernel in report["kernels"] for call in executable.manifest.calls)
-    plain = [r.array() for r in executable.run([Strided(a) for a in arguments])]
+    plain = [r.array() for r in executable.run([StridedArray(a) for a in arguments])]
     assert all(np.isfinite(r).all() for r in plain)
 
 
@@ -42,7 +42,7 @@ def test_a_kernel_that_is_called_often_is_one_line_and_each_step_another():
     manifest = executable.manifest
     assert manifest.kernel_calls > manifest.kernels, "no kernel is called twice"
     report = Report("chain")
-    add_program(report, executable, measure(executable, [Strided(a) for a in arguments], repeats=2))
+    add_program(report, executable, measure(executable, [StridedArray(a) for a in arguments], repeats=2))
     names = [call.kernel for call in manifest.calls]
     rows = [line.split() for line in report["kernels"].splitlines() if line.split()[0] in names]
     assert {row[0]: int(row[1]) for row in rows} == {name: names.count(name) for name in names}
@@ -72,7 +72,7 @@ def test_a_program_of_symbolic_sizes_is_told_at_those_of_a_call():
     x = program.add_input(TensorType((n, 16), "float32"))
     with emit_at(Builder.at_end(program.block)):
         program.set_outputs([prim.tanh(x)])
-    arguments = [Strided(np.ones((5, 16), np.float32))]
+    arguments = [StridedArray(np.ones((5, 16), np.float32))]
     executable = CinnCompiler().compile(program, device("cpu")).for_sizes(arguments, [])
     report = Report("symbolic")
     add_program(report, executable, measure(executable, arguments, repeats=2))
@@ -129,10 +129,10 @@ def test_limits_that_a_kernel_beats_are_measured_again(monkeypatch, tmp_path):
     x = np.ones((64, 64), np.float32)
     executable = CinnCompiler().compile(build(prim.exp, [x]), device("cpu"))
     report = Report("limits")
-    add_program(report, executable, measure(executable, [Strided.from_array(x)], repeats=1))
+    add_program(report, executable, measure(executable, [StridedArray.from_array(x)], repeats=1))
     assert "measured second and 1 times before" in report["kernels"]
     assert limits() == Limits(1e30, 2e30, 1, "second", 2)
-    add_program(Report("again"), executable, measure(executable, [Strided.from_array(x)], repeats=1))
+    add_program(Report("again"), executable, measure(executable, [StridedArray.from_array(x)], repeats=1))
     assert limits().times == 2  # nothing beats these
     assert limits(beaten=limits()) == Limits(1e30, 2e30, 1, "third", 3)
 

@@ -19,7 +19,7 @@ from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir.builder import Builder
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 on_device = pytest.mark.skipif(why("opencl") is not None, reason="no OpenCL runtime")
@@ -229,7 +229,7 @@ def check(program, *arrays):
     there = device("opencl")
     expected, _ = interpret(program, list(arrays))
     run = CinnCompiler().compile(program, there).bind(())
-    given = [Strided.from_array(a, there) for a in arrays]
+    given = [StridedArray.from_array(a, there) for a in arrays]
     first, second = ([made.to_host() for made in run(given)] for _ in range(2))
     for made, again, wanted in zip(first, second, expected, strict=True):
         assert made.tobytes() == again.tobytes()

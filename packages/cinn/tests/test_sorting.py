@@ -11,7 +11,7 @@ from argosy_cinn.runtime import set_threads
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.reference.interpreter import interpret
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 DTYPES = (
     "float32", "float64", "float16", "bfloat16", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16",
@@ -98,7 +98,7 @@ def test_rows_are_shared_by_threads_without_changing_anything():
     try:
         for threads in (1, 2, 4):
             set_threads(threads)
-            for g, w in zip(executable.run([Strided.from_array(x)]), want, strict=True):
+            for g, w in zip(executable.run([StridedArray.from_array(x)]), want, strict=True):
                 np.testing.assert_array_equal(g.array(), w)
     finally:
         set_threads(1)

@@ -9,7 +9,7 @@ from argosy_hwadapt.inproc import run_ranks
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 CASES = [
     ("all_reduce", {}, lambda all, rank: sum(all)),
@@ -39,7 +39,7 @@ def test_native_code_runs_between_start_and_wait(name, attributes, expected):
         executable = CinnCompiler().compile(program, device("cpu"), [communicator])
         host_calls = executable.report()["host_calls"]
         assert host_calls["prim.start"] == host_calls["prim.wait"] == 1
-        given = [[Strided.from_array(xs[communicator.rank])] for xs in calls]
+        given = [[StridedArray.from_array(xs[communicator.rank])] for xs in calls]
         return [[out.to_host() for out in executable.run(inputs, [])] for inputs in given]
 
     for r, results in enumerate(run_ranks(rank, 2)):

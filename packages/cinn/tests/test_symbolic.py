@@ -18,7 +18,7 @@ from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.core import Block, Operation, Region
 from argosy_pir.dims import SymExpr
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 B, T = SymExpr.symbol("b"), SymExpr.symbol("t")
 SIZES = ((1, 1), (2, 7), (7, 64), (64, 3), (3, 129))
@@ -48,7 +48,7 @@ def check(function, *types, scale=50.0, sizes=SIZES, compilations=1):
     for b, t in sizes:
         arguments = [argument(*type, {"b": b, "t": t}) for type in types]
         want, _ = interpret(program, arguments)
-        got = executable.run([Strided.from_array(a) for a in arguments])
+        got = executable.run([StridedArray.from_array(a) for a in arguments])
         for i, (g, w) in enumerate(zip(got, want, strict=True)):
             assert_equal(g.array(), w, scale, f"output {i} at {(b, t)}")
     report = executable.report()
@@ -159,7 +159,7 @@ def test_many_sizes_share_the_code_and_a_zero_does_not():
 def test_host_calls_are_named_as_the_reason_for_specialising():
     program = program_of(lambda x: prim.fft(x, axes=(0,), kind="r2c"), [((T,), F)])
     executable = CinnCompiler().compile(program, device("cpu"))
-    executable.run([Strided.from_array(argument((T,), F, {"t": n})) for n in (5,)])
+    executable.run([StridedArray.from_array(argument((T,), F, {"t": n})) for n in (5,)])
     report = executable.report()
     assert "prim.fft" in report["not_symbolic"]
     assert (report["compilations"], report["specialisations"]) == (1, 1)
@@ -175,12 +175,12 @@ def test_a_state_of_known_size_is_updated_from_batches_of_any_size():
         updated = prim.sub(w, prim.mul(gradient, 0.01))
     program.set_outputs([y], [updated])
     executable = CinnCompiler().compile(program, device("cpu"))
-    held = Strided.from_array(argument((30, 20), F, {}))
+    held = StridedArray.from_array(argument((30, 20), F, {}))
     call = executable.bind([held])
     for size in (1, 2, 7, 64, 129):
         a = argument((size, 30), F, {})
         (want,), (after,) = interpret(program, [a], [held.array().copy()])
-        (got,) = call([Strided.from_array(a)])
+        (got,) = call([StridedArray.from_array(a)])
         assert_equal(got.array(), want, 50)
         assert_equal(held.array(), after, 50)
     assert executable.report()["compilations"] == 1
@@ -259,7 +259,7 @@ def test_a_scan_of_any_length_and_batch_is_compiled_once():
     for b, t in SIZES:
         arguments = [argument(v.shape, F, {"b": b, "t": t}) for v in (xs, h, w)]
         want, _ = interpret(program, arguments)
-        got = executable.run([Strided.from_array(a) for a in arguments])
+        got = executable.run([StridedArray.from_array(a) for a in arguments])
         for g, v in zip(got, want, strict=True):
             assert_equal(g.array(), v, 200)
     report = executable.report()
@@ -276,7 +276,7 @@ def test_code_of_single_sizes_is_kept_for_the_latest_used(monkeypatch):
     monkeypatch.setattr(specialise, "_KEPT_SPECIALISED", 2)
     program = program_of(lambda x: prim.fft(x, axes=(0,), kind="r2c"), [((T,), F)])
     executable = CinnCompiler().compile(program, device("cpu"))
-    inputs = {n: [Strided.from_array(argument((T,), F, {"t": n}))] for n in (4, 5, 6)}
+    inputs = {n: [StridedArray.from_array(argument((T,), F, {"t": n}))] for n in (4, 5, 6)}
     run = executable.bind([])
     made = {n: weakref.ref(executable.for_sizes(inputs[n], [])) for n in (4, 5)}
     for n in (4, 5, 4):

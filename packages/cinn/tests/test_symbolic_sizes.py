@@ -17,7 +17,7 @@ from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.core import Block, Operation, Region
 from argosy_pir.dims import SymExpr
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 B, T, N = (SymExpr.symbol(name) for name in "btn")
 ONES = {name: (1, 1) for name in ("strides", "lhs_dilation", "rhs_dilation")}
@@ -81,7 +81,7 @@ def agree(name, sizes):
     symbols = dict(zip("btn", sizes, strict=True))
     arguments = [argument(*type, symbols) for type in types]
     want, _ = interpret(program, arguments)
-    got = executable.run([Strided.from_array(a) for a in arguments])
+    got = executable.run([StridedArray.from_array(a) for a in arguments])
     for i, (g, w) in enumerate(zip(got, want, strict=True)):
         assert_equal(g.array(), w, scale, f"output {i} at {sizes}")
 
@@ -121,7 +121,7 @@ def test_what_a_size_of_zero_makes_another_shape_is_refused(name, sizes, message
     _, executable = executable_of(name)
     arguments = [argument(*type, dict(zip("btn", sizes, strict=True))) for type in CASES[name][1]]
     with pytest.raises(ShapeError, match=message):
-        executable.run([Strided.from_array(a) for a in arguments])
+        executable.run([StridedArray.from_array(a) for a in arguments])
     agree(name, (2, 5, 7))
 
 
@@ -147,7 +147,7 @@ def test_a_scan_of_a_part_of_a_batch_is_right_at_any_size():
     for b, t, n in [*EDGES, (70, 3, 1), (64, 70, 13)]:
         arguments = [argument(v.shape, F, {"b": b, "t": t, "n": n}) for v in (xs, before, h)]
         want, _ = interpret(program, arguments)
-        got = executable.run([Strided.from_array(a) for a in arguments])
+        got = executable.run([StridedArray.from_array(a) for a in arguments])
         for g, v in zip(got, want, strict=True):
             assert_equal(g.array(), v, 50)
     report = executable.report()
@@ -163,4 +163,4 @@ def test_sizes_of_the_arguments_must_agree():
     _, executable = executable_of("concat and split")
     x, y = (np.zeros(shape, np.float32) for shape in ((3, 5), (4, 7)))
     with pytest.raises(ValueError, match="b"):
-        executable.run([Strided.from_array(x), Strided.from_array(y)])
+        executable.run([StridedArray.from_array(x), StridedArray.from_array(y)])

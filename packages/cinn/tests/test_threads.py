@@ -18,7 +18,7 @@ from argosy_cinn.runtime import set_threads
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.reference.interpreter import interpret
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 THREADS = 8
 
@@ -143,7 +143,7 @@ def test_threads_compile_and_run_different_programs_together():
         for _ in range(2):
             executable = CinnCompiler().compile(program, device("cpu"), options={"cache": None})
             for _ in range(20):
-                got = executable.run([Strided.from_array(a) for a in arguments])
+                got = executable.run([StridedArray.from_array(a) for a in arguments])
                 for g, w in zip(got, wanted[i], strict=True):
                     assert_equal(g.array(), w, 20)
 
@@ -156,13 +156,13 @@ def test_one_executable_runs_on_several_threads_together():
     inputs = [[rng.standard_normal(s).astype(np.float32) for s in ((700, 64), (64, 64))] for _ in range(THREADS)]
     executable = CinnCompiler().compile(program, device("cpu"))
     bound = executable.bind(())
-    alone = [[r.array().copy() for r in bound([Strided(a) for a in own])] for own in inputs]
+    alone = [[r.array().copy() for r in bound([StridedArray(a) for a in own])] for own in inputs]
     set_threads(3)
 
     def work(i):
         for k in range(30):
             call = bound if k % 2 else executable.run
-            got = call([Strided(a) for a in inputs[i]])
+            got = call([StridedArray(a) for a in inputs[i]])
             assert all((g.array() == w).all() for g, w in zip(got, alone[i], strict=True))
 
     try:
@@ -174,7 +174,7 @@ def test_one_executable_runs_on_several_threads_together():
 def test_the_number_of_threads_changes_while_programs_run():
     program, arguments = chain(2, (900, 40))
     executable = CinnCompiler().compile(program, device("cpu"))
-    inputs = [Strided(a) for a in arguments]
+    inputs = [StridedArray(a) for a in arguments]
     alone = [r.array().copy() for r in executable.run(inputs)]
 
     def work(i):
@@ -196,12 +196,12 @@ START = """
     from test_threads import chain, together
     from argosy_cinn import CinnCompiler
     from argosy_hwadapt import device
-    from argosy_tensorcore.storage import Strided
+    from argosy_tensorcore.storage import StridedArray
     jobs = [chain(1 + i % 3, (300 + i, 20)) for i in range(8)]
 
     def work(i):
         program, arguments = jobs[i]
-        CinnCompiler().compile(program, device("cpu")).run([Strided(a) for a in arguments])
+        CinnCompiler().compile(program, device("cpu")).run([StridedArray(a) for a in arguments])
 
     together(work, timeout=3600)
     print("done")

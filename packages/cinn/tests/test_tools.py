@@ -19,7 +19,7 @@ from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.errors import CompileError
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 
 def step(x, w):
@@ -33,7 +33,7 @@ def dumped(tmp_path, monkeypatch):
     monkeypatch.setenv("ARGOSY_DUMP", str(tmp_path / "dump"))
     x, w = f32(20, 6), f32(6, 6)
     executable = CinnCompiler().compile(build(step, [x], [w]), device("cpu"))
-    executable.run([Strided(x)], [Strided(w.copy())])
+    executable.run([StridedArray(x)], [StridedArray(w.copy())])
     monkeypatch.delenv("ARGOSY_DUMP")
     (folder,) = (tmp_path / "dump").iterdir()
     return folder, x, w
@@ -108,7 +108,7 @@ def test_a_dump_of_a_program_with_symbolic_sizes_is_run_again(tmp_path, monkeypa
         program.set_outputs([y], [prim.sub(w, prim.reduce_sum(y, axes=(0, 1)))])
     executable = CinnCompiler().compile(program, device("cpu"))
     given = f32(20, 6)
-    executable.run([Strided(given)], [Strided(f32(6, 6))])
+    executable.run([StridedArray(given)], [StridedArray(f32(6, 6))])
     monkeypatch.delenv("ARGOSY_DUMP")
     (folder,) = (tmp_path / "dump").iterdir()
     assert "kernel calls" in (folder / "kernels.txt").read_text()
@@ -209,7 +209,7 @@ def test_a_dump_of_transforms_sorts_and_convolutions_is_run_again(tmp_path, monk
         return [prim.real(spectrum), prim.sort(x, axis=1)]
 
     x = f32(5, 24)
-    CinnCompiler().compile(build(program, [x]), device("cpu")).run([Strided(x)])
+    CinnCompiler().compile(build(program, [x]), device("cpu")).run([StridedArray(x)])
     monkeypatch.delenv("ARGOSY_DUMP")
     (folder,) = (tmp_path / "dump").iterdir()
     assert "cinn." in (folder / "simplified.pir").read_text()

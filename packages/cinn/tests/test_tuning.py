@@ -19,7 +19,7 @@ from argosy_cinn.tuning.measure_product import Shape
 from argosy_cinn.tuning.tuner import Tuner
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 NULL = Value(PTR, "null")
 
@@ -126,7 +126,7 @@ def test_every_candidate_gives_the_same_bits(dtype):
             made = CinnCompiler().compile(build(program, [a, w]), device("cpu"), options={"cache": ObjectCache(None)})
         finally:
             chooser.reset(token)
-        return made.run([Strided.from_array(x) for x in (a, w)])[0].array().tobytes()
+        return made.run([StridedArray.from_array(x) for x in (a, w)])[0].array().tobytes()
 
     assert len({result(i) for i in range(7)}) == 1
 
@@ -140,7 +140,7 @@ def test_products_are_measured_only_on_request(tmp_path, monkeypatch):
 
     def result(**options):
         made = CinnCompiler().compile(build(program, [a]), device("cpu"), options=options)
-        return made.run([Strided.from_array(a)])[0].array().tobytes()
+        return made.run([StridedArray.from_array(a)])[0].array().tobytes()
 
     monkeypatch.delenv("ARGOSY_TUNE", raising=False)
     store = ObjectCache(tmp_path / "objects")

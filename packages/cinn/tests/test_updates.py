@@ -14,7 +14,7 @@ from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 RNG = np.random.default_rng(5)
 
@@ -25,8 +25,8 @@ def on_threads(executable, inputs, state):
     try:
         for threads in (1, 2, 4):
             set_threads(threads)
-            held = Strided.from_array(state.copy())
-            executable.run([Strided.from_array(a) for a in inputs], [held])
+            held = StridedArray.from_array(state.copy())
+            executable.run([StridedArray.from_array(a) for a in inputs], [held])
             results.append(held.array().copy())
     finally:
         set_threads(1)

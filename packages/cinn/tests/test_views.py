@@ -13,7 +13,7 @@ from argosy_cinn.runtime import set_threads
 from argosy_cinn.tools import tracing
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def watched(monkeypatch):
 
 def compiled(depth=2, shape=(900, 64)):
     program, arguments = chain(depth, shape)
-    return CinnCompiler().compile(program, device("cpu")), [Strided(a) for a in arguments]
+    return CinnCompiler().compile(program, device("cpu")), [StridedArray(a) for a in arguments]
 
 
 def test_every_kernel_call_has_its_events_and_results_are_the_same(watched):
@@ -64,7 +64,7 @@ def test_nothing_is_recorded_when_nobody_watches(watched):
 def test_host_calls_are_events_too(watched):
     program = build(lambda x: on_host(prim.mul(x, 2.0), 0), [np.zeros(50, np.float32)])
     executable = CinnCompiler().compile(program, device("cpu"))
-    executable.run([Strided(np.arange(50, dtype=np.float32))])
+    executable.run([StridedArray(np.arange(50, dtype=np.float32))])
     assert [e.name for e in watched if e.call is None] == [ON_HOST]
     assert {e.thread for e in watched if e.call is None} == {threading.get_ident()}
 

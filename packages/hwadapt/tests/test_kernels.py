@@ -10,7 +10,7 @@ import pytest
 
 import argosy_hwadapt as hw
 from argosy_hwadapt.blob_cache import BlobCache
-from argosy_hwadapt.cpu.native import ffi
+from argosy_hwadapt.cpu.c_bindings import ffi
 
 SOURCE = r"""
 #include <stdint.h>

@@ -11,7 +11,7 @@ import pytest
 
 import argosy_hwadapt as hw
 from argosy_hwadapt.capture import CapturedGraph
-from argosy_hwadapt.cpu.native import ffi
+from argosy_hwadapt.cpu.c_bindings import ffi
 from argosy_hwadapt.device import Device
 from argosy_hwadapt.virtual import VirtualRuntime
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from argosy_hwadapt import DeviceError, WorkerThreads, cpu_features, physical_cores
-from argosy_hwadapt.cpu.native import ffi, load_library
+from argosy_hwadapt.cpu.c_bindings import ffi, load_library
 
 libc = load_library(None)
 start_barrier = libc.load_function(ffi.typeof("int(*)(void *, void *, unsigned int)"), "pthread_barrier_init")
@@ -22,7 +22,7 @@ def test_threads_run_native_code_beside_python():
     assert start_barrier(barrier, ffi.NULL, 3) == 0
     workers = WorkerThreads(2)
     workers.start(int(ffi.cast("uintptr_t", wait_at_barrier)), [int(ffi.cast("uintptr_t", barrier))] * 2)
-    assert workers.running
+    assert workers.is_running
     wait_at_barrier(barrier)
     assert workers.stop()
 
@@ -49,7 +49,7 @@ def test_stop_asks_the_loop_to_end():
         with pytest.raises(DeviceError, match="running already"):
             workers.start(address, [0, 0])
         assert workers.stop()
-        assert not workers.running
+        assert not workers.is_running
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def test_wrong_requests_are_refused(count, entry, arguments):
 FORK = """
 import os, sys, time
 from argosy_hwadapt import WorkerThreads
-from argosy_hwadapt.cpu.native import ffi, load_library
+from argosy_hwadapt.cpu.c_bindings import ffi, load_library
 sleep = load_library(None).load_function(ffi.typeof("int(*)(unsigned int)"), "usleep")
 workers = WorkerThreads(2)
 workers.start(int(ffi.cast("uintptr_t", sleep)), [700_000, 700_000])
 child = os.fork()
-alive = workers.running
+alive = workers.is_running
 if child == 0:
     os._exit(0 if alive and workers.stop() else 1)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
@@ -87,7 +87,7 @@ print(physical_cores())
 EXIT = """
 import threading
 from argosy_hwadapt import WorkerThreads
-from argosy_hwadapt.cpu.native import ffi
+from argosy_hwadapt.cpu.c_bindings import ffi
 leave = threading.Event()
 loop = ffi.callback("void(void *)", lambda _: leave.wait() and None)
 workers = WorkerThreads(2)

@@ -90,7 +90,7 @@ def test_masks_are_told_exactly(name):
     assert (causal_window(found) if isinstance(found, Bands) else None) == window
     if isinstance(found, Bands):
         (expected, _), _ = interpret(program, [np.zeros((9, 9), bool)], [])
-        told = [[found.at(j - i) for j in range(9)] for i in range(9)]
+        told = [[found.value_at(j - i) for j in range(9)] for i in range(9)]
         np.testing.assert_array_equal(told, expected)
 
 

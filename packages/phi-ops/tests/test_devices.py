@@ -11,7 +11,7 @@ from argosy_phi_ops.eager.dispatch import write
 from argosy_phi_ops.eager.fallback import clear_fallbacks, fallbacks
 from argosy_phi_ops.errors import DeviceMismatch
 from argosy_tensorcore.rng import Generator
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* runs on the cpu, not on virtual:RuntimeWarning")
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* runs on the cpu, not on virtu
 @pytest.fixture
 def there():
     """The tensor [[1, 2], [3, 4]] on the device."""
-    return Tensor._wrap(Strided.from_array(np.array([[1, 2], [3, 4]], np.float32), device("virtual")))
+    return Tensor._wrap(StridedArray.from_array(np.array([[1, 2], [3, 4]], np.float32), device("virtual")))
 
 
 def test_operators_run_where_their_operands_are(there):
@@ -39,7 +39,7 @@ def test_operators_run_where_their_operands_are(there):
 def test_operands_on_two_devices_are_refused_by_the_names_of_both(there):
     """Numbers and 0-D tensors of the host go anywhere."""
     here = Tensor(np.ones((2, 2), np.float32))
-    other = Tensor._wrap(Strided.from_array(here.payload.ndarray, device("virtual", 1)))
+    other = Tensor._wrap(StridedArray.from_array(here.payload.ndarray, device("virtual", 1)))
     add = get_operator("add")
     add(here, here)
     for _ in range(2):

@@ -11,7 +11,7 @@ from argosy_tensorcore import (
     NotScalarError,
     Parameter,
     Size,
-    Strided,
+    StridedArray,
     Tensor,
     as_dtype,
     set_method_resolver,
@@ -87,7 +87,7 @@ class TestEveryDtypeAndShape:
 def test_a_wrapped_payload_shares_its_array():
     """A tensor made of a payload shows the same memory."""
     array = np.zeros(3, np.float32)
-    tensor = Tensor._wrap(Strided.from_array(array))
+    tensor = Tensor._wrap(StridedArray.from_array(array))
     array[1] = 5
     assert tensor.tolist() == [0.0, 5.0, 0.0]
 
@@ -183,7 +183,7 @@ def test_numpy_sees_tensors_but_keeps_its_ufuncs_off():
 def test_names_are_generated_when_asked_for():
     """User tensors, results and parameters are numbered apart; names can be set."""
     assert Tensor(1).name.startswith("generated_tensor_")
-    result = Tensor._wrap(Strided.from_array(np.zeros(1)))
+    result = Tensor._wrap(StridedArray.from_array(np.zeros(1)))
     assert result.name.startswith("eager_tmp_")
     assert result.name == result.name
     result.name = "mine"

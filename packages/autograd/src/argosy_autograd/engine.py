@@ -15,7 +15,7 @@ from argosy_autograd.sweep import Sweep
 from argosy_autograd.tape import Edge, Node, ZeroNode, edge_of
 from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.context import set_grad_enabled
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["backward", "dependence", "grad", "needed_nodes"]
@@ -220,9 +220,9 @@ def _result(sweep: Sweep, x: Tensor, reached: set[Edge], roots: Sequence[Edge]) 
     if found is None:
         found = np.zeros(x.payload.shape, x.payload.dtype.numpy)
         if sweep.recorded:
-            found = Tensor._wrap(Strided(found), False)
+            found = Tensor._wrap(StridedArray(found), False)
             ZeroNode("zero", roots, [found])
-    return found if type(found) is Tensor else Tensor._wrap(Strided.from_array(found))
+    return found if type(found) is Tensor else Tensor._wrap(StridedArray.from_array(found))
 
 
 def needed_nodes(

@@ -17,7 +17,7 @@ from argosy_autograd.engine import dependence, grad
 from argosy_autograd.errors import DifferentiationError, asked_for, unused_input
 from argosy_autograd.modes import enable_grad, is_grad_enabled, linear
 from argosy_phi_ops.declare.operator import get_operator
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Jacobian", "hessian", "jacobian", "jvp", "vjp"]
@@ -63,7 +63,7 @@ class Jacobian:
         lead, size = (prod(shape[: self._batch]), prod(shape[self._batch :]))
         seed = np.zeros((lead, size), self._y.dtype.numpy)
         seed[:, number] = 1
-        start = Tensor._wrap(Strided(seed.reshape(shape)))
+        start = Tensor._wrap(StridedArray(seed.reshape(shape)))
         (g,) = grad(self._y, self._x, start, create_graph=True, allow_unused=True)
         return get_operator("zeros_like")(self._x) if g is None else g
 

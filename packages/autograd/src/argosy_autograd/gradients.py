@@ -13,7 +13,7 @@ import numpy as np
 
 from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.declare.operator import get_operator
-from argosy_tensorcore.storage import Storage, Strided
+from argosy_tensorcore.storage import Storage, StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 _OURS = 3  # references to what only a slot holds: the slot, a local variable, getrefcount's argument
@@ -44,7 +44,7 @@ def symbolic_zero(tensor: Tensor) -> Tensor:
     """A gradient of zeros for ``tensor`` that has no memory until somebody reads or writes it."""
     payload = tensor.payload
     storage = _ZeroStorage(prod(payload.shape) * payload.dtype.itemsize)
-    return Tensor._wrap(Strided.over_storage(storage, payload.dtype, payload.shape), False)
+    return Tensor._wrap(StridedArray.over_storage(storage, payload.dtype, payload.shape), False)
 
 
 def is_symbolic_zero(g: Any) -> bool:
@@ -63,16 +63,16 @@ def accumulate_grad(tensor: Tensor, g: Any, fresh: bool = False) -> None:
         tensor._grad = g if old is None else get_operator("add")(old, g)
         return
     if old is None:
-        made = Tensor._wrap(Strided(g if fresh and g.base is None and g.flags.writeable else np.array(g)), False)
+        made = Tensor._wrap(StridedArray(g if fresh and g.base is None and g.flags.writeable else np.array(g)), False)
         tensor._grad = made
         return
     payload = old.payload
-    if old._node is None and type(payload) is Strided:
+    if old._node is None and type(payload) is StridedArray:
         array = payload.ndarray
         array[...] = array + g
         payload.bump_version()
     else:
-        tensor._grad = get_operator("add")(old, Tensor._wrap(Strided(g)))
+        tensor._grad = get_operator("add")(old, Tensor._wrap(StridedArray(g)))
 
 
 def clear_gradient(tensor: Tensor, set_to_zero: bool = True) -> None:
@@ -87,7 +87,7 @@ def clear_gradient(tensor: Tensor, set_to_zero: bool = True) -> None:
         tensor._grad = None
     elif tracer is not None or old._node is not None:
         tensor._grad = symbolic_zero(tensor)
-    elif type(old.payload) is not Strided:
+    elif type(old.payload) is not StridedArray:
         tensor._grad = get_operator("zeros_like")(old)
     else:
         payload = old.payload

@@ -16,7 +16,7 @@ from argosy_autograd.derivatives import ProgramOperator
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["EQUIVALENTS"]
@@ -32,7 +32,7 @@ def _masked_select(operands: Sequence[Any], results: Sequence[Tensor]) -> Equiva
     x, mask = operands
     shape = np.broadcast_shapes(x.payload.shape, mask.payload.shape)
     positions = np.argwhere(np.broadcast_to(mask.payload.ndarray, shape))
-    indices = Tensor._wrap(Strided(positions))
+    indices = Tensor._wrap(StridedArray(positions))
     return _selection(_type(x), _type(indices), shape), [x, indices]
 
 

@@ -20,7 +20,7 @@ from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.gradient_blockers import GradientBlocker, blockers_of, join_blockers
 from argosy_phi_ops.eager.placement import accelerator_of
 from argosy_phi_ops.errors import CaptureError
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["PyLayer", "PyLayerContext"]
@@ -240,11 +240,11 @@ class _PyLayerNode(Node):
         self.types = [(y.payload.shape, y.payload.dtype.numpy) for y in results]
         both = (*tensors, *results)
         self.device = next((device for x in both if (device := accelerator_of(x)) is not None), None)
-        self.on_tensors = self.device or any(type(x.payload) is not Strided for x in both)
+        self.on_tensors = self.device or any(type(x.payload) is not StridedArray for x in both)
 
     def pull_arrays(self, grads: list[Any]) -> Sequence[Any]:
         """See :class:`Node`."""
-        wrapped = [None if g is None else Tensor._wrap(Strided.from_array(g)) for g in grads]
+        wrapped = [None if g is None else Tensor._wrap(StridedArray.from_array(g)) for g in grads]
         made = self.pull_tensors(wrapped)
         return [None if g is None else g.payload.ndarray for g in made]
 
@@ -255,7 +255,7 @@ class _PyLayerNode(Node):
         assert self.edges is not None
         if self.ctx._materialize:
             grads = [
-                Tensor._wrap(Strided.from_array(np.zeros(*kind), self.device)) if g is None else g
+                Tensor._wrap(StridedArray.from_array(np.zeros(*kind), self.device)) if g is None else g
                 for g, kind in zip(grads, self.types, strict=True)
             ]
         made = _match(self.name, self.cls.backward(self.ctx, *grads), self.edges)
@@ -269,14 +269,14 @@ class _PyLayerNode(Node):
         no telling what it would have been. Where ``grads`` are constants, those that move are tried."""
         assert self.ctx is not None
         if not any(edge_of(g) for g in grads):
-            grads = [Tensor._wrap(Strided(np.ones(*kind)), kind[1].kind not in "fc") for kind in self.types]
+            grads = [Tensor._wrap(StridedArray(np.ones(*kind)), kind[1].kind not in "fc") for kind in self.types]
             made = _match(self.name, self.cls.backward(self.ctx, *grads), self.edges or ())
         sources = {edge: 0 for g in grads if (edge := edge_of(g)) is not None}
         still = [i for i, g in enumerate(made) if type(g) is Tensor and not _moves(g, sources)]
         if not sources or not still:
             return
         with no_grad():
-            ones = [Tensor._wrap(Strided(np.ones(*kind))) for kind in self.types]
+            ones = [Tensor._wrap(StridedArray(np.ones(*kind))) for kind in self.types]
             again = _match(self.name, self.cls.backward(self.ctx, *ones), self.edges or ())
         if any(again[i] is not None and again[i].payload.to_host().any() for i in still):
             raise constant_gradient(self.name, asked())

@@ -19,7 +19,7 @@ from argosy_phi_ops.declare.attribute_types import attribute_key
 from argosy_phi_ops.eager.native import least_steps_back, way_back
 from argosy_phi_ops.eager.tiering import NativeKernel, TieredKernel
 from argosy_tensorcore.dtype import as_dtype, default_dtype, default_listeners
-from argosy_tensorcore.storage import ArrayType, Strided
+from argosy_tensorcore.storage import ArrayType, StridedArray
 
 if TYPE_CHECKING:
     from argosy_autograd.derivatives import Derivative
@@ -198,7 +198,7 @@ def _keeps(key: tuple[Any, ...], attributes: dict[str, Any]) -> tuple[int, ...] 
 
 def as_array(value: Any, dtype: str) -> Any:
     """What was saved, as an array; a number becomes one of ``dtype``."""
-    if type(value) is Strided:
+    if type(value) is StridedArray:
         return value.ndarray
     return np.asarray(value, as_dtype(dtype).numpy)
 

@@ -29,7 +29,7 @@ from argosy_phi_ops.context import context, own_context
 from argosy_phi_ops.eager.recording import record_results
 from argosy_pir import Program, TensorType, Value
 from argosy_pir.passes import PassManager
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Function", "read_back", "replay_sweep", "run_replay"]
@@ -67,7 +67,7 @@ class Replay:
 
     def __call__(self, operands: Sequence[Tensor]) -> list[Tensor]:
         """The results, recorded."""
-        made = [Tensor._wrap(Strided.from_array(a)) for a in self._run([x.payload.ndarray for x in operands])]
+        made = [Tensor._wrap(StridedArray.from_array(a)) for a in self._run([x.payload.ndarray for x in operands])]
         record_results(self.operator, operands, {}, made)
         return made
 
@@ -95,7 +95,7 @@ def replay_sweep(
 
 def read_back(ys: Sequence[Tensor], xs: Sequence[Tensor], factors: Sequence[Tensor] = ()) -> History | None:
     """The history of ``ys`` from ``xs`` on; None where it cannot be written down again."""
-    if any(type(t.payload) is not Strided for t in (*ys, *xs, *factors)) or context().layers or hooks.active:
+    if any(type(t.payload) is not StridedArray for t in (*ys, *xs, *factors)) or context().layers or hooks.active:
         return None
     ends, sources = [edge_of(y) for y in ys], [edge_of(x) for x in xs]
     if None in ends or None in sources:
@@ -141,7 +141,7 @@ def _saved_by_position(item: OperatorNode | Request) -> dict[int, Tensor]:
     for position, value in item.unpack_saved().items():
         operand = position < count
         edge: Edge | None = item.edges[position] if operand and item.edges else (item, position - count)
-        dtype = "" if type(value) is Strided else _dtype(item.recipe, position)
+        dtype = "" if type(value) is StridedArray else _dtype(item.recipe, position)
         found[position] = tensor_at(value, edge, dtype)
     return found
 

@@ -21,7 +21,7 @@ from argosy_autograd.tape import Edge, Node
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.native import builtin
 from argosy_phi_ops.eager.placement import accelerator_of
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Sweep", "as_array", "as_tensor"]
@@ -77,12 +77,12 @@ class Sweep:
         """The gradient that the root ``y`` begins with, ones where there is no ``seed``: as an array where arrays are
         what is passed."""
         if seed is None:
-            if accelerator_of(y) is None and type(y.payload) is Strided and not self.recorded:
+            if accelerator_of(y) is None and type(y.payload) is StridedArray and not self.recorded:
                 return _ones(y.payload)
             seed = _ones_like(y.payload)
         if self.recorded:
             return seed
-        if type(seed.payload) is Strided and accelerator_of(seed) is None:
+        if type(seed.payload) is StridedArray and accelerator_of(seed) is None:
             return seed.payload.ndarray
         self.mixed = True
         return seed
@@ -203,7 +203,7 @@ class Sweep:
     def apply_hooks(self, table: dict[int, Any], g: Any) -> Any:
         """The gradient after the hooks of ``table``."""
         as_tensor = self.recorded or type(g) is Tensor
-        tensor = g if as_tensor else Tensor._wrap(Strided.from_array(g))
+        tensor = g if as_tensor else Tensor._wrap(StridedArray.from_array(g))
         for hook in list(table.values()):
             replaced = None if isinstance(hook, JointHook) else hook(tensor)
             if replaced is not None:
@@ -228,7 +228,7 @@ class Sweep:
                 if any(isinstance(hook, JointHook) for hook in leaf._hooks.values()):
                     together.append(entry)
                     continue
-            if type(leaf.payload) is not Strided and hasattr(leaf.payload, "adopt_gradient"):
+            if type(leaf.payload) is not StridedArray and hasattr(leaf.payload, "adopt_gradient"):
                 together.append(entry)
                 continue
             device = accelerator_of(leaf)
@@ -254,7 +254,7 @@ class Sweep:
             for hook in (leaf._hooks or {}).values():
                 if isinstance(hook, JointHook):
                     joint.setdefault(hook, []).append(entry)
-            if type(leaf.payload) is not Strided:
+            if type(leaf.payload) is not StridedArray:
                 kinds.setdefault(type(leaf.payload), []).append(entry)
         for hook, members in joint.items():
             made = hook([leaf for leaf, _ in members], [g for _, g in members])
@@ -266,7 +266,7 @@ class Sweep:
             else:
                 _replace(members, kind.adopt_gradients([leaf.payload for leaf, _ in members], [g for _, g in members]))
         for leaf, g in entries:
-            if type(leaf.payload) is Strided and not self.recorded:
+            if type(leaf.payload) is StridedArray and not self.recorded:
                 device = accelerator_of(leaf)
                 g = as_array(g) if device is None else as_tensor(g, device)
             if self.targets is None:
@@ -282,9 +282,9 @@ def _ones(payload: Any) -> Any:
 
 
 def _ones_like(payload: Any) -> Tensor:
-    device = payload.array_type.device if type(payload) is Strided else None
-    ones = Tensor._wrap(Strided.from_array(_ones(payload), device))
-    if type(payload) is not Strided and hasattr(payload, "adopt_gradient"):
+    device = payload.array_type.device if type(payload) is StridedArray else None
+    ones = Tensor._wrap(StridedArray.from_array(_ones(payload), device))
+    if type(payload) is not StridedArray and hasattr(payload, "adopt_gradient"):
         ones = payload.adopt_gradient(ones)
     return ones
 
@@ -324,10 +324,10 @@ def _native_backward_loop() -> Any:
 def as_tensor(g: Any, device: Any = None) -> Tensor:
     """A gradient as a tensor, on ``device`` where that is given."""
     if type(g) is not Tensor:
-        return Tensor._wrap(Strided.from_array(g, device))
-    if device is None or type(g.payload) is not Strided or g.payload.array_type.device is device:
+        return Tensor._wrap(StridedArray.from_array(g, device))
+    if device is None or type(g.payload) is not StridedArray or g.payload.array_type.device is device:
         return g
-    return Tensor._wrap(Strided.from_array(g.payload.to_host(), device))
+    return Tensor._wrap(StridedArray.from_array(g.payload.to_host(), device))
 
 
 def as_array(g: Any) -> Any:

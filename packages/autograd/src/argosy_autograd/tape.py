@@ -29,7 +29,7 @@ from argosy_autograd.recipes import (
 from argosy_phi_ops.eager.dispatch import bind
 from argosy_phi_ops.eager.native import remember
 from argosy_phi_ops.eager.recording import Recorder
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -175,10 +175,10 @@ class OperatorNode(Node):
         for i in rule.cotangents:
             g = grads[i]
             zeros = or_zeros(None, rule.types[count + i]) if g is None else None
-            tensors.append(Tensor._wrap(Strided.from_array(zeros, device)) if g is None else g)
+            tensors.append(Tensor._wrap(StridedArray.from_array(zeros, device)) if g is None else g)
         made = bind(rule.operator, tensors, {}) if rule.operands else ()  # type: ignore[arg-type]
         found = complete(rule, made, key, grads)
-        return [Tensor._wrap(Strided.from_array(g, device)) if type(g) is np.ndarray else g for g in found]
+        return [Tensor._wrap(StridedArray.from_array(g, device)) if type(g) is np.ndarray else g for g in found]
 
     def _handle(self, position: int, rule: Derivative) -> Tensor:
         """A saved operand or result as a tensor with its place in the graph."""
@@ -197,7 +197,7 @@ class OperatorNode(Node):
         found = {}
         for position, entry in zip(self.recipe.keeps, self.saved, strict=True):
             value, version = entry
-            if type(value) is Strided:
+            if type(value) is StridedArray:
                 storage = value._storage
                 if (0 if storage is None else storage.version) != version:
                     self._complain(position, value, version)
@@ -261,7 +261,7 @@ def _save(value: Any) -> Any:
     if hooks.has_saved_tensors_hooks():
         return hooks.pack_saved(value)
     payload = value.payload
-    if type(payload) is Strided:
+    if type(payload) is StridedArray:
         storage = payload._storage
         return payload, 0 if storage is None else storage.version
     return payload, payload.version
@@ -271,7 +271,7 @@ def tensor_at(value: Any, edge: Edge | None, dtype: str) -> Tensor:
     """What was saved, as a tensor at ``edge`` of the graph; a number becomes one of ``dtype``."""
     if edge is not None and type(edge[0]) is Tensor:
         return edge[0]
-    tensor = Tensor._wrap(value if hasattr(value, "is_traced") else Strided(as_array(value, dtype)), edge is None)
+    tensor = Tensor._wrap(value if hasattr(value, "is_traced") else StridedArray(as_array(value, dtype)), edge is None)
     if edge is not None:
         tensor._node, tensor._slot = edge
     return tensor

@@ -14,7 +14,7 @@ from argosy_phi_ops.eager.tiering import is_deterministic
 from argosy_phi_ops.reference.interpreter import prepare
 from argosy_pir import Program
 from argosy_pir.passes import get_pass
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 __all__ = ["TieredProgram", "expand_custom_gradients"]
 
@@ -51,4 +51,4 @@ class TieredProgram:
         if self._compiled is None:
             with own_context():
                 self._compiled = get_compiler().compile(self._program.clone(), self._device).bind([])
-        return [made.ndarray for made in self._compiled([Strided.from_array(a) for a in arrays])]
+        return [made.ndarray for made in self._compiled([StridedArray.from_array(a) for a in arrays])]

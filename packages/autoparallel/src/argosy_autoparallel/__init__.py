@@ -19,19 +19,19 @@ if TYPE_CHECKING:
         unshard_dtensor,
     )
     from argosy_autoparallel.counting import Counts, count_collectives
-    from argosy_autoparallel.dist_tensor import Sharded, is_dist, layout_of
+    from argosy_autoparallel.dist_tensor import ShardedArray, is_dist, layout_of
     from argosy_autoparallel.groups import communicators, ensure_groups, set_world, world
     from argosy_autoparallel.implicit_gathers import ImplicitGatherError, strict
-    from argosy_autoparallel.partition import Partitioned
+    from argosy_autoparallel.partition import PartitionedProgram
     from argosy_autoparallel.partition import partition as partition_program
     from argosy_autoparallel.planner import Cluster, Plan, Planner, PlanningError, get_planner, planner_names
 
 __all__ = [
-    "Cluster", "Counts", "ImplicitGatherError", "Layout", "LocalSlice", "Partial", "Partitioned", "Placement", "Plan",
-    "Planner", "PlanningError", "ProcessMesh", "ReduceType", "Replicate", "Shard", "Sharded", "__version__",
-    "communicators", "count_collectives", "dtensor_from_fn", "dtensor_from_local", "dtensor_to_local", "ensure_groups",
-    "get_planner", "is_dist", "largest_local_shape", "layout_of", "local_shape", "local_slice", "partition_program",
-    "planner_names", "reshard", "set_world", "shard_tensor", "strict", "unshard_dtensor", "world",
+    "Cluster", "Counts", "ImplicitGatherError", "Layout", "LocalSlice", "Partial", "PartitionedProgram", "Placement",
+    "Plan", "Planner", "PlanningError", "ProcessMesh", "ReduceType", "Replicate", "Shard", "ShardedArray",
+    "__version__", "communicators", "count_collectives", "dtensor_from_fn", "dtensor_from_local", "dtensor_to_local",
+    "ensure_groups", "get_planner", "is_dist", "largest_local_shape", "layout_of", "local_shape", "local_slice",
+    "partition_program", "planner_names", "reshard", "set_world", "shard_tensor", "strict", "unshard_dtensor", "world",
 ]  # fmt: skip
 
 #: What needs the IR, operators or devices is imported when first read: name -> "module" or "module:attribute".
@@ -41,11 +41,11 @@ _LAZY = {
         "api",
     ),
     **dict.fromkeys(("Counts", "count_collectives"), "counting"),
-    **dict.fromkeys(("Sharded", "is_dist", "layout_of"), "dist_tensor"),
+    **dict.fromkeys(("ShardedArray", "is_dist", "layout_of"), "dist_tensor"),
     **dict.fromkeys(("ImplicitGatherError", "strict"), "implicit_gathers"),
     **dict.fromkeys(("communicators", "ensure_groups", "set_world", "world"), "groups"),
     **dict.fromkeys(("Cluster", "Plan", "Planner", "PlanningError", "get_planner", "planner_names"), "planner"),
-    "Partitioned": "partition",
+    "PartitionedProgram": "partition",
     "partition_program": "partition:partition",
 }
 

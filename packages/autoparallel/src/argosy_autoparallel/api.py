@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_autoparallel.dist_tensor import Sharded, local_value, replicated_payload
+from argosy_autoparallel.dist_tensor import ShardedArray, local_value, replicated_payload
 from argosy_autoparallel.global_shape import whole_shape
 from argosy_autoparallel.groups import ensure_groups, rank
 from argosy_autoparallel.interpreter import SpmdLayer
@@ -17,7 +17,7 @@ from argosy_autoparallel.presence import serve
 from argosy_autoparallel.redistribution import redistribute, redistribute_op, relayout
 from argosy_autoparallel.tensor_layout import WHOLE, Layout
 from argosy_phi_ops.eager.dispatch import bind
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
@@ -45,12 +45,12 @@ def shard_tensor(
     tensor = data if type(data) is Tensor else Tensor(data, dtype, place)
     if type(data) is Tensor and dtype is not None:
         tensor = tensor.astype(dtype)
-    layout = Layout.of(mesh, placements, tensor.ndim)
+    layout = Layout.from_placements(mesh, placements, tensor.ndim)
     ensure_groups(mesh)
     if tensor.payload.is_traced or tensor._node is not None:
         return _with_gradient(redistribute(tensor, layout), stop_gradient)
     payload = tensor.payload
-    if type(payload) is not Sharded:
+    if type(payload) is not ShardedArray:
         payload = replicated_payload(payload.to_host(), mesh)
     laid = relayout(payload, layout)
     if tensor.is_parameter:
@@ -74,7 +74,7 @@ def reshard(dist_tensor: Tensor, mesh: ProcessMesh, placements: Sequence[Placeme
     """
     if type(dist_tensor) is not Tensor:
         raise TypeError(f"reshard takes a distributed tensor, got {type(dist_tensor).__name__}")
-    layout = Layout.of(mesh, placements, dist_tensor.ndim)
+    layout = Layout.from_placements(mesh, placements, dist_tensor.ndim)
     ensure_groups(mesh)
     return redistribute(dist_tensor, layout)
 
@@ -87,9 +87,9 @@ def unshard_dtensor(dist_tensor: Tensor) -> Tensor:
     if dist_tensor.payload.is_traced:
         whole: Tensor = bind(redistribute_op, (dist_tensor,), {"target": WHOLE})
         return whole
-    if type(dist_tensor.payload) is not Sharded:
+    if type(dist_tensor.payload) is not ShardedArray:
         return dist_tensor
-    laid = redistribute(dist_tensor, Layout.replicated(dist_tensor.payload.mesh))
+    laid = redistribute(dist_tensor, Layout.replicate(dist_tensor.payload.mesh))
     made = Tensor._wrap(laid.payload.local, laid.stop_gradient)
     made._node, made._slot = laid._node, laid._slot
     return made
@@ -103,12 +103,12 @@ def dtensor_from_local(local_tensor: Tensor, mesh: ProcessMesh, placements: Sequ
     No gradient flows back to ``local_tensor``: the result is a leaf. Raises ``ValueError`` for parts that do not fit
     together.
     """
-    layout = Layout.of(mesh, placements, local_tensor.ndim)
+    layout = Layout.from_placements(mesh, placements, local_tensor.ndim)
     ensure_groups(mesh)
     shape = whole_shape(local_tensor.payload.shape, layout)
     payload = local_tensor.payload
-    local = Strided.from_array(np.array(payload.to_host())) if mesh.contains(rank()) else _outside()
-    return Tensor._wrap(Sharded(local, shape, payload.dtype, layout), local_tensor.stop_gradient)
+    local = StridedArray.from_array(np.array(payload.to_host())) if mesh.contains(rank()) else _empty_part()
+    return Tensor._wrap(ShardedArray(local, shape, payload.dtype, layout), local_tensor.stop_gradient)
 
 
 def dtensor_from_part(
@@ -119,23 +119,23 @@ def dtensor_from_part(
 
     Raises ``ValueError`` for a part of another shape.
     """
-    layout = Layout.of(mesh, placements, len(shape))
+    layout = Layout.from_placements(mesh, placements, len(shape))
     ensure_groups(mesh)
     payload = local_tensor.payload
     if not mesh.contains(rank()):
-        return Tensor._wrap(Sharded(_outside(), shape, payload.dtype, layout), local_tensor.stop_gradient)
-    expected = tuple(layout.local(tuple(shape), rank()).shape)
+        return Tensor._wrap(ShardedArray(_empty_part(), shape, payload.dtype, layout), local_tensor.stop_gradient)
+    expected = tuple(layout.local_slice(tuple(shape), rank()).shape)
     if tuple(payload.shape) != expected:
         raise ValueError(
             f"dtensor_from_part: rank {rank()} holds {list(expected)} of {list(shape)} under {layout!r}, "
             f"not {list(payload.shape)}"
         )
-    local = Strided.from_array(np.array(payload.to_host()))
-    return Tensor._wrap(Sharded(local, shape, payload.dtype, layout), local_tensor.stop_gradient)
+    local = StridedArray.from_array(np.array(payload.to_host()))
+    return Tensor._wrap(ShardedArray(local, shape, payload.dtype, layout), local_tensor.stop_gradient)
 
 
-def _outside() -> Strided:
-    return Strided(np.zeros(0, np.bool_))
+def _empty_part() -> StridedArray:
+    return StridedArray(np.zeros(0, np.bool_))
 
 
 def dtensor_to_local(
@@ -143,7 +143,7 @@ def dtensor_to_local(
 ) -> Tensor:
     """This rank's part, sharing memory; in the given layout, where one is given. No gradient flows through."""
     payload = dist_tensor.payload
-    if type(payload) is Sharded and (mesh is not None or placements is not None):
+    if type(payload) is ShardedArray and (mesh is not None or placements is not None):
         dist_tensor = reshard(dist_tensor, mesh or payload.mesh, placements or [Replicate()])
     return local_value(dist_tensor).detach()
 

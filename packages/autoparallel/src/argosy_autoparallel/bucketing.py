@@ -74,7 +74,7 @@ class SumsOnMesh:
         self._arrays[place] = array
         return True
 
-    def made(self) -> dict[int, Array]:
+    def reduce(self) -> dict[int, Array]:
         """The sums by number: along one dimension after the other, those of a line of ranks together."""
         lines: dict[tuple[ProcessMesh, int], list[int]] = {}
         for place, (layout, dims) in self._places.items():

@@ -18,18 +18,18 @@ from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import extension
 from argosy_tensorcore.dtype import DType, as_dtype
 from argosy_tensorcore.shape import Size, contiguous_strides
-from argosy_tensorcore.storage import Storage, Strided
+from argosy_tensorcore.storage import Storage, StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Sharded", "is_dist", "layout_of", "replicated_payload"]
+__all__ = ["ShardedArray", "is_dist", "layout_of", "replicated_payload"]
 
 _NOTHING = np.zeros(0, np.bool_)
 
 
-class Sharded:
+class ShardedArray:
     """``local`` is this rank's part (of no elements on a rank outside the mesh) of a tensor of global ``shape``.
     ``array_type`` is what plans and routes depend on, as one object. ``is_copied_view``: an ordinary tensor would show
     another one's memory; what is written here does not reach that tensor."""
@@ -37,16 +37,16 @@ class Sharded:
     __slots__ = ("_presence", "array_type", "dtype", "is_copied_view", "layout", "local", "shape")
     is_traced = False
 
-    def __init__(self, local: Strided, shape: Sequence[int], dtype: DType, layout: Layout) -> None:
+    def __init__(self, local: StridedArray, shape: Sequence[int], dtype: DType, layout: Layout) -> None:
         kind = self.array_type = shard_type_of(tuple(shape), dtype, layout)
         self.local = local
         self.shape, self.dtype, self.layout = kind.shape, dtype, layout
         self.is_copied_view = False
         self._presence = presence()
 
-    def with_local(self, local: Strided, kind: ShardType) -> Sharded:
+    def with_local(self, local: StridedArray, kind: ShardType) -> ShardedArray:
         """Another payload of this rank, where the presence of this one saves asking for it."""
-        made = _new(Sharded)
+        made = _new(ShardedArray)
         made.local = local
         made.array_type = kind
         made.shape, made.dtype, made.layout = kind.shape, kind.dtype, kind.layout
@@ -130,11 +130,11 @@ class Sharded:
             )
         if self.layout.is_replicated:
             return self.local.to_host()
-        return relayout(self, Layout.replicated(self.mesh)).local.to_host()
+        return relayout(self, Layout.replicate(self.mesh)).local.to_host()
 
-    def duplicate(self) -> Sharded:
+    def duplicate(self) -> ShardedArray:
         """The same layout with memory of its own."""
-        return Sharded(Strided(np.array(self.local.ndarray, order="C")), self.shape, self.dtype, self.layout)
+        return ShardedArray(StridedArray(np.array(self.local.ndarray, order="C")), self.shape, self.dtype, self.layout)
 
     def check_writable(self) -> None:
         """Raise NotImplementedError for a view, whose elements each rank has copied."""
@@ -151,7 +151,7 @@ class Sharded:
             whole = replicated_payload(np.broadcast_to(np.asarray(source, self.dtype.numpy), self.shape), self.mesh)
             self.local.fill_from(relayout(whole, self.layout).local.ndarray)
 
-    def overwrite(self, source: Sharded) -> None:
+    def overwrite(self, source: ShardedArray) -> None:
         """Overwrite this rank's part with that of ``source``, a tensor of this shape.
 
         Nothing is communicated where both are laid out alike; otherwise every rank that takes part must call.
@@ -165,18 +165,18 @@ class Sharded:
         return g if layout_of(g) == wanted else redistribute(g, wanted)
 
     @staticmethod
-    def adopt_gradients(tensors: Sequence[Sharded], gradients: Sequence[Tensor]) -> list[Tensor]:
+    def adopt_gradients(tensors: Sequence[ShardedArray], gradients: Sequence[Tensor]) -> list[Tensor]:
         """:meth:`adopt_gradient` of several tensors, whose sums over ranks are made together."""
         sums = SumsOnMesh()
         for i, (x, g) in enumerate(zip(tensors, gradients, strict=True)):
             layout = layout_of(g)
             if layout is not None:
                 sums.offer(i, g.payload.local.ndarray, layout, x.layout.cotangent())
-        made = sums.made()
+        made = sums.reduce()
         found = []
         for i, (x, g) in enumerate(zip(tensors, gradients, strict=True)):
             if i in made:
-                payload = Sharded(Strided(made[i]), x.shape, g.payload.dtype, x.layout.cotangent())
+                payload = ShardedArray(StridedArray(made[i]), x.shape, g.payload.dtype, x.layout.cotangent())
                 g = Tensor._wrap(payload, g.stop_gradient)
             found.append(x.adopt_gradient(g))
         return found
@@ -189,29 +189,29 @@ class Sharded:
         return f"process_mesh={names}, placements={list(self.placements)}, GlobalDenseTensor{value}"
 
     def __repr__(self) -> str:
-        return f"Sharded({self.dtype.name} {list(self.shape)}, {self.layout!r})"
+        return f"ShardedArray({self.dtype.name} {list(self.shape)}, {self.layout!r})"
 
 
 _new = object.__new__
 
 
-def replicated_payload(array: NDArray[Any], mesh: ProcessMesh) -> Sharded:
+def replicated_payload(array: NDArray[Any], mesh: ProcessMesh) -> ShardedArray:
     """The payload of a tensor whose value every rank of ``mesh`` has."""
     held = mesh.contains(rank())
-    local = Strided.from_array(array if held else _NOTHING.copy())
-    return Sharded(local, array.shape, as_dtype(array.dtype), Layout.replicated(mesh))
+    local = StridedArray.from_array(array if held else _NOTHING.copy())
+    return ShardedArray(local, array.shape, as_dtype(array.dtype), Layout.replicate(mesh))
 
 
 def layout_of(tensor: Tensor) -> Layout | None:
     """The layout of a distributed tensor; None for others."""
     payload = tensor.payload
-    return payload.layout if type(payload) is Sharded else None
+    return payload.layout if type(payload) is ShardedArray else None
 
 
 def is_dist(tensor: Tensor) -> bool:
     """Whether the tensor is distributed, or, while capturing, will be."""
     payload = tensor.payload
-    return type(payload) is Sharded or (payload.is_traced and payload.mesh is not None)
+    return type(payload) is ShardedArray or (payload.is_traced and payload.mesh is not None)
 
 
 def _process_mesh(tensor: Tensor) -> ProcessMesh | None:
@@ -226,12 +226,12 @@ def _placements(tensor: Tensor) -> list[Placement] | None:
 def local_value(tensor: Tensor) -> Tensor:
     """This rank's part as an ordinary tensor that shares its memory; an ordinary tensor itself."""
     payload = tensor.payload
-    return Tensor._wrap(payload.local, tensor.stop_gradient) if type(payload) is Sharded else tensor
+    return Tensor._wrap(payload.local, tensor.stop_gradient) if type(payload) is ShardedArray else tensor
 
 
 def _local_shape(tensor: Tensor) -> list[int] | None:
     payload = tensor.payload
-    return list(payload.local.shape) if type(payload) is Sharded else None
+    return list(payload.local.shape) if type(payload) is ShardedArray else None
 
 
 local_shape = property(_local_shape, doc="The shape of this rank's part of a distributed tensor; None for others.")

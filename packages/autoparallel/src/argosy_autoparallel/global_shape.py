@@ -30,7 +30,7 @@ def whole_shape(part: Sequence[int], layout: Layout) -> tuple[int, ...]:
         if not isinstance(placement, Shard) or count == 1:
             continue
         if held:
-            shape[placement.dim] = _joined(_shapes(shape, layout, dim), placement.dim, layout, dim)
+            shape[placement.dim] = _global_size(_shapes(shape, layout, dim), placement.dim, layout, dim)
         else:
             shape[placement.dim] *= count
     return tuple(shape)
@@ -45,7 +45,7 @@ def _shapes(shape: Sequence[int], layout: Layout, dim: int) -> list[list[int]]:
     return found
 
 
-def _joined(shapes: Sequence[Sequence[int]], axis: int, layout: Layout, dim: int) -> int:
+def _global_size(shapes: Sequence[Sequence[int]], axis: int, layout: Layout, dim: int) -> int:
     """The size of ``axis`` of all parts together."""
     sizes = [shape[axis] for shape in shapes]
     others = {tuple(n for i, n in enumerate(shape) if i != axis) for shape in shapes}

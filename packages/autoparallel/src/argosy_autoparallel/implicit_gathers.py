@@ -49,7 +49,7 @@ def check_gather(op: Operation, source: Layout, target: Layout, shape: tuple[int
     if source.mesh == target.mesh and not any(isinstance(a, Shard) and b.is_replicated() for a, b in pairs):
         return
     nbytes = prod(shape) * as_dtype(dtype).itemsize
-    line = "" if op.location.is_unknown else f" at {op.location}"
+    line = op.location.suffix
     raise ImplicitGatherError(
         f"'{op.name}'{line} gathers {dtype}{list(shape)}, {nbytes:,} bytes, from '{print_layout(source)}' to "
         f"'{print_layout(target)}': reshard it where that is meant, or lay the operands out otherwise"

@@ -44,9 +44,9 @@ class IncrementalLayouts:
     def _follow(self) -> None:
         self._enter(self._program.inputs, self._inputs())
         self._enter([state.argument for state in self._program.states], self._states())
-        with self._partitioner.emitter.active():
+        with self._partitioner.emitter.emit_here():
             for op in self._new_operations():
-                self._partitioner.walk(self._copied(op))
+                self._partitioner.walk(self._copy_operation(op))
                 self._last = op
 
     def _enter(self, values: Sequence[Value], layouts: Sequence[Layout | None]) -> None:
@@ -62,7 +62,7 @@ class IncrementalLayouts:
             yield op
             op = op.next
 
-    def _copied(self, op: Operation) -> list[Operation]:
+    def _copy_operation(self, op: Operation) -> list[Operation]:
         """An operation in primitives, at the end of the copy of the program."""
         block = self._copy.block
         before = block.last
@@ -73,10 +73,10 @@ class IncrementalLayouts:
             if inner is made:
                 self._copies.update(zip(op.results, values, strict=True))
         first = block.first if before is None else before.next
-        return list(_from(first))
+        return list(_operations_from(first))
 
 
-def _from(op: Operation | None) -> Iterator[Operation]:
+def _operations_from(op: Operation | None) -> Iterator[Operation]:
     while op is not None:
         yield op
         op = op.next

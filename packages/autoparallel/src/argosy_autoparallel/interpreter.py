@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_autoparallel.dist_tensor import Sharded, replicated_payload
+from argosy_autoparallel.dist_tensor import ShardedArray, replicated_payload
 from argosy_autoparallel.groups import communicators, rank
 from argosy_autoparallel.implicit_gathers import ImplicitGatherError, is_strict
 from argosy_autoparallel.mesh import ProcessMesh
@@ -34,7 +34,7 @@ from argosy_phi_ops.reference.straight_line import StraightLine, is_straight
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.storage import ArrayType, Strided
+from argosy_tensorcore.storage import ArrayType, StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["SpmdLayer"]
@@ -51,7 +51,7 @@ class SpmdLayer(Interpreter):
     def process(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]) -> Any:
         """See :class:`Interpreter`."""
         for x in operands:
-            if type(x) is Tensor and type(x.payload) is Sharded:
+            if type(x) is Tensor and type(x.payload) is ShardedArray:
                 break
         else:
             if op is not redistribute_op:
@@ -67,9 +67,9 @@ class SpmdLayer(Interpreter):
     def write(self, target: Tensor, value: Tensor, below: Callable[..., None]) -> None:
         """Overwrite, in the layout of the target."""
         payload = target.payload
-        if type(payload) is not Sharded:
-            if type(value.payload) is Sharded:
-                value = _gathered(value)
+        if type(payload) is not ShardedArray:
+            if type(value.payload) is ShardedArray:
+                value = _gather(value)
             below(target, value)
             return
         payload.check_writable()
@@ -129,7 +129,7 @@ class DistributedApplication:
         self.single = straight is not None and len(self.kinds) == 1
         self.kernel = _runner(made.program) if straight is None else _on_arrays(straight)
         if straight is not None:
-            self.kernel = TieredKernel(self.kernel, lambda: self.program, _native, self._replace, lambda: 1)
+            self.kernel = TieredKernel(self.kernel, lambda: self.program, _accept_varargs, self._replace, lambda: 1)
 
     def _replace(self, kernel: Callable[..., Sequence[Array]]) -> None:
         self.kernel = kernel
@@ -157,7 +157,7 @@ def _in_part(bound: Bound, shape: tuple[int, ...], layout: Layout | None) -> Ite
     if column is not None and layout is not None:
         if not layout.mesh.contains(rank()):
             return
-        part = layout.local(shape, rank())
+        part = layout.local_slice(shape, rank())
         column -= part.offset[-1]
         if not 0 <= column < part.shape[-1]:
             return
@@ -169,7 +169,7 @@ def _held_by(layout: Layout | None, mesh: ProcessMesh | None) -> Layout:
         return layout
     if mesh is None:
         raise ValueError("an operator on distributed tensors gave a result without a mesh")
-    return Layout.replicated(mesh)
+    return Layout.replicate(mesh)
 
 
 def _runner(program: Program) -> Callable[..., Sequence[Array]]:
@@ -187,7 +187,7 @@ def _on_arrays(straight: StraightLine) -> Callable[..., Sequence[Array]]:
     return lambda *arrays: run(arrays)
 
 
-def _native(compiled: NativeKernel) -> Callable[..., Sequence[Array]]:
+def _accept_varargs(compiled: NativeKernel) -> Callable[..., Sequence[Array]]:
     return lambda *arrays: compiled(arrays)
 
 
@@ -215,18 +215,18 @@ def _run(plan: DistributedApplication, operands: Sequence[Any]) -> Sequence[Tens
         check_indices(plan.op.name, arrays[number][part], *allowed)
     made = plan.kernel(*arrays)
     if plan.first is None:
-        return [Tensor._wrap(Sharded(_owned(a), k.shape, k.dtype, k.layout)) for a, k in _pairs(made, plan)]
+        return [Tensor._wrap(ShardedArray(_copy_array(a), k.shape, k.dtype, k.layout)) for a, k in _pairs(made, plan)]
     with_local = operands[plan.first].payload.with_local
     if plan.single and _is_fresh(made[0], arrays):
-        return (Tensor._wrap(with_local(Strided(made[0]), plan.kinds[0])),)
-    return [Tensor._wrap(with_local(_owned(a), kind)) for a, kind in _pairs(made, plan)]
+        return (Tensor._wrap(with_local(StridedArray(made[0]), plan.kinds[0])),)
+    return [Tensor._wrap(with_local(_copy_array(a), kind)) for a, kind in _pairs(made, plan)]
 
 
 def _array(x: Any, number: Any) -> Array:
     """What an operand is to a local program; ``number`` is the dtype that a number becomes."""
     if number is not None:
         return np.asarray(x, number)
-    held: Array = x.payload.local.ndarray if type(x.payload) is Sharded else x.payload.ndarray
+    held: Array = x.payload.local.ndarray if type(x.payload) is ShardedArray else x.payload.ndarray
     return held
 
 
@@ -244,21 +244,21 @@ def _is_fresh(array: Array, arrays: Sequence[Array]) -> bool:
     return True
 
 
-def _owned(array: Array) -> Strided:
-    return Strided(np.array(array, order="C"))
+def _copy_array(array: Array) -> StridedArray:
+    return StridedArray(np.array(array, order="C"))
 
 
 def _run_whole(op: Any, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]) -> Any:
     """An operator that does not decompose runs on whole tensors, on every rank; its results are replicated."""
-    mesh = next(x.payload.mesh for x in operands if type(x) is Tensor and type(x.payload) is Sharded)
+    mesh = next(x.payload.mesh for x in operands if type(x) is Tensor and type(x.payload) is ShardedArray)
     if is_strict():
         raise ImplicitGatherError(f"{op.name}: has no decomposition and runs on whole tensors; unshard_dtensor first")
-    whole = [_gathered(x) if type(x) is Tensor and type(x.payload) is Sharded else x for x in operands]
+    whole = [_gather(x) if type(x) is Tensor and type(x.payload) is ShardedArray else x for x in operands]
     made = below(op, whole, attributes)
     results = made if isinstance(made, tuple) else (made,)
     wrapped = tuple(Tensor._wrap(replicated_payload(r.payload.ndarray, mesh)) for r in results)
     return wrapped if isinstance(made, tuple) else wrapped[0]
 
 
-def _gathered(x: Tensor) -> Tensor:
-    return Tensor._wrap(Strided.from_array(np.array(x.payload.to_host())), x.stop_gradient)
+def _gather(x: Tensor) -> Tensor:
+    return Tensor._wrap(StridedArray.from_array(np.array(x.payload.to_host())), x.stop_gradient)

@@ -11,10 +11,10 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Operation, TensorType, Value
 
-__all__ = ["Local", "emit_local"]
+__all__ = ["LocalOperation", "emit_local"]
 
 
-class Local(NamedTuple):
+class LocalOperation(NamedTuple):
     """An operation about to be emitted: its global form, its local operands and all layouts."""
 
     emitter: Emitter
@@ -32,19 +32,19 @@ class Local(NamedTuple):
     def result_shape(self, number: int = 0) -> tuple[int, ...]:
         """The local shape that a result must have."""
         shape = static_shape(self.op.results[number])
-        return self.result_layouts[number].local(shape, self.emitter.rank).shape
+        return self.result_layouts[number].local_slice(shape, self.emitter.rank).shape
 
     def operand_offset(self, number: int, axis: int) -> int:
         """Where the local part of an operand starts along ``axis``."""
         shape = static_shape(self.op.operands[number])
-        return self.operand_layouts[number].local(shape, self.emitter.rank).offset[axis]
+        return self.operand_layouts[number].local_slice(shape, self.emitter.rank).offset[axis]
 
     def result_offset(self, number: int = 0) -> tuple[int, ...]:
         """Where the local part of a result starts."""
-        return self.result_layouts[number].local(static_shape(self.op.results[number]), self.emitter.rank).offset
+        return self.result_layouts[number].local_slice(static_shape(self.op.results[number]), self.emitter.rank).offset
 
 
-Emission = Callable[[Local], "list[Value]"]
+Emission = Callable[[LocalOperation], "list[Value]"]
 _EMISSIONS: dict[str, Emission] = {}
 
 
@@ -56,10 +56,10 @@ def _emission(*names: str) -> Callable[[Emission], Emission]:
     return register
 
 
-def emit_local(local: Local) -> list[Value]:
+def emit_local(local: LocalOperation) -> list[Value]:
     """Emit the local operation; its results have the shapes that the layouts say."""
     name = local.op.kind
-    results = _EMISSIONS.get(name, _plain)(local)
+    results = _EMISSIONS.get(name, _localize_by_default)(local)
     for number, value in enumerate(results):
         expected = TensorType(local.result_shape(number), local.op.results[number].dtype)
         if value.type != expected:
@@ -67,7 +67,7 @@ def emit_local(local: Local) -> list[Value]:
     return results
 
 
-def _create(local: Local, attributes: dict[str, Any], operands: Sequence[Value] | None = None) -> list[Value]:
+def _create(local: LocalOperation, attributes: dict[str, Any], operands: Sequence[Value] | None = None) -> list[Value]:
     name = local.op.kind
     given = local.operands if operands is None else operands
     types = PRIMITIVES[name].infer([x.type for x in given], attributes)
@@ -78,17 +78,17 @@ def _create(local: Local, attributes: dict[str, Any], operands: Sequence[Value] 
     return list(made.results)
 
 
-def _plain(local: Local) -> list[Value]:
+def _localize_by_default(local: LocalOperation) -> list[Value]:
     return _create(local, local.attributes)
 
 
 @_emission("broadcast", "reshape")
-def _(local: Local) -> list[Value]:
+def _(local: LocalOperation) -> list[Value]:
     return _create(local, {**local.attributes, "shape": local.result_shape()})
 
 
 @_emission("rng_bits")
-def _(local: Local) -> list[Value]:
+def _(local: LocalOperation) -> list[Value]:
     shape, attributes = local.result_shape(), local.attributes
     whole = tuple(local.op.result.shape)
     if shape == whole:
@@ -99,7 +99,7 @@ def _(local: Local) -> list[Value]:
 
 
 @_emission("iota")
-def _(local: Local) -> list[Value]:
+def _(local: LocalOperation) -> list[Value]:
     attributes, shape = local.attributes, local.result_shape()
     made = _create(local, {**attributes, "shape": shape})
     offset = local.result_offset()[attributes["axis"]]
@@ -109,21 +109,21 @@ def _(local: Local) -> list[Value]:
 
 
 @_emission("slice")
-def _(local: Local) -> list[Value]:
+def _(local: LocalOperation) -> list[Value]:
     attributes = local.attributes
     layout = local.operand_layouts[0]
-    split = [bool(layout.sharding(i)) for i in range(len(local.operands[0].shape))]
+    split = [bool(layout.sharding_dims(i)) for i in range(len(local.operands[0].shape))]
     limit = [n if s else h for n, s, h in zip(local.operands[0].shape, split, attributes["limit"], strict=True)]
     return _create(local, {**attributes, "limit": tuple(limit)})
 
 
 @_emission("dynamic_slice")
-def _(local: Local) -> list[Value]:
+def _(local: LocalOperation) -> list[Value]:
     return _create(local, {**local.attributes, "sizes": local.result_shape()})
 
 
 @_emission("conv")
-def _(local: Local) -> list[Value]:
+def _(local: LocalOperation) -> list[Value]:
     attributes = local.attributes
     x, w = local.operands
     groups = attributes.get("groups", 1)
@@ -133,11 +133,11 @@ def _(local: Local) -> list[Value]:
 
 
 @_emission("gather")
-def _(local: Local) -> list[Value]:
+def _(local: LocalOperation) -> list[Value]:
     attributes = local.attributes
     axes = attributes["axes"]
     layout = local.operand_layouts[0]
-    if not any(layout.sharding(axis) for axis in axes):
+    if not any(layout.sharding_dims(axis) for axis in axes):
         return _create(local, attributes)
     axis = axes[0]
     table, indices = local.operands
@@ -156,10 +156,10 @@ def _(local: Local) -> list[Value]:
 
 
 @_emission("scatter")
-def _(local: Local) -> list[Value]:
+def _(local: LocalOperation) -> list[Value]:
     attributes = local.attributes
     axes = attributes["axes"]
-    if not any(local.operand_layouts[0].sharding(axis) for axis in axes):
+    if not any(local.operand_layouts[0].sharding_dims(axis) for axis in axes):
         return _create(local, attributes)
     x, indices, updates = local.operands
     wide = prim.sub(prim.cast(indices, dtype="int64"), local.operand_offset(0, axes[0]))

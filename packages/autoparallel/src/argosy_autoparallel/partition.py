@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from argosy_autoparallel.broadcast_resharding import broadcast_of, source_placement
 from argosy_autoparallel.implicit_gathers import check_gather, is_strict
-from argosy_autoparallel.localize import Local, emit_local
+from argosy_autoparallel.localize import LocalOperation, emit_local
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.passes.combine_all_reduces import CombineAllReduces, note_all_reduces
 from argosy_autoparallel.passes.overlap import Overlap
@@ -26,14 +26,14 @@ from argosy_autoparallel.resharding.path import path_cost
 from argosy_autoparallel.spmd import Strategy
 from argosy_autoparallel.strategy_choice import StrategyChoice
 from argosy_autoparallel.tensor_layout import WHOLE, Layout, parse_layout
-from argosy_autoparallel.value_layouts import ValueLayouts, captured, is_static, is_zero
+from argosy_autoparallel.value_layouts import ValueLayouts, captured_values, is_static, is_zero
 from argosy_phi_ops.context import context
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Operation, Program, TensorType, Value
 from argosy_tensorcore.dtype import as_dtype
 
-__all__ = ["Partitioned", "partition"]
+__all__ = ["PartitionedProgram", "partition"]
 
 _DEFERRED = frozenset({"elementwise", "layout", "random"})
 _COMMUNICATION = frozenset(f"prim.{name}" for name, p in PRIMITIVES.items() if p.category == "communication")
@@ -44,7 +44,7 @@ _OUTSIDE = TensorType((0,), "bool")
 """The type that stands for a tensor on a rank outside its mesh."""
 
 
-class Partitioned(NamedTuple):
+class PartitionedProgram(NamedTuple):
     """A local ``program``; the layouts of its outputs and states (None: every rank has all of it); the groups of ranks
     that it communicates in, this rank's ones."""
 
@@ -61,7 +61,7 @@ def partition(
     rank: int = 0,
     output_layouts: Sequence[Layout | None] = (),
     overlap: bool = False,
-) -> Partitioned:
+) -> PartitionedProgram:
     """The program that ``rank`` runs of ``program``, whose inputs and states are laid out as told.
 
     A layout of None says that every rank of the world holds the whole tensor. ``output_layouts`` may ask for layouts of
@@ -117,15 +117,15 @@ class Partitioner:
 
     def layout(self, value: Value) -> Layout | None:
         """How a value lies that has been walked over: where it is needed next, unless that place asks otherwise."""
-        return self._natural(value)
+        return self._natural_layout(value)
 
-    def run(self, wanted: Sequence[Layout | None]) -> Partitioned:
-        with self.emitter.active():
+    def run(self, wanted: Sequence[Layout | None]) -> PartitionedProgram:
+        with self.emitter.emit_here():
             last = self.source.block.last
             self.walk(op for op in self.source.block if op is not last)
             self.emitter.advance()
             layouts = [
-                layout if layout is not None else self._natural(value)
+                layout if layout is not None else self._natural_layout(value)
                 for value, layout in zip(self.source.outputs, wanted or [None] * len(self.source.outputs), strict=True)
             ]
             outputs = [self._output(v, layout) for v, layout in zip(self.source.outputs, layouts, strict=True)]
@@ -139,7 +139,7 @@ class Partitioner:
         note_all_reduces(self.target, self.emitter.places())
         for name, value in self.source.attributes.items():
             self.target.attributes[name] = value
-        return Partitioned(self.target, tuple(layouts), self.state_layouts, frozenset(self.emitter.groups))
+        return PartitionedProgram(self.target, tuple(layouts), self.state_layouts, frozenset(self.emitter.groups))
 
     # Entry and exit
 
@@ -148,7 +148,7 @@ class Partitioner:
             return value.type  # type: ignore[return-value]
         if not layout.mesh.contains(self.rank):
             return _OUTSIDE
-        return TensorType(layout.local(static_shape(value), self.rank).shape, value.dtype)
+        return TensorType(layout.local_slice(static_shape(value), self.rank).shape, value.dtype)
 
     def _enter(self, value: Value, layout: Layout | None, local: Value) -> None:
         held = self.held[value] = ValueLayouts()
@@ -156,10 +156,10 @@ class Partitioner:
         held.keep(layout, local if layout is None or layout.mesh.contains(self.rank) else None, -1)
         held.mesh = None if layout is None else layout.mesh
 
-    def _natural(self, value: Value) -> Layout | None:
+    def _natural_layout(self, value: Value) -> Layout | None:
         held = self.held[value]
-        if held.deferred and held.mesh is not None:
-            return Layout.replicated(held.mesh)
+        if held.is_deferred and held.mesh is not None:
+            return Layout.replicate(held.mesh)
         return held.primary
 
     def _output(self, value: Value, layout: Layout | None) -> Value:
@@ -179,7 +179,7 @@ class Partitioner:
         held = self.held[value]
         if layout in held.versions:
             return held.versions[layout]
-        if held.deferred and not (layout is None and held.mesh is not None):
+        if held.is_deferred and not (layout is None and held.mesh is not None):
             made = self._get_deferred(value, held, layout)
         elif layout is None:
             raise ValueError(
@@ -187,15 +187,15 @@ class Partitioner:
                 "an output layout"
             )
         else:
-            made = self._converted(value, held, layout)
+            made = self._convert(value, held, layout)
         held.keep(layout, made, self.emitter.clock)
         return made
 
-    def _converted(self, value: Value, held: ValueLayouts, layout: Layout) -> Value | None:
+    def _convert(self, value: Value, held: ValueLayouts, layout: Layout) -> Value | None:
         shape, itemsize = static_shape(value), as_dtype(value.dtype).itemsize
         best: tuple[float, Layout, Value | None, int] | None = None
         for found, local in held.versions.items():
-            source = Layout.replicated(layout.mesh) if found is None else found
+            source = Layout.replicate(layout.mesh) if found is None else found
             if found is None and not layout.mesh.contains(self.rank):
                 local = None
             cost = path_cost(source, layout, shape, itemsize) if source.mesh == layout.mesh else float("inf")
@@ -218,7 +218,7 @@ class Partitioner:
         if op is None:
             return []
         placements = [source_placement(op, wanted) for wanted in layout.placements]
-        if any(p is None for p in placements) or self.held[op.operand(0)].deferred:
+        if any(p is None for p in placements) or self.held[op.operand(0)].is_deferred:
             return []
         source, held = op.operand(0), self.held[op.operand(0)]
         target = Layout(layout.mesh, placements)  # type: ignore[arg-type]
@@ -242,9 +242,9 @@ class Partitioner:
             operands = [self._get(x, None) for x in op.operands]
             return self._copy(op, operands)[value.index]  # type: ignore[attr-defined]
         if held.mesh is not None and held.mesh != layout.mesh:
-            base = Layout.replicated(held.mesh)
+            base = Layout.replicate(held.mesh)
             self._get(value, base)
-            return self._converted(value, held, layout)
+            return self._convert(value, held, layout)
         if layout.is_partial:
             whole = Layout(layout.mesh, [Replicate() if p.is_partial() else p for p in layout.placements])
             made = self._get(value, whole)
@@ -254,7 +254,7 @@ class Partitioner:
         if not layout.mesh.contains(self.rank):
             return None
         if op.name == "builtin.constant":
-            whole = Layout.replicated(layout.mesh)
+            whole = Layout.replicate(layout.mesh)
             made = self._get(value, None)
             return convert(self.emitter, made, whole, layout, static_shape(value), value.dtype)
         chosen = self.choosing.choose(op, layout.mesh, [layout.placements[d] for d in range(layout.mesh.ndim)], value)
@@ -290,7 +290,7 @@ class Partitioner:
 
     def _everywhere(self, value: Value) -> bool:
         held = self.held[value]
-        if held.deferred:
+        if held.is_deferred:
             return held.depth < _DEEPEST
         return None in held.versions or any(x is not None and x.is_replicated for x in held.versions)
 
@@ -310,7 +310,7 @@ class Partitioner:
                 continue
             if mesh is not None:
                 raise ValueError(
-                    f"'{op.name}'{_at(op)} has operands on different meshes, {mesh!r} and {found!r}; "
+                    f"'{op.name}'{op.location.suffix} has operands on different meshes, {mesh!r} and {found!r}; "
                     "reshard one of them first"
                 )
             mesh = found
@@ -323,7 +323,7 @@ class Partitioner:
             return
         target = parse_layout(op.attributes["target"]) if op.attributes.get("target") else None
         if target is None and like:
-            natural = self._natural(like[0])
+            natural = self._natural_layout(like[0])
             target = None if natural is None else natural.cotangent()
         if target is None:
             self.held[op.result] = self.held[x]
@@ -338,21 +338,21 @@ class Partitioner:
             return
         if not mesh.contains(self.rank):
             raise ValueError(
-                f"unshard_dtensor{_at(op)}: rank {self.rank} is outside of {mesh!r}; in a captured function the mesh "
-                "should have all ranks"
+                f"unshard_dtensor{op.location.suffix}: rank {self.rank} is outside of {mesh!r}; in a captured function "
+                "the mesh should have all ranks"
             )
-        self._store(op.result, None, self._get(x, Layout.replicated(mesh)))
+        self._store(op.result, None, self._get(x, Layout.replicate(mesh)))
 
     def _to_local(self, op: Operation) -> None:
         """The result is an ordinary tensor, another one on each rank: this one's part."""
         x, *like = op.operands
-        layout = self._natural(like[0]) if like else self._natural(x)
+        layout = self._natural_layout(like[0]) if like else self._natural_layout(x)
         if layout is None:
-            raise ValueError(f"dtensor_to_local{_at(op)}: {x.type} is not distributed; it is its own part")
+            raise ValueError(f"dtensor_to_local{op.location.suffix}: {x.type} is not distributed; it is its own part")
         if not layout.mesh.contains(self.rank):
             raise ValueError(
-                f"dtensor_to_local{_at(op)}: rank {self.rank} is outside of {layout.mesh!r} and has no part; in a "
-                "captured function the mesh should have all ranks"
+                f"dtensor_to_local{op.location.suffix}: rank {self.rank} is outside of {layout.mesh!r} and has "
+                "no part; in a captured function the mesh should have all ranks"
             )
         self._store(op.result, None, self._get(x, layout.cotangent() if like else layout))
 
@@ -360,13 +360,13 @@ class Partitioner:
         part, *like = op.operands
         layout = parse_layout(op.attributes["target"]) if op.attributes.get("target") else None
         if layout is None:
-            layout = self._natural(like[0]).cotangent()  # type: ignore[union-attr]
+            layout = self._natural_layout(like[0]).cotangent()  # type: ignore[union-attr]
         self._store(op.result, layout, self._get(part, None) if layout.mesh.contains(self.rank) else None)
 
     def _check_index(self, op: Operation) -> None:
         """Each rank looks at its part of the indices, wherever that is: nothing is moved for a check."""
         (indices,) = op.operands
-        layout = self._natural(indices)
+        layout = self._natural_layout(indices)
         if layout is not None and layout.is_partial:
             layout = Layout(layout.mesh, [Replicate() if p.is_partial() else p for p in layout.placements])
         made = self._get(indices, layout)
@@ -379,14 +379,18 @@ class Partitioner:
         if op.name == "prim.create_token":
             return
         if op.name in ("prim.start", "prim.wait"):
-            raise NotImplementedError(f"'{op.name}'{_at(op)}: communication is started in programs of one rank only")
+            raise NotImplementedError(
+                f"'{op.name}'{op.location.suffix}: communication is started in programs of one rank only"
+            )
         operands = [x for x in op.operands if isinstance(x.type, TensorType)]
-        layout = self._natural(operands[0]) if operands else None
+        layout = self._natural_layout(operands[0]) if operands else None
         if layout is not None:
             layout = layout.cotangent()
             axes = {op.attributes[name] for name in ("axis", "split_axis", "concat_axis") if name in op.attributes}
-            if any(layout.sharding(axis) for axis in axes):
-                raise NotImplementedError(f"'{op.name}'{_at(op)} joins or splits an axis that lies on {layout!r}")
+            if any(layout.sharding_dims(axis) for axis in axes):
+                raise NotImplementedError(
+                    f"'{op.name}'{op.location.suffix} joins or splits an axis that lies on {layout!r}"
+                )
         local = [self._get(x, layout) for x in operands]
         made = None
         if layout is None or layout.mesh.contains(self.rank):
@@ -395,7 +399,7 @@ class Partitioner:
             self._store(op.results[0], layout, made)
 
     def _run_operation(self, op: Operation) -> None:
-        inner = captured(op)
+        inner = captured_values(op)
         mesh = self._mesh(op, [*op.operands, *inner])
         if mesh is None:
             operands = [self._get(x, None) for x in op.operands]
@@ -403,7 +407,7 @@ class Partitioner:
             self._store_all(op, [None] * len(op.results), self._copy(op, operands, mapping))
             return
         if op.dialect != "prim":
-            whole = Layout.replicated(mesh)
+            whole = Layout.replicate(mesh)
             layouts = [whole if isinstance(x.type, TensorType) else None for x in op.operands]
             operands = [self._get(x, layout) for x, layout in zip(op.operands, layouts, strict=True)]
             mapping = {x: self._get(x, whole) for x in inner}
@@ -443,7 +447,7 @@ class Partitioner:
         operands = [self._get(x, layout) for x, layout in zip(op.operands, operand_layouts, strict=True)]
         if not mesh.contains(self.rank):
             return [None] * len(op.results)
-        local = Local(self.emitter, op, operands, operand_layouts, result_layouts)  # type: ignore[arg-type]
+        local = LocalOperation(self.emitter, op, operands, operand_layouts, result_layouts)  # type: ignore[arg-type]
         return list(emit_local(local))
 
 
@@ -458,7 +462,3 @@ _OWN = {
 
 def _sums(layout: Layout) -> bool:
     return all(p.reduce_type() is ReduceType.kRedSum for p in layout.placements if isinstance(p, Partial))
-
-
-def _at(op: Operation) -> str:
-    return "" if op.location.is_unknown else f" at {op.location}"

@@ -12,7 +12,7 @@ from argosy_phi_ops.eager.dispatch import bind, suspend_layers
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
-    from argosy_autoparallel.dist_tensor import Sharded
+    from argosy_autoparallel.dist_tensor import ShardedArray
 
 __all__ = ["redistribute", "redistribute_op", "relayout"]
 
@@ -31,10 +31,10 @@ def redistribute(x: Tensor, layout: Layout) -> Tensor:
     return made
 
 
-def relayout(payload: Sharded, layout: Layout) -> Sharded:
+def relayout(payload: ShardedArray, layout: Layout) -> ShardedArray:
     """The payload in another layout; nothing is recorded. Every rank that takes part must call."""
     if payload.layout == layout:
         return payload
     with suspend_layers():
-        made: Sharded = redistribute(Tensor._wrap(payload), layout).payload
+        made: ShardedArray = redistribute(Tensor._wrap(payload), layout).payload
     return made

@@ -9,7 +9,7 @@ from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Partial, Placement, Replicate, Shard
 from argosy_autoparallel.resharding.costs import step_cost
 from argosy_autoparallel.spmd import Strategy, strategies
-from argosy_autoparallel.spmd.strategy import Setting
+from argosy_autoparallel.spmd.strategy import StrategyQuery
 from argosy_autoparallel.value_layouts import ValueLayouts, bytes_of, is_zero
 from argosy_pir import Operation, Value
 
@@ -51,7 +51,7 @@ class StrategyChoice:
         types = [x.type for x in op.operands], [x.type for x in op.results]
         for dim, size in enumerate(mesh.shape):
             given = [self._present(x, mesh, dim) for x in op.operands]
-            options = strategies(Setting(op, *types, op.attributes, size, taken, given))  # type: ignore[arg-type]
+            options = strategies(StrategyQuery(op, *types, op.attributes, size, taken, given))  # type: ignore[arg-type]
             options = drop_mixed_reductions(options, chosen)
             if wanted is not None:
                 options = [s for s in options if s.results[number] == wanted[dim]] or options[:1]
@@ -104,7 +104,7 @@ class StrategyChoice:
 
     def _change(self, value: Value, wanted: Placement, mesh: ProcessMesh, dim: int, n: int) -> tuple[float, bool]:
         held = self.held[value]
-        if held.deferred:
+        if held.is_deferred:
             return self._from_everywhere(value, wanted, n) if isinstance(wanted, Partial) else (0.0, False)
         size = bytes_of(value)
         prices = []

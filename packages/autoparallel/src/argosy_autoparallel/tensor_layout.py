@@ -32,7 +32,7 @@ class Layout:
         self._hash = hash((mesh, self.placements))
 
     @classmethod
-    def of(cls, mesh: ProcessMesh, placements: Sequence[Placement] | None, ndim: int) -> Layout:
+    def from_placements(cls, mesh: ProcessMesh, placements: Sequence[Placement] | None, ndim: int) -> Layout:
         """The layout that a user asked for, for a tensor of ``ndim`` axes; missing placements are ``Replicate()``.
 
         Raises ``ValueError`` for more placements than mesh dimensions, an axis that the tensor does not have, and
@@ -43,14 +43,14 @@ class Layout:
         given = list(placements or ())
         if len(given) > mesh.ndim:
             raise ValueError(f"{given} are {len(given)} placements, but {mesh!r} has {mesh.ndim} dimensions")
-        made = [_checked(p, ndim) for p in given] + [_REPLICATE] * (mesh.ndim - len(given))
+        made = [_check_placement(p, ndim) for p in given] + [_REPLICATE] * (mesh.ndim - len(given))
         kinds = {p.reduce_type() for p in made if isinstance(p, Partial)}
         if len(kinds) > 1:
             raise ValueError(f"{made}: reductions of different kinds have no order; use one kind of Partial")
         return cls(mesh, made)
 
     @classmethod
-    def replicated(cls, mesh: ProcessMesh) -> Layout:
+    def replicate(cls, mesh: ProcessMesh) -> Layout:
         """Every rank of the mesh holds everything."""
         return cls(mesh, [_REPLICATE] * mesh.ndim)
 
@@ -58,11 +58,11 @@ class Layout:
         """The layout with another placement for one mesh dimension."""
         return Layout(self.mesh, [placement if i == dim else p for i, p in enumerate(self.placements)])
 
-    def local(self, shape: Sequence[int], rank: int) -> LocalSlice:
+    def local_slice(self, shape: Sequence[int], rank: int) -> LocalSlice:
         """The part of a tensor of global ``shape`` that ``rank`` (of the mesh) holds."""
         return _part(tuple(shape), self, rank)
 
-    def sharding(self, axis: int) -> list[int]:
+    def sharding_dims(self, axis: int) -> list[int]:
         """The mesh dimensions that split tensor axis ``axis``, outermost first."""
         return [d for d, p in enumerate(self.placements) if isinstance(p, Shard) and p.dim == axis]
 
@@ -112,7 +112,7 @@ def cotangent_placement(placement: Placement) -> Placement:
     return _REPLICATE if placement.is_partial() else placement
 
 
-def _checked(placement: Placement, ndim: int) -> Placement:
+def _check_placement(placement: Placement, ndim: int) -> Placement:
     if not isinstance(placement, Placement):
         raise TypeError(f"a placement is Replicate(), Shard(dim) or Partial(), not {placement!r}")
     if not isinstance(placement, Shard):

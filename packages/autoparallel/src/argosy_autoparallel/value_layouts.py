@@ -13,7 +13,7 @@ from argosy_pir.scalars import decode_scalar
 from argosy_pir.values import OpResult
 from argosy_tensorcore.dtype import as_dtype
 
-__all__ = ["ValueLayouts", "bytes_of", "captured", "is_static", "is_zero"]
+__all__ = ["ValueLayouts", "bytes_of", "captured_values", "is_static", "is_zero"]
 
 
 class ValueLayouts:
@@ -36,11 +36,11 @@ class ValueLayouts:
         self.since[layout] = clock
 
     @property
-    def deferred(self) -> bool:
+    def is_deferred(self) -> bool:
         return self.op is not None
 
 
-def captured(op: Operation) -> list[Value]:
+def captured_values(op: Operation) -> list[Value]:
     """Values from outside that the regions of ``op`` read."""
     if not op.regions:
         return []

@@ -13,7 +13,7 @@ import numpy as np
 from argosy_cinn.arena import free_arenas, take_arena
 from argosy_cinn.runtime.arrays import ArrayEntry, Frame, array_entry
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 if TYPE_CHECKING:
     from argosy_cinn.executable import Executable
@@ -91,7 +91,8 @@ def _results(outputs: Sequence[tuple[tuple[int, ...], Any, bool]], device: Devic
         sizes = [(shape, dtype) for shape, dtype, _ in outputs]
         return lambda: [empty(shape, dtype) for shape, dtype in sizes]
     return lambda: [
-        Strided.empty(shape, dtype, device).ndarray if large else empty(shape, dtype) for shape, dtype, large in outputs
+        StridedArray.empty(shape, dtype, device).ndarray if large else empty(shape, dtype)
+        for shape, dtype, large in outputs
     ]
 
 

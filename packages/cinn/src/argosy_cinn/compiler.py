@@ -224,7 +224,7 @@ def region_compiler(
 def _check(program: Program) -> None:
     for op in program.walk():
         if op.dialect not in _DIALECTS:
-            where = "" if op.location.is_unknown else f" at {op.location}"
+            where = op.location.suffix
             hint = ": run the pass expand-gradients first" if op.dialect == "ad" else ""
             raise CompileError(f"argosy_cinn cannot compile '{op.name}'{where}{hint}")
 

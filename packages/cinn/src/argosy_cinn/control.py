@@ -17,11 +17,11 @@ from argosy_pir.core import Block, Operation
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_pir.values import OpResult, Value
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 Array = np.ndarray[Any, Any]
 #: Compiles a region's program into a function of payloads.
-CompileRegion = Callable[[Program], Callable[[Sequence[Strided]], list[Strided]]]
+CompileRegion = Callable[[Program], Callable[[Sequence[StridedArray]], list[StridedArray]]]
 
 
 class Region:
@@ -31,7 +31,7 @@ class Region:
         program, self.captured = region_program(block, name)
         self._run = compile(program)
 
-    def run(self, arguments: Sequence[Strided], around: Mapping[Value, Strided]) -> list[Strided]:
+    def run(self, arguments: Sequence[StridedArray], around: Mapping[Value, StridedArray]) -> list[StridedArray]:
         """What the region yields."""
         return self._run([*arguments, *(around[value] for value in self.captured)])
 
@@ -92,52 +92,56 @@ class ControlCall:
 
     def run(self, values: Mapping[Value, Array]) -> list[Array]:
         """The results, from the arrays of everything that `reads` names."""
-        payloads = {value: Strided.from_array(array) for value, array in values.items()}
+        payloads = {value: StridedArray.from_array(array) for value, array in values.items()}
         operands = [payloads[value] for value in self.op.operands]
         return [p.array() for p in _RUNS[self.op.name](self.op, self._regions, operands, payloads)]
 
 
-Payloads = Mapping[Value, Strided]
+Payloads = Mapping[Value, StridedArray]
 
 
-def _if(op: Operation, regions: list[Region], operands: list[Strided], around: Payloads) -> list[Strided]:
+def _if(op: Operation, regions: list[Region], operands: list[StridedArray], around: Payloads) -> list[StridedArray]:
     return regions[0 if operands[0].array() else 1].run((), around)
 
 
-def _run_while(op: Operation, regions: list[Region], carried: list[Strided], around: Payloads) -> list[Strided]:
+def _run_while(
+    op: Operation, regions: list[Region], carried: list[StridedArray], around: Payloads
+) -> list[StridedArray]:
     condition, body = regions
     while condition.run(carried, around)[0].array():
         carried = body.run(carried, around)
     return carried
 
 
-def _run_for(op: Operation, regions: list[Region], operands: list[Strided], around: Payloads) -> list[Strided]:
+def _run_for(
+    op: Operation, regions: list[Region], operands: list[StridedArray], around: Payloads
+) -> list[StridedArray]:
     start, stop, step, *carried = operands
     bounds = [int(p.array()) for p in (start, stop, step)]
     if not bounds[2]:
         raise ValueError(f"'control.for' at {op.location} has a step of zero")
     for index in range(*bounds):
-        position = Strided(np.asarray(index, start.dtype.numpy))
+        position = StridedArray(np.asarray(index, start.dtype.numpy))
         carried = regions[0].run([position, *carried], around)
     return carried
 
 
-def _scan(op: Operation, regions: list[Region], operands: list[Strided], around: Payloads) -> list[Strided]:
+def _scan(op: Operation, regions: list[Region], operands: list[StridedArray], around: Payloads) -> list[StridedArray]:
     count, backwards = op.attributes["inputs"], op.attributes.get("reverse") or False
     xs, carried = [p.array() for p in operands[:count]], operands[count:]
     stacked = op.results[: len(op.results) - len(carried)]
     length = xs[0].shape[0] if xs else int(op.attributes["length"])
     outputs = [np.empty(sizes(r), numpy_dtype(r.dtype)) for r in stacked]
     for i in reversed(range(length)) if backwards else range(length):
-        rows = [Strided.from_array(x[i, ...]) for x in xs]
+        rows = [StridedArray.from_array(x[i, ...]) for x in xs]
         yielded = regions[0].run([*rows, *carried], around)
         for output, value in zip(outputs, yielded[: len(outputs)], strict=True):
             output[i] = value.array()
         carried = yielded[len(outputs) :]
-    return [*map(Strided, outputs), *carried]
+    return [*map(StridedArray, outputs), *carried]
 
 
-_RUNS: dict[str, Callable[[Operation, list[Region], list[Strided], Payloads], list[Strided]]] = {
+_RUNS: dict[str, Callable[[Operation, list[Region], list[StridedArray], Payloads], list[StridedArray]]] = {
     "control.if": _if,
     "control.while": _run_while,
     "control.for": _run_for,

@@ -17,7 +17,7 @@ from argosy_phi_ops.errors import DeviceMismatch
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 __all__ = ["Address", "DeviceCall", "call_host"]
 
@@ -32,9 +32,9 @@ class DeviceCall:
     numbers of the states that are ``written``, and ``constants``. Subclasses say how it is submitted.
     """
 
-    def __init__(self, program: Any, device: Device, states: list[Strided]) -> None:
+    def __init__(self, program: Any, device: Device, states: list[StridedArray]) -> None:
         self.program, self.device, self.states = program, device, states
-        self.constants = [send(Strided(np.array(constant, order="C")), device) for constant in program.constants]
+        self.constants = [send(StridedArray(np.array(constant, order="C")), device) for constant in program.constants]
         for i, state in enumerate(states):
             place = len(program.signature) - len(states) + i
             check_argument(program.signature[place], state, f"state {program.states[i]!r}")
@@ -45,12 +45,12 @@ class DeviceCall:
         """Bytes of intermediate values."""
         raise NotImplementedError
 
-    def submit(self, arena: Buffer, payloads: list[Strided]) -> None:
+    def submit(self, arena: Buffer, payloads: list[StridedArray]) -> None:
         """Launch what computes the program: inputs, states, outputs and constants are ``payloads``, in row-major
         order."""
         raise NotImplementedError
 
-    def __call__(self, inputs: Sequence[Strided]) -> list[Strided]:
+    def __call__(self, inputs: Sequence[StridedArray]) -> list[StridedArray]:
         """Submit a run; the results."""
         program, device = self.program, self.device
         if len(inputs) != program.inputs:
@@ -59,7 +59,7 @@ class DeviceCall:
             check_argument(program.signature[i], payload, f"input {i}")
         given = [self._input(payload, i) for i, payload in enumerate(inputs)]
         states = [self._state(state, i) for i, state in enumerate(self.states)]
-        outputs = [Strided.empty(shape, dtype, device) for shape, dtype, *_ in program.outputs]
+        outputs = [StridedArray.empty(shape, dtype, device) for shape, dtype, *_ in program.outputs]
         self.submit(device.allocate(self.arena_bytes), [*given, *states, *outputs, *self.constants])
         for i in program.written:
             if states[i] is not self.states[i]:
@@ -68,22 +68,22 @@ class DeviceCall:
             storage.version += 1
         return outputs
 
-    def _input(self, payload: Strided, index: int) -> Strided:
+    def _input(self, payload: StridedArray, index: int) -> StridedArray:
         """The payload, or a copy where it is not contiguous, is a number on the host, or would be overwritten."""
         payload = self._transfer(payload, f"input {index}")
         if not payload.contiguous:
             return copy_contiguous(payload)
         if payload._storage in self.written:
-            copy = Strided.empty(payload.shape, payload.dtype, self.device)
+            copy = StridedArray.empty(payload.shape, payload.dtype, self.device)
             copy.copy_from(payload)
             return copy
         return payload
 
-    def _state(self, state: Strided, index: int) -> Strided:
+    def _state(self, state: StridedArray, index: int) -> StridedArray:
         payload = self._transfer(state, f"state {self.program.states[index]!r}")
         return payload if payload.contiguous else copy_contiguous(payload)
 
-    def _transfer(self, payload: Strided, label: str) -> Strided:
+    def _transfer(self, payload: StridedArray, label: str) -> StridedArray:
         if payload.array_type.device is self.device:
             return payload
         if payload.array_type.device is not None or not goes_anywhere(payload.array_type):
@@ -92,7 +92,7 @@ class DeviceCall:
                 f"program '{self.program.name}' runs on {self.device}, but its {label} of shape "
                 f"{list(payload.shape)} is on {where}"
             )
-        return send(Strided(payload.to_host().copy()), self.device)
+        return send(StridedArray(payload.to_host().copy()), self.device)
 
 
 def call_host(

@@ -37,7 +37,7 @@ from argosy_pir.location import UNKNOWN, Location
 from argosy_pir.program import Program
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.storage import Storage, Strided
+from argosy_tensorcore.storage import Storage, StridedArray
 
 if TYPE_CHECKING:
     from argosy_cinn.guard import GuardedArena
@@ -126,11 +126,11 @@ class Executable:
         values of it."""
         self._prepared, self._program, self._compiled = prepared, None, None
 
-    def run(self, inputs: Sequence[Strided], states: Sequence[Strided] = ()) -> list[Strided]:
+    def run(self, inputs: Sequence[StridedArray], states: Sequence[StridedArray] = ()) -> list[StridedArray]:
         """Execute once. Raises ``ShapeError`` or ``DTypeError`` naming the argument that does not fit."""
         return self.bind(states)(inputs)
 
-    def bind(self, states: Sequence[Strided], like: BoundExecutable | None = None) -> BoundExecutable:
+    def bind(self, states: Sequence[StridedArray], like: BoundExecutable | None = None) -> BoundExecutable:
         """A callable for repeated execution on the same states. ``like``: what was bound to them for other sizes."""
         count = len(self.signature) - len(states)
         if count != self.inputs:
@@ -196,14 +196,14 @@ class BoundExecutable:
     """An executable with its states: the object that is called. ``on_arrays`` is its short way, where it has one."""
 
     written: list[Storage]
-    staged: list[tuple[Strided, Array]]
+    staged: list[tuple[StridedArray, Array]]
     state_arrays: list[Array]
     ranges: list[tuple[int, int]]
     starts: list[int]
     table: array[int]
     lock: LockType
 
-    def __init__(self, executable: Executable, states: list[Strided], like: BoundExecutable | None = None) -> None:
+    def __init__(self, executable: Executable, states: list[StridedArray], like: BoundExecutable | None = None) -> None:
         e = self.executable = executable
         self.states = states
         self.inputs = e.inputs
@@ -233,7 +233,7 @@ class BoundExecutable:
             return None
         return NativeCode(e.library.address("segment0"), tuple(self.table), self.output_entry, self)
 
-    def _hold(self, states: list[Strided]) -> None:
+    def _hold(self, states: list[StridedArray]) -> None:
         """Find out where the states are: what does not depend on the sizes of a call."""
         e = self.executable
         self.written = [states[i].storage for i in e.written]
@@ -246,7 +246,7 @@ class BoundExecutable:
         self.starts = [start for start, _ in self.ranges]
         self.lock = allocate_lock()
 
-    def _state_array(self, state: Strided, written: bool) -> Array:
+    def _state_array(self, state: StridedArray, written: bool) -> Array:
         held = state.array()
         if held.flags.c_contiguous:
             return held
@@ -256,24 +256,24 @@ class BoundExecutable:
             self.staged.append((state, copy))
         return copy
 
-    def __call__(self, inputs: Sequence[Strided]) -> list[Strided]:
+    def __call__(self, inputs: Sequence[StridedArray]) -> list[StridedArray]:
         if len(inputs) != self.inputs:
             name = self.executable.name
             raise ValueError(f"program '{name}' takes {self.inputs} inputs, got {len(inputs)}")
         if self.on_arrays is not None:
             made = self.on_arrays([payload.ndarray for payload in self._check_inputs(inputs)])
             if made is not None:
-                return [Strided(array) for array in made]
+                return [StridedArray(array) for array in made]
         with self.lock:
             return self._run(inputs)
 
-    def _check_inputs(self, inputs: Sequence[Strided]) -> Sequence[Strided]:
+    def _check_inputs(self, inputs: Sequence[StridedArray]) -> Sequence[StridedArray]:
         for i, (payload, (shape, dtype)) in enumerate(zip(inputs, self.expected, strict=True)):
             if payload.shape != shape or payload.dtype is not dtype:
                 check_argument((shape, dtype.name), payload, f"input {i}")
         return inputs
 
-    def _run(self, inputs: Sequence[Strided]) -> list[Strided]:
+    def _run(self, inputs: Sequence[StridedArray]) -> list[StridedArray]:
         e, table = self.executable, self.table
         entry, kept = 1, inputs
         for payload in self._check_inputs(inputs):
@@ -297,11 +297,13 @@ class BoundExecutable:
                 storage.version += 1
         return outputs
 
-    def _plan_run(self, inputs: Sequence[Strided]) -> list[Strided]:
+    def _plan_run(self, inputs: Sequence[StridedArray]) -> list[StridedArray]:
         """In an arena of the device."""
         e, outputs = self.executable, []
         for entry, (shape, numpy_type, large) in enumerate(e.outputs, self.output_entry):
-            made = Strided.empty(shape, numpy_type, e.device) if large else Strided(np.empty(shape, numpy_type))
+            made = (
+                StridedArray.empty(shape, numpy_type, e.device) if large else StridedArray(np.empty(shape, numpy_type))
+            )
             outputs.append(made)
             self.table[entry] = made.address if large else _address_of(made.ndarray)
         try:
@@ -314,7 +316,7 @@ class BoundExecutable:
             free_arenas(e.device).append(arena)
         return outputs
 
-    def _guard_run(self, inputs: Sequence[Strided]) -> list[Strided]:
+    def _guard_run(self, inputs: Sequence[StridedArray]) -> list[StridedArray]:
         """With intermediate values and results beside pages without access."""
         from argosy_cinn.guard import GuardedArena, guarded_results
 
@@ -324,17 +326,19 @@ class BoundExecutable:
         memory, arrays = guarded_results(e.outputs, e._manifest.guard)
         for entry, made in enumerate(arrays, self.output_entry):
             self.table[entry] = _address_of(made)
-        outputs = [Strided(made) for made in arrays]
+        outputs = [StridedArray(made) for made in arrays]
         self._execute(arena, inputs, outputs)
         arena.check(f"intermediate values of program '{e.name}'")
         memory.check(f"results of program '{e.name}'")
         return outputs
 
-    def _copy_payload(self, payload: Strided) -> Strided:
+    def _copy_payload(self, payload: StridedArray) -> StridedArray:
         self.executable._copied += 1
-        return Strided(payload.array().copy(order="C"))
+        return StridedArray(payload.array().copy(order="C"))
 
-    def _execute(self, arena: Arena | GuardedArena, inputs: Sequence[Strided], outputs: list[Strided]) -> None:
+    def _execute(
+        self, arena: Arena | GuardedArena, inputs: Sequence[StridedArray], outputs: list[StridedArray]
+    ) -> None:
         """Native segments and the host calls between them."""
         e = self.executable
         self.table[0] = arena.address

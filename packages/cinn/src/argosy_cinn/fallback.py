@@ -10,7 +10,7 @@ from argosy_phi_ops.reference.compiler import ReferenceCompiler
 from argosy_phi_ops.user_line import warn_user
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 #: How many programs run on the interpreter because of each kind of failure.
 fallbacks: dict[str, int] = {}
@@ -24,7 +24,7 @@ class GroupError(RuntimeError):
 
     def __init__(self, operations: Sequence[Operation]) -> None:
         last = operations[-1]
-        where = "" if last.location.is_unknown else f" at {last.location}"
+        where = last.location.suffix
         names = sorted({op.name for op in operations})
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         super().__init__(f"no code for {', '.join(names[:_MOST_NAMES])}{more}{where}")
@@ -38,11 +38,11 @@ class InterpretedExecutable:
         self.reason = reason
         self._made = ReferenceCompiler().compile(program, device, communicators)
 
-    def run(self, inputs: Sequence[Strided], states: Sequence[Strided] = ()) -> list[Strided]:
+    def run(self, inputs: Sequence[StridedArray], states: Sequence[StridedArray] = ()) -> list[StridedArray]:
         """Execute once."""
         return self._made.run(inputs, states)
 
-    def bind(self, states: Sequence[Strided]) -> Callable[[Sequence[Strided]], list[Strided]]:
+    def bind(self, states: Sequence[StridedArray]) -> Callable[[Sequence[StridedArray]], list[StridedArray]]:
         """A callable for repeated execution on the same states."""
         return self._made.bind(states)
 

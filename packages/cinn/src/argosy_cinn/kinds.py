@@ -42,9 +42,9 @@ KINDS = {
         lowering=".paged_attention.lowering:lower_paged_attention",
     ),
     "grouped product": Kind(
-        {"chunks": ".grouped.emit:EMITTER"},
+        {"chunks": ".grouped_gemm.emit:EMITTER"},
         operations=("prim.grouped_dot", "prim.grouped_outer"),
-        lowering=".grouped.lowering:lower_grouped",
+        lowering=".grouped_gemm.lowering:lower_grouped",
     ),
     "sum of parts": Kind({"chunks": ".attention.emit:SUM_EMITTER"}),
     "order": Kind(

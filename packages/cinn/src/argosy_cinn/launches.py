@@ -28,11 +28,11 @@ from argosy_phi_ops.user_line import user_location
 from argosy_pir.location import Location
 from argosy_pir.program import Program
 from argosy_pir.values import Value
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 Array = np.ndarray[Any, Any]
 Made = Executable | SpecialisingExecutable | InterpretedExecutable
-Call = Callable[[Sequence[Strided]], list[Strided]]
+Call = Callable[[Sequence[StridedArray]], list[StridedArray]]
 
 
 class LaunchedExecutable:
@@ -46,18 +46,18 @@ class LaunchedExecutable:
         """The program as it was given to the compiler."""
         return self.made.program
 
-    def run(self, inputs: Sequence[Strided], states: Sequence[Strided] = ()) -> list[Strided]:
+    def run(self, inputs: Sequence[StridedArray], states: Sequence[StridedArray] = ()) -> list[StridedArray]:
         """Submit one run. Raises ``ShapeError`` or ``DTypeError`` naming the argument that does not fit."""
         return self.bind(states)(inputs)
 
-    def bind(self, states: Sequence[Strided]) -> Call:
+    def bind(self, states: Sequence[StridedArray]) -> Call:
         """A callable for repeated execution on the same states."""
         made, held = self.made, list(states)
         if not isinstance(made, SpecialisingExecutable):
             return self._bind_states(made, held)
         bound: dict[int, Call] = {}
 
-        def call(inputs: Sequence[Strided]) -> list[Strided]:
+        def call(inputs: Sequence[StridedArray]) -> list[StridedArray]:
             found = made.for_sizes(inputs, held, known=bool(bound))
             if id(found) not in bound:
                 while len(bound) >= _KEPT:
@@ -67,16 +67,16 @@ class LaunchedExecutable:
 
         return call
 
-    def _bind_states(self, made: Executable | InterpretedExecutable, states: list[Strided]) -> Call:
+    def _bind_states(self, made: Executable | InterpretedExecutable, states: list[StridedArray]) -> Call:
         if isinstance(made, InterpretedExecutable):
             return self._bind_interpreter(made, states)
         return Launches(made, self.device, states)
 
-    def _bind_interpreter(self, made: InterpretedExecutable, states: list[Strided]) -> Call:
+    def _bind_interpreter(self, made: InterpretedExecutable, states: list[StridedArray]) -> Call:
         """The reference interpreter on the host, between copies."""
         there = InterpretedExecutable(made.program, self.device, {}, made.reason).bind(states)
 
-        def call(inputs: Sequence[Strided]) -> list[Strided]:
+        def call(inputs: Sequence[StridedArray]) -> list[StridedArray]:
             moved = sum(p.nbytes for p in (*inputs, *states))
             note_fallback(f"program {made.program.name!r}", self.device, made.reason, moved)
             return there(inputs)
@@ -98,7 +98,7 @@ _KEPT = 256
 class Launches(DeviceCall):
     """Launches of an executable's segments."""
 
-    def __init__(self, executable: Executable, device: Device, states: list[Strided]) -> None:
+    def __init__(self, executable: Executable, device: Device, states: list[StridedArray]) -> None:
         super().__init__(executable, device, states)
         self.executable = executable
         self.kernel = device.load(device.build("address", _launcher().address(_NAME).to_bytes(8, "little")), _NAME)
@@ -109,7 +109,7 @@ class Launches(DeviceCall):
         """See :class:`DeviceCall`."""
         return self.executable.sizes.arena_bytes
 
-    def submit(self, arena: Buffer, payloads: list[Strided]) -> None:
+    def submit(self, arena: Buffer, payloads: list[StridedArray]) -> None:
         """Launch the segments, with host calls between them."""
         e = self.executable
         places = [Scalar("q", 0) if arena.handle is None else arena, *map(_place, payloads)]
@@ -149,7 +149,7 @@ def _do_nothing() -> None:
     pass
 
 
-def _place(payload: Strided) -> Any:
+def _place(payload: StridedArray) -> Any:
     """A payload as an argument of a launch."""
     if not payload.nbytes:
         return Scalar("q", 0)

@@ -26,7 +26,7 @@ from argosy_pir.errors import VerifyError
 from argosy_pir.passes.bind_sizes import BindSizes
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType, Type
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 if TYPE_CHECKING:
     from argosy_cinn.fallback import InterpretedExecutable
@@ -39,7 +39,7 @@ _SLICE = "prim.slice"
 _CHECKED = {"check_index": True}
 """The option under which nothing is left out that could refuse sizes."""
 
-Call = Callable[[Sequence[Strided]], list[Strided]]
+Call = Callable[[Sequence[StridedArray]], list[StridedArray]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +79,18 @@ class SpecialisingExecutable:
         inputs = len(program.inputs)
         self._telling = [i for i, shape in enumerate(shapes) if i < inputs or not is_static(shape)]
 
-    def run(self, inputs: Sequence[Strided], states: Sequence[Strided] = ()) -> list[Strided]:
+    def run(self, inputs: Sequence[StridedArray], states: Sequence[StridedArray] = ()) -> list[StridedArray]:
         """Execute once. Raises ``ShapeError`` naming the argument that does not fit."""
         return self.bind(states)(inputs)
 
-    def bind(self, states: Sequence[Strided]) -> Call:
+    def bind(self, states: Sequence[StridedArray]) -> Call:
         """A callable for repeated execution on the same states."""
         held = list(states)
         bound: dict[tuple[Any, ...], Call] = {}
         most = _KEPT_SPECIALISED if self._shared is None else _KEPT
         first: list[BoundExecutable] = []  # what was bound to the states by code for all sizes
 
-        def call(inputs: Sequence[Strided]) -> list[Strided]:
+        def call(inputs: Sequence[StridedArray]) -> list[StridedArray]:
             shapes = tuple([p.shape for p in inputs])
             found = bound.get(shapes)
             if found is None:
@@ -106,7 +106,7 @@ class SpecialisingExecutable:
         return call
 
     def for_sizes(
-        self, inputs: Sequence[Strided], states: Sequence[Strided], known: bool = False
+        self, inputs: Sequence[StridedArray], states: Sequence[StridedArray], known: bool = False
     ) -> Executable | InterpretedExecutable:
         """The executable for the sizes of these arguments; ``known``: for states that were checked before. Raises
         ``UnsupportedSizes`` where an operation has no meaning at these sizes, or another shape than its formula tells
@@ -142,7 +142,9 @@ class SpecialisingExecutable:
             self._specialised[key] = found
         return found
 
-    def sizes_of(self, inputs: Sequence[Strided], states: Sequence[Strided], known: bool = False) -> dict[str, int]:
+    def sizes_of(
+        self, inputs: Sequence[StridedArray], states: Sequence[StridedArray], known: bool = False
+    ) -> dict[str, int]:
         """The numbers that arguments give for symbols. Raises ``ShapeError`` naming the one that does not fit."""
         payloads = [*inputs, *states]
         if len(payloads) != len(self._labels):

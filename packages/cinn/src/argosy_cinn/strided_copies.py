@@ -14,24 +14,24 @@ from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 from argosy_tensorcore.shape import extent
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 _copies: BoundedCache = BoundedCache(1024)
 """What copies, by device, dtype, shape, strides and elements between the first and the last."""
 
 
-def copy_contiguous(payload: Strided) -> Strided:
+def copy_contiguous(payload: StridedArray) -> StridedArray:
     """A copy of a device's payload in row-major order, on that device."""
     low, high = extent(payload.shape, payload.strides)
     key = payload.device, payload.dtype.name, payload.shape, payload.strides
-    copy: Callable[[Sequence[Strided]], list[Strided]] | None = _copies.get(key)
+    copy: Callable[[Sequence[StridedArray]], list[StridedArray]] | None = _copies.get(key)
     if copy is None:
         copy = _copies[key] = _compile(payload, high - low, -low)
-    span = Strided.over_storage(payload.storage, payload.dtype, (high - low,), None, payload.offset + low)
+    span = StridedArray.over_storage(payload.storage, payload.dtype, (high - low,), None, payload.offset + low)
     return copy([span])[0]
 
 
-def _compile(payload: Strided, count: int, first: int) -> Callable[[Sequence[Strided]], list[Strided]]:
+def _compile(payload: StridedArray, count: int, first: int) -> Callable[[Sequence[StridedArray]], list[StridedArray]]:
     device: Device = payload.device
     program = Program("strided_copy")
     span = program.add_input(TensorType((count,), payload.dtype.name))

@@ -17,7 +17,7 @@ from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 RNG = np.random.default_rng(0)
 HEADS = {"lhs_batch": (0, 1), "rhs_batch": (0, 1)}
@@ -163,7 +163,7 @@ def check_sizes(function, shapes, sizes):
         numbers = {"b": b, "t": t}
         given = [f32(*(n if isinstance(n, int) else n.evaluate(numbers) for n in shape)) for shape in shapes]
         want, _ = interpret(program, given)
-        for got, expected in zip(executable.run([Strided(x) for x in given]), want, strict=True):
+        for got, expected in zip(executable.run([StridedArray(x) for x in given]), want, strict=True):
             assert_equal(got.array(), expected, 10, str(numbers))
     assert executable.report()["compilations"] == 1
     return executable
@@ -295,8 +295,8 @@ def test_cells_that_were_not_computed_are_not_read(length, case, dtype):
     executable = CinnCompiler().compile(program, device("cpu"))
     assert fused(executable)
     nothing = [np.full_like(a, np.nan) for a in arguments]
-    executable.run([Strided.from_array(a) for a in nothing])
-    got = executable.run([Strided.from_array(a) for a in arguments])
+    executable.run([StridedArray.from_array(a) for a in nothing])
+    got = executable.run([StridedArray.from_array(a) for a in arguments])
     want, _ = interpret(program, arguments, [])
     for g, w in zip(got, want, strict=True):
         assert_equal(g.array(), w, 10)
@@ -369,7 +369,7 @@ def test_without_fuel_nothing_is_fused():
 
 @pytest.mark.parametrize("heads", [1, 4])
 def test_any_number_of_threads_gives_the_same_bits(heads):
-    arguments = [Strided.from_array(x) for x in operands(700, 700, batch=1, heads=heads)]
+    arguments = [StridedArray.from_array(x) for x in operands(700, 700, batch=1, heads=heads)]
     program = build(Attention(where(causal)).both, [x.array() for x in arguments])
     executable = CinnCompiler().compile(program, device("cpu"))
     found = []

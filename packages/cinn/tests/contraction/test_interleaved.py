@@ -13,7 +13,7 @@ from argosy_cinn.runtime import set_threads
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 pytestmark = pytest.mark.skipif(Target.host().vector_bits != 512, reason="minimal filtering takes vectors of 512 bits")
 ONES = (1, 1)
@@ -48,7 +48,7 @@ def operands_of_gradient(image, filters, padding, dilation):
 
 def run(function, *arguments, **options):
     executable = CinnCompiler().compile(build(function, arguments), device("cpu"), options=options)
-    first, *_ = executable.run([Strided.from_array(a) for a in arguments])
+    first, *_ = executable.run([StridedArray.from_array(a) for a in arguments])
     return first.array().copy(), executable.describe()
 
 

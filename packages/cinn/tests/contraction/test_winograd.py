@@ -16,7 +16,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, SymExpr, TensorType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 pytestmark = pytest.mark.skipif(Target.host().vector_bits != 512, reason="minimal filtering takes vectors of 512 bits")
 #: The largest factor by which transforms multiply what rounding does to a sum (`winograd.transforms`).
@@ -37,7 +37,7 @@ def conv(padding=((1, 1), (1, 1)), groups=1):
 def run(function, *arguments, **options):
     """The first result, and what the kernels are said to do."""
     executable = CinnCompiler().compile(build(function, arguments), device("cpu"), options=options)
-    first, *_ = executable.run([Strided.from_array(a) for a in arguments])
+    first, *_ = executable.run([StridedArray.from_array(a) for a in arguments])
     return first.array().copy(), executable.describe()
 
 
@@ -99,7 +99,7 @@ def test_random_groups_batches_margins_and_threads(size, padding, height, width,
         return found if groups > 1 or images == 0 else [*found, conv(padding)(*turned)]
 
     executable = check(function, x, w, g, scale=300)
-    held = [Strided.from_array(a) for a in (x, w, g)]
+    held = [StridedArray.from_array(a) for a in (x, w, g)]
     once = [r.array().tobytes() for r in executable.run(held)]
     try:
         set_threads(threads)
@@ -121,7 +121,7 @@ def test_a_batch_and_an_image_of_any_size_are_compiled_once():
     for images, height in ((1, 1), (2, 16), (3, 17), (1, 70), (5, 5)):
         image = f32(images, 16, height, 20)
         want, _ = interpret(program, [image, weights])
-        got = executable.run([Strided.from_array(a) for a in (image, weights)])
+        got = executable.run([StridedArray.from_array(a) for a in (image, weights)])
         for a, b in zip(got, want, strict=True):
             np.testing.assert_allclose(a.array(), b, rtol=1e-3, atol=2e-2)
     assert executable.report()["compilations"] == 1

@@ -15,8 +15,8 @@ from argosy_cinn.eager.shared_object import shared_object
 from argosy_cinn.eager.slot_offsets import SlotOffsets
 from argosy_cinn.runtime.jit import compile_object
 from argosy_cinn.target import Target
+from argosy_hwadapt.cpu.c_bindings import open_shared_object, symbol_address
 from argosy_hwadapt.cpu.features import cpu_features
-from argosy_hwadapt.cpu.native import open_shared_object, symbol_address
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64" or "avx2" not in cpu_features(),

@@ -13,7 +13,7 @@ from argosy_cinn.fourier.roots import root, roots
 from argosy_cinn.runtime import set_threads
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 EPSILON = {"complex64": 2.0**-24, "complex128": 2.0**-53}
 
@@ -40,7 +40,7 @@ def native(function, *arguments, **options):
 
 def run(function, x):
     made = CinnCompiler().compile(build(function, [x]), device("cpu"))
-    return made.run([Strided.from_array(x)], [])[0].array()
+    return made.run([StridedArray.from_array(x)], [])[0].array()
 
 
 def test_lengths_are_products_of_radices():
@@ -229,7 +229,7 @@ def test_convolutions_do_not_depend_on_the_number_of_threads():
     try:
         for threads in (1, 3):
             set_threads(threads)
-            found.append(made.run([Strided.from_array(x)], [])[0].array().tobytes())
+            found.append(made.run([StridedArray.from_array(x)], [])[0].array().tobytes())
     finally:
         set_threads(before or 1)
     assert found[0] == found[1]
@@ -271,7 +271,7 @@ def test_results_do_not_depend_on_the_number_of_threads():
     try:
         for threads in (1, 2, 4):
             set_threads(threads)
-            found.append([y.array().tobytes() for y in made.run([Strided.from_array(x)], [])])
+            found.append([y.array().tobytes() for y in made.run([StridedArray.from_array(x)], [])])
     finally:
         set_threads(before or 1)
     assert found[0] == found[1] == found[2]

@@ -11,7 +11,7 @@ from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 pytestmark = pytest.mark.usefixtures("unguarded")
 F32 = "float32"
@@ -50,7 +50,7 @@ def test_both_ways_agree():
     bound = compiled().bind([])
     (short,) = bound.on_arrays([X])
     bound.on_arrays = None
-    (long,) = bound([Strided(X.copy())])
+    (long,) = bound([StridedArray(X.copy())])
     np.testing.assert_array_equal(short, long.array())
     np.testing.assert_allclose(short, expected(X))
 
@@ -59,7 +59,7 @@ def test_arrays_with_gaps_take_the_long_way_and_are_right():
     bound = compiled().bind([])
     wide = np.arange(24, dtype=np.float32).reshape(3, 8)[:, ::2]
     assert bound.on_arrays([wide]) is None
-    (made,) = bound([Strided.from_array(wide)])
+    (made,) = bound([StridedArray.from_array(wide)])
     np.testing.assert_allclose(made.array(), expected(wide))
 
 
@@ -70,7 +70,7 @@ def test_a_wrong_number_of_arguments_is_told():
 
 
 def test_states_grow_and_their_versions_are_bumped():
-    state = Strided(np.zeros((3, 4), np.float32))
+    state = StridedArray(np.zeros((3, 4), np.float32))
     bound = compiled(update=True).bind([state])
     for _ in range(3):
         assert bound.on_arrays([X]) is not None
@@ -79,7 +79,7 @@ def test_states_grow_and_their_versions_are_bumped():
 
 
 def test_an_input_in_the_memory_of_a_written_state_takes_the_long_way():
-    state = Strided(np.ones((3, 4), np.float32))
+    state = StridedArray(np.ones((3, 4), np.float32))
     bound = compiled(update=True).bind([state])
     assert bound.on_arrays([state.array()]) is None
     (made,) = bound([state])
@@ -93,7 +93,7 @@ def test_watched_programs_take_the_long_way():
     executable.watch(events.extend)
     try:
         assert bound.on_arrays([X]) is None
-        bound([Strided(X.copy())])
+        bound([StridedArray(X.copy())])
     finally:
         executable.unwatch()
     assert events
@@ -122,5 +122,5 @@ def test_without_a_short_way_programs_run_as_before(monkeypatch):
     monkeypatch.setattr(arrays, "_trampoline", lambda: None)
     bound = compiled().bind([])
     assert bound.on_arrays is None
-    (made,) = bound([Strided(X.copy())])
+    (made,) = bound([StridedArray(X.copy())])
     np.testing.assert_allclose(made.array(), expected(X))

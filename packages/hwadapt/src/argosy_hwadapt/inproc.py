@@ -161,7 +161,7 @@ class _InprocHandle:
         event = self._event
         if not event.done:
             with self._world.condition:
-                self._world.wait(self._rank, Wait(self._call, lambda: event.done, event.missing))
+                self._world.wait(self._rank, Wait(self._call, lambda: event.done, event.missing_ranks))
         if event.error is not None:
             raise CollectiveMismatch(str(event.error))
 

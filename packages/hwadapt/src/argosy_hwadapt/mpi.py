@@ -256,11 +256,11 @@ class _MpiHandle:
     def wait(self) -> None:
         """See :meth:`argosy_hwadapt.communicator.Handle.wait`."""
         if self._operation.missing is not None:
-            self._waits.wait(lambda: str(self._call), self._missing)
+            self._waits.wait(lambda: str(self._call), self._missing_ranks)
         if self._operation.error is not None:
             raise self._operation.error
 
-    def _missing(self) -> set[int] | None:
+    def _missing_ranks(self) -> set[int] | None:
         self._waits.progress.advance()
         return self._operation.missing
 

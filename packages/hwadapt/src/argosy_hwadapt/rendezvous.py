@@ -100,7 +100,7 @@ class PendingCollective:
         """Whether every rank has arrived."""
         return len(self.calls) == len(self.ranks)
 
-    def missing(self) -> set[int]:
+    def missing_ranks(self) -> set[int]:
         """Return the ranks that have not arrived."""
         return set(self.ranks) - self.calls.keys()
 
@@ -126,7 +126,7 @@ class PendingMessage:
         self.done = False
         self.error: Exception | None = None
 
-    def missing(self) -> set[int]:
+    def missing_ranks(self) -> set[int]:
         """Return the sender while it has not sent."""
         return {self.sender} if self.sent is None else set()
 

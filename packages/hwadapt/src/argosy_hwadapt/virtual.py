@@ -14,8 +14,8 @@ from typing import Any
 
 from argosy_hwadapt.contract import ABI, NO_FORK, DeviceInfo, Stream
 from argosy_hwadapt.cpu.arena import Arena
+from argosy_hwadapt.cpu.c_bindings import address_of, copy_bytes
 from argosy_hwadapt.cpu.kernels import FORMS, NativeKernel, build_native, load_native
-from argosy_hwadapt.cpu.native import address_of, copy_bytes
 from argosy_hwadapt.errors import DeviceError, DeviceLost, DeviceOutOfMemory
 from argosy_hwadapt.kernel import Argument, Pointer
 

@@ -145,7 +145,7 @@ def add_adapters(loaded: LoadedProgram, adapters: Sequence[Adapter]) -> LoadedPr
                 f"adapters change {name}; the program has products with {sorted(products)[:3]} ... and none with it"
             )
         op, x = products[name]
-        stacked = _stacked(name, adapters, (x.shape[-1], op.result.shape[-1]), op.result.dtype)
+        stacked = _stack_factors(name, adapters, (x.shape[-1], op.result.shape[-1]), op.result.dtype)
         arguments = []
         for side, array in zip("ab", stacked, strict=True):
             state = f"{name}.lora_{side}"
@@ -166,7 +166,7 @@ def _products(program: Program) -> dict[str, tuple[Operation, Value]]:
     return found
 
 
-def _stacked(name: str, adapters: Sequence[Adapter], sizes: tuple[Any, Any], dtype: str) -> tuple[Array, Array]:
+def _stack_factors(name: str, adapters: Sequence[Adapter], sizes: tuple[Any, Any], dtype: str) -> tuple[Array, Array]:
     """The factors [adapters + 1, in, r] and [adapters + 1, r, out] of a weight, of zeros where there are none."""
     pairs = [adapter.factors.get(name) for adapter in adapters]
     rank = max(pair[0].shape[1] for pair in pairs if pair is not None)

@@ -45,7 +45,7 @@ class LatentAttention:
     heads: int
 
     @property
-    def shared(self) -> tuple[_Part, ...]:
+    def shared_parts(self) -> tuple[_Part, ...]:
         """Parts of keys that all heads have alike."""
         return tuple(part for part in self.keys if part.matrix is None)
 
@@ -56,7 +56,7 @@ class LatentAttention:
 
     def entry(self, value_of: Callable[[Value], Value]) -> Value:
         """What is cached of new tokens [t, 1, l + r], ``value_of`` giving [t, ...] for source values."""
-        parts = [value_of(self.latent), *(_channels(value_of(part.source), part) for part in self.shared)]
+        parts = [value_of(self.latent), *(_channels(value_of(part.source), part) for part in self.shared_parts)]
         whole = prim.concat(*parts, axis=1) if len(parts) > 1 else parts[0]
         return prim.reshape(whole, shape=(whole.shape[0], 1, whole.shape[1]))  # type: ignore[no-any-return]
 
@@ -104,7 +104,7 @@ def find_latent_attention(key: Value, value: Value, is_plain: Callable[[Value], 
     if len(sources) < 2:  # keys are no products
         return None
     found = LatentAttention(sources[0], tuple(keys), values[0], _size(key.shape[2]))
-    cached = found.width + sum(part.width for part in found.shared)
+    cached = found.width + sum(part.width for part in found.shared_parts)
     return found if cached < found.heads * (_size(key.shape[3]) + _size(value.shape[3])) else None
 
 

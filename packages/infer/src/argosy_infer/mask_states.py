@@ -36,7 +36,7 @@ def compute_mask_states(program: Program, states: Mapping[str, Array]) -> None:
         if bands is None:
             continue
         with emit_at(Builder.at_start(program.block)):
-            made = _computed(bands, array)
+            made = _compute_matrix(bands, array)
         for user in users:
             user.set_operand(0, made)
         limits = [n for n in (program.attributes.get("positions_limit"), array.shape[-1]) if isinstance(n, int)]
@@ -57,7 +57,7 @@ def _bands(array: Array) -> list[tuple[int, Any]] | None:
     return [(int(at) + 1 - len(matrix), along[at]) for at in (0, *changes)]
 
 
-def _computed(bands: list[tuple[int, Any]], array: Array) -> Value:
+def _compute_matrix(bands: list[tuple[int, Any]], array: Array) -> Value:
     """The matrix of iota, comparisons and selections."""
     shape, dtype = array.shape, array.dtype.name
     rows, columns = (prim.iota(shape=shape, axis=array.ndim - n, dtype="int64") for n in (2, 1))

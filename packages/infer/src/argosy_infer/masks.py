@@ -54,7 +54,7 @@ class Bands:
     edges: tuple[int, ...]
     values: tuple[Array, ...]
 
-    def at(self, d: float) -> Array:
+    def value_at(self, d: float) -> Array:
         """The value at ``d``."""
         return self.values[bisect_right(self.edges, d)]
 
@@ -166,7 +166,7 @@ def _of_bands(op: Operation, parts: Sequence[Bands]) -> Bands:
     edges = sorted({edge for part in parts for edge in part.edges})
     places = [edges[0] - 1, *edges] if edges else [0]
     kernel = kernel_for(op.name)
-    made = [np.asarray(kernel(*(np.asarray(part.at(d)) for part in parts), **attributes))[()] for d in places]
+    made = [np.asarray(kernel(*(np.asarray(part.value_at(d)) for part in parts), **attributes))[()] for d in places]
     return Bands(tuple(edges), tuple(made))
 
 
@@ -191,7 +191,7 @@ def _of_lines(op: Operation, parts: Sequence[Line | Bands]) -> Line | Bands | No
     made = Line(
         left.row + sign * right.row, left.column + sign * right.column, left.constant + sign * right.constant, dtype
     )
-    return _compared(op.kind, made) if op.kind in _COMPARISONS else made
+    return _compare_line(op.kind, made) if op.kind in _COMPARISONS else made
 
 
 def _as_line(bands: Bands) -> Line | None:
@@ -199,7 +199,7 @@ def _as_line(bands: Bands) -> Line | None:
     return None if value is None or value.dtype == bool or not np.isfinite(value) else Line(0, 0, float(value), "")
 
 
-def _compared(kind: str, line: Line) -> Bands | None:
+def _compare_line(kind: str, line: Line) -> Bands | None:
     """Where ``line`` has a sign: between the intervals of d before and behind the zero, and at it."""
     slope, constant = line.column, line.constant
     if line.row != -slope:

@@ -11,12 +11,12 @@ from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 
-__all__ = ["Pages", "Written"]
+__all__ = ["Pages", "UpdatedCache"]
 
 _LARGEST = 127.0
 
 
-class Written(NamedTuple):
+class UpdatedCache(NamedTuple):
     """A cache [blocks, block, heads, width] that holds new tokens, and its scales [blocks, block, heads], if any."""
 
     cache: Value
@@ -36,16 +36,18 @@ class Pages:
         self.updates: list[Value] = []
         self._slots = self._find_slots()
 
-    def write(self, name: str, new: Value, about: dict[str, Any]) -> Written:
+    def write(self, name: str, new: Value, about: dict[str, Any]) -> UpdatedCache:
         """A new cache with ``new`` [t, heads, width] in place."""
         if self.dtype is None:
-            return Written(self._write(name, new, about), None)
+            return UpdatedCache(self._write(name, new, about), None)
         values, scales = _to_bytes(new)
-        return Written(
+        return UpdatedCache(
             self._write(name, values, about), self._write(f"{name}.scales", scales, {**about, "scales_of": name})
         )
 
-    def attend(self, query: Value, keys: Written, values: Written, sinks: Value | None, rule: dict[str, Any]) -> Value:
+    def attend(
+        self, query: Value, keys: UpdatedCache, values: UpdatedCache, sinks: Value | None, rule: dict[str, Any]
+    ) -> Value:
         """The attention [t, heads, v] of ``query`` [t, heads, d] to what is cached."""
         tokens, heads, size = query.shape
         cached = keys.cache.shape[2]

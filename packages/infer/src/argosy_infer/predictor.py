@@ -17,7 +17,7 @@ from argosy_tensorcore.casting import cast_exactly
 from argosy_tensorcore.conversion import DataError
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.place import Place, as_place
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 __all__ = ["SIZES", "Predictor"]
 
@@ -49,15 +49,17 @@ class Predictor:
         self.program = loaded.program
         self.input_names = [x.name_hint or f"input_{i}" for i, x in enumerate(self.program.inputs)]
         self.output_names = [v.name_hint or f"output_{i}" for i, v in enumerate(self.program.outputs)]
-        self.states = {s.name: Strided.from_array(loaded.states[s.name], self.device) for s in self.program.states}
+        self.states = {s.name: StridedArray.from_array(loaded.states[s.name], self.device) for s in self.program.states}
         self._compiler = get_compiler(compiler)
         known = batch_invariant and _INVARIANT in getattr(self._compiler, "options", ())
         self._options: dict[str, Any] = {"options": {_INVARIANT: True}} if known else {}
         self.executable: Executable = self._compiler.compile(self.program, self.device, **self._options)
         #: Runs the program on payloads of its inputs' types, unchecked: for callers that make them.
-        self.call: Callable[[Sequence[Strided]], list[Strided]] = self.executable.bind(list(self.states.values()))
+        self.call: Callable[[Sequence[StridedArray]], list[StridedArray]] = self.executable.bind(
+            list(self.states.values())
+        )
 
-    def move(self, device: Device, states: Mapping[str, Strided]) -> None:
+    def move(self, device: Device, states: Mapping[str, StridedArray]) -> None:
         """Run on ``device`` from now on, with these ``states`` by name, which are there, in place of those before."""
         if device is not self.device:
             self.executable = self._compiler.compile(self.program, device, **self._options)
@@ -73,7 +75,7 @@ class Predictor:
         """
         given = self._gather(arrays, named)
         inputs = [
-            Strided.from_array(self._fit(name, value, type), self.device)
+            StridedArray.from_array(self._fit(name, value, type), self.device)
             for (name, value), type in zip(given.items(), (x.type for x in self.program.inputs), strict=True)
         ]
         return [payload.to_host() for payload in self.call(inputs)]

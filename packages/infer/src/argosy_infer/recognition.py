@@ -88,12 +88,12 @@ class _Scores:
             self.softcap, self.factor = self.factor, 1.0
             return op.operand(0) if self.softcap > 0 else None
         if op.name in ("prim.mul", "prim.div"):
-            return self._scaled(op)
+            return self._match_scale(op)
         if op.name in ("prim.add", "prim.select") and not self.softcap:
-            return self._masked(op)
+            return self._match_mask(op)
         return None
 
-    def _scaled(self, op: Operation) -> Value | None:
+    def _match_scale(self, op: Operation) -> Value | None:
         for i in (1, 0) if op.name == "prim.mul" else (1,):
             number = _number(op.operand(i))
             if number is not None and number > 0:
@@ -101,12 +101,12 @@ class _Scores:
                 return op.operand(1 - i)
         return None
 
-    def _masked(self, op: Operation) -> Value | None:
+    def _match_mask(self, op: Operation) -> Value | None:
         if op.name == "prim.add":
-            candidates = [(mask_of(op.operand(i), _square(op)), op.operand(1 - i)) for i in (1, 0)]
+            candidates = [(mask_of(op.operand(i), _score_axes(op)), op.operand(1 - i)) for i in (1, 0)]
         else:
-            which = mask_of(op.operand(0), _square(op))
-            candidates = [(_selecting(which, op, i), op.operand(2 if i == 1 else 1)) for i in (1, 2)]
+            which = mask_of(op.operand(0), _score_axes(op))
+            candidates = [(_selection_bias(which, op, i), op.operand(2 if i == 1 else 1)) for i in (1, 2)]
         for found, rest in candidates:
             window = causal_window(found) if isinstance(found, Bands) else None
             if window is not None:
@@ -115,13 +115,13 @@ class _Scores:
         return None
 
 
-def _square(op: Operation) -> tuple[str | None, ...]:
+def _score_axes(op: Operation) -> tuple[str | None, ...]:
     return (*(None,) * (op.result.ndim - 2), ROW, COLUMN)
 
 
-def _selecting(which: Any, op: Operation, index: int) -> Bands | None:
+def _selection_bias(which: Any, op: Operation, index: int) -> Bands | None:
     """What a selection adds where it takes a number far below all scores (operand ``index``) instead of scores."""
-    number = mask_of(op.operand(index), _square(op))
+    number = mask_of(op.operand(index), _score_axes(op))
     if not isinstance(which, Bands) or not isinstance(number, Bands) or number.constant is None:
         return None
     hidden, seen = number.constant, np.zeros_like(number.constant)
@@ -156,7 +156,7 @@ def _by_hand(op: Operation) -> bool:
     scale = scores.factor * (scores.softcap or 1.0)
     rule = {"scale": scale, "window": scores.windows[0] or None, "softcap": scores.softcap}
     with emit_at(Builder.before(second)):
-        operands = [_arranged(x, order) for x, order in (query, key, value)]
+        operands = [_arrange(x, order) for x, order in (query, key, value)]
         made = apply_operator("scaled_dot_product_attention", *operands, is_causal=True, training=False, **rule)
         made = prim.transpose(made, permutation=(0, 2, 1, 3))
         if second.result.ndim == 3:
@@ -193,7 +193,7 @@ def _heads(op: Operation, side: int, contracted: bool = False) -> tuple[Value, t
     return operand, (batch[0], sequence, *batch[1:], channels)
 
 
-def _arranged(operand: Value, order: tuple[int, ...]) -> Value:
+def _arrange(operand: Value, order: tuple[int, ...]) -> Value:
     """[batch, sequence, heads, channels]."""
     if order != tuple(range(operand.ndim)):
         operand = prim.transpose(operand, permutation=order)

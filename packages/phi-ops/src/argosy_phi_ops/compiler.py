@@ -16,7 +16,7 @@ from argosy_phi_ops.errors import CompileError
 if TYPE_CHECKING:
     from argosy_hwadapt import Communicator, Device
     from argosy_pir.program import Program
-    from argosy_tensorcore.storage import Strided
+    from argosy_tensorcore.storage import StridedArray
 
 __all__ = ["Compiler", "Executable", "NativeCode", "available_compilers", "get_compiler"]
 
@@ -46,11 +46,11 @@ class Executable(Protocol):
 
     program: Program
 
-    def run(self, inputs: Sequence[Strided], states: Sequence[Strided]) -> list[Strided]:
+    def run(self, inputs: Sequence[StridedArray], states: Sequence[StridedArray]) -> list[StridedArray]:
         """Execute once. Raises ``ShapeError`` naming the input whose shape or dtype does not fit the program."""
         ...
 
-    def bind(self, states: Sequence[Strided]) -> Callable[[Sequence[Strided]], list[Strided]]:
+    def bind(self, states: Sequence[StridedArray]) -> Callable[[Sequence[StridedArray]], list[StridedArray]]:
         """A callable for repeated execution on the same states: the fast path."""
         ...
 

@@ -15,7 +15,7 @@ from argosy_pir.core import Block, Region
 from argosy_pir.dims import SymExpr
 from argosy_pir.program import Function, Program
 from argosy_pir.types import TensorType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 S = SymExpr.symbol("s")
 SCALAR, VECTOR, INDEX = TensorType((), "float32"), TensorType((S,), "float32"), TensorType((), "int64")
@@ -175,15 +175,15 @@ def swap_program():
 
 
 def test_an_executable_updates_states_in_place_and_bumps_their_versions():
-    states = [Strided.from_array(np.array(v, f32)) for v in (1, 2, 3)]
+    states = [StridedArray.from_array(np.array(v, f32)) for v in (1, 2, 3)]
     views = [payload.array() for payload in states]
     executable = ReferenceCompiler().compile(swap_program(), device("cpu"))
     run = executable.bind(states)
-    (result,) = run([Strided.from_array(np.array(10, f32))])
+    (result,) = run([StridedArray.from_array(np.array(10, f32))])
     assert result.array() == 11
     assert [float(v) for v in views] == [2, 1, 3]
     assert [payload.version for payload in states] == [1, 1, 0]
-    run([Strided.from_array(np.array(0, f32))])
+    run([StridedArray.from_array(np.array(0, f32))])
     assert [float(v) for v in views] == [1, 2, 3]
     assert executable.report()["host_calls"] == {"prim.add": 1}
     assert executable.report()["kernels"] == 0
@@ -194,7 +194,7 @@ def test_outputs_have_memory_of_their_own():
     x = program.add_input(VECTOR)
     flat = Builder(program.block).create("prim.reverse", (x,), {"axes": (0,)}).result
     program.set_outputs([x, flat, flat])
-    source = Strided.from_array(np.array([1, 2], f32))
+    source = StridedArray.from_array(np.array([1, 2], f32))
     outputs = ReferenceCompiler().compile(program, device("cpu")).run([source])
     for number, output in enumerate(outputs):
         output.array()[...] = number
@@ -208,7 +208,7 @@ def test_the_reference_compiler_decomposes_operators():
     made = Builder(program.block).create("phi.silu", (x,), {"inplace": False}, [VECTOR])
     program.set_outputs([made.result])
     executable = ReferenceCompiler().compile(program, device("cpu"))
-    (result,) = executable.run([Strided.from_array(np.array([0, 1], f32))])
+    (result,) = executable.run([StridedArray.from_array(np.array([0, 1], f32))])
     np.testing.assert_allclose(result.array(), [0, 1 / (1 + np.exp(-1))], rtol=1e-6)
     assert executable.program is program
 

@@ -56,5 +56,5 @@ def _window(line: str, caret: int, width: int = 100) -> tuple[str, int]:
 
 def _describe(message: str, operation: Operation) -> str:
     operands = ", ".join(str(value.type) for value in operation.operands)
-    where = "" if operation.location.is_unknown else f" at {operation.location}"
+    where = operation.location.suffix
     return f"'{operation.name}' ({operands}): {message}{where}"

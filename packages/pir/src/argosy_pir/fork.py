@@ -28,7 +28,7 @@ def hold_at_fork(lock: Any) -> Any:
     return lock
 
 
-def _before() -> None:
+def _acquire_locks() -> None:
     from contextlib import suppress
     from importlib import import_module
 
@@ -41,7 +41,7 @@ def _before() -> None:
         _taken.append(wanted[0])
         for lock in wanted[1:]:
             if not lock.acquire(blocking=False):
-                _after()
+                _release_locks()
                 wanted.remove(lock)
                 wanted.insert(0, lock)
                 break
@@ -50,7 +50,7 @@ def _before() -> None:
             return
 
 
-def _after() -> None:
+def _release_locks() -> None:
     while _taken:  # a lock that a module brought meanwhile is not among them
         _taken.pop().release()
 
@@ -61,7 +61,7 @@ def _after_in_child() -> None:
     import _frozen_importlib
     from _thread import get_ident
 
-    _after()
+    _release_locks()
     locks = getattr(_frozen_importlib, "_module_locks", {})
     mine = {name for name, lock in locks.copy().items() if getattr(lock(), "owner", None) == get_ident()}
     for name in _half_imported():
@@ -79,4 +79,4 @@ def _half_imported() -> list[str]:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after_in_child)
+    os.register_at_fork(before=_acquire_locks, after_in_parent=_release_locks, after_in_child=_after_in_child)

@@ -35,6 +35,11 @@ class Location:
         """Whether nothing is known about the place."""
         return not self.file and not self.line and not self.function
 
+    @property
+    def suffix(self) -> str:
+        """Text for the end of a message: `` at file:line``, or nothing where the place is unknown."""
+        return "" if self.is_unknown else f" at {self}"
+
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Location) and self._key() == other._key())
 

@@ -7,7 +7,7 @@ from argosy_tensorcore.interchange import from_dlpack, from_numpy, to_numpy
 from argosy_tensorcore.naming import UniqueNames, set_name_source
 from argosy_tensorcore.place import Place, as_place
 from argosy_tensorcore.shape import Size
-from argosy_tensorcore.storage import Storage, Strided
+from argosy_tensorcore.storage import Storage, StridedArray
 from argosy_tensorcore.tensor import Parameter, Tensor, set_method_resolver
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "Place",
     "Size",
     "Storage",
-    "Strided",
+    "StridedArray",
     "Tensor",
     "UniqueNames",
     "__version__",

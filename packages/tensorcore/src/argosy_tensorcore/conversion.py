@@ -8,7 +8,7 @@ import numpy as np
 
 from argosy_tensorcore.dtype import DType, as_dtype, default_dtype
 from argosy_tensorcore.place import Place
-from argosy_tensorcore.storage import Array, Strided
+from argosy_tensorcore.storage import Array, StridedArray
 from argosy_tensorcore.uninitialized_payload import UninitializedPayload, give_memory
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ def host_array(tensor: Tensor, purpose: str) -> Array:
 def is_elsewhere(tensor: Tensor) -> bool:
     """Whether other processes hold the data and this one has none of it (a payload's ``is_held`` says so)."""
     payload = tensor.payload
-    return type(payload) is not Strided and not getattr(payload, "is_held", True)
+    return type(payload) is not StridedArray and not getattr(payload, "is_held", True)
 
 
 def shown_array(tensor: Tensor, purpose: str) -> Array:
     """As :func:`host_array`; no elements (its shape and a last axis of 0) when only other processes hold it."""
     payload = tensor.payload
-    if type(payload) is Strided:
+    if type(payload) is StridedArray:
         return payload.to_host()
     if is_elsewhere(tensor):
         return np.empty((*payload.shape, 0), payload.dtype.numpy)
@@ -89,7 +89,7 @@ def scalar(tensor: Tensor, purpose: str) -> Any:
 def item(tensor: Tensor, index: tuple[int, ...]) -> Any:
     """The one element, or the element at a flat or full index, as a Python number; None when only others hold it."""
     payload = tensor.payload
-    if type(payload) is Strided:
+    if type(payload) is StridedArray:
         a = payload.to_host()
     elif is_elsewhere(tensor):
         return None
@@ -111,10 +111,10 @@ def item(tensor: Tensor, index: tuple[int, ...]) -> Any:
         raise TypeError(f"item(): arguments must be integers that count elements, got {index}") from error
 
 
-def payload_of(data: Any, dtype: object, place: Place) -> Strided:
+def payload_of(data: Any, dtype: object, place: Place) -> StridedArray:
     """A payload of its own with data's values: arrays keep their dtype, Python floats take the default."""
     a = new_array(data, None if dtype is None else as_dtype(dtype))
-    return Strided.from_array(a, None if place.is_cpu_place() else place.device())
+    return StridedArray.from_array(a, None if place.is_cpu_place() else place.device())
 
 
 def new_array(data: Any, dtype: DType | None) -> Array:
@@ -172,7 +172,7 @@ def write(tensor: Tensor, value: Any, operator: str, cast: bool) -> None:
         tensor[...] = value  # an operator: the tracer turns it into a new version
         return
     source = host_array(value, operator) if hasattr(value, "payload") else np.asarray(value)
-    target: Strided = tensor.payload
+    target: StridedArray = tensor.payload
     if source.shape != target.shape:
         shapes = list(target.shape), list(source.shape)
         raise DataError(f"{operator}: argument 'value' should have the tensor's shape {shapes[0]}, got {shapes[1]}")
@@ -217,7 +217,7 @@ def _duplicate(tensor: Tensor) -> Any:
     duplicate = getattr(tensor.payload, "duplicate", None)
     if duplicate is not None:
         return duplicate()
-    return Strided.from_array(host_array(tensor, "deepcopy").copy(), _device_of(tensor))
+    return StridedArray.from_array(host_array(tensor, "deepcopy").copy(), _device_of(tensor))
 
 
 def _device_of(tensor: Tensor) -> Any:
@@ -232,8 +232,8 @@ def pickle_parts(tensor: Tensor) -> tuple[Array, str, str, tuple[bool, bool, boo
     return bits, tensor.dtype.name, tensor.name, (tensor.stop_gradient, tensor.persistable, tensor.is_parameter)
 
 
-def payload_of_bits(bits: Array, dtype: str) -> Strided:
+def payload_of_bits(bits: Array, dtype: str) -> StridedArray:
     """The payload that a pickle has as bits, which are checked, since a pickle is untrusted."""
     if not isinstance(bits, np.ndarray) or bits.dtype.kind not in "biufc" or bits.itemsize != as_dtype(dtype).itemsize:
         raise ValueError(f"corrupted pickle of a tensor: no array of {dtype} elements")
-    return Strided.from_array(np.array(bits).view(as_dtype(dtype).numpy))
+    return StridedArray.from_array(np.array(bits).view(as_dtype(dtype).numpy))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from argosy_tensorcore.conversion import host_array
-from argosy_tensorcore.storage import Array, Strided
+from argosy_tensorcore.storage import Array, StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -17,10 +17,10 @@ def to_numpy(tensor: Tensor) -> Array:
 
 
 def from_numpy(array: Array) -> Tensor:
-    """A tensor that shares the array's memory, or a copy where ``Strided.from_array`` must copy."""
+    """A tensor that shares the array's memory, or a copy where ``StridedArray.from_array`` must copy."""
     if not isinstance(array, (np.ndarray, np.generic)):
         raise TypeError(f"from_numpy takes an ndarray, not {type(array).__name__}; see to_tensor")
-    return Tensor._wrap(Strided.from_array(array))
+    return Tensor._wrap(StridedArray.from_array(array))
 
 
 def from_dlpack(producer: Any) -> Tensor:
@@ -31,4 +31,4 @@ def from_dlpack(producer: Any) -> Tensor:
         raise TypeError(
             f"from_dlpack takes an object that has __dlpack__ and its device, not {type(producer).__name__}"
         )
-    return Tensor._wrap(Strided.from_array(np.from_dlpack(producer)))
+    return Tensor._wrap(StridedArray.from_array(np.from_dlpack(producer)))

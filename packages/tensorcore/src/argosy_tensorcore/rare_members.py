@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from argosy_tensorcore.conversion import bit_pattern, host_array
 from argosy_tensorcore.place import as_place
-from argosy_tensorcore.storage import Array, Strided
+from argosy_tensorcore.storage import Array, StridedArray
 from argosy_tensorcore.uninitialized_payload import UninitializedPayload
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def gradient(self: Tensor) -> Array | None:
 def shares_buffer(tensor: Tensor, other: Tensor) -> bool:
     """True when both are views of one storage."""
     mine, theirs = tensor.payload, other.payload
-    return type(mine) is Strided and type(theirs) is Strided and mine.shares_storage(theirs)
+    return type(mine) is StridedArray and type(theirs) is StridedArray and mine.shares_storage(theirs)
 
 
 def share_buffer(tensor: Tensor, other: Tensor) -> None:
@@ -68,7 +68,7 @@ def copy_to(tensor: Tensor, place: Any, blocking: bool = True) -> Tensor:
     """A copy outside of the graph. Raises NotImplementedError for a place other than the host."""
     if not as_place(place).is_cpu_place():
         raise NotImplementedError(f"_copy_to: operators run on the cpu only so far, not on {place!r:.60}")
-    copy = type(tensor)._wrap(Strided.from_array(host_array(tensor, "_copy_to()").copy()))
+    copy = type(tensor)._wrap(StridedArray.from_array(host_array(tensor, "_copy_to()").copy()))
     copy.persistable = tensor.persistable
     return copy
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.erfinv import erfinv_inside
-from argosy_tensorcore.storage import Array, Strided
+from argosy_tensorcore.storage import Array, StridedArray
 
 if TYPE_CHECKING:
     from argosy_tensorcore.tensor import Tensor
@@ -183,7 +183,7 @@ class Generator:
         if isinstance(self._state, np.ndarray):
             from argosy_tensorcore.tensor import Tensor
 
-            self._state = Tensor._wrap(Strided.from_array(self._state))
+            self._state = Tensor._wrap(StridedArray.from_array(self._state))
             self._state.persistable = True
         return self._state
 

@@ -1,6 +1,6 @@
 """Storage and strided views of it: the payload of an ordinary tensor.
 
-A ``Strided`` that wraps a fresh ndarray costs one object. Whatever dispatch does not need (strides, address
+A ``StridedArray`` that wraps a fresh ndarray costs one object. Whatever dispatch does not need (strides, address
 and the ``Storage`` itself) is worked out when first asked for, and kept. Views of a tensor share its Storage
 and with it one version counter.
 """
@@ -108,10 +108,10 @@ class Storage:
         return f"Storage(nbytes={self.nbytes}, version={self.version})"
 
 
-class Strided:
+class StridedArray:
     """A strided view of a storage: the payload of an ordinary tensor. Immutable but for the data it shows.
 
-    ``Strided(ndarray)`` trusts its argument to be a writable, aligned, native ``np.ndarray`` of a supported
+    ``StridedArray(ndarray)`` trusts its argument to be a writable, aligned, native ``np.ndarray`` of a supported
     dtype that nobody else owns, as fresh results of kernels are; ``from_array`` checks.
 
     ndarray: zero-copy view for the host (what ``array()`` returns; reading it raises BufferError when the
@@ -154,7 +154,7 @@ class Strided:
         """Fill a slot on first use."""
         derive = _DERIVE.get(name)
         if derive is None:
-            raise AttributeError(f"Strided has no attribute {name!r}")
+            raise AttributeError(f"StridedArray has no attribute {name!r}")
         value = derive(self)
         setattr(self, name, value)
         return value
@@ -162,7 +162,7 @@ class Strided:
     # ---- making one
 
     @staticmethod
-    def from_array(a: Any, device: Device | None = None) -> Strided:
+    def from_array(a: Any, device: Device | None = None) -> StridedArray:
         """The payload that shows a's data, shared wherever possible.
 
         Copied are read-only and unaligned arrays, those in foreign byte order and those whose strides are not
@@ -173,17 +173,17 @@ class Strided:
             a = np.asarray(a)
         if not (a.flags.writeable and a.dtype.isnative and (a.base is None or _is_shareable(a))):
             a = np.array(a, as_dtype(a.dtype).numpy, order="C")
-        payload = Strided(a)
+        payload = StridedArray(a)
         return payload if device is None or device.name == "cpu" else _copy_to_device(payload, device)
 
     @staticmethod
-    def empty(shape: Sequence[int], dtype: object, device: Device | None = None) -> Strided:
+    def empty(shape: Sequence[int], dtype: object, device: Device | None = None) -> StridedArray:
         """Uninitialised contiguous memory of its own."""
         element = as_dtype(dtype)
         if device is None:
-            return Strided(np.empty(shape, element.numpy))
+            return StridedArray(np.empty(shape, element.numpy))
         nbytes = prod(shape) * element.itemsize
-        return Strided.over_storage(Storage(device.allocate(nbytes)), element, shape)
+        return StridedArray.over_storage(Storage(device.allocate(nbytes)), element, shape)
 
     @staticmethod
     def over_storage(
@@ -192,9 +192,9 @@ class Strided:
         shape: Sequence[int],
         strides: Sequence[int] | None = None,
         offset: int = 0,
-    ) -> Strided:
+    ) -> StridedArray:
         """A view of storage; strides and offset in elements. Raises ValueError when out of bounds."""
-        view = object.__new__(Strided)
+        view = object.__new__(StridedArray)
         view.dtype, view.shape, view.offset, view._storage = as_dtype(dtype), tuple(shape), offset, storage
         view.strides = contiguous_strides(shape) if strides is None else tuple(strides)
         low, high = extent(view.shape, view.strides)
@@ -207,11 +207,11 @@ class Strided:
             )
         return view
 
-    def view(self, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> Strided:
+    def view(self, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> StridedArray:
         """Another view of the same storage and dtype; offset counts from this view's first element."""
-        return Strided.over_storage(self.storage, self.dtype, shape, strides, self.offset + offset)
+        return StridedArray.over_storage(self.storage, self.dtype, shape, strides, self.offset + offset)
 
-    def views_by(self, kernel: Callable[[Array], Any]) -> list[Strided] | None:
+    def views_by(self, kernel: Callable[[Array], Any]) -> list[StridedArray] | None:
         """The views that ``kernel`` makes of an array, one or a tuple of them, as views of this payload, whose elements
         are not looked at; None where it makes copies."""
         span, elements, start = _span(self)
@@ -221,16 +221,16 @@ class Strided:
             return None
         begin = _address_of(span) - start
         return [
-            Strided.over_storage(
+            StridedArray.over_storage(
                 self.storage, a.dtype, a.shape, [stride // a.itemsize for stride in a.strides],
                 (_address_of(a) - begin) // a.itemsize if a.size else 0,
             )
             for a in arrays
         ]  # fmt: skip
 
-    def share(self, ndarray: Array) -> Strided:
+    def share(self, ndarray: Array) -> StridedArray:
         """The payload of a numpy view of this payload's array (``p.share(p.ndarray[1:])``): same storage."""
-        view = Strided(ndarray)
+        view = StridedArray(ndarray)
         view._storage = self._storage or self.storage
         return view
 
@@ -255,7 +255,7 @@ class Strided:
         except BufferError:
             _overwrite(self, source)
 
-    def copy_from(self, other: Strided) -> None:
+    def copy_from(self, other: StridedArray) -> None:
         """Overwrite the data with that of another payload of the same shape and dtype, wherever both are: on one device
         without the host, where both lie in row-major order. Does not bump the version.
         """
@@ -295,13 +295,13 @@ class Strided:
         """The opened device that holds the data."""
         return host_device() if self._storage is None else self._storage.device
 
-    def shares_storage(self, other: Strided) -> bool:
+    def shares_storage(self, other: StridedArray) -> bool:
         """True when both are views of one storage."""
         return self is other or (self._storage is not None and self._storage is other._storage)
 
     def __repr__(self) -> str:
         layout = f"strides={list(self.strides)}, offset={self.offset}"
-        return f"Strided(dtype={self.dtype.name}, shape={list(self.shape)}, {layout})"
+        return f"StridedArray(dtype={self.dtype.name}, shape={list(self.shape)}, {layout})"
 
 
 def _learn(dtype: np.dtype[Any], shape: tuple[int, ...]) -> ArrayType:
@@ -312,7 +312,7 @@ def _learn(dtype: np.dtype[Any], shape: tuple[int, ...]) -> ArrayType:
     return _array_types.setdefault((dtype, shape), ArrayType(as_dtype(dtype), shape))
 
 
-def _array_type(p: Strided) -> ArrayType:
+def _array_type(p: StridedArray) -> ArrayType:
     key = p.dtype.numpy, p.shape
     if not p.host_owned and not p.device.is_host:
         there = (*key, p.device)
@@ -337,17 +337,17 @@ def _flat_bytes(a: Array) -> tuple[Array, int]:
     return flat, -low
 
 
-def _copy_to_device(payload: Strided, device: Device) -> Strided:
+def _copy_to_device(payload: StridedArray, device: Device) -> StridedArray:
     """A contiguous copy on another device."""
     source = np.ascontiguousarray(payload.ndarray).reshape(payload.shape)
-    there = Strided.empty(payload.shape, payload.dtype, device)
+    there = StridedArray.empty(payload.shape, payload.dtype, device)
     if source.nbytes:
         device.copy(there.storage.buffer, source.reshape(-1).view(np.uint8))
         device.synchronize()  # the source may change or go away
     return there
 
 
-def _span(p: Strided) -> tuple[Array, Array, int]:
+def _span(p: StridedArray) -> tuple[Array, Array, int]:
     """Host memory as large as what p reaches on a device, p's elements in it, and p's first byte there."""
     low, high = extent(p.shape, p.strides)
     itemsize = p.dtype.itemsize
@@ -357,20 +357,20 @@ def _span(p: Strided) -> tuple[Array, Array, int]:
     return span, elements, (p.offset + low) * itemsize
 
 
-def _copy_to_host(p: Strided) -> Array:
+def _copy_to_host(p: StridedArray) -> Array:
     """The elements of a payload that the host cannot see, copied over."""
     span, elements, start = _span(p)
     _fetch(p, span, start)
     return elements.copy()
 
 
-def _fetch(p: Strided, span: Array, start: int) -> None:
+def _fetch(p: StridedArray, span: Array, start: int) -> None:
     if span.nbytes:
         p.device.copy(span, p.storage.buffer, span.nbytes, 0, start)
         p.device.synchronize()
 
 
-def _overwrite(p: Strided, source: Any) -> None:
+def _overwrite(p: StridedArray, source: Any) -> None:
     """Copy source's elements over the ones of a payload that the host cannot see."""
     if type(source) in (int, float) and not source and p.contiguous:
         p.device.memset(p.storage.buffer, 0, p.offset * p.dtype.itemsize, p.nbytes)
@@ -384,7 +384,7 @@ def _overwrite(p: Strided, source: Any) -> None:
         p.device.synchronize()  # span goes away
 
 
-def _host_view(p: Strided) -> Array:
+def _host_view(p: StridedArray) -> Array:
     storage, itemsize = p._storage, p.dtype.itemsize
     if p._memory is not None:
         return np.ndarray(p.shape, p.dtype.numpy, p._memory)
@@ -396,7 +396,7 @@ def _host_view(p: Strided) -> Array:
     return np.ndarray(p.shape, p.dtype.numpy, storage.host_bytes(), p.offset * itemsize, strides)
 
 
-def _offset(p: Strided) -> int:
+def _offset(p: StridedArray) -> int:
     """Elements between the storage's start and the first element, for payloads that came as arrays."""
     if p.size == 0:
         return 0
@@ -409,14 +409,14 @@ def _address_of(a: Array) -> int:
     return int(a.__array_interface__["data"][0])  # twice as fast as a.ctypes.data
 
 
-def _address(p: Strided) -> int:
+def _address(p: StridedArray) -> int:
     if p._storage is None or p._storage._owner is not None:
         return _address_of(p.ndarray)
     start: int = p.device.address(p.storage.buffer)
     return start + p.offset * p.dtype.itemsize
 
 
-def _strides(p: Strided) -> tuple[int, ...]:
+def _strides(p: StridedArray) -> tuple[int, ...]:
     a = p.ndarray
     if a.flags.c_contiguous:  # numpy's strides are arbitrary along axes of size 0 and 1
         return contiguous_strides(a.shape)
@@ -424,7 +424,7 @@ def _strides(p: Strided) -> tuple[int, ...]:
     return tuple(stride // itemsize for stride in a.strides)
 
 
-_DERIVE: dict[str, Callable[[Strided], Any]] = {
+_DERIVE: dict[str, Callable[[StridedArray], Any]] = {
     "_memory": lambda p: None,
     "array_type": _array_type,
     "ndarray": _host_view,

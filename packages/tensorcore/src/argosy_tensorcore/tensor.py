@@ -14,7 +14,7 @@ from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.operators import OPERATOR_NAMES, Operators, install_trampolines
 from argosy_tensorcore.place import CPU, Place, as_place, place_of
 from argosy_tensorcore.shape import Count, Size
-from argosy_tensorcore.storage import Array, Strided
+from argosy_tensorcore.storage import Array, StridedArray
 from argosy_tensorcore.suggestions import MissingAttribute
 
 Resolver = Callable[[str], "object | None"]
@@ -93,7 +93,7 @@ class Tensor(Operators, metaclass=_TensorType):
     """A multi-dimensional array of one element type, with a place in the autograd graph. Final: never
     subclassed.
 
-    payload: the data (``Strided``; a tracer, a distributed or a sparse tensor has a payload class of its
+    payload: the data (``StridedArray``; a tracer, a distributed or a sparse tensor has a payload class of its
     own); stop_gradient: True when no gradient flows to it; ``_grad``, ``_node``, ``_slot``, ``_hooks`` belong
     to autograd; ``_gradient_blockers`` says what has kept gradients from passing on the way to it, for errors.
     """
@@ -210,7 +210,7 @@ class Tensor(Operators, metaclass=_TensorType):
     def place(self) -> Place:
         """Where the data is."""
         payload = self.payload
-        if type(payload) is Strided and payload.host_owned:
+        if type(payload) is StridedArray and payload.host_owned:
             return CPU
         device = getattr(payload, "device", None)  # a tracer need not know
         return CPU if device is None else place_of(device)
@@ -268,7 +268,7 @@ class Tensor(Operators, metaclass=_TensorType):
 
     def is_dense(self) -> bool:
         """True when every element is stored."""
-        return type(self.payload) is Strided
+        return type(self.payload) is StridedArray
 
     # ---- what the framework hangs on it
 
@@ -333,7 +333,7 @@ class Tensor(Operators, metaclass=_TensorType):
     def detach(self) -> Tensor:
         """A tensor of the same memory outside the graph."""
         payload = self.payload
-        if type(payload) is Strided and payload._storage is None:
+        if type(payload) is StridedArray and payload._storage is None:
             _ = payload.storage  # so that both count in-place writes together
         made = Tensor._wrap(payload)
         made._gradient_blockers = self._gradient_blockers
@@ -352,7 +352,7 @@ class Tensor(Operators, metaclass=_TensorType):
     def item(self, *index: int) -> Any:
         """The one element, or that at a flat or full index, as a Python number. Raises NotScalarError."""
         payload = self.payload
-        if not index and type(payload) is Strided and not payload.ndim:
+        if not index and type(payload) is StridedArray and not payload.ndim:
             try:
                 return payload.ndarray.item()
             except BufferError:  # the host cannot see it

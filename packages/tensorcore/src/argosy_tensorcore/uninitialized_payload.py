@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.shape import contiguous_strides
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 if TYPE_CHECKING:
     from argosy_tensorcore.tensor import Tensor
@@ -17,7 +17,7 @@ __all__ = ["UninitializedPayload", "give_memory"]
 _OF_MEMORY = frozenset({"ndarray", "address"})
 
 
-class UninitializedPayload(Strided):
+class UninitializedPayload(StridedArray):
     """A shape and a dtype without memory, as a parameter has that was made within ``LazyGuard``. Reading or writing
     elements raises ``RuntimeError``; :func:`give_memory` makes an ordinary payload of it."""
 
@@ -43,7 +43,7 @@ class UninitializedPayload(Strided):
 def give_memory(tensor: Tensor) -> None:
     """Memory of its own, not yet written, for a tensor that has none; others are left as they are."""
     if type(tensor.payload) is UninitializedPayload:
-        tensor.payload = Strided.empty(tensor.payload.shape, tensor.payload.dtype)
+        tensor.payload = StridedArray.empty(tensor.payload.shape, tensor.payload.dtype)
 
 
 def _refuse(payload: UninitializedPayload) -> NoReturn:

@@ -51,7 +51,7 @@ class CombineAllReduces(Pass):
 
     def run(self, program: Program) -> bool:
         """Join what is noted, and forget the notes; True where there were any."""
-        sums = _noted(program)
+        sums = _read_notes(program)
         done = (
             _make_early(program, sums, self.limit) if self.early and not communicates_within(program) else frozenset()
         )
@@ -73,7 +73,7 @@ def note_all_reduces(program: Program, sums: Sequence[Sum]) -> None:
     program.attributes[_ATTRIBUTE] = tuple(entries.get(op) for op in _all_reduces(program))
 
 
-def _noted(program: Program) -> list[Sum]:
+def _read_notes(program: Program) -> list[Sum]:
     entries, ops = program.attributes.get(_ATTRIBUTE), _all_reduces(program)
     if entries is None:
         return []

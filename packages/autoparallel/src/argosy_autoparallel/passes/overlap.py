@@ -42,7 +42,7 @@ class Overlap(Pass):
         if communicates_within(program):
             return False
         block = list(program.block)
-        moves = [m for m in _moves(block) if _computed(block[m.start : m.wait]) >= self.least]
+        moves = [m for m in _moves(block) if _total_work(block[m.start : m.wait]) >= self.least]
         for move in moves:
             _emit(block, move)
         for move in moves:
@@ -71,17 +71,21 @@ def _moves(block: Sequence[Operation]) -> list[_Move]:
         if op.kind in _STARTED and op.attributes["size"] > 1:
             maker = getattr(op.operand(0), "op", None)
             chained = maker is not None and maker.name in COMMUNICATION  # what is to be waited for just before
-            start = at if chained else max(before.get(group, -1), _made(op.operand(0), number)) + 1
-            found.append(_Move(at, start, min((number[_outer(u, block[0])] for u in op.results[0].users), default=at)))
+            start = at if chained else max(before.get(group, -1), _definition_index(op.operand(0), number)) + 1
+            found.append(
+                _Move(
+                    at, start, min((number[_ancestor_in_block(u, block[0])] for u in op.results[0].users), default=at)
+                )
+            )
         before[group] = at
     return found
 
 
-def _made(value: Value, number: dict[Operation, int]) -> int:
+def _definition_index(value: Value, number: dict[Operation, int]) -> int:
     return number.get(value.op, -1) if isinstance(value, OpResult) else -1
 
 
-def _outer(op: Operation, like: Operation) -> Operation:
+def _ancestor_in_block(op: Operation, like: Operation) -> Operation:
     """The operation of the block of ``like`` that has ``op``, at whatever depth."""
     while op.parent is not like.parent:
         parent = op.parent_op
@@ -90,7 +94,7 @@ def _outer(op: Operation, like: Operation) -> Operation:
     return op
 
 
-def _computed(between: Sequence[Operation]) -> int:
+def _total_work(between: Sequence[Operation]) -> int:
     """How many numbers are computed: of a product, as many as it takes operations."""
     return sum(_work(op) for op in between)
 
@@ -142,7 +146,7 @@ def exposures(program: Program) -> list[Exposure]:
     for at, op in enumerate(block):
         if op.name == "prim.start":
             (wait,) = op.results[1].users
-            found.append(_exposure(op, op.attributes["collective"], _computed(block[at : number[wait]])))
+            found.append(_exposure(op, op.attributes["collective"], _total_work(block[at : number[wait]])))
         elif op.name in COMMUNICATION and op.kind in (*_STARTED, "permute"):
             found.append(_exposure(op, op.kind, 0))
     return found

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from argosy_autoparallel.pipeline.stages import BACKWARD, FORWARD, INPUT, WEIGHT, piece_name
-from argosy_autoparallel.value_layouts import captured
+from argosy_autoparallel.value_layouts import captured_values
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.primitives import PRIMITIVES
@@ -70,7 +70,7 @@ def cut(
     made beforehand, such as the counter of random draws: inputs of the pieces. Without ``backward`` there are forward
     passes only.
     """
-    return _Cutting(program, stage_of, split, frozenset(counters)).run(stages, gradients, backward)
+    return _Cutter(program, stage_of, split, frozenset(counters)).run(stages, gradients, backward)
 
 
 def extract(program: Program, results: Sequence[Value], inputs: Sequence[Value]) -> Program:
@@ -86,7 +86,7 @@ def extract(program: Program, results: Sequence[Value], inputs: Sequence[Value])
             raise KeyError(value)
         if value.op not in needed:
             needed.add(value.op)
-            pending += [*value.op.operands, *captured(value.op)]
+            pending += [*value.op.operands, *captured_values(value.op)]
     made = Program(f"{program.name}_part")
     mapping: dict[Value, Value] = {value: made.add_input(value.type) for value in inputs}
     _copy((op for op in program.block if op in needed), made, mapping)
@@ -106,7 +106,7 @@ class _Draft:
         self.updates: dict[int, Value] = {}
 
 
-class _Cutting:
+class _Cutter:
     def __init__(
         self, program: Program, stage_of: Mapping[Operation, int], split: bool, counters: frozenset[int]
     ) -> None:
@@ -197,7 +197,7 @@ class _Cutting:
             if needed in draft.ops:
                 continue
             draft.ops.add(needed)
-            for value in (*needed.operands, *captured(needed)):
+            for value in (*needed.operands, *captured_values(needed)):
                 pending += self._operand(value, piece, needed)
 
     def _read(self, value: Value, key: Key) -> None:
@@ -241,7 +241,7 @@ class _Cutting:
 
     def _piece(self, key: Key, draft: _Draft) -> Piece:
         made = Program(f"{self.program.name}_{key[0]}{key[1]}")
-        inputs, outputs = self._sorted(draft.inputs), self._sorted(draft.outputs)
+        inputs, outputs = self._sort_values(draft.inputs), self._sort_values(draft.outputs)
         states = tuple(sorted(draft.states))
         mapping: dict[Value, Value] = {value: made.add_input(value.type) for value in inputs}
         for number in states:
@@ -255,7 +255,7 @@ class _Cutting:
         made.set_outputs([*(mapping[value] for value in outputs), *terms], updates)
         return Piece(made, inputs, outputs, gradients, states)
 
-    def _sorted(self, values: Iterable[Value]) -> tuple[Value, ...]:
+    def _sort_values(self, values: Iterable[Value]) -> tuple[Value, ...]:
         def order(value: Value) -> tuple[int, int]:
             return (self.number[value.op], value.index) if isinstance(value, OpResult) else (-1, self.place[value])
 

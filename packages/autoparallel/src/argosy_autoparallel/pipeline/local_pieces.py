@@ -43,13 +43,13 @@ class LocalPieces:
     def layout(self, value: Value, stage: int) -> Layout | None:
         """How a value lies on the mesh of a stage that reads it."""
         found = self.layouts[value]
-        return found if found is None else moved(found, self.meshes[stage])
+        return found if found is None else layout_on_mesh(found, self.meshes[stage])
 
     def type(self, value: Value, stage: int, rank: int) -> TensorType:
         """The type of a rank's part."""
         layout = self.layout(value, stage)
         shape = static_shape(value)
-        return TensorType(shape if layout is None else layout.local(shape, rank).shape, value.dtype)
+        return TensorType(shape if layout is None else layout.local_slice(shape, rank).shape, value.dtype)
 
 
 def localize_pieces(
@@ -69,7 +69,7 @@ def localize_pieces(
     return made
 
 
-def moved(layout: Layout, mesh: ProcessMesh) -> Layout:
+def layout_on_mesh(layout: Layout, mesh: ProcessMesh) -> Layout:
     """The layout on the mesh of another stage: a part goes from a rank to the one at its place."""
     return layout if layout.mesh == mesh else Layout(mesh, layout.placements)
 
@@ -86,20 +86,20 @@ def _localize(made: LocalPieces, key: Key, states: StateLayouts, rank: int) -> N
     inputs = [made.layout(value, stage) for value in piece.inputs]
     own = [states[number].get(stage) for number in piece.states]
     if mesh.size == 1 and all(op.name not in _LAYOUTS for op in piece.program.walk()):
-        layouts: Sequence[Layout | None] = [Layout.replicated(mesh)] * len(piece.program.outputs)
+        layouts: Sequence[Layout | None] = [Layout.replicate(mesh)] * len(piece.program.outputs)
         program = piece.program.clone() if mesh.contains(rank) else None
         if program is not None and any(op.name in COMMUNICATION for op in program.block):
             thread_tokens(program)
     else:
-        program, layouts = _partitioned(made, piece, stage, inputs, own, rank)
+        program, layouts = _partition(made, piece, stage, inputs, own, rank)
     made.programs[key] = program
     made.layouts.update(zip(piece.outputs, layouts, strict=False))
     terms = layouts[len(piece.outputs) :]
     for position, layout in zip(piece.gradients, terms, strict=True):
-        made.gradients.setdefault(position, Layout.replicated(mesh).placements if layout is None else layout.placements)
+        made.gradients.setdefault(position, Layout.replicate(mesh).placements if layout is None else layout.placements)
 
 
-def _partitioned(
+def _partition(
     made: LocalPieces, piece: Piece, stage: int, inputs: Sequence[Layout | None], states: Sequence[Layout | None],
     rank: int,
 ) -> tuple[Program | None, Sequence[Layout | None]]:  # fmt: skip
@@ -107,19 +107,19 @@ def _partitioned(
     mesh = made.meshes[stage]
     found = partition(piece.program, inputs, states, rank)
     known = [Layout(mesh, p) if (p := made.gradients.get(n)) is not None else None for n in piece.gradients]
-    wanted = [_wanted(made, *of, stage) for of in zip(piece.outputs, found.output_layouts, strict=False)]
+    wanted = [_requested_layout(made, *of, stage) for of in zip(piece.outputs, found.output_layouts, strict=False)]
     differs = any(a is not None and a != b for a, b in zip(known, found.output_layouts[len(wanted) :], strict=True))
     if differs or any(layout is not None for layout in wanted):
         found = partition(piece.program, inputs, states, rank, [*wanted, *known])
     return found.program if mesh.contains(rank) else None, found.output_layouts
 
 
-def _wanted(made: LocalPieces, value: Value, layout: Layout | None, stage: int) -> Layout | None:
+def _requested_layout(made: LocalPieces, value: Value, layout: Layout | None, stage: int) -> Layout | None:
     """The layout to ask for: results whole, no sums that another stage would have to make; None as it comes."""
     if layout is None:
         return None
     if value in made.cut.program.outputs:
-        return None if layout.is_replicated else Layout.replicated(layout.mesh)
+        return None if layout.is_replicated else Layout.replicate(layout.mesh)
     leaves = layout.is_partial and any(reader != stage for _, reader in made.cut.readers(value))
     return layout.cotangent() if leaves else None
 

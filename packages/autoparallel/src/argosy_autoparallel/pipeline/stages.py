@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.schedule.lists import ScheduleError
 from argosy_autoparallel.tensor_layout import WHOLE, parse_layout
-from argosy_autoparallel.value_layouts import captured
+from argosy_autoparallel.value_layouts import captured_values
 from argosy_pir import Operation, Program, Value
 from argosy_pir.values import OpResult
 
@@ -64,7 +64,7 @@ def _stage(
     if target and target != WHOLE and parse_layout(target).mesh in of_meshes:
         return of_meshes[parse_layout(target).mesh]
     operands = op.operands[1:] if op.name == "prim.relayout" and len(op.operands) > 1 else op.operands
-    stages = [s for v in (*operands, *captured(op)) if (s := _of_value(v, found, of_states)) is not None]
+    stages = [s for v in (*operands, *captured_values(op)) if (s := _of_value(v, found, of_states)) is not None]
     if not stages:
         return None
     return min(stages) if "phase" in op.annotations else max(stages)
@@ -89,23 +89,20 @@ def _users(value: Value, program: Program) -> list[Operation]:
 def _check_order(found: Mapping[Operation, int], stages: int) -> None:
     for op, stage in found.items():
         if not 0 <= stage < stages:
-            raise ScheduleError(f"'{op.name}'{_at(op)} is of stage {stage}; there are {stages}")
+            raise ScheduleError(f"'{op.name}'{op.location.suffix} is of stage {stage}; there are {stages}")
         if "phase" in op.annotations:
             continue
-        for value in (*op.operands, *captured(op)):
+        for value in (*op.operands, *captured_values(op)):
             if not isinstance(value, OpResult) or value.op not in found:
                 continue
             if "phase" in value.op.annotations:
                 raise ScheduleError(
-                    f"'{op.name}'{_at(op)} reads a gradient before the step ends: pipelines run forward and backward "
-                    "passes of many microbatches in turn, so look at gradients in the optimizer"
+                    f"'{op.name}'{op.location.suffix} reads a gradient before the step ends: pipelines run forward "
+                    "and backward passes of many microbatches in turn, so look at gradients in the optimizer"
                 )
             if found[value.op] > stage:
                 raise ScheduleError(
-                    f"'{op.name}'{_at(op)} is of stage {stage}, but reads what stage {found[value.op]} computes"
-                    f"{_at(value.op)}: stages go forward only"
+                    f"'{op.name}'{op.location.suffix} is of stage {stage}, but reads what stage "
+                    f"{found[value.op]} computes"
+                    f"{value.op.location.suffix}: stages go forward only"
                 )
-
-
-def _at(op: Operation) -> str:
-    return "" if op.location.is_unknown else f" at {op.location}"

@@ -66,11 +66,14 @@ def _lane(
     for number, local in enumerate(pieces):
         signatures |= _signatures(local, LAST if number else "", ranks, orders)
         signatures |= _reports(local, LAST if number else "", results[number])
-    runs = [_with_reports(_named(order, microbatches, len(pieces) > 1), microbatches, len(pieces) > 1, bool(results[0]))
-            for order in orders]  # fmt: skip
-    given = [_given(order, signatures) for order in runs]
+    has_last, has_reports = len(pieces) > 1, bool(results[0])
+    runs = [
+        _with_reports(_name_last_pieces(order, microbatches, has_last), microbatches, has_last, has_reports)
+        for order in orders
+    ]
+    given = [_initial_types(order, signatures) for order in runs]
     made = connect(runs, signatures, given)
-    return {ranks[i]: _renumbered(one, ranks) for i, one in enumerate(made)}
+    return {ranks[i]: _renumber_ranks(one, ranks) for i, one in enumerate(made)}
 
 
 def _signatures(local: LocalPieces, suffix: str, ranks: Mapping[int, int], orders: Sequence[Sequence[Run]]) -> Pieces:
@@ -96,7 +99,7 @@ def _reports(local: LocalPieces, suffix: str, results: Sequence[Value]) -> Piece
     return {("report" + suffix, None): Signature(inputs, outputs)}
 
 
-def _named(order: Sequence[Run], microbatches: int, has_last: bool) -> list[Run]:
+def _name_last_pieces(order: Sequence[Run], microbatches: int, has_last: bool) -> list[Run]:
     """Runs of the last microbatch by the names of its pieces."""
     if not has_last:
         return list(order)
@@ -115,7 +118,7 @@ def _with_reports(order: Sequence[Run], microbatches: int, has_last: bool, repor
     ]
 
 
-def _given(order: Order, signatures: Pieces) -> dict[Ref, TensorType]:
+def _initial_types(order: Order, signatures: Pieces) -> dict[Ref, TensorType]:
     """What a rank begins with: inputs of the step and counters of each microbatch."""
     found = {}
     for run in order:
@@ -126,7 +129,7 @@ def _given(order: Order, signatures: Pieces) -> dict[Ref, TensorType]:
     return found
 
 
-def _renumbered(one: InstructionList, ranks: Mapping[int, int]) -> InstructionList:
+def _renumber_ranks(one: InstructionList, ranks: Mapping[int, int]) -> InstructionList:
     """The list with the world's numbers of ranks."""
 
     def of_world(instruction: Instruction) -> Instruction:

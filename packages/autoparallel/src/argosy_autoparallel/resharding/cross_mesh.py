@@ -35,9 +35,9 @@ def plan_transfers(source: Layout, target: Layout, shape: tuple[int, ...]) -> li
     """
     parts, found = _Parts(source, shape), []
     for number, rank in enumerate(target.mesh.process_ids):
-        wanted = target.local(shape, rank)
-        own = source.local(shape, rank) if source.mesh.contains(rank) else None
-        for part, holders in parts.overlapping(wanted):
+        wanted = target.local_slice(shape, rank)
+        own = source.local_slice(shape, rank) if source.mesh.contains(rank) else None
+        for part, holders in parts.find_overlaps(wanted):
             giver = rank if part == own else holders[number % len(holders)]
             found.append(Transfer(giver, rank, *_intersection(part, wanted)))
     return found
@@ -52,12 +52,12 @@ class _Parts:
     def __init__(self, layout: Layout, shape: tuple[int, ...]) -> None:
         self._cells: dict[tuple[int, ...], tuple[LocalSlice, list[int]]] = {}
         for rank in layout.mesh.process_ids:
-            part = layout.local(shape, rank)
+            part = layout.local_slice(shape, rank)
             if 0 not in part.shape:
                 self._cells.setdefault(part.offset, (part, []))[1].append(rank)
         self._starts = [sorted(set(starts)) for starts in zip(*self._cells, strict=True)]
 
-    def overlapping(self, wanted: LocalSlice) -> Iterator[tuple[LocalSlice, list[int]]]:
+    def find_overlaps(self, wanted: LocalSlice) -> Iterator[tuple[LocalSlice, list[int]]]:
         """The parts that share elements with a rectangle, and who holds each, in order of their places."""
         if 0 in wanted.shape:
             return
@@ -86,14 +86,14 @@ def emit_transfers(
     for transfer in plan:
         if transfer.source == rank:
             assert x is not None
-            piece = _cut(x, source.local(shape, rank), transfer)
+            piece = _cut(x, source.local_slice(shape, rank), transfer)
             if transfer.target == rank:
                 own[transfer] = piece
             else:
                 emitter.communicate("send", piece, peer=transfer.target)
     if not target.mesh.contains(rank):
         return None
-    mine = target.local(shape, rank)
+    mine = target.local_slice(shape, rank)
     arrived = []
     for transfer in plan:
         if transfer.target == rank:

@@ -64,7 +64,7 @@ class Emitter:
         ends = [0 if op is None else number[op] for op in self._ends]
         return [s if s.ready is None else s._replace(place=ends[s.ready + 1]) for s in self.sums]
 
-    def active(self) -> AbstractContextManager[Builder]:
+    def emit_here(self) -> AbstractContextManager[Builder]:
         """Primitives called within the block are emitted here."""
         return emit_at(self.builder)
 

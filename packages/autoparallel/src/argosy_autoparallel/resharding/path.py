@@ -15,7 +15,7 @@ from argosy_autoparallel.placement import Placement, Replicate, Shard
 from argosy_autoparallel.resharding.costs import has_step, step_cost
 from argosy_autoparallel.tensor_layout import Layout
 
-__all__ = ["Step", "allowed", "layout_path", "path_cost"]
+__all__ = ["Step", "is_allowed", "layout_path", "path_cost"]
 
 Step = tuple[int, Placement]
 """Mesh dimension, and the placement that it gets."""
@@ -52,7 +52,7 @@ def _search(source: Layout, target: Layout, shape: tuple[int, ...], itemsize: in
         for dim, choices in enumerate(options):
             here = size / at.parts(but=dim)
             for new in choices:
-                if new != at.placements[dim] and allowed(at, dim, new):
+                if new != at.placements[dim] and is_allowed(at, dim, new):
                     price = step_cost(at.placements[dim], new, here, at.mesh.shape[dim])
                     price += _START if price else _FIXED
                     heappush(heap, (cost + price, next(order), at.with_placement(dim, new), (*steps, (dim, new))))
@@ -65,7 +65,7 @@ def _options(source: Layout, target: Layout, ndim: int) -> list[list[Placement]]
     return [list(dict.fromkeys((*free, s, t))) for s, t in zip(source.placements, target.placements, strict=True)]
 
 
-def allowed(at: Layout, dim: int, new: Placement) -> bool:
+def is_allowed(at: Layout, dim: int, new: Placement) -> bool:
     """Whether mesh dimension ``dim`` of ``at`` can get the placement ``new`` in one step."""
     old = at.placements[dim]
     if not has_step(old, new) or _mixes(at, dim, new):

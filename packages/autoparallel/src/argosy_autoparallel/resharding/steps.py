@@ -30,7 +30,7 @@ def emit_step(emitter: Emitter, x: Value, layout: Layout, shape: tuple[int, ...]
     """Emit the change of mesh dimension ``dim`` of ``layout`` to ``new``; ``x`` is local, ``shape`` global."""
     old = layout.placements[dim]
     group, me = emitter.line(layout.mesh, dim)
-    whole = layout.with_placement(dim, Replicate()).local(shape, emitter.rank).shape
+    whole = layout.with_placement(dim, Replicate()).local_slice(shape, emitter.rank).shape
     if isinstance(old, Shard):
         return _from_shard(emitter, x, old, new, group, me, whole)
     if isinstance(old, Partial):
@@ -87,7 +87,7 @@ def _from_partial(
         x = prim.cast(x, dtype="uint8")
         emitter.terms = None, None
     if isinstance(new, Shard):
-        size = layout.with_placement(dim, Replicate()).local(shape, emitter.rank).shape[new.dim]
+        size = layout.with_placement(dim, Replicate()).local_slice(shape, emitter.rank).shape[new.dim]
         x = pad_terms(x, new.dim, 0, n * -(-size // n) - size)
         made = emitter.communicate("reduce_scatter", x, group=group, size=n, axis=new.dim, kind=kind)
         assert made is not None

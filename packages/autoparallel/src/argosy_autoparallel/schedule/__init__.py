@@ -22,7 +22,7 @@ from argosy_autoparallel.schedule.lists import InstructionList, Port, ScheduleEr
 from argosy_autoparallel.schedule.programs import list_of, verify_programs
 from argosy_autoparallel.schedule.runner import InstructionError, open_groups, run, run_in_step, run_on_threads
 from argosy_autoparallel.schedule.simulator import Costs, Simulation, simulate
-from argosy_autoparallel.schedule.verify import Verified, verify
+from argosy_autoparallel.schedule.verify import VerificationResult, verify
 
 __all__ = [
     "Costs",
@@ -41,7 +41,7 @@ __all__ = [
     "Simulation",
     "Start",
     "Update",
-    "Verified",
+    "VerificationResult",
     "Wait",
     "connect",
     "groups_of",

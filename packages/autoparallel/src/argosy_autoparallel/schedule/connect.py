@@ -52,7 +52,7 @@ class _Channel:
 def _channels(ranks: Sequence[_Order], makers: Mapping[Ref, int]) -> list[_Channel]:
     names = {name: number for number, name in enumerate(sorted({ref.name for ref in makers}))}
     found: dict[tuple[int, int, str], _Channel] = {}
-    wanted = [one.foreign() for one in ranks]
+    wanted = [one.foreign_values() for one in ranks]
     targets: defaultdict[Ref, list[int]] = defaultdict(list)
     for target, refs in enumerate(wanted):
         for ref in refs:
@@ -91,7 +91,7 @@ class _Order:
         self.types.update(zip(refs, [port.type for port in ports], strict=True))
         return refs
 
-    def foreign(self) -> dict[Ref, Run | Update]:
+    def foreign_values(self) -> dict[Ref, Run | Update]:
         """What is read and neither made before nor given, with the first run that reads it."""
         there = set(self.given)
         found: dict[Ref, Run | Update] = {}
@@ -126,7 +126,7 @@ class _Order:
             made += [
                 Send(ref, c.target, c.tag, line=run.line) for ref in self.writes[at] for c in outgoing.get(ref, ())
             ]
-            made += [Free(ref, line=run.line) for ref in self._dead(at, last, outgoing)]
+            made += [Free(ref, line=run.line) for ref in self._dead_values(at, last, outgoing)]
         return made
 
     def _receives(self, channel: _Channel, ref: Ref, posted: dict[int, int]) -> list[Instruction]:
@@ -135,7 +135,7 @@ class _Order:
         posted[id(channel)] = max(begin, end)
         return [Receive(r, self.types[r], channel.source, channel.tag) for r in channel.refs[begin:end]]
 
-    def _dead(self, at: int, last: Mapping[Ref, int], outgoing: Mapping[Ref, Sequence[_Channel]]) -> list[Ref]:
+    def _dead_values(self, at: int, last: Mapping[Ref, int], outgoing: Mapping[Ref, Sequence[_Channel]]) -> list[Ref]:
         read = [ref for ref in dict.fromkeys(self.reads[at]) if last[ref] == at and ref not in self.writes[at]]
         sent = [ref for ref in self.writes[at] if ref in outgoing and ref not in last]
         return [ref for ref in (*read, *sent) if ref not in self.given]

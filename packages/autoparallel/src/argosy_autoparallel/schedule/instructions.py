@@ -57,7 +57,7 @@ class Instruction:
         """The text form with the user's line, which :func:`parse_instruction` reads."""
         return f"{self} at {json.dumps(self.line)}" if self.line else str(self)
 
-    def at(self, line: str) -> Instruction:
+    def with_line(self, line: str) -> Instruction:
         """The same instruction of another line."""
         return replace(self, line=line)
 

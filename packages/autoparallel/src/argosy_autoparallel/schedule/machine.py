@@ -22,7 +22,7 @@ from argosy_autoparallel.schedule.instructions import (
     Wait,
 )
 from argosy_autoparallel.schedule.lists import InstructionList, ScheduleError, static_bytes
-from argosy_autoparallel.schedule.matching import Exchange, Meeting, Message, Place
+from argosy_autoparallel.schedule.matching import Exchange, Message, PendingCollective, Place
 from argosy_pir.types import TensorType
 
 __all__ = ["Machine", "Memory", "result_type"]
@@ -81,36 +81,36 @@ class Machine:
                 self._add(rank, ref, _Value(type, None))
             self.memory[rank].note(self.values[rank], None)
 
-    def ended(self, rank: int) -> bool:
+    def has_ended(self, rank: int) -> bool:
         """Whether a rank has done its list."""
         return self.numbers[rank] == len(self.lists[rank])
 
-    def next(self, rank: int) -> Instruction:
+    def next_instruction(self, rank: int) -> Instruction:
         """The instruction that a rank does next."""
         return self.lists[rank].instructions[self.numbers[rank]]
 
     def place(self, rank: int) -> Place:
         """The place of :meth:`next`."""
-        return Place(rank, self.numbers[rank], self.next(rank))
+        return Place(rank, self.numbers[rank], self.next_instruction(rank))
 
-    def event(self, rank: int) -> Message | Meeting | None:
+    def event(self, rank: int) -> Message | PendingCollective | None:
         """What a rank waits for in its next instruction, None unless that is a wait for others."""
-        instruction = self.next(rank)
+        instruction = self.next_instruction(rank)
         if not isinstance(instruction, Wait):
             return None
         value = self.values[rank].get(instruction.value)
-        return value.event if value is not None and isinstance(value.event, (Message, Meeting)) else None
+        return value.event if value is not None and isinstance(value.event, (Message, PendingCollective)) else None
 
-    def ready(self, rank: int) -> bool:
+    def is_ready(self, rank: int) -> bool:
         """Whether a rank need not wait in its next instruction."""
         event = self.event(rank)
         return event is None or event.done()
 
-    def step(self, rank: int, place: Place | None = None) -> Message | Meeting | None:
+    def step(self, rank: int, place: Place | None = None) -> Message | PendingCollective | None:
         """Do a rank's next instruction, at ``place``; returns what it started, or waited for. Raises
         :class:`ScheduleError`."""
         place = self.place(rank) if place is None else place
-        found: Message | Meeting | None = _STEPS[type(place.instruction)](self, place, place.instruction)
+        found: Message | PendingCollective | None = _STEPS[type(place.instruction)](self, place, place.instruction)
         self.numbers[rank] += 1
         return found
 
@@ -138,7 +138,7 @@ class Machine:
                 self._add(place.rank, ref, _Value(port.type, place), place)
         memory.note(values, place, signature.temporary_bytes)
 
-    def _start(self, place: Place, start: Start) -> Message | Meeting | None:
+    def _start(self, place: Place, start: Start) -> Message | PendingCollective | None:
         value = self._read(place, start.value)
         size = len(start.group or self.lists)
         type = result_type(place, start, value.type, size)
@@ -151,7 +151,7 @@ class Machine:
             value.readers.append(place)
         return event
 
-    def _wait(self, place: Place, wait: Wait) -> Message | Meeting | None:
+    def _wait(self, place: Place, wait: Wait) -> Message | PendingCollective | None:
         values = self.values[place.rank]
         value = values.get(wait.value)
         if value is None or value.event is None:
@@ -161,7 +161,7 @@ class Machine:
             source = values[value.source]
             source.readers = [reader for reader in source.readers if reader != value.made]
             value.source = None
-        return event if isinstance(event, (Message, Meeting)) else None
+        return event if isinstance(event, (Message, PendingCollective)) else None
 
     def _send(self, place: Place, send: Send) -> Message:
         return self.exchange.send(place, send.to, send.tag, self._read(place, send.value).type)
@@ -230,13 +230,15 @@ class Machine:
 
     # The end.
 
-    def stuck(self) -> ScheduleError:
+    def deadlock_error(self) -> ScheduleError:
         """The error that says why none of the ranks that have not ended can go on."""
-        waits = {rank: self.event(rank) for rank in range(len(self.lists)) if not self.ended(rank)}
-        needs = {rank: min(event.missing()) for rank, event in waits.items() if event is not None}
+        waits = {rank: self.event(rank) for rank in range(len(self.lists)) if not self.has_ended(rank)}
+        needs = {rank: min(event.missing_ranks()) for rank, event in waits.items() if event is not None}
         for rank, other in needs.items():
-            if self.ended(other):
-                return ScheduleError(f"{self.place(rank)} waits for {self._of(rank)}, but rank {other} has ended")
+            if self.has_ended(other):
+                return ScheduleError(
+                    f"{self.place(rank)} waits for {self._awaited_name(rank)}, but rank {other} has ended"
+                )
         seen = [min(needs)]
         while needs[seen[-1]] not in seen:
             seen.append(needs[seen[-1]])
@@ -252,8 +254,8 @@ class Machine:
                 if value.event is not None:
                     raise ScheduleError(f"{value.made}: nobody on rank {rank} waits for {ref}")
 
-    def _of(self, rank: int) -> str:
-        instruction = self.next(rank)
+    def _awaited_name(self, rank: int) -> str:
+        instruction = self.next_instruction(rank)
         assert isinstance(instruction, Wait)
         return str(self.values[rank][instruction.value].made)
 

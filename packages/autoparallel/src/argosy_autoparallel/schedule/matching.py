@@ -9,7 +9,7 @@ from argosy_autoparallel.schedule.instructions import Instruction, Start
 from argosy_autoparallel.schedule.lists import ScheduleError
 from argosy_pir.types import TensorType
 
-__all__ = ["Exchange", "Meeting", "Message", "Place"]
+__all__ = ["Exchange", "Message", "PendingCollective", "Place"]
 
 _OWN = ("send_counts", "recv_counts")
 _PERMUTE = -1  # the tag of a permutation's messages
@@ -41,12 +41,12 @@ class Message:
         """Whether it was sent."""
         return self.sent is not None
 
-    def missing(self) -> set[int]:
+    def missing_ranks(self) -> set[int]:
         """The sender, while it has not sent."""
         return set() if self.done() else {self.source}
 
 
-class Meeting:
+class PendingCollective:
     """A collective of a group: the members that have started it."""
 
     __slots__ = ("calls", "group", "type")
@@ -59,7 +59,7 @@ class Meeting:
         """Whether all have."""
         return len(self.calls) == len(self.group)
 
-    def missing(self) -> set[int]:
+    def missing_ranks(self) -> set[int]:
         """The members that have not."""
         return set(self.group) - self.calls.keys()
 
@@ -72,7 +72,7 @@ class Exchange:
         self._sent: defaultdict[tuple[int, int, int], deque[Message]] = defaultdict(deque)
         self._asked: defaultdict[tuple[int, int, int], deque[Message]] = defaultdict(deque)
         self._counts: defaultdict[tuple[tuple[int, ...], int], int] = defaultdict(int)
-        self._open: dict[tuple[tuple[int, ...], int], Meeting] = {}
+        self._open: dict[tuple[tuple[int, ...], int], PendingCollective] = {}
 
     def send(self, place: Place, to: int, tag: int, type: TensorType) -> Message:
         """Match a send with the first receive that waits for it, if there is one."""
@@ -100,7 +100,7 @@ class Exchange:
             _check_fit(message, message.type, type)
         return message
 
-    def collective(self, place: Place, start: Start, type: TensorType) -> Meeting | Message | None:
+    def collective(self, place: Place, start: Start, type: TensorType) -> PendingCollective | Message | None:
         """Match a collective with those of the other members; a permutation is messages, None where none comes."""
         if start.collective == "permute":
             return self._permute(place, start, type)
@@ -111,7 +111,7 @@ class Exchange:
             self._check_rank(place, rank)
         self._counts[group, place.rank] += 1
         key = group, self._counts[group, place.rank]
-        meeting = self._open.setdefault(key, Meeting(group, type))
+        meeting = self._open.setdefault(key, PendingCollective(group, type))
         for other in meeting.calls.values():
             _check_alike(other, meeting.type, place, type)
             break
@@ -128,7 +128,7 @@ class Exchange:
                 raise ScheduleError(f"{message.sent}: no receive on rank {message.target} takes this message")
         for meeting in self._open.values():
             first = next(iter(meeting.calls.values()))
-            raise ScheduleError(f"{first}: rank {min(meeting.missing())} has no collective of the group for it")
+            raise ScheduleError(f"{first}: rank {min(meeting.missing_ranks())} has no collective of the group for it")
 
     def _permute(self, place: Place, start: Start, type: TensorType) -> Message | None:
         pairs = dict(start.options).get("pairs", ())
@@ -156,18 +156,18 @@ def _check_alike(one: Place, one_type: TensorType, other: Place, other_type: Ten
     assert isinstance(b, Start)
     uneven = any(name in _OWN for name, _ in a.options)
     alike = one_type.dtype == other_type.dtype if uneven else one_type == other_type
-    if (a.collective, _agreed(a)) != (b.collective, _agreed(b)) or not alike:
+    if (a.collective, _common_options(a)) != (b.collective, _common_options(b)) or not alike:
         first, second = sorted([(one, one_type), (other, other_type)], key=lambda each: each[0].rank)
         raise ScheduleError(
             f"ranks disagree: {first[0]} of {first[1]}; {second[0]} of {second[1]}, as the next collective of one group"
         )
 
 
-def _agreed(start: Start) -> dict[str, object]:
+def _common_options(start: Start) -> dict[str, object]:
     return {name: None if name in _OWN else value for name, value in start.options}
 
 
-def _check_counts(meeting: Meeting) -> None:
+def _check_counts(meeting: PendingCollective) -> None:
     options = {rank: dict(place.instruction.options) for rank, place in meeting.calls.items()}  # type: ignore[attr-defined]
     for i, source in enumerate(meeting.group):
         for j, target in enumerate(meeting.group):

@@ -10,7 +10,7 @@ from typing import Any
 
 from argosy_autoparallel.schedule.instructions import Instruction, Receive, Ref, Send, Start, Wait
 from argosy_autoparallel.schedule.lists import InstructionList
-from argosy_autoparallel.schedule.verify import Verified, verify
+from argosy_autoparallel.schedule.verify import VerificationResult, verify
 from argosy_phi_ops.primitives.communication import blocking_form
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
@@ -25,7 +25,7 @@ _COLLECTIVES = {
 }  # fmt: skip
 
 
-def verify_programs(programs: Sequence[Program]) -> Verified:
+def verify_programs(programs: Sequence[Program]) -> VerificationResult:
     """Check that the programs of all ranks, in their order, communicate alike. Raises
     :class:`~argosy_autoparallel.schedule.lists.ScheduleError` naming both ranks and their lines.
     """
@@ -66,7 +66,7 @@ def _collective(
 ) -> Start:
     type, value = op.operand(0).type, Ref("value", (number,))
     assert isinstance(type, TensorType)
-    given[value] = _flat(name, type, attributes)
+    given[value] = _wire_type(name, type, attributes)
     group = () if name == "permute" else tuple(attributes["group"])
     options = _options(name, attributes)
     return Start(_COLLECTIVES[name], value, Ref("result", (number,)), group, options, line=_line(op))
@@ -85,7 +85,7 @@ def _tag(attributes: Mapping[str, Any]) -> int:
     return int(attributes.get("tag", 0))
 
 
-def _flat(name: str, type: TensorType, attributes: Mapping[str, Any]) -> TensorType:
+def _wire_type(name: str, type: TensorType, attributes: Mapping[str, Any]) -> TensorType:
     """The type with the axis that is joined or split in front, as it travels."""
     axis = {"all_to_all": "split_axis"}.get(name, "axis")
     if axis not in attributes or not type.shape:

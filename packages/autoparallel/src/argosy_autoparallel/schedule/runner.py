@@ -224,7 +224,7 @@ class _Rank:
         value = np.ascontiguousarray(self.values[start.value])
         type = _type_of(value)
         made = result_type(start, start, type, communicator.size)
-        result = value if start.result == start.value else _empty(made)
+        result = value if start.result == start.value else _allocate(made)
         options = dict(start.options)
         if start.collective == "permute":
             handle = communicator.start_permute(value, result, options["pairs"])
@@ -239,7 +239,7 @@ class _Rank:
         return communicator.start(call.in_background())
 
     def receive(self, receive: Receive) -> None:
-        result = _empty(receive.type)
+        result = _allocate(receive.type)
         call = calls.recv(self.world.size, result, receive.source, receive.tag)
         self.started[receive.value] = self._begin(self.world, call), result
 
@@ -271,7 +271,7 @@ class _Rank:
         del self.values[free.value]
 
 
-def _empty(type: TensorType) -> Array:
+def _allocate(type: TensorType) -> Array:
     shape: Any = type.shape
     return np.empty(shape, as_dtype(type.dtype).numpy)
 

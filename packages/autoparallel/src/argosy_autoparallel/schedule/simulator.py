@@ -76,7 +76,7 @@ class Simulation:
             for one, ends in zip(self._lists, self._ends, strict=True)
         )
 
-    def busy(self, rank: int) -> float:
+    def busy_seconds(self, rank: int) -> float:
         """Seconds in which a rank computes."""
         ends, total, begin = self._ends[rank], 0.0, 0.0
         for end, instruction in zip(ends, self._lists[rank], strict=True):
@@ -85,9 +85,9 @@ class Simulation:
             begin = end
         return total
 
-    def idle(self, rank: int) -> float:
+    def idle_seconds(self, rank: int) -> float:
         """Seconds in which a rank does not compute."""
-        return self.seconds - self.busy(rank)
+        return self.seconds - self.busy_seconds(rank)
 
 
 def simulate(lists: Sequence[InstructionList], costs: Costs) -> Simulation:
@@ -107,7 +107,7 @@ class _Event:
         self.blocked = False
 
 
-class _Meeting:
+class _PendingCollective:
     """A collective of a group: when each member has started it, and what it waits for."""
 
     __slots__ = ("members", "nbytes", "starts")
@@ -137,7 +137,7 @@ class _Simulator:
         self.messages: defaultdict[tuple[int, int, int], tuple[deque[_Event], deque[_Event]]]
         self.messages = defaultdict(lambda: (deque(), deque()))
         self.counts: defaultdict[tuple[tuple[int, ...], int], int] = defaultdict(int)
-        self.meetings: dict[tuple[tuple[int, ...], int], _Meeting] = {}
+        self.meetings: dict[tuple[tuple[int, ...], int], _PendingCollective] = {}
         self.levels: dict[tuple[int, int], Level] = {}
         self.queue = [(0.0, rank) for rank in range(size)]
 
@@ -198,7 +198,7 @@ class _Simulator:
 
     def _receive(self, rank: int, receive: Receive) -> bool:
         self.types[rank][receive.value] = receive.type
-        self.events[rank][receive.value] = self._asked(receive.source, rank, receive.tag)
+        self.events[rank][receive.value] = self._receive_event(receive.source, rank, receive.tag)
         return True
 
     def _move(self, rank: int, move: Move) -> bool:
@@ -217,7 +217,7 @@ class _Simulator:
             return True
         self.counts[group, rank] += 1
         key = group, self.counts[group, rank]
-        meeting = self.meetings.setdefault(key, _Meeting(static_bytes(given)))
+        meeting = self.meetings.setdefault(key, _PendingCollective(static_bytes(given)))
         meeting.starts[rank] = self.clocks[rank]
         self.events[rank][start.result] = meeting.members[rank] = _Event()
         if len(meeting.starts) == len(group):
@@ -234,7 +234,7 @@ class _Simulator:
             raise ScheduleError(f"rank {rank}: {ref} is not there")
         return found
 
-    def _asked(self, source: int, target: int, tag: int) -> _Event:
+    def _receive_event(self, source: int, target: int, tag: int) -> _Event:
         sent, asked = self.messages[source, target, tag]
         if sent:
             return sent.popleft()
@@ -263,12 +263,12 @@ class _Simulator:
                 self._message(rank, target, _PERMUTE, type)
         sources = [source for source, target in pairs if target == rank]
         if sources:
-            return self._asked(sources[0], rank, _PERMUTE)
+            return self._receive_event(sources[0], rank, _PERMUTE)
         event = _Event()
         event.arrival = self.clocks[rank]
         return event
 
-    def _meet(self, kind: str, group: Sequence[int], meeting: _Meeting) -> None:
+    def _meet(self, kind: str, group: Sequence[int], meeting: _PendingCollective) -> None:
         """A collective begins when the last member has started it, and takes the links of all."""
         begin = max(meeting.starts.values())
         seconds = self.costs.link.seconds(kind, meeting.nbytes, group)

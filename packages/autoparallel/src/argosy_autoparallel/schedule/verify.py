@@ -15,7 +15,7 @@ from argosy_autoparallel.schedule.lists import InstructionList
 from argosy_autoparallel.schedule.machine import Machine
 from argosy_autoparallel.schedule.matching import Place
 
-__all__ = ["Peak", "Verified", "verify"]
+__all__ = ["Peak", "VerificationResult", "verify"]
 
 
 class Peak(NamedTuple):
@@ -29,14 +29,14 @@ class Peak(NamedTuple):
     values: dict[Ref, int]
 
 
-class Verified(NamedTuple):
+class VerificationResult(NamedTuple):
     """What the check knows of lists that passed: the peak of each rank, and the values that are left on each."""
 
     peaks: tuple[Peak, ...]
     left: tuple[tuple[Ref, ...], ...]
 
 
-def verify(lists: Sequence[InstructionList]) -> Verified:
+def verify(lists: Sequence[InstructionList]) -> VerificationResult:
     """Check the lists of all ranks, rank by rank in order. Raises :class:`ScheduleError` at the first mismatch, with
     the ranks, the instructions and the user's lines.
     """
@@ -45,13 +45,13 @@ def verify(lists: Sequence[InstructionList]) -> Verified:
     while waiting:
         moved = False
         for rank in sorted(waiting):
-            while not machine.ended(rank) and machine.ready(rank):
+            while not machine.has_ended(rank) and machine.is_ready(rank):
                 machine.step(rank)
                 moved = True
-            if machine.ended(rank):
+            if machine.has_ended(rank):
                 waiting.discard(rank)
         if waiting and not moved:
-            raise machine.stuck()
+            raise machine.deadlock_error()
     machine.finish()
     peaks = tuple(Peak(m.peak["device"], m.peak["host"], m.peak["disk"], m.at, m.values) for m in machine.memory)
-    return Verified(peaks, tuple(tuple(values) for values in machine.values))
+    return VerificationResult(peaks, tuple(tuple(values) for values in machine.values))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
-from argosy_autoparallel.spmd.strategy import Setting, Strategy
+from argosy_autoparallel.spmd.strategy import Strategy, StrategyQuery
 from argosy_phi_ops.declare.axes import Axis, AxisNotation
 from argosy_phi_ops.primitives import PRIMITIVES
 
@@ -28,31 +28,31 @@ _REDUCTIONS = {
 _OWN_RULE = frozenset({"scatter", "relayout"})  # what their notation calls a reduction is no plain sum
 
 
-def notation_of(setting: Setting) -> AxisNotation | None:
+def notation_of(query: StrategyQuery) -> AxisNotation | None:
     """The axis notation of the operation for its global types."""
-    primitive = PRIMITIVES.get(setting.name)
+    primitive = PRIMITIVES.get(query.name)
     if primitive is None or primitive.category == "communication":
         return None
-    known = {name: value for name, value in setting.attributes.items() if name in primitive.attributes}
-    return primitive.notation(setting.operands, known)
+    known = {name: value for name, value in query.attributes.items() if name in primitive.attributes}
+    return primitive.notation(query.operands, known)
 
 
-def factor_strategies(setting: Setting) -> Iterator[Strategy]:
-    """One strategy for each factor that can be split into ``setting.size`` parts."""
-    notation = notation_of(setting)
+def factor_strategies(query: StrategyQuery) -> Iterator[Strategy]:
+    """One strategy for each factor that can be split into ``query.size`` parts."""
+    notation = notation_of(query)
     if notation is None:
         return
     terms = [*notation.operands, *notation.results]
-    types = [*setting.operands, *setting.results]
+    types = [*query.operands, *query.results]
     for factor in dict.fromkeys(f for term in terms for axis in term for f in axis):
-        if factor in notation.mixing or not _splits(factor, terms, types, setting):
+        if factor in notation.mixing or not _splits(factor, terms, types, query):
             continue
         operands = [_placement(factor, term) for term in notation.operands]
         if factor in notation.reduced_factors:
             kind = _REDUCTIONS.get(notation.reduction)
-            if kind is None or setting.name in _OWN_RULE:
+            if kind is None or query.name in _OWN_RULE:
                 continue
-            results: list[Placement] = [Partial(kind)] * len(setting.results)
+            results: list[Placement] = [Partial(kind)] * len(query.results)
         else:
             results = [_placement(factor, term) for term in notation.results]
         yield Strategy(tuple(operands), tuple(results), factor)
@@ -65,7 +65,7 @@ def _placement(factor: str, term: Sequence[Axis]) -> Placement:
     return Replicate()
 
 
-def _splits(factor: str, terms: Sequence[Sequence[Axis]], types: Sequence[Any], setting: Setting) -> bool:
+def _splits(factor: str, terms: Sequence[Sequence[Axis]], types: Sequence[Any], query: StrategyQuery) -> bool:
     compound = False
     size = 0
     for term, tensor in zip(terms, types, strict=True):
@@ -79,5 +79,5 @@ def _splits(factor: str, terms: Sequence[Sequence[Axis]], types: Sequence[Any], 
             compound = compound or len(axis) > 1
     if not compound:
         return True
-    parts = setting.size * setting.taken.get(factor, 1)
+    parts = query.size * query.taken.get(factor, 1)
     return bool(size) and size % parts == 0

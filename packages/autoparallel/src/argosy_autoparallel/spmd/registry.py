@@ -7,12 +7,12 @@ from typing import Any
 
 from argosy_autoparallel.placement import Replicate
 from argosy_autoparallel.spmd.factors import factor_strategies
-from argosy_autoparallel.spmd.linear import linear_strategies
-from argosy_autoparallel.spmd.strategy import Setting, Strategy
+from argosy_autoparallel.spmd.linearity import linear_strategies
+from argosy_autoparallel.spmd.strategy import Strategy, StrategyQuery
 
 __all__ = ["Rule", "rule", "strategies"]
 
-Rule = Callable[[Setting], Iterable[Strategy]]
+Rule = Callable[[StrategyQuery], Iterable[Strategy]]
 
 _RULES: dict[str, list[Rule]] = {}
 _KNOWN: dict[Any, list[Strategy]] = {}  # programs ask the same again: for each layout, each layer, each step
@@ -31,12 +31,12 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
     return register
 
 
-def strategies(setting: Setting) -> list[Strategy]:
+def strategies(query: StrategyQuery) -> list[Strategy]:
     """All ways to run the operation along this mesh dimension; the first is to replicate everything."""
-    key = _key(setting)
+    key = _key(query)
     found = _KNOWN.get(key) if key is not None else None
     if found is None:
-        found = _derived(setting)
+        found = _derive(query)
         if key is not None:
             if len(_KNOWN) >= _MOST_KNOWN:
                 _KNOWN.clear()
@@ -44,20 +44,20 @@ def strategies(setting: Setting) -> list[Strategy]:
     return found
 
 
-def _key(setting: Setting) -> Any:
+def _key(query: StrategyQuery) -> Any:
     """All that rules may look at; None for host calls, whose functions may be registered anew."""
-    if setting.name == "host_call":
+    if query.name == "host_call":
         return None
-    attributes, taken = tuple(setting.attributes.items()), tuple(setting.taken.items())
-    key = setting.name, attributes, *setting.operands, *setting.results, setting.size, taken, *setting.given
+    attributes, taken = tuple(query.attributes.items()), tuple(query.taken.items())
+    key = query.name, attributes, *query.operands, *query.results, query.size, taken, *query.given
     return key
 
 
-def _derived(setting: Setting) -> list[Strategy]:
+def _derive(query: StrategyQuery) -> list[Strategy]:
     everywhere = Replicate()
-    found = [Strategy((everywhere,) * len(setting.operands), (everywhere,) * len(setting.results))]
-    found += factor_strategies(setting)
-    for special in _RULES.get(setting.name, ()):
-        found += special(setting)
-    found += linear_strategies(setting)
+    found = [Strategy((everywhere,) * len(query.operands), (everywhere,) * len(query.results))]
+    found += factor_strategies(query)
+    for special in _RULES.get(query.name, ()):
+        found += special(query)
+    found += linear_strategies(query)
     return list(dict.fromkeys(found))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from argosy_autoparallel.placement import Placement
 from argosy_pir import Operation, TensorType
 
-__all__ = ["Setting", "Strategy"]
+__all__ = ["Strategy", "StrategyQuery"]
 
 
 class Strategy(NamedTuple):
@@ -22,7 +22,7 @@ class Strategy(NamedTuple):
     factor: str = ""
 
 
-class Setting(NamedTuple):
+class StrategyQuery(NamedTuple):
     """What a rule is asked about: the operation with its global types, along a mesh dimension of ``size`` ranks.
 
     ``taken`` tells into how many parts other mesh dimensions split a factor already; ``given`` are the operands'

@@ -27,7 +27,7 @@ class SplitComplex(Pass):
     def run(self, program: Program) -> bool:
         """Rewrite the program's own block; True where anything changed."""
         found = [op for op in program.block if _touches(op)]
-        return bool(found) and apply_patterns(found, _PATTERNS, max_iterations=1, fold=False).changed
+        return bool(found) and apply_patterns(found, _PATTERNS, max_iterations=1, fold=False).has_changed
 
 
 def _of_complex(rule: Rule) -> Rule:

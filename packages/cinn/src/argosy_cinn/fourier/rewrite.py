@@ -204,7 +204,7 @@ class AbsorbFactors(Pass):
 
     def run(self, program: Program) -> bool:
         """Rewrite the program's own block; True where anything changed."""
-        return apply_patterns(program.block, _PATTERNS, max_iterations=1, fold=False).changed
+        return apply_patterns(program.block, _PATTERNS, max_iterations=1, fold=False).has_changed
 
 
 def _source(value: Value) -> tuple[Value, float] | None:

@@ -439,7 +439,7 @@ def sequential_reduction(b: Function | Kernel, kernel: LoopNest, scope: Evaluato
     """The reduction of a nest over its sequential variables, for the elements at which ``scope`` stands."""
     (r,) = kernel.reductions
 
-    def reduced(scope: Evaluator, depth: int, total: Value) -> Value:
+    def reduce_level(scope: Evaluator, depth: int, total: Value) -> Value:
         if depth == len(kernel.sequential):
             total = reductions.combine(b, r.kind, r.dtype, total, scope.full_vector(r.body))
             if kernel.running:
@@ -449,10 +449,10 @@ def sequential_reduction(b: Function | Kernel, kernel: LoopNest, scope: Evaluato
         with b.loop(0, variable.extent, 1, [total]) as loop:
             variables = {**scope.variables, variable.number: loop.index}
             inside = Evaluator(b, scope.pointers, variables, scope.lane, scope.lanes, scope.mask, parent=scope)
-            loop.yield_values(reduced(inside, depth + 1, loop.carry[0]))
+            loop.yield_values(reduce_level(inside, depth + 1, loop.carry[0]))
         return loop.results[0]
 
-    return reduced(scope, 0, reductions.identity(r.kind, r.dtype, scope.lanes))
+    return reduce_level(scope, 0, reductions.identity(r.kind, r.dtype, scope.lanes))
 
 
 class _RowEvaluator(Evaluator):

@@ -74,7 +74,7 @@ def _fuse(
 def _refuse_hosts(memory: Memory) -> None:
     for op, kind in memory.kinds.items():
         if kind == HOST:
-            where = "" if op.location.is_unknown else f" at {op.location}"
+            where = op.location.suffix
             raise NotSymbolic(f"'{op.name}'{where} runs on the host")
 
 

@@ -21,7 +21,7 @@ from argosy_phi_ops.errors import DTypeError, ShapeError
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.dims import is_static
 from argosy_pir.program import Program
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 Shape = tuple[int, ...]
 
@@ -45,7 +45,7 @@ class Sizes:
     guarded: Sequence[int] | None = None
 
 
-def check_argument(expected: tuple[Shape, str], payload: Strided, label: str) -> None:
+def check_argument(expected: tuple[Shape, str], payload: StridedArray, label: str) -> None:
     """Raise ``ShapeError`` or ``DTypeError`` where an argument has another shape or dtype than a signature says."""
     shape, dtype = expected
     if tuple(payload.shape) != shape:

@@ -107,5 +107,5 @@ class AlignContractions(Pass):
         """Rewrite the program's own block; True where anything changed."""
         changed = False
         for patterns in (_SCALED, _PATTERNS) if self.scaled else (_PATTERNS,):
-            changed |= apply_patterns(program.block, patterns, max_iterations=1, fold=False).changed
+            changed |= apply_patterns(program.block, patterns, max_iterations=1, fold=False).has_changed
         return changed

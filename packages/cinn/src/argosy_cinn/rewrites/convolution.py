@@ -44,7 +44,7 @@ class LowerConvolutions(Pass):
     def run(self, program: Program) -> bool:
         """Rewrite the program's own block; True where anything changed."""
         rule = Replacement("rewrite.conv", "prim.conv", lambda op: _as_product(op, self.vector_bits))
-        return apply_patterns(program.block, [rule], max_iterations=1, fold=False).changed
+        return apply_patterns(program.block, [rule], max_iterations=1, fold=False).has_changed
 
 
 def _as_product(op: Operation, vector_bits: int) -> Value | None:

@@ -38,7 +38,7 @@ class Simplify(Pass):
 
     def run(self, program: Program) -> bool:
         """Rewrite the program's own block; True where anything changed."""
-        return apply_patterns(program.block, PATTERNS, max_iterations=1, fold=False).changed
+        return apply_patterns(program.block, PATTERNS, max_iterations=1, fold=False).has_changed
 
 
 def simplify_operations(operations: Sequence[Operation]) -> None:

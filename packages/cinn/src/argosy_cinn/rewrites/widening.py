@@ -74,4 +74,4 @@ class WidenNarrow(Pass):
 
     def run(self, program: Program) -> bool:
         """Rewrite the program's own block; True where anything changed."""
-        return apply_patterns(program.block, _PATTERNS, max_iterations=1, fold=False).changed
+        return apply_patterns(program.block, _PATTERNS, max_iterations=1, fold=False).has_changed

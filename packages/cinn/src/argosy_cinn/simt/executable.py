@@ -17,11 +17,11 @@ from argosy_phi_ops.reference.symbols import bind_symbols
 from argosy_phi_ops.user_line import user_location
 from argosy_pir.location import Location
 from argosy_pir.program import Program
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 __all__ = ["SimtExecutable"]
 
-Call = Callable[[Sequence[Strided]], list[Strided]]
+Call = Callable[[Sequence[StridedArray]], list[StridedArray]]
 
 
 class SimtExecutable:
@@ -34,18 +34,18 @@ class SimtExecutable:
         if not self._symbols:
             self._made[()] = SimtProgram(program, device, options)
 
-    def run(self, inputs: Sequence[Strided], states: Sequence[Strided] = ()) -> list[Strided]:
+    def run(self, inputs: Sequence[StridedArray], states: Sequence[StridedArray] = ()) -> list[StridedArray]:
         """Submit one run."""
         return self.bind(states)(inputs)
 
-    def bind(self, states: Sequence[Strided]) -> Call:
+    def bind(self, states: Sequence[StridedArray]) -> Call:
         """A callable for repeated execution on the same states."""
         held = list(states)
         if not self._symbols:
             return KernelLaunches(self._made[()], self.device, held)
         bound: dict[tuple[int, ...], Call] = {}
 
-        def call(inputs: Sequence[Strided]) -> list[Strided]:
+        def call(inputs: Sequence[StridedArray]) -> list[StridedArray]:
             arguments = self.program.block.arguments
             labelled = [(f"argument {i}", arguments[i], payload) for i, payload in enumerate((*inputs, *held))]
             symbols = bind_symbols(labelled)
@@ -77,7 +77,7 @@ class SimtExecutable:
 class KernelLaunches(DeviceCall):
     """Launches of a program's kernels."""
 
-    def __init__(self, program: SimtProgram, device: Device, states: list[Strided]) -> None:
+    def __init__(self, program: SimtProgram, device: Device, states: list[StridedArray]) -> None:
         super().__init__(program, device, states)
         self.kernels = program.load()
 
@@ -86,7 +86,7 @@ class KernelLaunches(DeviceCall):
         """See :class:`DeviceCall`."""
         return int(self.program.arena_bytes)
 
-    def submit(self, arena: Buffer, payloads: list[Strided]) -> None:
+    def submit(self, arena: Buffer, payloads: list[StridedArray]) -> None:
         """See :class:`DeviceCall`."""
         program, device = self.program, self.device
         table: list[Address] = [(arena, 0)]

@@ -24,7 +24,7 @@ from argosy_cinn.target import Target
 from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.settings import DUMP
 from argosy_pir.program import Program
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 if TYPE_CHECKING:
     from argosy_cinn.executable import Executable
@@ -65,10 +65,10 @@ def record_sizes(executable: SpecialisingExecutable, folder: Path) -> None:
     """Write, when it is called first, what a program with symbolic sizes does, and with what."""
     plain = executable.bind
 
-    def bind(states: Sequence[Strided]) -> Call:
+    def bind(states: Sequence[StridedArray]) -> Call:
         call = plain(states)
 
-        def first_call(inputs: Sequence[Strided]) -> list[Strided]:
+        def first_call(inputs: Sequence[StridedArray]) -> list[StridedArray]:
             if not (folder / "inputs.npz").exists():
                 sizes = executable.sizes_of(inputs, states)
                 _save(folder / "inputs.npz", inputs, states, sizes)
@@ -92,17 +92,17 @@ def _next_folder(name: str) -> Path:
     return folder
 
 
-Call = Callable[[Sequence[Strided]], list[Strided]]
-Bind = Callable[[Sequence[Strided]], Call]
+Call = Callable[[Sequence[StridedArray]], list[StridedArray]]
+Bind = Callable[[Sequence[StridedArray]], Call]
 
 
 def _record_first_call(bind: Bind, path: Path) -> Bind:
     """``bind`` whose callables record the arguments of the first call of all."""
 
-    def bind_recorded(states: Sequence[Strided]) -> Call:
+    def bind_recorded(states: Sequence[StridedArray]) -> Call:
         call = bind(states)
 
-        def first_call(inputs: Sequence[Strided]) -> list[Strided]:
+        def first_call(inputs: Sequence[StridedArray]) -> list[StridedArray]:
             if not path.exists():
                 _save(path, inputs, states, {})
             return call(inputs)
@@ -112,7 +112,7 @@ def _record_first_call(bind: Bind, path: Path) -> Bind:
     return bind_recorded
 
 
-def _save(path: Path, inputs: Sequence[Strided], states: Sequence[Strided], sizes: Mapping[str, int]) -> None:
+def _save(path: Path, inputs: Sequence[StridedArray], states: Sequence[StridedArray], sizes: Mapping[str, int]) -> None:
     arrays: dict[str, Any] = {f"input{i}": p.array() for i, p in enumerate(inputs)}
     arrays |= {f"state{i}": p.array() for i, p in enumerate(states)}
     if sum(a.nbytes for a in arrays.values()) <= _MOST_INPUTS:

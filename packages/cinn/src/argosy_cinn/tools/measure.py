@@ -14,7 +14,7 @@ from argosy_cinn.tools.limits import Limits, limits
 from argosy_cinn.tools.report import Report, Table
 from argosy_cinn.tools.tracing import Event
 from argosy_pir.core import Operation
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 _SHOWN_BUFFERS = 8
 #: Steps that are shown at a prompt.
@@ -36,10 +36,10 @@ class Measurement:
 
 
 def measure(
-    executable: Executable, inputs: Sequence[Strided], states: Sequence[Strided] = (), repeats: int = 10
+    executable: Executable, inputs: Sequence[StridedArray], states: Sequence[StridedArray] = (), repeats: int = 10
 ) -> Measurement:
     """Run on the inputs and on copies of the states, plain and instrumented, ``repeats`` times each."""
-    bound = executable.bind([Strided.from_array(s.array().copy()) for s in states])
+    bound = executable.bind([StridedArray.from_array(s.array().copy()) for s in states])
     bound(inputs)
     call = min(_time(bound, inputs) for _ in range(repeats))
     events: list[Event] = []
@@ -57,7 +57,7 @@ def measure(
     return Measurement(call, [min(t) for t in zip(*kernels, strict=True)], [min(t) for t in zip(*hosts, strict=True)])
 
 
-def _time(bound: object, inputs: Sequence[Strided]) -> float:
+def _time(bound: object, inputs: Sequence[StridedArray]) -> float:
     started = perf_counter()
     bound(inputs)  # type: ignore[operator]
     return perf_counter() - started

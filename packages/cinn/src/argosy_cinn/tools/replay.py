@@ -34,7 +34,7 @@ from argosy_phi_ops.reference.interpreter import interpret
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_phi_ops.reference.symbols import evaluate_shape
 from argosy_pir.program import Program
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 Array = np.ndarray[Any, Any]
 Executable = Any
@@ -163,8 +163,8 @@ def _random(rng: np.random.Generator, value: Any, symbols: dict[str, int]) -> Ar
 
 
 def _results(executable: Executable, inputs: Sequence[Array], states: Sequence[Array]) -> list[Array]:
-    held = [Strided.from_array(s.copy()) for s in states]
-    outputs = executable.run([Strided.from_array(a) for a in inputs], held)
+    held = [StridedArray.from_array(s.copy()) for s in states]
+    outputs = executable.run([StridedArray.from_array(a) for a in inputs], held)
     return [p.array() for p in (*outputs, *held)]
 
 
@@ -198,8 +198,8 @@ def _unit_roundoff(dtype: np.dtype[Any]) -> float:
 
 
 def _least_time(executable: Executable, inputs: Sequence[Array], states: Sequence[Array], repeats: int) -> float:
-    bound: Callable[..., Any] = executable.bind([Strided.from_array(s.copy()) for s in states])
-    payloads = [Strided.from_array(a) for a in inputs]
+    bound: Callable[..., Any] = executable.bind([StridedArray.from_array(s.copy()) for s in states])
+    payloads = [StridedArray.from_array(a) for a in inputs]
     found = []
     for _ in range(repeats):
         started = perf_counter()

@@ -3,7 +3,7 @@
 import mmap
 from threading import RLock
 
-from argosy_hwadapt.cpu.native import address_of
+from argosy_hwadapt.cpu.c_bindings import address_of
 from argosy_hwadapt.errors import DeviceOutOfMemory
 from argosy_hwadapt.fork import renew_in_child
 

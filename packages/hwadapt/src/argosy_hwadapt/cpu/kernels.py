@@ -8,7 +8,7 @@ block's x, y, z. One call covers the whole grid; spreading it over threads is th
 from collections.abc import Sequence
 from typing import Any
 
-from argosy_hwadapt.cpu.native import address_of, ffi, function, open_shared_object
+from argosy_hwadapt.cpu.c_bindings import address_of, ffi, function, open_shared_object
 from argosy_hwadapt.errors import KernelBuildError, LaunchError, UnsupportedOperation
 from argosy_hwadapt.kernel import Argument, Pointer
 

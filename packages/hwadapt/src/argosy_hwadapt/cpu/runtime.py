@@ -6,8 +6,8 @@ from typing import Any
 from argosy_hwadapt.contract import ABI, HOST, DeviceInfo, Stream
 from argosy_hwadapt.cpu import features
 from argosy_hwadapt.cpu.arena import Arena
+from argosy_hwadapt.cpu.c_bindings import address_of, copy_bytes, view
 from argosy_hwadapt.cpu.kernels import FORMS, NativeKernel, build_native, load_native
-from argosy_hwadapt.cpu.native import address_of, copy_bytes, view
 from argosy_hwadapt.kernel import Argument
 
 _DTYPES = frozenset(

@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 
-from argosy_hwadapt.cpu.native import ffi, function
+from argosy_hwadapt.cpu.c_bindings import ffi, function
 from argosy_hwadapt.errors import DeviceError
 
 _LIVE: "weakref.WeakSet[WorkerThreads]" = weakref.WeakSet()
@@ -37,7 +37,7 @@ class WorkerThreads:
         _LIVE.add(self)
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether any thread is still inside the native function."""
         return any(thread.is_alive() for thread in self._threads)
 
@@ -52,7 +52,7 @@ class WorkerThreads:
 
         Raises DeviceError when the threads are running already, ValueError for a wrong number of arguments.
         """
-        if self.running:
+        if self.is_running:
             raise DeviceError("WorkerThreads are running already; stop them first")
         if len(argument_addresses) != self.count:
             raise ValueError(f"WorkerThreads: {self.count} threads need as many arguments, got {argument_addresses}")
@@ -66,11 +66,11 @@ class WorkerThreads:
         """Ask the loop to end and wait for the threads; return whether all have ended within
         ``timeout`` seconds.
         """
-        if self._request_stop is not None and self.running:
+        if self._request_stop is not None and self.is_running:
             self._request_stop()
         for thread in self._threads:
             thread.join(timeout)
-        stopped = not self.running
+        stopped = not self.is_running
         if stopped:
             self._threads = []
         return stopped

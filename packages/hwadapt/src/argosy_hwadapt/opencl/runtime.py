@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from argosy_hwadapt.contract import ABI, NO_FORK, DeviceInfo, Stream
-from argosy_hwadapt.cpu.native import address_of
+from argosy_hwadapt.cpu.c_bindings import address_of
 from argosy_hwadapt.errors import DeviceNotFound, KernelBuildError, UnsupportedOperation
 from argosy_hwadapt.kernel import Argument, Pointer
 from argosy_hwadapt.opencl.library import check, create_object, ffi, library, query

@@ -273,7 +273,7 @@ def unlike_messages(comm: Communicator) -> None:
 
 
 @_check
-def closed(comm: Communicator) -> None:
+def refusals_after_close(comm: Communicator) -> None:
     """A communicator that was closed refuses."""
     comm.barrier()
     comm.close()

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from argosy_hwadapt.contract import Kernel
-from argosy_hwadapt.cpu.native import ffi
+from argosy_hwadapt.cpu.c_bindings import ffi
 from argosy_hwadapt.device import Device
 from argosy_hwadapt.testing.opencl_kernels import SOURCE as OPENCL_SOURCE
 from argosy_hwadapt.testing.suite import CheckSkipped

@@ -23,7 +23,7 @@ from argosy_infer.predictor import Predictor
 from argosy_infer.weights import lay_out_weights
 from argosy_pir.program import Program
 from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 __all__ = ["Generator", "SamplingOptions"]
 
@@ -63,9 +63,9 @@ class Generator:
         self._positions = input_limit(program, "positions")
         self._vocabulary = input_limit(program, "tokens") or _width(program)
         self._next_sequence = 0
-        self._one_row, self._first_token = Strided(np.arange(2)), Strided(np.zeros(1, np.int64))
+        self._one_row, self._first_token = StridedArray(np.arange(2)), StridedArray(np.zeros(1, np.int64))
         self._blocks: list[int] | None = None  # the latest table, and its payload
-        self._table: Strided
+        self._table: StridedArray
 
     def step(
         self,
@@ -93,7 +93,7 @@ class Generator:
         numbers = [places[order], starts, self.allocator.table(rows), np.argsort(order)[wanted]]
         if self.adapters is not None:
             numbers.append(np.array([self.adapters.get(row, 0) for row in rows], np.int64))
-        logits = self._run(*map(Strided.from_array, (ids[order].astype(self._dtype, copy=False), *numbers)))
+        logits = self._run(*map(StridedArray.from_array, (ids[order].astype(self._dtype, copy=False), *numbers)))
         self.allocator.lengths.update(ends)
         return logits
 
@@ -122,7 +122,7 @@ class Generator:
             )
         return int(placed[-1]) + 1
 
-    def _run(self, *inputs: Strided) -> Array:
+    def _run(self, *inputs: StridedArray) -> Array:
         """Logits of wanted tokens; inputs are of the dtypes that `make_incremental` asks for."""
         (logits,) = self.predictor.call(inputs)
         return logits.array()
@@ -134,12 +134,12 @@ class Generator:
         self.allocator.reserve(sequence, position + 1)
         blocks = self.allocator.tables[sequence]
         if self._blocks is not blocks:
-            self._blocks, self._table = blocks, Strided(np.array([blocks], np.int64))
-        new = Strided(np.array([token], self._dtype))
-        place = Strided(np.array([position], np.int64))
+            self._blocks, self._table = blocks, StridedArray(np.array([blocks], np.int64))
+        new = StridedArray(np.array([token], self._dtype))
+        place = StridedArray(np.array([position], np.int64))
         given = [new, place, self._one_row, self._table, self._first_token]
         if self.adapters is not None:
-            given.append(Strided(np.array([self.adapters.get(sequence, 0)], np.int64)))
+            given.append(StridedArray(np.array([self.adapters.get(sequence, 0)], np.int64)))
         logits = self._run(*given)
         self.allocator.lengths[sequence] = position + 1
         return logits

@@ -11,7 +11,7 @@ from argosy.jit.conversion.runtime import choose
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.dispatch import write
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["ScaleState", "any_overflow", "step_unless"]
@@ -53,7 +53,7 @@ class ScaleState:
 
 
 def _scalar_state(value: float, dtype: Any) -> Tensor:
-    made = Tensor._wrap(Strided(np.array(value, dtype)))
+    made = Tensor._wrap(StridedArray(np.array(value, dtype)))
     made.persistable = True
     return made
 

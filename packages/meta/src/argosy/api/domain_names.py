@@ -217,7 +217,7 @@ DOMAIN_NAMES = {
     """,
     "argosy.vision.ops": """
         .boxes: box_coder distribute_fpn_proposals nms prior_box yolo_box
-        .deformable: deform_conv2d DeformConv2D
+        .deformable_convolution: deform_conv2d DeformConv2D
         .files: decode_jpeg read_file
         .proposals: generate_proposals matrix_nms
         .regions: psroi_pool PSRoIPool roi_align roi_pool RoIAlign RoIPool

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Array", "deliver", "read_values", "same_shapes", "write_values"]
@@ -42,7 +42,7 @@ def deliver(parts: Sequence[Array], into: list[Tensor], kind: str) -> None:
     Raises ValueError when the list has another number of tensors.
     """
     if not into:
-        into.extend(Tensor._wrap(Strided(np.array(part))) for part in parts)
+        into.extend(Tensor._wrap(StridedArray(np.array(part))) for part in parts)
         return
     if len(into) != len(parts):
         raise ValueError(f"{kind}: the list of results has {len(into)} tensors; expected none or {len(parts)}")
@@ -65,9 +65,9 @@ def same_shapes(tensors: Sequence[Tensor], count: int, kind: str) -> Array:
     return np.stack(arrays)
 
 
-def _payload(tensor: Any, kind: str) -> Strided:
+def _payload(tensor: Any, kind: str) -> StridedArray:
     payload = getattr(tensor, "payload", None)
-    if type(payload) is Strided:
+    if type(payload) is StridedArray:
         return payload
     if payload is None:
         raise TypeError(f"{kind}: expected a tensor, got {type(tensor).__name__}")

@@ -12,8 +12,8 @@ from typing import Any
 from argosy.distributed.group import Group
 from argosy_autograd.modes import no_grad
 from argosy_autograd.pylayer import PyLayer
-from argosy_autoparallel.captured import communicate
 from argosy_autoparallel.dist_tensor import is_dist
+from argosy_autoparallel.rank_operators import communicate
 from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.context import grad_enabled
 from argosy_phi_ops.declare.operator import get_operator

@@ -22,7 +22,7 @@ from argosy_autograd.hooks import JointHook
 from argosy_autoparallel.bucketing import all_reduce_together
 from argosy_autoparallel.dist_tensor import is_dist
 from argosy_phi_ops.declare.operator import get_operator
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["DataParallel"]
@@ -59,7 +59,7 @@ class _AverageHook(JointHook):
         means = dict(zip(order, all_reduce_together([sums[i] for i in order], communicator, "avg", limit), strict=True))
         owner._behind.difference_update(numbers)
         whole = [means[i] - behind[i] if i in behind else means[i] for i in range(len(numbers))]
-        return [Tensor._wrap(Strided(np.asarray(array))) for array in whole]
+        return [Tensor._wrap(StridedArray(np.asarray(array))) for array in whole]
 
     def _average_captured(self, owner: DataParallel, order: Sequence[int], gradients: Sequence[Any]) -> Sequence[Any]:
         """In a captured step: one collective for each dtype, as an operation of the program."""

@@ -10,9 +10,9 @@ from argosy.distributed.environment import environment
 from argosy.nn.nesting import flatten, pack_as
 from argosy_autograd.pylayer import PyLayer
 from argosy_autoparallel import Placement, ProcessMesh, api, ensure_groups
-from argosy_autoparallel.captured import part_of, whole_of
 from argosy_autoparallel.dist_tensor import is_dist, layout_of
 from argosy_autoparallel.global_shape import whole_shape
+from argosy_autoparallel.rank_operators import part_of, whole_of
 from argosy_autoparallel.redistribution import redistribute
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.capture.tracer import active_tracer
@@ -65,7 +65,7 @@ def dtensor_from_local(local_tensor: Tensor, mesh: ProcessMesh, placements: Sequ
             "dtensor_from_local takes this rank's part, an ordinary tensor; got a distributed one: reshard it"
         )
     if active_tracer() is not None:
-        layout = Layout.of(mesh, placements, local_tensor.ndim)
+        layout = Layout.from_placements(mesh, placements, local_tensor.ndim)
         ensure_groups(mesh)
         return whole_of(local_tensor, layout, whole_shape(local_tensor.shape, layout))
     made: Tensor = _FromLocal.apply(local_tensor, mesh, placements)
@@ -83,7 +83,7 @@ def dtensor_to_local(
     if layout is None:
         return dist_tensor
     if mesh is not None or placements is not None:
-        layout = Layout.of(mesh or layout.mesh, placements, dist_tensor.ndim)
+        layout = Layout.from_placements(mesh or layout.mesh, placements, dist_tensor.ndim)
     return _part_in(dist_tensor, layout, None)
 
 
@@ -92,7 +92,7 @@ def local_part(x: Tensor, gradient: tuple[ProcessMesh, Sequence[Placement]] | No
     layout = lies(x)
     if layout is None:
         return x
-    return _part_in(x, layout, None if gradient is None else Layout.of(*gradient, x.ndim))
+    return _part_in(x, layout, None if gradient is None else Layout.from_placements(*gradient, x.ndim))
 
 
 def lies(x: Tensor) -> Layout | None:
@@ -167,7 +167,7 @@ def _part(
 ) -> Any:
     if layout is None:
         return x
-    target = layout if wanted is None else Layout.of(mesh, wanted, x.ndim)  # type: ignore[arg-type]
+    target = layout if wanted is None else Layout.from_placements(mesh, wanted, x.ndim)  # type: ignore[arg-type]
     if layout != target and not reshard_inputs:
         raise ValueError(
             f"local_map: argument {number} lies as {list(layout.placements)} on {layout.mesh!r}, but in_placements "

@@ -8,7 +8,7 @@ import numpy as np
 
 from argosy.amp import GradScaler
 from argosy.distributed.environment import environment
-from argosy_autoparallel.dist_tensor import Sharded
+from argosy_autoparallel.dist_tensor import ShardedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["shard_scaler"]
@@ -39,5 +39,5 @@ def _finite_everywhere(grads: Sequence[Tensor]) -> bool:
 
 def _finite_part(grad: Tensor) -> bool:
     payload = grad.payload
-    part = Tensor._wrap(payload.local) if type(payload) is Sharded else grad
+    part = Tensor._wrap(payload.local) if type(payload) is ShardedArray else grad
     return bool(part.isfinite().all())

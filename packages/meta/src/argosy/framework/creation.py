@@ -19,7 +19,7 @@ from argosy_phi_ops.eager.creation import creation_device
 from argosy_phi_ops.eager.dispatch import deliver, suspend_layers
 from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype, default_dtype
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 from argosy_tensorcore.uninitialized_payload import UninitializedPayload
 
@@ -49,7 +49,7 @@ def _on_expected_place(tensor: Tensor) -> Tensor:
     """A tensor just made, where new tensors are made."""
     device = creation_device()
     if device is not None:
-        tensor.payload = Strided.from_array(tensor.payload.to_host(), device)
+        tensor.payload = StridedArray.from_array(tensor.payload.to_host(), device)
     return tensor
 
 
@@ -64,7 +64,7 @@ def from_numpy(ndarray: Any) -> Tensor:
     """A tensor that shares the memory of ``ndarray``."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"from_numpy(): argument 'ndarray' must be a numpy.ndarray, got {ndarray!r:.80}")
-    return Tensor._wrap(Strided.from_array(ndarray))
+    return Tensor._wrap(StridedArray.from_array(ndarray))
 
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:
@@ -131,7 +131,7 @@ def make_parameter(
     initializer = attr.initializer or default_for(is_bias, default_initializer)
     with suspend_layers():
         later = is_lazy() and type(initializer).__call__ is Initializer.__call__
-        empty = UninitializedPayload(sizes, element) if later else Strided.empty(sizes, element, creation_device())
+        empty = UninitializedPayload(sizes, element) if later else StridedArray.empty(sizes, element, creation_device())
         parameter = Tensor._wrap(empty, not attr.trainable)
         parameter.name, parameter.persistable, parameter.is_parameter = name, True, True
         initializer(parameter)

@@ -11,7 +11,7 @@ import numpy as np
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
 from argosy.argument_checks import validate_call
 from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["MmapStorage", "batch", "check_shape", "frombuffer"]
@@ -76,7 +76,7 @@ class MmapStorage:
     def get_slice(self, dtype: Any = "uint8", start: int = 0, stop: int = -1, step: int = 1) -> Tensor:
         """The elements ``start`` to ``stop`` (-1: the end) of the file read as ``dtype``; they share its memory."""
         elements = np.asarray(self._bytes).view(as_dtype(dtype).numpy)
-        return Tensor._wrap(Strided.from_array(elements[start : len(elements) if stop == -1 else stop : step]))
+        return Tensor._wrap(StridedArray.from_array(elements[start : len(elements) if stop == -1 else stop : step]))
 
 
 def frombuffer(buffer: Any, dtype: Any, count: int = -1, offset: int = 0) -> Tensor:
@@ -95,4 +95,4 @@ def frombuffer(buffer: Any, dtype: Any, count: int = -1, offset: int = 0) -> Ten
         wanted = "a whole number of elements" if count < 0 else f"{count} elements"
         raise ValueError(f"frombuffer: {len(rest)} bytes are not {wanted} of {chosen.name}")
     elements = rest[:size].view(chosen.numpy)
-    return Tensor._wrap(Strided.from_array(elements if elements.flags.writeable else elements.copy()))
+    return Tensor._wrap(StridedArray.from_array(elements if elements.flags.writeable else elements.copy()))

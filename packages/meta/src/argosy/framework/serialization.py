@@ -23,7 +23,7 @@ from argosy.wait_notice import announce_wait
 from argosy_hwadapt.files import content_key, member_path, write_file, write_files
 from argosy_tensorcore.dtype import bfloat16
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save_file
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["MissingFileError", "load", "replace_file", "save"]
@@ -112,7 +112,7 @@ def _load(path: Any, return_numpy: bool) -> Any:
     with SafetensorsFile(path) as file:
         arrays = {name: np.array(file[name]) for name in file}
         text = file.metadata.get(TREE)
-    make: Callable[[Any], Any] = (lambda a: a) if return_numpy else lambda a: Tensor._wrap(Strided.from_array(a))
+    make: Callable[[Any], Any] = (lambda a: a) if return_numpy else lambda a: Tensor._wrap(StridedArray.from_array(a))
     if text is None:
         return {name: make(array) for name, array in arrays.items()}
     try:
@@ -158,7 +158,7 @@ def _load_pickled(data: bytes, name: str, return_numpy: bool) -> Any:
 
 def _named_tensor(array: Any, name: str | None) -> Tensor:
     """A tensor of ``array``; uint16 is how bfloat16 travels in Paddle's formats."""
-    tensor = Tensor._wrap(Strided.from_array(array.view(bfloat16.numpy) if array.dtype == np.uint16 else array))
+    tensor = Tensor._wrap(StridedArray.from_array(array.view(bfloat16.numpy) if array.dtype == np.uint16 else array))
     if name is not None:
         tensor.name = name
     return tensor

@@ -13,7 +13,7 @@ import numpy as np
 from argosy.argument_checks import validate_call
 from argosy.hapi.summary import count, inputs_of, leaves, record_calls, shapes_of
 from argosy.nn.layer import Layer
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["flops"]
@@ -80,7 +80,7 @@ def _count(rule: Rule | None, layer: Layer, given: Any, result: Any) -> int:
 @contextmanager
 def _counter(layer: Layer) -> Iterator[list[Any]]:
     """``layer.total_ops`` while a rule runs; afterwards the list holds its value."""
-    held: list[Any] = [Tensor._wrap(Strided(np.zeros(1, np.int64)))]
+    held: list[Any] = [Tensor._wrap(StridedArray(np.zeros(1, np.int64)))]
     layer.register_buffer("total_ops", held[0], persistable=False)
     try:
         yield held

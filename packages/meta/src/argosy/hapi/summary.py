@@ -14,7 +14,7 @@ from argosy.nn.layer import Layer
 from argosy.nn.recurrent import GRU, LSTM, SimpleRNN
 from argosy_autograd.modes import no_grad
 from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["count", "inputs_of", "leaves", "record_calls", "shapes_of", "summary"]
@@ -106,7 +106,7 @@ def _ones(shape: Any, dtype: Any) -> Tensor:
     if isinstance(shape, InputSpec):
         shape, dtype = shape.shape, dtype or shape.dtype
     sizes = [1 if n is None or n == -1 else int(n) for n in shape]
-    return Tensor._wrap(Strided(np.ones(sizes, as_dtype(dtype or "float32").numpy)))
+    return Tensor._wrap(StridedArray(np.ones(sizes, as_dtype(dtype or "float32").numpy)))
 
 
 def count(tensor: Tensor) -> int:

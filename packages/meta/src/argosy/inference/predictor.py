@@ -16,7 +16,7 @@ from argosy_cinn.runtime.workers import default_threads, set_threads
 from argosy_infer.export import LoadedProgram, load_program
 from argosy_infer.predictor import Predictor as Program
 from argosy_tensorcore.interchange import to_numpy
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor as DenseTensor
 
 __all__ = ["Predictor", "PredictorPool", "Tensor", "create_predictor"]
@@ -114,7 +114,7 @@ class Predictor:
             handle._array, handle._shape = array, list(array.shape)
         if inputs is None:
             return None
-        return [DenseTensor._wrap(Strided.from_array(array)) for array in arrays]
+        return [DenseTensor._wrap(StridedArray.from_array(array)) for array in arrays]
 
     def clone(self) -> Predictor:
         """A predictor of the same program and weights with handles of its own, for another thread."""

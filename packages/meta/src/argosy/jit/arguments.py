@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from argosy.jit.structure import map_items
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Call", "flatten", "rebuild", "tensors_in"]
@@ -60,7 +60,7 @@ def _flatten(x: Any, tensors: list[Tensor], floats: list[float], key: list[Any])
         floats.append(x)
         key.append(float)
     elif kind is np.ndarray:
-        array = Tensor._wrap(Strided.from_array(x))
+        array = Tensor._wrap(StridedArray.from_array(x))
         tensors.append(array)
         key.append((x.shape, array.payload.dtype, True))
     elif kind in (list, tuple):

@@ -17,7 +17,7 @@ from argosy_pir.dims import SymExpr
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.shape import Size
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 __all__ = ["AutomaticSizes", "SizeHistories", "no_comparisons"]
 
@@ -74,7 +74,7 @@ class SizeHistories:
         """The sizes of the program that serves calls of all sizes, for a call whose ``key`` has no program of its own;
         None where calls have been few, or there is no such program."""
         limit = OPEN_AFTER.read()
-        if not limit or not call.tensors or not all(type(x.payload) is Strided for x in call.tensors):
+        if not limit or not call.tensors or not all(type(x.payload) is StridedArray for x in call.tensors):
             return None
         history = self._history(key)
         if history.refused:

@@ -14,7 +14,7 @@ from argosy.jit.places import ABSENT
 from argosy.nn.hooks import CHANGES
 from argosy_phi_ops.context import AMBIENT, context, own_default_dtype
 from argosy_tensorcore.dtype import default_listeners
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["MISS", "Route", "nothing_around", "only_grad_is_off", "route"]
@@ -55,7 +55,7 @@ def only_grad_is_off() -> bool:
 
 
 def _expected_value(x: Any) -> Expected | None:
-    if type(x) is Tensor and type(x.payload) is Strided:
+    if type(x) is Tensor and type(x.payload) is StridedArray:
         return x.payload.array_type, x.stop_gradient
     return (x, None) if type(x) in _PLAIN else None
 
@@ -75,7 +75,7 @@ def _route(compiled: CompiledCall, expected: tuple[Expected, ...], on_arrays: An
         for x, (kind, stop) in zip(args, expected):  # noqa: B905  (their number is the same)
             if type(x) is Tensor:
                 payload = x.payload
-                if type(payload) is not Strided or payload.array_type is not kind or x.stop_gradient is not stop:
+                if type(payload) is not StridedArray or payload.array_type is not kind or x.stop_gradient is not stop:
                     return MISS
                 arrays.append(payload.ndarray)
             elif x is not kind:
@@ -105,7 +105,7 @@ def _route(compiled: CompiledCall, expected: tuple[Expected, ...], on_arrays: An
         if made is None:
             return MISS
         if bare:
-            return _wrap(Strided(made[0]))
-        return tree.fill([_wrap(Strided(array)) for array in made])
+            return _wrap(StridedArray(made[0]))
+        return tree.fill([_wrap(StridedArray(array)) for array in made])
 
     return call

@@ -32,7 +32,7 @@ from argosy_phi_ops.user_line import user_location
 from argosy_pir.garbage import collect_now
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import default_dtype
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["BreakingTracer"]
@@ -145,7 +145,7 @@ class BreakingTracer(Tracer):
             made = self._made = self._starts(arguments)
             for op in self.program.block:
                 if op.name == "builtin.constant":
-                    made[op.result] = Tensor._wrap(Strided(np.array(constant_array(op.attributes["value"], {}))))
+                    made[op.result] = Tensor._wrap(StridedArray(np.array(constant_array(op.attributes["value"], {}))))
                 elif op.name == "prim.stop_gradient":
                     made[op.result] = made[op.operand(0)].detach()
                 elif op.name != "builtin.return":
@@ -171,14 +171,14 @@ class BreakingTracer(Tracer):
         for entry in self._states.values():
             made[entry.state.argument] = entry.tensor
             if self._generator is not None and entry.tensor is self._generator.state:  # it moves on; the tape keeps it
-                made[entry.state.argument] = Tensor._wrap(Strided(entry.tensor.payload.ndarray.copy()))
+                made[entry.state.argument] = Tensor._wrap(StridedArray(entry.tensor.payload.ndarray.copy()))
         return made
 
     def _float_tensors(self, count: int) -> list[Tensor]:
         if not count:
             return []
         dtype = default_dtype().numpy
-        return [Tensor._wrap(Strided(np.array(self.call.floats[i], dtype))) for i in self.runtime]
+        return [Tensor._wrap(StridedArray(np.array(self.call.floats[i], dtype))) for i in self.runtime]
 
     def _write_back(self, arguments: Sequence[Value], finals: Sequence[tuple[Value, Tensor]]) -> None:
         for entry in self._states.values():

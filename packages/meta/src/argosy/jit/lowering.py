@@ -23,7 +23,7 @@ from argosy_phi_ops.settings import DUMP, VERIFY
 from argosy_phi_ops.user_line import warn_user
 from argosy_pir.passes import PassManager
 from argosy_pir.program import Program
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 __all__ = [
     "PIPELINE", "Backend", "ConfiguredBackend", "build", "choose_compiler", "device_of", "lower", "passes",
@@ -61,7 +61,7 @@ class _Passes:
 def device_of(tensors: Sequence[Any]) -> Device:
     """The device of a program that reads ``tensors``: the one that holds any of them where the host cannot see it, else
     that of new tensors here."""
-    types = [x.payload.array_type for x in tensors if type(x.payload) is Strided]
+    types = [x.payload.array_type for x in tensors if type(x.payload) is StridedArray]
     apart = next((t.device for t in types if t.device is not None), None)
     return apart or expected_place().device()
 

@@ -20,7 +20,7 @@ from argosy_pir import Value
 from argosy_pir.passes import PassManager
 from argosy_pir.program import Program
 from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def makes_distributed(program: Program) -> bool:
 
 def communicates(names: Set[str]) -> bool:
     """Whether among operations of these ``names`` are some that only a rank's program has, and no eager execution."""
-    module: Any = sys.modules.get("argosy_autoparallel.captured")
+    module: Any = sys.modules.get("argosy_autoparallel.rank_operators")
     return module is not None and not names.isdisjoint(module.COMMUNICATING)
 
 
@@ -197,18 +197,18 @@ class PartitionedExecutable:
         """What the compiler says of this rank's program."""
         return dict(self.local.report())
 
-    def _wrap_outputs(self, outputs: Sequence[Strided]) -> list[Any]:
+    def _wrap_outputs(self, outputs: Sequence[StridedArray]) -> list[Any]:
         return [wrap(x) for wrap, x in zip(self._wrap, outputs, strict=True)]
 
 
-def _local_part(payload: Any) -> Strided:
-    return payload if type(payload) is Strided else payload.local
+def _local_part(payload: Any) -> StridedArray:
+    return payload if type(payload) is StridedArray else payload.local
 
 
-def _wrapper(layout: Layout | None, shape: tuple[Any, ...], dtype: str) -> Callable[[Strided], Any]:
+def _wrapper(layout: Layout | None, shape: tuple[Any, ...], dtype: str) -> Callable[[StridedArray], Any]:
     if layout is None:
         return lambda local: local
-    from argosy_autoparallel.dist_tensor import Sharded
+    from argosy_autoparallel.dist_tensor import ShardedArray
 
     element = as_dtype(dtype)
-    return lambda local: Sharded(local, shape, element, layout)
+    return lambda local: ShardedArray(local, shape, element, layout)

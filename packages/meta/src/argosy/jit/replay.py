@@ -16,7 +16,7 @@ from argosy_pir import Operation, Value
 from argosy_pir.dims import SymExpr
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["check_replayable", "is_replayable", "replay"]
@@ -49,7 +49,7 @@ def replay(program: Program, inputs: Sequence[Any], states: Mapping[str, Tensor]
     values.update(zip(program.inputs, inputs, strict=True))
     for op in program.block:
         if op.name == "builtin.constant":
-            values[op.result] = Tensor._wrap(Strided(np.array(constant_array(op.attributes["value"], sizes))))
+            values[op.result] = Tensor._wrap(StridedArray(np.array(constant_array(op.attributes["value"], sizes))))
         elif op.name == "prim.stop_gradient":
             values[op.result] = values[op.operand(0)].detach()
         elif op.name != "builtin.return":

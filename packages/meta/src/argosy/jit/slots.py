@@ -13,13 +13,13 @@ import numpy as np
 
 from argosy_autograd.gradients import is_symbolic_zero, symbolic_zero
 from argosy_phi_ops.capture.tracer import CapturedProgram
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["GradientSlots", "write_over"]
 
 _wrap = Tensor._wrap
-_ZERO = type(symbolic_zero(_wrap(Strided(np.zeros((), np.float32)))).payload.storage)
+_ZERO = type(symbolic_zero(_wrap(StridedArray(np.zeros((), np.float32)))).payload.storage)
 
 
 class GradientSlots:
@@ -78,7 +78,7 @@ def write_over(tensor: Tensor, value: Any) -> None:
     part, where it is.
     """
     payload = tensor.payload
-    if type(payload) is Strided or type(value) is Strided:
+    if type(payload) is StridedArray or type(value) is StridedArray:
         payload.fill_from(value.to_host())
     else:
         payload.overwrite(value)

@@ -31,7 +31,7 @@ from argosy_phi_ops.eager.recording import record_results
 from argosy_pir import Operation
 from argosy_pir.program import Program
 from argosy_pir.values import Value
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class DifferentiableCall(CompiledCall):
 
     def values_before(self) -> list[Any]:
         """Copies of the states that a call is about to write, as payloads."""
-        return [Strided(self.bound[i][1].ndarray.copy()) for i in self.written]
+        return [StridedArray(self.bound[i][1].ndarray.copy()) for i in self.written]
 
     def gradients(self, call: Call, cotangents: list[Any], before: list[Any]) -> list[Any]:
         """Gradients of the inputs that want them, then of the leaves among the states, as payloads; ``before`` is what
@@ -240,7 +240,7 @@ class _Forward(PyLayer):
 
 
 def _zeros(shape: Any, dtype: Any) -> Tensor:
-    return Tensor._wrap(Strided(np.zeros(shape, dtype)))
+    return Tensor._wrap(StridedArray(np.zeros(shape, dtype)))
 
 
 class _BackwardOperator:
@@ -257,6 +257,6 @@ class _BackwardOperator:
 
     def __call__(self, operands: list[Tensor]) -> list[Tensor]:
         """The gradients, recorded."""
-        made = [Tensor._wrap(Strided.from_array(a)) for a in self._run([x.payload.ndarray for x in operands])]
+        made = [Tensor._wrap(StridedArray.from_array(a)) for a in self._run([x.payload.ndarray for x in operands])]
         record_results(self._operator, operands, {}, made)
         return made

@@ -24,7 +24,7 @@ from argosy_infer.predictor import Predictor
 from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.eager.placement import device_of
 from argosy_tensorcore.interchange import to_numpy
-from argosy_tensorcore.storage import Strided, host_device
+from argosy_tensorcore.storage import StridedArray, host_device
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["METHODS", "TranslatedLayer", "load"]
@@ -45,7 +45,7 @@ class TranslatedLayer(Layer):
     """
 
     def __init__(
-        self, programs: Mapping[str, Predictor | StepwiseProgram], persistable_vars: Mapping[str, Strided]
+        self, programs: Mapping[str, Predictor | StepwiseProgram], persistable_vars: Mapping[str, StridedArray]
     ) -> None:
         super().__init__()
         self.__dict__["_programs"] = dict(programs)
@@ -90,9 +90,9 @@ class TranslatedLayer(Layer):
         self._follow(method, predictor, inputs)
         if predictor.device.is_host:
             arrays = [to_numpy(x) if type(x) is Tensor else x for x in inputs]
-            made = [Strided.from_array(a) for a in predictor.run(*arrays)]
+            made = [StridedArray.from_array(a) for a in predictor.run(*arrays)]
         else:
-            made = predictor.call([x.payload if type(x) is Tensor else Strided.from_array(x) for x in inputs])
+            made = predictor.call([x.payload if type(x) is Tensor else StridedArray.from_array(x) for x in inputs])
         outputs = [Tensor._wrap(payload) for payload in made]
         return outputs[0] if len(outputs) == 1 else outputs
 
@@ -163,7 +163,7 @@ def _load(base: str) -> TranslatedLayer:
 def _layer_of(methods: Mapping[str, LoadedProgram | StepwiseProgram]) -> TranslatedLayer:
     """The layer of the programs of methods. States of the same name are one state of all."""
     programs: dict[str, Predictor | StepwiseProgram] = {}
-    states: dict[str, Strided] = {}
+    states: dict[str, StridedArray] = {}
     for method, loaded in methods.items():
         own = loaded.arrays if isinstance(loaded, StepwiseProgram) else loaded.states
         shared = {name: states[name].array() if name in states else a for name, a in own.items()}

@@ -27,7 +27,7 @@ from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import default_dtype
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["MeasuringTracer", "ValueSize", "payloads_of"]
@@ -38,7 +38,7 @@ Payloads = list[Any]
 def payloads_of(call: Call, runtime: Sequence[int]) -> Payloads:
     """The inputs that a call gives itself: its tensors, and its floats at the positions ``runtime``."""
     dtype = default_dtype().numpy
-    return [x.payload for x in call.tensors] + [Strided(np.array(call.floats[i], dtype)) for i in runtime]
+    return [x.payload for x in call.tensors] + [StridedArray(np.array(call.floats[i], dtype)) for i in runtime]
 
 
 class ValueSize:
@@ -59,9 +59,9 @@ class ValueSize:
             raise ShapeError(f"{self._why}: got {found} ({self._line.file}:{self._line.line})")
         return found
 
-    def input(self, payloads: Payloads) -> Strided:
+    def input(self, payloads: Payloads) -> StridedArray:
         """The input of the captured program that is as long."""
-        return Strided(np.zeros(self.of(payloads), np.bool_))
+        return StridedArray(np.zeros(self.of(payloads), np.bool_))
 
 
 class MeasuringTracer(Tracer):

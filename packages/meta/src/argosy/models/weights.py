@@ -21,7 +21,7 @@ from argosy.models.feedforward import Experts, Router
 from argosy.nn.layer import Layer
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.safetensors import CheckpointError
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Part", "TensorNames", "collect_weights", "file_name", "fill_weights", "parts_of"]
@@ -135,7 +135,7 @@ def fill_weights(
         wanted = as_dtype(dtype or stored.dtype).numpy
         keep = name.endswith("e_score_correction_bias")  # what balances loads is finer than bfloat16
         values = stored if keep or stored.dtype == wanted else stored.astype(wanted)
-        parameter.payload = Strided.from_array(values)
+        parameter.payload = StridedArray.from_array(values)
         parameter.__dict__.pop("_init_func", None)  # nothing is left to fill
 
 

@@ -13,7 +13,7 @@ from argosy_autograd.modes import no_grad
 from argosy_phi_ops.eager.dispatch import suspend_layers, write
 from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.interchange import to_numpy
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 from argosy_tensorcore.uninitialized_payload import give_memory
 
@@ -98,7 +98,7 @@ def check(layer: Any, values: Mapping[str, Any]) -> None:
 def copy_into(tensor: Tensor, value: Any) -> None:
     """Overwrite the data in place with a tensor's or array's of the same shape, cast to the tensor's dtype."""
     give_memory(tensor)
-    if type(tensor.payload) is not Strided and type(value) is Tensor and type(value.payload) is not Strided:
+    if type(tensor.payload) is not StridedArray and type(value) is Tensor and type(value.payload) is not StridedArray:
         with no_grad():  # from layout to layout: nobody needs the whole
             write(tensor, value.astype(tensor.dtype))
         return
@@ -111,16 +111,16 @@ def copy_into(tensor: Tensor, value: Any) -> None:
 
 def take_over(tensor: Tensor, value: Any) -> None:
     """Give the tensor the storage of ``value``, a tensor or array of the same shape, and with it its dtype."""
-    tensor.payload = value.payload if type(value) is Tensor else Strided.from_array(np.array(value))
+    tensor.payload = value.payload if type(value) is Tensor else StridedArray.from_array(np.array(value))
 
 
 def convert(tensor: Tensor, dtype: DType) -> None:
     """Give ``tensor`` data of another dtype, laid out as before; of complex numbers the real part for a real one."""
     if tensor.dtype is dtype:
         return
-    if type(tensor.payload) is Strided:
+    if type(tensor.payload) is StridedArray:
         array = to_numpy(tensor)
-        tensor.payload = Strided.from_array((array if dtype.kind == "c" else array.real).astype(dtype.numpy))
+        tensor.payload = StridedArray.from_array((array if dtype.kind == "c" else array.real).astype(dtype.numpy))
     else:
         with suspend_layers():
             tensor.payload = tensor.detach().astype(dtype).payload

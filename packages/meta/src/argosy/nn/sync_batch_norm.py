@@ -12,7 +12,7 @@ from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.context import context
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.dispatch import write
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["batch_norm_over_ranks"]
@@ -31,8 +31,8 @@ class _SumOverRanks(PyLayer):
 
 
 def _sum(x: Tensor) -> Tensor:
-    from argosy_autoparallel.captured import communicate
     from argosy_autoparallel.groups import world
+    from argosy_autoparallel.rank_operators import communicate
 
     with no_grad():
         if active_tracer() is not None:
@@ -42,7 +42,7 @@ def _sum(x: Tensor) -> Tensor:
         communicator = world()
         assert communicator is not None
         communicator.all_reduce(given, total, "sum")
-        return Tensor._wrap(Strided(total))
+        return Tensor._wrap(StridedArray(total))
 
 
 def batch_norm_over_ranks(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argosy.notebook.pictures import as_image, line, png_source
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["layer_html", "tensor_html"]
@@ -20,7 +20,7 @@ _EDGE = 3
 
 def tensor_html(x: Tensor) -> str:
     """The dtype and shape of a tensor, its values as a table, and what they look like where that tells something."""
-    if type(x.payload) is not Strided:
+    if type(x.payload) is not StridedArray:
         return f"<pre>{html.escape(repr(x))}</pre>"
     facts = [f"<b>Tensor</b> {x.dtype.name} {list(x.shape)}", str(x.device)]
     if not x.stop_gradient:

@@ -25,7 +25,7 @@ from argosy_autograd.modes import no_grad
 from argosy_phi_ops.capture.tracer import Tracer, active_tracer
 from argosy_phi_ops.eager.dispatch import suspend_layers, write
 from argosy_phi_ops.eager.placement import accelerator_of
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Optimizer"]
@@ -270,7 +270,7 @@ class Optimizer(CheckedConstructor, FusedStorage, Internals):
         ``shard_optimizer`` says. Sums over ranks are made here, before anything reads them.
         """
         payload = parameter.payload
-        layout = None if type(payload) is Strided else getattr(payload, "layout", None)
+        layout = None if type(payload) is StridedArray else getattr(payload, "layout", None)
         if layout is None:
             return grad
         if self._lay_gradient is not None:
@@ -313,7 +313,7 @@ class Optimizer(CheckedConstructor, FusedStorage, Internals):
         sizes = tuple(parameter.shape if shape is None else shape)
         with suspend_layers():
             there = accelerator_of(parameter)
-            state = Tensor._wrap(Strided.empty(sizes, dtype or self._state_dtype(parameter), there))
+            state = Tensor._wrap(StridedArray.empty(sizes, dtype or self._state_dtype(parameter), there))
             state.payload.fill_from(fill)
             state.name = key
             if key in self._pending:

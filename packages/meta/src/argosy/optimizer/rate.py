@@ -10,7 +10,7 @@ import numpy as np
 
 from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.errors import CaptureError
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Rate"]
@@ -23,7 +23,7 @@ class Rate:
 
     def __init__(self, value: float) -> None:
         self.value = float(value)
-        self.tensor = Tensor._wrap(Strided(np.array(self.value, np.float32)))
+        self.tensor = Tensor._wrap(StridedArray(np.array(self.value, np.float32)))
         self.tensor.name = "learning_rate"
 
     def set(self, value: float) -> None:

@@ -19,7 +19,7 @@ from argosy_tensorcore.casting import cast_exactly
 from argosy_tensorcore.conversion import DataError
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.interchange import to_numpy
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["BuildStrategy", "CompiledProgram", "Executor"]
@@ -67,10 +67,10 @@ class _CompiledProgram:
         self.device = lowering.device_of(list(tensors.values()))
         self.executable = lowering.lower(ended, "CINN", self.device)
         self._bound: list[Any] = []
-        self._run: Callable[[list[Strided]], list[Strided]] | None = None
+        self._run: Callable[[list[StridedArray]], list[StridedArray]] | None = None
         note_compile("static program")
 
-    def __call__(self, feed: Mapping[str, Any]) -> list[Strided]:
+    def __call__(self, feed: Mapping[str, Any]) -> list[StridedArray]:
         missing = [name for name, _ in self.inputs if name not in feed]
         if missing:
             raise ValueError(f"Executor.run: the program needs {missing}; feed has {sorted(feed)}")
@@ -78,7 +78,7 @@ class _CompiledProgram:
         if self._run is None or any(a is not b for a, b in zip(payloads, self._bound, strict=True)):
             self._bound, self._run = payloads, self.executable.bind(payloads)
         arrays = [_feed(name, feed[name], type) for name, type in self.inputs]
-        return self._run([Strided.from_array(array, self.device) for array in arrays])
+        return self._run([StridedArray.from_array(array, self.device) for array in arrays])
 
 
 class Executor(ArgumentRepr):

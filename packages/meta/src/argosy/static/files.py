@@ -20,7 +20,7 @@ from argosy_pir.program import Program as Captured
 from argosy_pir.program import from_bytes
 from argosy_pir.serialization import to_bytes
 from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
@@ -177,7 +177,7 @@ def _with_suffix(program: Program, feed_vars: Any, fetch_vars: Any) -> Captured:
 def _tensors(loaded: LoadedProgram) -> dict[str, Tensor]:
     made = {}
     for name, array in loaded.states.items():
-        x = made[name] = Tensor._wrap(Strided.from_array(np.ascontiguousarray(array)))
+        x = made[name] = Tensor._wrap(StridedArray.from_array(np.ascontiguousarray(array)))
         x.name, x.persistable, x.is_parameter = name, True, True
     return made
 

@@ -18,7 +18,7 @@ from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.dispatch import suspend_layers, write
 from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["ExponentialMovingAverage", "accuracy", "auc", "create_global_var"]
@@ -29,7 +29,7 @@ def create_global_var(
 ) -> Tensor:
     """A tensor that lives between runs, filled with ``value`` by the startup program."""
     with suspend_layers():
-        made = Tensor._wrap(Strided.empty(tuple(int(n) for n in shape), as_dtype(dtype)))
+        made = Tensor._wrap(StridedArray.empty(tuple(int(n) for n in shape), as_dtype(dtype)))
         made.payload.fill_from(value)
     made.name, made.persistable = name or naming.generate("global_var"), persistable
     note_parameter(made, Constant(value))

@@ -29,7 +29,7 @@ from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.storage import ArrayType, Strided
+from argosy_tensorcore.storage import ArrayType, StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["NUMBERS", "Application", "kernel_of"]
@@ -80,7 +80,7 @@ class Application:
         self.code: Any = None
         self.is_fresh = False
         self.parts: Parts | None = None
-        self.show: Callable[[Strided], tuple[Tensor, ...]] | None = None
+        self.show: Callable[[StridedArray], tuple[Tensor, ...]] | None = None
         self.constants: NumberKernels | None = None
         self.ufunc: Kernel | None = None
         targets, self.dtypes = promotion.conversions(op.promote, op.name, operands)
@@ -212,7 +212,7 @@ class Application:
             native.learn(self, reading)
         self._learn_program(reading)
 
-    def _counted_parts(self, parts: Parts) -> Callable[[Strided], tuple[Tensor, ...]]:
+    def _counted_parts(self, parts: Parts) -> Callable[[StridedArray], tuple[Tensor, ...]]:
         """What shows the results until native code does: views, or copies, which a program makes."""
 
         def show_natively(_: Any) -> None:
@@ -220,13 +220,13 @@ class Application:
             for reading in self.readings:
                 native.learn_parts(self, parts, reading)
 
-        def copy_natively(compiled: NativeKernel) -> Callable[[Strided], tuple[Tensor, ...]]:
+        def copy_natively(compiled: NativeKernel) -> Callable[[StridedArray], tuple[Tensor, ...]]:
             self.code = compiled.code
             for reading in self.readings:
                 self._learn_program(reading)
             return parts.show
 
-        def stay(show: Callable[[Strided], tuple[Tensor, ...]]) -> None:
+        def stay(show: Callable[[StridedArray], tuple[Tensor, ...]]) -> None:
             self.show = show
 
         if parts.are_views:

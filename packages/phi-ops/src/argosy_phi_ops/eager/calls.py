@@ -21,7 +21,7 @@ from argosy_phi_ops.eager.results import any_state
 from argosy_phi_ops.eager.table import application_key
 from argosy_phi_ops.errors import FOREIGN
 from argosy_tensorcore.dtype import DType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["call", "call_key"]
@@ -130,7 +130,7 @@ def _layer_application(op: Operator, operands: Sequence[Any], attributes: dict[s
     layers = tuple(context().layers) if AMBIENT.word else ()
     if len(layers) != 1 or op.random or op.opaque:
         return None
-    if all(type(x) is not Tensor or type(x.payload) is Strided for x in operands):
+    if all(type(x) is not Tensor or type(x.payload) is StridedArray for x in operands):
         return None
     return layers[0].application(op, operands, attributes)
 

@@ -28,12 +28,12 @@ from argosy_phi_ops.primitives.checks import REAL_OF
 from argosy_phi_ops.reference.interpreter import prepare
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype, default_listeners
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["DeviceApplication"]
 
-Run = Callable[[Sequence[Strided]], Sequence[Strided]]
+Run = Callable[[Sequence[StridedArray]], Sequence[StridedArray]]
 _numbers: BoundedCache = BoundedCache(256)
 """Numbers in the memory of devices, by device, dtype and value."""
 default_listeners.append(_numbers.clear)
@@ -88,7 +88,7 @@ class DeviceApplication:
         """The results for operands of these types, recorded where one wants gradients, unless ``silent``."""
         if self.op.random:
             device_of(self.op.name, operands[:-1])
-        made: Sequence[Strided]
+        made: Sequence[StridedArray]
         views = None if self.kernel is None else self._payload(operands[0], None).views_by(self.kernel)
         if views is not None:  # no code runs, so that none has to be there
             made, bare = views, self.bare
@@ -111,23 +111,25 @@ class DeviceApplication:
     def explain(self, operands: Sequence[Any], error: Exception) -> None:
         """Do nothing: expanding the operator has refused what it does not take."""
 
-    def _payload(self, x: Any, number: str | None) -> Strided:
+    def _payload(self, x: Any, number: str | None) -> StridedArray:
         if number is not None:
             return _number_on(self.device, x, number)
-        payload: Strided = x.payload
+        payload: StridedArray = x.payload
         return payload if payload.array_type.device is self.device else send(payload, self.device)
 
-    def _look(self, operands: Sequence[Any], made: Sequence[Strided]) -> None:
+    def _look(self, operands: Sequence[Any], made: Sequence[StridedArray]) -> None:
         """Let the operator refuse values, which come to the host for that."""
         given = [partial(_array_of, x, dtype) for x, dtype in zip(operands, self.dtypes, strict=True)]
         result = made[0].to_host if self.bare else lambda: tuple([payload.to_host() for payload in made])
         look_at(self.op, given, self.attributes, result, lambda x: x() if callable(x) else x)
 
-    def _on_host(self, operands: Sequence[Any]) -> tuple[list[Strided], bool]:
+    def _on_host(self, operands: Sequence[Any]) -> tuple[list[StridedArray], bool]:
         """The results by the host's kernels, back on the device."""
         held = [x.payload for x in operands if type(x) is Tensor]
         note_fallback(self.op.name, self.device, self.reason, sum(p.nbytes for p in held))
-        copies = [Tensor._wrap(Strided.from_array(x.payload.to_host())) if type(x) is Tensor else x for x in operands]
+        copies = [
+            Tensor._wrap(StridedArray.from_array(x.payload.to_host())) if type(x) is Tensor else x for x in operands
+        ]
         previous = set_grad_enabled(False)
         try:
             made = Application(self.op, copies, self.attributes, None).run_first(copies, True)
@@ -137,11 +139,11 @@ class DeviceApplication:
         return [send(result.payload, self.device) for result in results], type(made) is not tuple
 
 
-def _number_on(device: Device, value: Any, dtype: str) -> Strided:
+def _number_on(device: Device, value: Any, dtype: str) -> StridedArray:
     key = device, dtype, type(value), repr(value)  # the zeros are equal, but differ by sign
-    found: Strided | None = _numbers.get(key)
+    found: StridedArray | None = _numbers.get(key)
     if found is None:
-        found = _numbers[key] = send(Strided(np.array(value, as_dtype(dtype).numpy)), device)
+        found = _numbers[key] = send(StridedArray(np.array(value, as_dtype(dtype).numpy)), device)
     return found
 
 

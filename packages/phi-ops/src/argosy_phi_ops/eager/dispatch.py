@@ -22,7 +22,7 @@ from argosy_phi_ops.eager.recording import installed_recorder
 from argosy_phi_ops.errors import OperatorError
 from argosy_pir.values import Value
 from argosy_tensorcore.rng import Generator
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
@@ -103,7 +103,7 @@ def _descend(layers: Sequence[Any], at: int, op: Operator, operands: Sequence[An
 
 def is_unwatched(x: Tensor) -> bool:
     """Whether data can be overwritten with nobody to be told: no layer is active, nothing is or was recorded."""
-    return not AMBIENT.word and x.stop_gradient and x._node is None and type(x.payload) is Strided
+    return not AMBIENT.word and x.stop_gradient and x._node is None and type(x.payload) is StridedArray
 
 
 def write(target: Tensor, value: Tensor) -> None:
@@ -167,7 +167,7 @@ def rebind(target: Tensor, view: Tensor) -> None:
     if view.payload.is_traced and not target.payload.is_traced:
         raise NotImplementedError(f"changing the shape of state {target.name} in place while capturing")
     target.payload, target._gradient_blockers = view.payload, view._gradient_blockers
-    if type(view.payload) is not Strided and not view.payload.is_traced:
+    if type(view.payload) is not StridedArray and not view.payload.is_traced:
         view.payload.is_copied_view = False  # nobody else shows these elements
     recorder = installed_recorder()
     if recorder is not None and (view._node is not None or target._node is not None):
@@ -242,7 +242,7 @@ def _with_randomness(
 
 def fresh_draw(generator: Generator) -> Tensor:
     """The state of a draw, which the generator counts."""
-    return _wrap(Strided(np.array(generator.draw(), np.uint64)))
+    return _wrap(StridedArray(np.array(generator.draw(), np.uint64)))
 
 
 def draw_attributes(attributes: dict[str, Any], counter: int) -> dict[str, Any]:

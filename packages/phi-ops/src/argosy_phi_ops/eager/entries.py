@@ -20,7 +20,7 @@ from argosy_phi_ops.eager.recording import block_silently
 from argosy_phi_ops.eager.results import fresh_tensor, result_of
 from argosy_phi_ops.eager.table import ApplicationTable
 from argosy_phi_ops.reference.kernels.registry import quiet, shared_run
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["EVALUATOR", "Evaluator", "binary", "unary"]
@@ -148,7 +148,7 @@ def _binary_elementwise(
         except RuntimeError:  # another thread is in it
             array = quiet.run(kernel, left.ndarray, right)
         known: Any = application.result  # what `results.fresh` does: a call less
-        payload = _new(Strided)
+        payload = _new(StridedArray)
         payload.ndarray = array
         payload._storage = None
         payload.array_type = known

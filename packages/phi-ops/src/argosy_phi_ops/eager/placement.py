@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argosy_phi_ops.errors import DeviceMismatch
-from argosy_tensorcore.storage import ArrayType, Strided
+from argosy_tensorcore.storage import ArrayType, StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ __all__ = ["accelerator_of", "copy_elements", "device_of", "goes_anywhere", "sen
 def accelerator_of(x: Any) -> Device | None:
     """The device of a tensor whose memory the host cannot see; None for anything else."""
     payload = x.payload if type(x) is Tensor else None
-    return payload.array_type.device if type(payload) is Strided else None
+    return payload.array_type.device if type(payload) is StridedArray else None
 
 
 def goes_anywhere(kind: ArrayType) -> bool:
@@ -52,8 +52,8 @@ def device_of(name: str, operands: Sequence[Any]) -> Device | None:
     return found
 
 
-def copy_elements(target: Strided, source: Strided) -> None:
-    """`Strided.copy_from`. What goes through the host though neither came from there, because its elements are not
+def copy_elements(target: StridedArray, source: StridedArray) -> None:
+    """`StridedArray.copy_from`. What goes through the host though neither came from there, because its elements are not
     adjacent in memory, is counted."""
     device = target.device
     if not device.is_host and not (target.contiguous and (source.contiguous or source.device is not device)):
@@ -64,9 +64,9 @@ def copy_elements(target: Strided, source: Strided) -> None:
     target.copy_from(source)
 
 
-def send(payload: Strided, device: Device) -> Strided:
+def send(payload: StridedArray, device: Device) -> StridedArray:
     """A copy on ``device`` of what nobody changes before it has arrived, such as a number or a fresh result."""
-    there = Strided.empty(payload.shape, payload.dtype, device)
+    there = StridedArray.empty(payload.shape, payload.dtype, device)
     source = np.ascontiguousarray(payload.to_host())
     if source.nbytes:
         device.copy(there.storage.buffer, source.reshape(-1).view(np.uint8))

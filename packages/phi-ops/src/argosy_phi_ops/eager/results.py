@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_tensorcore.storage import ArrayType, Strided
+from argosy_tensorcore.storage import ArrayType, StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Parts", "any_state", "fresh_tensor", "payload_of", "result_of"]
@@ -18,7 +18,7 @@ _ndarray = np.ndarray
 
 def fresh_tensor(array: Any, known: ArrayType, blockers: Any) -> Tensor:
     """A tensor of an array of the type ``known`` that nobody else has. Written out: every application comes here."""
-    payload = _new(Strided)
+    payload = _new(StridedArray)
     payload.ndarray = array
     payload._storage = None
     payload.array_type = known
@@ -41,7 +41,7 @@ def result_of(op: Any, operands: Sequence[Any], array: Any, known: ArrayType | N
     return Tensor._wrap(payload_of(op, operands, array))
 
 
-def payload_of(op: Any, operands: Sequence[Any], array: Any) -> Strided:
+def payload_of(op: Any, operands: Sequence[Any], array: Any) -> StridedArray:
     """The payload of a result. Only declared views share memory with the operand; others are copied then."""
     if type(array) is not _ndarray:
         array = np.asarray(array)
@@ -53,15 +53,15 @@ def payload_of(op: Any, operands: Sequence[Any], array: Any) -> Strided:
                 base is not None and (base is given or base is given.base or np.may_share_memory(array, given))
             ):
                 if op.view and x is operands[0] and array.flags.writeable:
-                    view: Strided = x.payload.share(array)
+                    view: StridedArray = x.payload.share(array)
                     return view
-                return Strided(array.copy())
-    return Strided.from_array(array) if array.base is not None else Strided(array)
+                return StridedArray(array.copy())
+    return StridedArray.from_array(array) if array.base is not None else StridedArray(array)
 
 
 def any_state() -> Tensor:
     """A state of random draws, for what depends on its type alone."""
-    return Tensor._wrap(Strided(np.zeros(2, np.uint64)))
+    return Tensor._wrap(StridedArray(np.zeros(2, np.uint64)))
 
 
 class Parts:
@@ -88,7 +88,7 @@ class Parts:
         start = sample.ctypes.data
         return Parts([(t, a.strides, a.ctypes.data - start) for t, a in zip(results, made, strict=True)], are_views)
 
-    def show(self, base: Strided) -> tuple[Tensor, ...]:
+    def show(self, base: StridedArray) -> tuple[Tensor, ...]:
         """The results for a contiguous operand."""
         memory = base.ndarray
         storage = base.storage if self.are_views else None

@@ -30,7 +30,7 @@ from argosy_pir.core import Block, Operation
 from argosy_pir.program import Program
 from argosy_pir.values import OpResult, Value
 from argosy_tensorcore.dtype import default_listeners
-from argosy_tensorcore.storage import Strided, host_device
+from argosy_tensorcore.storage import StridedArray, host_device
 
 __all__ = [
     "BUDGET",
@@ -95,7 +95,7 @@ class NativeKernel:
         if made is None:
             arrays = [a if type(a) is np.ndarray and a.flags.c_contiguous else np.array(a, order="C") for a in arrays]
             made = self.on_arrays(arrays)
-        return made if made is not None else [p.ndarray for p in self.bound([Strided(a) for a in arrays])]
+        return made if made is not None else [p.ndarray for p in self.bound([StridedArray(a) for a in arrays])]
 
 
 class TieredKernel:

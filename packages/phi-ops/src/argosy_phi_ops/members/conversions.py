@@ -12,7 +12,7 @@ from argosy_phi_ops.eager.recording import record_results
 from argosy_phi_ops.errors import CaptureError
 from argosy_tensorcore.dtype import DType, as_dtype
 from argosy_tensorcore.place import Place, as_place
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["MEMBERS"]
@@ -87,11 +87,11 @@ def _check_host(name: str, place: Any) -> None:
 def cpu(self: Tensor) -> Tensor:
     """The tensor on the host: itself where it is there, else a copy, through which gradients go back."""
     payload = self.payload
-    if type(payload) is not Strided or payload.host_owned or payload.device.is_host:
+    if type(payload) is not StridedArray or payload.host_owned or payload.device.is_host:
         return self
     if active_tracer() is not None:
         raise CaptureError(f"a copy from {self.place!r} cannot be captured: call cpu() before the captured function")
-    copy = Tensor._wrap(Strided(payload.to_host()))
+    copy = Tensor._wrap(StridedArray(payload.to_host()))
     record_results(op("assign"), [self], {}, (copy,))
     return copy
 
@@ -101,10 +101,10 @@ def _on_place(self: Tensor, place: Place) -> Tensor:
     if place.is_cpu_place():
         return cpu(self)
     device, payload = place.device(), self.payload
-    if type(payload) is Strided and not payload.is_traced and active_tracer() is None:
+    if type(payload) is StridedArray and not payload.is_traced and active_tracer() is None:
         if payload.array_type.device is device:
             return self
-        copy = Tensor._wrap(Strided.from_array(payload.to_host(), device))
+        copy = Tensor._wrap(StridedArray.from_array(payload.to_host(), device))
         record_results(op("assign"), [self], {}, (copy,))
         return copy
     raise CaptureError(

@@ -12,7 +12,7 @@ import numpy as np
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_phi_ops.eager.dispatch import is_recording, is_unwatched, rebind, write
 from argosy_tensorcore.shape import contiguous_strides
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["MEMBERS"]
@@ -91,7 +91,7 @@ def resize_(x: Tensor, shape: Sequence[int], fill_zero: bool = False, name: str 
     values = np.zeros(prod(shape), x.payload.dtype.numpy)
     flat = x.payload.to_host().reshape(-1)[: values.size]
     values[: flat.size] = flat
-    rebind(x, Tensor._wrap(Strided(values.reshape(tuple(shape)))))
+    rebind(x, Tensor._wrap(StridedArray(values.reshape(tuple(shape)))))
     return x
 
 

@@ -15,7 +15,7 @@ from argosy_hwadapt import Device
 from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_phi_ops.reference.interpreter import ProgramPlan
 from argosy_pir.program import Program
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 
 Array = np.ndarray[Any, Any]
 
@@ -58,16 +58,16 @@ class ReferenceExecutable:
         self._communicators = communicators
         self._compile_seconds = compile_seconds
 
-    def run(self, inputs: Sequence[Strided], states: Sequence[Strided] = ()) -> list[Strided]:
+    def run(self, inputs: Sequence[StridedArray], states: Sequence[StridedArray] = ()) -> list[StridedArray]:
         """The outputs, in memory of their own. States are updated in place in their storage, whose version
         is bumped.
         """
         given = [payload.to_host() for payload in (*inputs, *states)]
         outputs, updates = self._plan.run(given[: len(inputs)], given[len(inputs) :], self._communicators)
         self._write_states(states, updates, given)
-        return [Strided.from_array(array, self._device) for array in _own_memory(outputs, given)]
+        return [StridedArray.from_array(array, self._device) for array in _own_memory(outputs, given)]
 
-    def bind(self, states: Sequence[Strided]) -> Callable[[Sequence[Strided]], list[Strided]]:
+    def bind(self, states: Sequence[StridedArray]) -> Callable[[Sequence[StridedArray]], list[StridedArray]]:
         """`run` with the states fixed."""
         held = list(states)
         return lambda inputs: self.run(inputs, held)
@@ -82,7 +82,7 @@ class ReferenceExecutable:
             "cache_hit": False,
         }
 
-    def _write_states(self, states: Sequence[Strided], updates: Sequence[Array], given: Sequence[Array]) -> None:
+    def _write_states(self, states: Sequence[StridedArray], updates: Sequence[Array], given: Sequence[Array]) -> None:
         """All new values are secured before the first is written: one may be a view of another state's old
         value.
         """

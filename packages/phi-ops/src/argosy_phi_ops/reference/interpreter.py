@@ -132,7 +132,7 @@ def _plan_primitive(op: Operation) -> Step:
     try:
         call = kernel_for(op.name)
     except NotImplementedError as error:
-        where = "" if op.location.is_unknown else f" at {op.location}"
+        where = op.location.suffix
         raise CompileError(f"'{op.name}'{where} has neither a lowering nor a reference kernel") from error
     operands, results = op.operands, op.results
     symbolic = any(has_symbols(value) for value in op.attributes.values())
@@ -147,7 +147,7 @@ def _plan_primitive(op: Operation) -> Step:
         try:
             outcome = call(*[environment[value] for value in operands], **keywords)
         except Exception as error:
-            where = "" if op.location.is_unknown else f" at {op.location}"
+            where = op.location.suffix
             error.add_note(f"while interpreting '{op.name}'{where}")
             raise
         run.calls[op.name] = run.calls.get(op.name, 0) + 1

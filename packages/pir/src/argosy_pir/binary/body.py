@@ -64,7 +64,7 @@ def _read_annotations(tables: Reader, numbers: Numbers) -> dict[int, FrozenDict]
     """The annotations of operations by their number."""
     found = {}
     while numbers.at < len(numbers.numbers):
-        number = numbers.next()
+        number = numbers.read()
         found[number] = FrozenDict.of_normal(tables.pairs(numbers.take(2 * numbers.count())))
     return found
 
@@ -174,9 +174,9 @@ class _BodyReader:
 
     def program(self, make: Callable[[str], Program]) -> Program:
         numbers, strings = self._in, self._tables.strings
-        program = make(strings[numbers.next()])
+        program = make(strings[numbers.read()])
         program.attributes.update(self._attributes())
-        states = [(strings[numbers.next()], self._attributes()) for _ in range(numbers.count())]
+        states = [(strings[numbers.read()], self._attributes()) for _ in range(numbers.count())]
         arguments = self._arguments()
         if len(arguments) < len(states):
             raise FormatError(f"{len(states)} states are announced, but the block has {len(arguments)} arguments")
@@ -195,7 +195,7 @@ class _BodyReader:
 
     def _function(self, program: Program) -> None:
         self._values = []
-        function = program.new_function(self._tables.strings[self._in.next()])
+        function = program.new_function(self._tables.strings[self._in.read()])
         function.attributes.update(self._attributes())
         self._fill(function.block, 0)
 
@@ -225,11 +225,11 @@ class _BodyReader:
         numbers, tables, values = self._in, self._tables, self._values
         annotations = self._annotations.get(self._number, NO_ANNOTATIONS)
         self._number += 1
-        name = tables.strings[numbers.next()]
+        name = tables.strings[numbers.read()]
         last = len(values) - 1
         operands = [values[self._position(last, back)] for back in numbers.take(numbers.count())]
         attributes = self._attributes()
-        location = tables.locations[numbers.next()]
+        location = tables.locations[numbers.read()]
         regions = [self._region(depth) for _ in range(numbers.count())]
         results = self._arguments()
         op = Operation(name, operands, [type for type, _ in results], None, regions, location)

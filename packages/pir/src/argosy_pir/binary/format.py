@@ -84,7 +84,7 @@ class Numbers:
         self.numbers = read_varints(data)
         self.at = 0
 
-    def next(self) -> int:
+    def read(self) -> int:
         """The next number."""
         number = self.numbers[self.at]
         self.at += 1
@@ -93,7 +93,7 @@ class Numbers:
     def count(self) -> int:
         """The next number as a count of entries of one number or more; raises ``FormatError`` beyond what is
         left."""
-        count = self.next()
+        count = self.read()
         if count > len(self.numbers) - self.at:
             raise FormatError(f"{count} entries are announced, but {len(self.numbers) - self.at} numbers are left")
         return count

@@ -175,15 +175,15 @@ class Reader:
         self._weights.append((size, depth))
 
     def _type(self, numbers: Numbers) -> None:
-        kind = numbers.next()
+        kind = numbers.read()
         parts: list[int] = []
         if kind == _TENSOR:
-            dtype = self.strings[numbers.next()]
+            dtype = self.strings[numbers.read()]
             made: Type = TensorType([self._dim(code) for code in numbers.take(numbers.count())], dtype)
         elif kind == _TOKEN:
             made = TokenType()
         elif kind == _OPAQUE:
-            made = OpaqueType(self.strings[numbers.next()])
+            made = OpaqueType(self.strings[numbers.read()])
         elif kind == _FUNCTION:
             inputs = numbers.take(numbers.count())
             results = numbers.take(numbers.count())
@@ -198,7 +198,7 @@ class Reader:
         return parse_dim(self.strings[code >> 1]) if code & 1 else code >> 1
 
     def _attribute(self, numbers: Numbers) -> None:
-        kind = numbers.next()
+        kind = numbers.read()
         parts: list[int] = []
         if kind == _TUPLE:
             parts = numbers.take(numbers.count())
@@ -228,13 +228,13 @@ class Reader:
     def _read_leaf(self, kind: int, numbers: Numbers) -> Attribute:
         if kind in _SIMPLE:
             return _SIMPLE[kind]
-        first = numbers.next()
+        first = numbers.read()
         if kind in (_INT, _NEGATIVE):
             return first if kind == _INT else -first
         if kind == _FLOAT:
             return _float(first)
         if kind == _COMPLEX:
-            return complex(_float(first), _float(numbers.next()))
+            return complex(_float(first), _float(numbers.read()))
         if kind == _STRING:
             return self.strings[first]
         if kind in (_BYTES, _BIG):
@@ -247,7 +247,7 @@ class Reader:
         if kind == _DIM:
             return parse_dim(self.strings[first])
         if kind == _DENSE:
-            return self._dense(self.types[first], numbers.next())
+            return self._dense(self.types[first], numbers.read())
         raise FormatError(f"there is no kind of attribute {kind}")
 
     def _dense(self, type: Type, length: int) -> Dense:
@@ -263,7 +263,7 @@ class Reader:
         return self._blob[self._blob_at - length : self._blob_at]
 
     def _location(self, numbers: Numbers) -> None:
-        kind = numbers.next()
+        kind = numbers.read()
         if kind == _SINGLE:
             file, line, column, function = numbers.take(4)
             made = Location(self.strings[file], line, column, self.strings[function])

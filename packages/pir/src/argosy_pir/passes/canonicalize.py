@@ -22,7 +22,7 @@ class Canonicalize(Pass):
     def run(self, program: Program) -> bool:
         """Apply folds and patterns; True where any applied."""
         patterns = dialect_patterns({op.dialect for op in program.walk()})
-        return apply_patterns(program, patterns, self.max_iterations, self.fold).changed
+        return apply_patterns(program, patterns, self.max_iterations, self.fold).has_changed
 
 
 def dialect_patterns(names: set[str]) -> list[Pattern]:

@@ -76,14 +76,14 @@ class _Reader:
             self._at += 1
             items = []
             while self.peek() != "]":
-                items.append(self._scalar())
+                items.append(self._read_scalar())
                 if self.peek() != "]":
                     self.expect(",")
             self._at += 1
             return tuple(items)
-        return self._scalar()
+        return self._read_scalar()
 
-    def _scalar(self) -> Any:
+    def _read_scalar(self) -> Any:
         token = self._word("a value")
         if token[0] == '"':
             return unquote(token[1:-1])

@@ -31,7 +31,7 @@ class RewriteResult:
         self.iterations = 0
 
     @property
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether anything was applied."""
         return bool(self.applied)
 

@@ -90,7 +90,7 @@ class _Search:
         """The rank and chunk that have a stage."""
         return (stage, 0) if stage < self.ranks else (2 * self.ranks - 1 - stage, 1)
 
-    def sent(self, piece: str, stage: int, microbatch: int, source: int, at: float) -> None:
+    def deliver(self, piece: str, stage: int, microbatch: int, source: int, at: float) -> None:
         """What a pass gives arrives at the rank of the next stage, or of the one before."""
         last = self.ranks * self.chunks - 1
         if piece == "forward":
@@ -137,9 +137,9 @@ class _Rank:
         heapq.heappush(self.search.queue, (self.free, self.rank))
 
     def _choose(self, now: float) -> tuple[str, int] | None:
-        ready = self._ready(self._next("backward"), now)
-        ahead = self._ready(self._next("forward"), now)
-        if ready is not None and (ahead is None or self.turn == "backward" or self._full()):
+        ready = self._ready_chunk(self._next_arrivals("backward"), now)
+        ahead = self._ready_chunk(self._next_arrivals("forward"), now)
+        if ready is not None and (ahead is None or self.turn == "backward" or self._is_full()):
             return "backward", ready
         if ahead is not None and self._may_go_ahead(ahead):
             return "forward", ahead
@@ -148,12 +148,15 @@ class _Rank:
         if self.weighed == len(self.weights):
             return None
         durations = self.search.durations
-        wait = min((t for t, _ in [*self._next("backward"), *self._next("forward", self._full())]), default=now + 1e18)
+        wait = min(
+            (t for t, _ in [*self._next_arrivals("backward"), *self._next_arrivals("forward", self._is_full())]),
+            default=now + 1e18,
+        )
         if ahead is None and now < wait < now + durations.backward_weight * self.search.rules.patience:
             return None
         return "weight", self.weights[self.weighed][0]
 
-    def _next(self, kind: str, none: bool = False) -> list[tuple[float, int]]:
+    def _next_arrivals(self, kind: str, none: bool = False) -> list[tuple[float, int]]:
         """When each chunk's next pass is ready, as far as that is known, and the chunk: the later one first."""
         arrivals = self.forwards if kind == "forward" else self.backwards
         done = self.done[kind]
@@ -161,10 +164,10 @@ class _Rank:
         return [(arrivals[c][done[c]][0], c) for c in chunks if done[c] < len(arrivals[c])]
 
     @staticmethod
-    def _ready(known: list[tuple[float, int]], now: float) -> int | None:
+    def _ready_chunk(known: list[tuple[float, int]], now: float) -> int | None:
         return next((chunk for at, chunk in known if at <= now), None)
 
-    def _full(self) -> bool:
+    def _is_full(self) -> bool:
         return self.held >= self.search.limit
 
     def _may_go_ahead(self, chunk: int) -> bool:
@@ -183,7 +186,7 @@ class _Rank:
         self.order.append(forward(self.stages[chunk], microbatch))
         self.free = now + self.search.durations.forward
         self.turn = "backward"
-        self.search.sent("forward", self.stages[chunk], microbatch, self.rank, self.free)
+        self.search.deliver("forward", self.stages[chunk], microbatch, self.rank, self.free)
 
     def _backward(self, chunk: int, now: float) -> None:
         microbatch = self._take("backward", chunk, now)
@@ -191,7 +194,7 @@ class _Rank:
         self.order.append(backward_input(self.stages[chunk], microbatch))
         self.free = now + self.search.durations.backward_input
         self.turn = "forward"
-        self.search.sent("backward", self.stages[chunk], microbatch, self.rank, self.free)
+        self.search.deliver("backward", self.stages[chunk], microbatch, self.rank, self.free)
 
     def _weight(self, chunk: int, now: float) -> None:
         microbatch = self.weights[self.weighed][1]

@@ -17,10 +17,13 @@ def zb_h1(ranks: int, microbatches: int) -> list[Order]:
     activations of as many microbatches as there are ranks.
     """
     check_sizes("ZB-H1", ranks, microbatches)
-    return [_delayed(order, rank, microbatches) for rank, order in enumerate(one_f_one_b(ranks, microbatches))]
+    return [
+        _delay_weight_gradients(order, rank, microbatches)
+        for rank, order in enumerate(one_f_one_b(ranks, microbatches))
+    ]
 
 
-def _delayed(order: Order, rank: int, microbatches: int) -> Order:
+def _delay_weight_gradients(order: Order, rank: int, microbatches: int) -> Order:
     made: Order = []
     for run in order:
         if run.piece == "forward":

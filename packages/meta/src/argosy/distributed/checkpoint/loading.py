@@ -18,7 +18,7 @@ from argosy.distributed.objects import gather_bytes
 from argosy.optimizer.optimizer import Optimizer
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.safetensors import CheckpointError
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["load_merged_state_dict", "load_state_dict"]
@@ -107,7 +107,7 @@ def _read_whole(reader: Reader, key: str) -> Tensor:
     entry = reader.metadata.tensors[key]
     box = Box((0,) * len(entry.shape), entry.shape)
     values = reader.read(key, box, reader.plan(key, box))
-    return Tensor._wrap(Strided.from_array(values))
+    return Tensor._wrap(StridedArray.from_array(values))
 
 
 # ---- which checkpoint

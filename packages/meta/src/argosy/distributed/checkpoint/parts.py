@@ -8,7 +8,7 @@ import numpy as np
 
 from argosy.distributed.checkpoint.metadata import Box
 from argosy_autoparallel.api import reshard
-from argosy_autoparallel.dist_tensor import Sharded
+from argosy_autoparallel.dist_tensor import ShardedArray
 from argosy_phi_ops.context import context
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 def settle_sums(x: Any) -> Any:
     """``x`` with sums that are still to be made made: every rank of its mesh calls."""
     payload = getattr(x, "payload", None)
-    if type(payload) is not Sharded or not payload.layout.is_partial:
+    if type(payload) is not ShardedArray or not payload.layout.is_partial:
         return x
     layout = payload.layout.cotangent()
     return reshard(x.detach(), layout.mesh, layout.placements)
@@ -40,12 +40,12 @@ def dtype_of(x: Any) -> str:
 def box_of(x: Any) -> Box | None:
     """This rank's part of the tensor: all of an ordinary or partial one; None where it has nothing."""
     payload = getattr(x, "payload", None)
-    if type(payload) is Sharded and not payload.is_held:
+    if type(payload) is ShardedArray and not payload.is_held:
         return None
-    if type(payload) is not Sharded or payload.layout.is_partial:
+    if type(payload) is not ShardedArray or payload.layout.is_partial:
         shape = shape_of(x)
         return Box((0,) * len(shape), shape) if 0 not in shape else None
-    part = payload.layout.local(payload.shape, context().rank)
+    part = payload.layout.local_slice(payload.shape, context().rank)
     return Box(part.offset, tuple(part.shape)) if 0 not in part.shape else None
 
 
@@ -54,7 +54,7 @@ def values_of(x: Any) -> Array:
     if not isinstance(x, Tensor):
         return np.asarray(x)
     payload = x.payload
-    found: Array = payload.local.ndarray if type(payload) is Sharded else payload.to_host()
+    found: Array = payload.local.ndarray if type(payload) is ShardedArray else payload.to_host()
     return found
 
 
@@ -64,6 +64,6 @@ def overwrite(x: Any, values: Array) -> None:
         x[...] = values
         return
     payload = x.payload
-    whole = type(payload) is not Sharded or payload.layout.is_partial  # the first of the ranks takes a sum's value
+    whole = type(payload) is not ShardedArray or payload.layout.is_partial  # the first of the ranks takes a sum's value
     (payload if whole else payload.local).fill_from(values)
     payload.bump_version()

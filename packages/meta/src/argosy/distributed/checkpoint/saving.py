@@ -15,7 +15,7 @@ from argosy.distributed.checkpoint.parts import box_of, dtype_of, settle_sums, s
 from argosy.distributed.collective import member_group
 from argosy.distributed.group import Group
 from argosy.distributed.objects import gather_bytes
-from argosy_autoparallel.dist_tensor import Sharded
+from argosy_autoparallel.dist_tensor import ShardedArray
 from argosy_tensorcore.dtype import as_dtype
 
 __all__ = ["save_state_dict"]
@@ -95,7 +95,7 @@ def _announcement(leaves: dict[str, Any], flat: FlatState, unique_id: int | None
 
 
 def _is_ordinary(x: Any) -> bool:
-    return type(getattr(x, "payload", None)) is not Sharded
+    return type(getattr(x, "payload", None)) is not ShardedArray
 
 
 def _exchange(group: Group, told: Told) -> list[Told]:

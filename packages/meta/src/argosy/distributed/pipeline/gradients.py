@@ -8,10 +8,10 @@ import numpy as np
 
 from argosy.distributed.group import Group
 from argosy_autoparallel.bucketing import all_reduce_together
-from argosy_autoparallel.dist_tensor import Sharded
+from argosy_autoparallel.dist_tensor import ShardedArray
 from argosy_autoparallel.placement import Partial, Placement
 from argosy_autoparallel.tensor_layout import Layout
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Gradients"]
@@ -24,7 +24,7 @@ class Gradients:
 
     def __init__(self) -> None:
         self._tensors: dict[int, tuple[Tensor, tuple[Placement, ...]]] = {}
-        self._sums: dict[int, Strided] = {}
+        self._sums: dict[int, StridedArray] = {}
         self._given: dict[int, Tensor] = {}
 
     def placements(self, tensor: Tensor) -> tuple[Placement, ...]:
@@ -36,11 +36,11 @@ class Gradients:
         """Take in a tensor whose gradient is asked for."""
         self._tensors.setdefault(id(tensor), (tensor, tuple(placements)))
 
-    def sum(self, tensor: Tensor, shape: Sequence[int]) -> Strided:
+    def sum(self, tensor: Tensor, shape: Sequence[int]) -> StridedArray:
         """This rank's sum of a tensor's gradient, a part of ``shape``; zero at first."""
         key = id(tensor)
         if key not in self._sums:
-            self._sums[key] = Strided(np.zeros(tuple(shape), tensor.payload.dtype.numpy))
+            self._sums[key] = StridedArray(np.zeros(tuple(shape), tensor.payload.dtype.numpy))
         return self._sums[key]
 
     def begin(self) -> None:
@@ -79,7 +79,7 @@ class Gradients:
         shared = payload.mesh.ndim - len(placements)
         layout = Layout(payload.mesh, [*[Partial()] * shared, *placements])
         if not payload.is_held:
-            local = Strided(np.zeros(0, np.bool_))
+            local = StridedArray(np.zeros(0, np.bool_))
         else:
             local = self.sum(tensor, payload.local.shape)
-        return Tensor._wrap(Sharded(local, payload.shape, payload.dtype, layout))
+        return Tensor._wrap(ShardedArray(local, payload.shape, payload.dtype, layout))

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from argosy_autoparallel.dist_tensor import Sharded
-from argosy_tensorcore.storage import Strided
+from argosy_autoparallel.dist_tensor import ShardedArray
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["split_batch"]
@@ -41,15 +41,15 @@ def _has_rows(x: Any) -> bool:
 
 def _part(x: Tensor, begin: int, end: int) -> Tensor:
     payload = x.payload
-    if type(payload) is not Sharded:
-        return Tensor._wrap(Strided(np.ascontiguousarray(payload.to_host()[begin:end])), x.stop_gradient)
-    parts = prod(payload.mesh.shape[dim] for dim in payload.layout.sharding(0))
+    if type(payload) is not ShardedArray:
+        return Tensor._wrap(StridedArray(np.ascontiguousarray(payload.to_host()[begin:end])), x.stop_gradient)
+    parts = prod(payload.mesh.shape[dim] for dim in payload.layout.sharding_dims(0))
     if begin % parts or end % parts:
         raise ValueError(
             f"rows {begin} to {end} of a batch that {parts} ranks share are a microbatch: each should have as many"
         )
     local = payload.local
     if payload.is_held:  # the same rows of each rank's part, whichever these are of the batch
-        local = Strided(np.ascontiguousarray(local.to_host()[begin // parts : end // parts]))
+        local = StridedArray(np.ascontiguousarray(local.to_host()[begin // parts : end // parts]))
     shape = (end - begin, *payload.shape[1:])
-    return Tensor._wrap(Sharded(local, shape, payload.dtype, payload.layout), x.stop_gradient)
+    return Tensor._wrap(ShardedArray(local, shape, payload.dtype, payload.layout), x.stop_gradient)

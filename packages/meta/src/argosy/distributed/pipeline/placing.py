@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from argosy_autoparallel import ProcessMesh, Replicate
-from argosy_autoparallel.dist_tensor import Sharded, replicated_payload
+from argosy_autoparallel.dist_tensor import ShardedArray, replicated_payload
 from argosy_autoparallel.groups import ensure_groups
 from argosy_autoparallel.pipeline.cut import Cut
 from argosy_autoparallel.redistribution import relayout
@@ -44,29 +44,31 @@ class StageMeshes:
         all, of which each has a copy."""
         for number, tensor in enumerate(captured.states):
             stages = whole.stages_of_state(number)
-            if stages and (number in captured.written or not tensor.stop_gradient or type(tensor.payload) is Sharded):
+            if stages and (
+                number in captured.written or not tensor.stop_gradient or type(tensor.payload) is ShardedArray
+            ):
                 self._place(tensor, stages)
 
     def _place(self, tensor: Tensor, stages: Sequence[int]) -> None:
         meshes = list(dict.fromkeys(self.of_stages[stage] for stage in stages))
         payload = tensor.payload
-        placements = list(payload.placements) if type(payload) is Sharded else [Replicate()] * meshes[0].ndim
+        placements = list(payload.placements) if type(payload) is ShardedArray else [Replicate()] * meshes[0].ndim
         if len(meshes) == 1:
             target = Layout(meshes[0], placements)
-        elif type(payload) is Sharded and payload.mesh == _joint(meshes):
+        elif type(payload) is ShardedArray and payload.mesh == _joint(meshes):
             return
         else:
             target = Layout(_joint(meshes), [Replicate(), *placements])
-        if type(payload) is Sharded and payload.layout == target:
+        if type(payload) is ShardedArray and payload.layout == target:
             return
         ensure_groups(target.mesh)
-        whole = payload if type(payload) is Sharded else replicated_payload(payload.to_host(), target.mesh)
+        whole = payload if type(payload) is ShardedArray else replicated_payload(payload.to_host(), target.mesh)
         tensor.payload = relayout(whole, target)
 
     def layouts(self, tensor: Tensor) -> Mapping[int, Layout]:
         """How a state lies on the mesh of each stage that has it."""
         payload = tensor.payload
-        if type(payload) is not Sharded:
+        if type(payload) is not ShardedArray:
             return {}
         ranks = set(payload.mesh.process_ids)
         placements = payload.placements[payload.mesh.ndim - self.of_stages[0].ndim :]

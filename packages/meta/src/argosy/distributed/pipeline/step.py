@@ -10,17 +10,17 @@ import numpy as np
 from argosy.distributed.pipeline.capture import CapturedStep
 from argosy.distributed.pipeline.gradients import Gradients
 from argosy.jit import lowering
-from argosy_autoparallel.dist_tensor import Sharded
+from argosy_autoparallel.dist_tensor import ShardedArray
 from argosy_autoparallel.groups import communicators, world
 from argosy_autoparallel.pipeline.cut import extract
 from argosy_autoparallel.pipeline.local_pieces import LocalPieces, add_accumulation, localize_pieces
 from argosy_autoparallel.pipeline.step_lists import LAST, step_lists
 from argosy_autoparallel.resharding.emitter import static_shape
-from argosy_autoparallel.schedule import InstructionList, Ref, Run, Verified, run, verify
+from argosy_autoparallel.schedule import InstructionList, Ref, Run, VerificationResult, run, verify
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.context import context
 from argosy_pir import Value
-from argosy_tensorcore.storage import Strided, host_device
+from argosy_tensorcore.storage import StridedArray, host_device
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["PipelineStep"]
@@ -45,7 +45,7 @@ class PipelineStep:
         pieces = [self._local_pieces(each, LAST if number else "") for number, each in enumerate(captured)]
         size = context().size
         self.lists: list[InstructionList] = step_lists(orders, pieces, microbatches, size, self.results)
-        self.verified: Verified = verify(self.lists)
+        self.verified: VerificationResult = verify(self.lists)
         self.own = self.lists[context().rank]
         counter = captured[0].counter
         self._advance = None if counter is None else _next_random_state(captured[0], counter, backend)
@@ -66,7 +66,7 @@ class PipelineStep:
                 made[ref] = counts[ref.at[0]]
             else:
                 payload = microbatches[ref.at[0]][int(ref.name.removeprefix("input"))].payload
-                made[ref] = (payload.local if type(payload) is Sharded else payload).to_host()
+                made[ref] = (payload.local if type(payload) is ShardedArray else payload).to_host()
         return made
 
     def _counts(self) -> list[Array]:
@@ -105,7 +105,7 @@ class PipelineStep:
         piece, program = local.cut.pieces[key], local.programs[key]
         assert program is not None
         payloads = [captured.captured.states[number].payload for number in piece.states]
-        bound = [p.local if type(p) is Sharded else p for p in payloads]
+        bound = [p.local if type(p) is ShardedArray else p for p in payloads]
         terms = program.outputs[len(piece.outputs) :]
         for position, term in zip(piece.gradients, terms, strict=True):
             bound.append(self.gradients.sum(captured.gradients[position], static_shape(term)))
@@ -121,8 +121,8 @@ def _results(captured: CapturedStep) -> list[Value]:
     return list(captured.captured.program.outputs[: captured.captured.outputs])
 
 
-def _on_arrays(run: Callable[[Sequence[Strided]], list[Strided]]) -> Callable[..., list[Array]]:
-    return lambda *arrays: [made.to_host() for made in run([Strided(a) for a in arrays])]
+def _on_arrays(run: Callable[[Sequence[StridedArray]], list[StridedArray]]) -> Callable[..., list[Array]]:
+    return lambda *arrays: [made.to_host() for made in run([StridedArray(a) for a in arrays])]
 
 
 def _hand_on(*arrays: Array) -> list[Array]:

@@ -26,7 +26,7 @@ from argosy_autoparallel.pipeline.step_lists import forward_orders, ranks_of_sta
 from argosy_autoparallel.schedule import Run, ScheduleError
 from argosy_phi_ops.capture.tracer import CapturedProgram
 from argosy_phi_ops.context import context
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Pipeline", "PipelineSettings"]
@@ -36,7 +36,7 @@ _SCHEDULES: dict[str, Callable[[int, int, int], Orders]] = {
     "FThenB": lambda ranks, count, chunks: schedules.f_then_b(ranks, count),
     "1F1B": lambda ranks, count, chunks: schedules.one_f_one_b(ranks, count),
     "Eager1F1B": lambda ranks, count, chunks: schedules.eager_one_f_one_b(ranks, count),
-    "VPP": schedules.interleaved,
+    "VPP": schedules.interleaved_one_f_one_b,
     "ZBH1": lambda ranks, count, chunks: schedules.zb_h1(ranks, count),
     "ZBVPP": lambda ranks, count, chunks: schedules.zb_v(ranks, count),
     "DualPipeV": lambda ranks, count, chunks: schedules.dual_pipe_v(ranks, count),
@@ -152,7 +152,7 @@ class Pipeline:
     def predict(self, entries: Sequence[Any]) -> list[Tensor]:
         """The model's outputs for the whole batch, on every rank."""
         results = self._run("predict", entries)
-        return [Tensor._wrap(Strided(np.concatenate(parts))) for parts in zip(*results, strict=True)]
+        return [Tensor._wrap(StridedArray(np.concatenate(parts))) for parts in zip(*results, strict=True)]
 
     def _mean(self, results: Sequence[Sequence[Any]]) -> Tensor:
         loss = _mean(results)
@@ -230,4 +230,4 @@ def _shape(x: Any) -> Any:
 
 def _mean(results: Sequence[Sequence[Any]]) -> Tensor:
     losses = [np.asarray(each[0], np.float32 if each[0].dtype.itemsize < 4 else None) for each in results]
-    return Tensor._wrap(Strided(np.asarray(sum(losses[1:], losses[0]) / len(losses), losses[0].dtype)))
+    return Tensor._wrap(StridedArray(np.asarray(sum(losses[1:], losses[0]) / len(losses), losses[0].dtype)))

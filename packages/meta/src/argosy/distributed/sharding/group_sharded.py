@@ -32,7 +32,7 @@ from argosy_autograd.modes import no_grad
 from argosy_autoparallel import Partial, Placement, ProcessMesh, ReduceType, Replicate
 from argosy_autoparallel.dist_tensor import is_dist
 from argosy_phi_ops.eager.dispatch import Interpreter, layer
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
@@ -138,7 +138,7 @@ class _ToOwners(JointHook):
         return made
 
 
-class _Sharded(WrappedLayer):
+class _ShardedLayer(WrappedLayer):
     """A layer whose ranks begin with the first one's values."""
 
     def __init__(self, layers: Layer, group: Group | None, sync_buffers: bool) -> None:
@@ -160,7 +160,7 @@ class _Sharded(WrappedLayer):
         return self._layers(*inputs, **kwargs)
 
 
-class GroupShardedStage2(_Sharded):
+class GroupShardedStage2(_ShardedLayer):
     """A layer whose gradients go, as means over the group, to the owners of their parameters.
 
     layer, sharding_optimizer: the model, and the optimizer that says who owns what. sync_buffers: buffers are the first
@@ -183,7 +183,7 @@ class GroupShardedStage2(_Sharded):
         hook.register(x for x in layer.parameters() if not x.stop_gradient)
 
 
-class GroupShardedStage3(_Sharded):
+class GroupShardedStage3(_ShardedLayer):
     """A layer whose parameters are split over the ranks: each is gathered where it is used, forward and backward, and
     given up afterwards; its gradient goes, as a mean over the group, to the ranks that have the parts.
 
@@ -200,16 +200,16 @@ class GroupShardedStage3(_Sharded):
     ) -> None:  # fmt: skip
         super().__init__(layer, group, sync_buffers)
         mesh = ProcessMesh(list(self._group.ranks), ["sharding"])
-        excluded = {id(p) for each in _named(layer, exclude_layer or ()) for p in each.parameters()}
-        shard_optimizer(optimizer, _Large(mesh, segment_size, excluded))
+        excluded = {id(p) for each in _find_layers(layer, exclude_layer or ()) for p in each.parameters()}
+        shard_optimizer(optimizer, _LargeParameterSharding(mesh, segment_size, excluded))
         for parameter in layer.parameters():
             if parameter.process_mesh is None:
                 shard_tensor(parameter, mesh, [Replicate()])
-        self._gathering = _Gathering(mesh)
+        self._gathering = _ParameterGather(mesh)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """What ``layers`` gives for this rank's inputs."""
-        with self._gathering.active():
+        with self._gathering.gather_parameters():
             return super().forward(*inputs, **kwargs)
 
     def get_all_parameters(self, convert2cpu: bool = False) -> None:
@@ -218,7 +218,7 @@ class GroupShardedStage3(_Sharded):
             shard_tensor(parameter, self._gathering.mesh, [Replicate()])
 
 
-class _Large(ShardingStage3):
+class _LargeParameterSharding(ShardingStage3):
     """Splits parameters of at least ``least`` numbers, but for those ``excluded`` by identity."""
 
     def __init__(self, mesh: ProcessMesh, least: int, excluded: set[int]) -> None:
@@ -232,7 +232,7 @@ class _Large(ShardingStage3):
         return super().split(param)
 
 
-class _Gathering(Interpreter):
+class _ParameterGather(Interpreter):
     """Gives operators the whole of parameters that are split over ``mesh``, as ordinary tensors of this rank, whose
     gradients are to be averaged. What is kept of them for the backward pass is gathered again there."""
 
@@ -242,7 +242,7 @@ class _Gathering(Interpreter):
         self._is_gathering = False
 
     @contextmanager
-    def active(self) -> Iterator[None]:
+    def gather_parameters(self) -> Iterator[None]:
         """Within the block operators are given whole parameters."""
         hooks = nullcontext() if is_capturing() else saved_tensors_hooks(self._pack, self._unpack)
         with layer(self), hooks:
@@ -255,11 +255,11 @@ class _Gathering(Interpreter):
         sources = self._sources
         self._sources = {}
         try:
-            return below(op, [self._whole(x) if type(x) is Tensor else x for x in operands], attributes)
+            return below(op, [self._gather(x) if type(x) is Tensor else x for x in operands], attributes)
         finally:
             self._sources = sources
 
-    def _whole(self, x: Tensor) -> Tensor:
+    def _gather(self, x: Tensor) -> Tensor:
         if not is_dist(x) or x.process_mesh != self.mesh:
             return x
         self._is_gathering = True
@@ -284,7 +284,7 @@ class _Gathering(Interpreter):
             return made
 
 
-def _named(model: Layer, chosen: Sequence[Any]) -> list[Layer]:
+def _find_layers(model: Layer, chosen: Sequence[Any]) -> list[Layer]:
     """The layers of a model whose class or identity is among ``chosen``."""
     return [each for each in model.sublayers(include_self=True) if {type(each).__name__, id(each)} & {*chosen}]
 
@@ -295,7 +295,7 @@ def save_group_sharded_model(model: Layer, output: str, optimizer: Any = None) -
 
     Raises ValueError for a model of another kind, and where ``output`` is a file.
     """
-    if not isinstance(model, _Sharded):
+    if not isinstance(model, _ShardedLayer):
         raise ValueError(f"save_group_sharded_model takes what group_sharded_parallel gave, not {type(model).__name__}")
     if os.path.isfile(output):
         raise ValueError(f"save_group_sharded_model: {output!r} should be a folder, but is a file")
@@ -313,7 +313,7 @@ def save_group_sharded_model(model: Layer, output: str, optimizer: Any = None) -
 
 def _states(optimizer: Any, group: Group) -> dict[str, Any]:
     """The states of all ranks: those of parameters from their owners, of distributed tensors the whole."""
-    own = {name: _plain(value) for name, value in optimizer.state_dict().items()}
+    own = {name: _gather_values(value) for name, value in optimizer.state_dict().items()}
     if not isinstance(optimizer, GroupShardedOptimizerStage2):
         return own
     parts: list[dict[str, Any]] = []
@@ -323,7 +323,7 @@ def _states(optimizer: Any, group: Group) -> dict[str, Any]:
     return {**whole, "master_weights": masters} if masters else whole
 
 
-def _plain(value: Any) -> Any:
+def _gather_values(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _plain(x) for name, x in value.items()}
-    return Tensor._wrap(Strided(np.array(value.payload.to_host()))) if isinstance(value, Tensor) else value
+        return {name: _gather_values(x) for name, x in value.items()}
+    return Tensor._wrap(StridedArray(np.array(value.payload.to_host()))) if isinstance(value, Tensor) else value

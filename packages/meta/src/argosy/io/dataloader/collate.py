@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argosy_tensorcore.interchange import to_numpy
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Pile", "as_arrays", "as_tensors", "collate_arrays", "default_collate_fn", "default_convert_fn"]
@@ -39,7 +39,7 @@ class Pile:
         self.shape = (len(arrays), *arrays[0].shape)
         self.nbytes = self.dtype.itemsize * int(np.prod(self.shape, dtype=np.int64))
 
-    def stacked(self) -> Any:
+    def stack(self) -> Any:
         """The array."""
         return np.stack(self.arrays)
 
@@ -79,7 +79,7 @@ def _check_equal(arrays: list[Any]) -> list[Any]:
 def as_tensors(x: Any) -> Any:
     """Nested arrays as tensors that share their memory."""
     if isinstance(x, np.ndarray):
-        return Tensor._wrap(Strided.from_array(x))
+        return Tensor._wrap(StridedArray.from_array(x))
     return _map(x, as_tensors)
 
 

@@ -47,7 +47,7 @@ def send(connection: Connection, message: Any, share: bool) -> None:
     def place(a: Any) -> Any:
         nonlocal size
         if a.nbytes < _SMALL or a.dtype.hasobject or not (share and _SHARES):
-            return a.stacked() if isinstance(a, Pile) else a
+            return a.stack() if isinstance(a, Pile) else a
         entry = _Array(a.dtype, a.shape, size)
         arrays.append((a, size))
         size = -(-(size + a.nbytes) // _ALIGNMENT) * _ALIGNMENT

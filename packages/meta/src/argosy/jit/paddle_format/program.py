@@ -18,7 +18,7 @@ from argosy_phi_ops.capture.tracer import Tracer
 from argosy_phi_ops.context import set_grad_enabled
 from argosy_pir import Operation
 from argosy_tensorcore.interchange import to_numpy
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["load_paddle_program", "read_paddle_program"]
@@ -74,7 +74,7 @@ def _count(shape: tuple[int, ...]) -> int:
 
 
 def _capture(document: Document, arrays: dict[str, Any], file: str) -> LoadedProgram:
-    states = {name: Tensor._wrap(Strided.from_array(array)) for name, array in arrays.items()}
+    states = {name: Tensor._wrap(StridedArray.from_array(array)) for name, array in arrays.items()}
     for name, tensor in states.items():
         tensor.name = name
     recording = set_grad_enabled(False)

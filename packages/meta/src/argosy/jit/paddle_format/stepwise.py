@@ -15,7 +15,7 @@ from argosy_tensorcore.casting import cast_exactly
 from argosy_tensorcore.conversion import DataError
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.interchange import to_numpy
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["StepwiseProgram"]
@@ -33,7 +33,7 @@ class StepwiseProgram:
     def __init__(self, document: Document, arrays: Mapping[str, Array], file: str, reason: str) -> None:
         self.document, self.file, self.reason = document, file, reason
         self.arrays = dict(arrays)
-        self.states = {name: Strided.from_array(array) for name, array in arrays.items()}
+        self.states = {name: StridedArray.from_array(array) for name, array in arrays.items()}
         self.inputs = [step.attributes for step in document.steps if step.name == "data"]
         self.input_names = [str(a["name"]) for a in self.inputs]
         self.output_names = [str(s.attributes["name"]) for s in document.steps if s.name == "fetch"]

@@ -16,7 +16,7 @@ from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.context import AMBIENT
 from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype, default_dtype
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.suggestions import MissingAttribute
 from argosy_tensorcore.tensor import Tensor
 
@@ -241,7 +241,7 @@ class Layer(CheckedConstructor, Conversions, Internals):
 
     def create_tensor(self, name: str | None = None, persistable: bool | None = None, dtype: object = None) -> Tensor:
         """An empty tensor [0] named after the layer; ``persistable`` marks one that outlives a step."""
-        made = Tensor._wrap(Strided.empty((0,), as_dtype(dtype or self._dtype or "float32")))
+        made = Tensor._wrap(StridedArray.empty((0,), as_dtype(dtype or self._dtype or "float32")))
         made.name = naming.generate(f"{self._full_name}.{name or '_generated_var'}")
         made.persistable = bool(persistable)
         return made

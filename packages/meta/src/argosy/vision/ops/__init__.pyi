@@ -1,13 +1,13 @@
 """Written by ``python -m argosy.api.stubs``."""
 
 from argosy.vision.models.blocks import ConvNormActivation as ConvNormActivation
-from argosy.vision.ops.deformable import DeformConv2D as DeformConv2D
+from argosy.vision.ops.deformable_convolution import DeformConv2D as DeformConv2D
 from argosy.vision.ops.regions import PSRoIPool as PSRoIPool
 from argosy.vision.ops.regions import RoIAlign as RoIAlign
 from argosy.vision.ops.regions import RoIPool as RoIPool
 from argosy.vision.ops.boxes import box_coder as box_coder
 from argosy.vision.ops.files import decode_jpeg as decode_jpeg
-from argosy.vision.ops.deformable import deform_conv2d as deform_conv2d
+from argosy.vision.ops.deformable_convolution import deform_conv2d as deform_conv2d
 from argosy.vision.ops.boxes import distribute_fpn_proposals as distribute_fpn_proposals
 from argosy.vision.ops.proposals import generate_proposals as generate_proposals
 from argosy.vision.ops.proposals import matrix_nms as matrix_nms

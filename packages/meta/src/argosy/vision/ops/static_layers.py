@@ -6,7 +6,7 @@ from typing import Any
 
 from argosy.argument_checks import validate_call
 from argosy.static.layers import known_sizes, plain_attribute
-from argosy.vision.ops.deformable import DeformConv2D
+from argosy.vision.ops.deformable_convolution import DeformConv2D
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["deform_conv2d"]

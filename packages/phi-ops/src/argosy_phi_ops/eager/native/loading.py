@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from argosy_hwadapt.cpu.builtins import Definition
+from argosy_hwadapt.cpu.c_bindings import open_shared_object, symbol_address
 from argosy_hwadapt.cpu.features import cpu_arch, cpu_features
-from argosy_hwadapt.cpu.native import open_shared_object, symbol_address
 from argosy_hwadapt.fork import renew_in_child
 from argosy_phi_ops import extension
 from argosy_phi_ops.context import AMBIENT, Context, process_context
@@ -27,7 +27,7 @@ from argosy_phi_ops.settings import EAGER
 from argosy_phi_ops.user_line import warn_user
 from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.rng import Generator
-from argosy_tensorcore.storage import Storage, Strided
+from argosy_tensorcore.storage import Storage, StridedArray
 from argosy_tensorcore.tensor import Tensor, find_method
 
 __all__ = ["Build", "NativeLibrary", "builtin", "is_running", "native_library", "status"]
@@ -74,7 +74,7 @@ class NativeLibrary:
         self.addresses = {name: symbol_address(library, name) for name in build.exports}
         self.node = node
         objects = {
-            "tensor": Tensor, "payload": Strided, "node": node, "storage": Storage, "ndarray": np.ndarray,
+            "tensor": Tensor, "payload": StridedArray, "node": node, "storage": Storage, "ndarray": np.ndarray,
             "bytearray": bytearray, "true": True, "false": False, "none": None, "zero": 0, "one": 1, "empty": (),
             "tuple": tuple, "list": list, "slice": slice, "float": float, "int": int,
             "ambient": AMBIENT, "context": process_context, "counter": counter, "sequence": "sequence",
@@ -85,7 +85,7 @@ class NativeLibrary:
         for name in build.api:
             function = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
             self.set_word(name, function or 0)
-        self.kinds = {"tensor": Tensor, "payload": Strided} | ({} if node is None else {"node": node})
+        self.kinds = {"tensor": Tensor, "payload": StridedArray} | ({} if node is None else {"node": node})
         for kind, cls in self.kinds.items():
             self.set_word(f"{kind}.dealloc", peek(memory.dealloc_of(cls)))
 
@@ -229,7 +229,7 @@ def _load(provider: Any) -> NativeLibrary:
     recorder = active_recorder()
     node, recipe = getattr(recorder, "node_type", None), getattr(recorder, "recipe_type", None)
     offsets: Mapping[str, int] = memory.offsets(
-        Tensor, Strided, DType, Storage, type(AMBIENT), Context, Generator, node, recipe
+        Tensor, StridedArray, DType, Storage, type(AMBIENT), Context, Generator, node, recipe
     )
     made = NativeLibrary(provider(offsets), node, getattr(recorder, "counter", itertools.count()))
     made.install()
@@ -247,6 +247,6 @@ def _try(made: NativeLibrary) -> None:
     for _ in range(3):
         for cls in made.kinds.values():
             object.__new__(cls)
-        Tensor._wrap(Strided(np.zeros(2))).detach()  # a name for it would be missing in the row
+        Tensor._wrap(StridedArray(np.zeros(2))).detach()  # a name for it would be missing in the row
     if peek(memory.dealloc_of(Tensor)) != made.addresses["free_tensor"]:
         raise NativeError("freeing a tensor left its class changed")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.eager.native.loading import native_library
 from argosy_tensorcore.dtype import DType
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["may_update", "numbers", "update"]
@@ -25,7 +25,7 @@ def may_update() -> bool:
 def numbers(*tensors: Tensor) -> list[Any] | None:
     """The values of tensors of one element as numpy scalars; None where one is no array on the host."""
     payloads = [x.payload for x in tensors]
-    if all([type(p) is Strided and p.host_owned and p.size == 1 for p in payloads]):
+    if all([type(p) is StridedArray and p.host_owned and p.size == 1 for p in payloads]):
         return [p.ndarray.reshape(())[()] for p in payloads]
     return None
 
@@ -54,7 +54,7 @@ def update(
 def _prepare(tensors: Sequence[Tensor], count: int, written: Sequence[int]) -> bool:
     """Give arrays that will be written their storages, which count that; False where one has no memory on the host."""
     payloads = [x.payload for i, x in enumerate(tensors) if i % count in written]
-    if not all([type(p) is Strided and p.host_owned for p in payloads]):
+    if not all([type(p) is StridedArray and p.host_owned for p in payloads]):
         return False
     return all([p.storage is not None for p in payloads])
 

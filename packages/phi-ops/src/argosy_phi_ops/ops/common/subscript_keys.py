@@ -12,7 +12,7 @@ from argosy_phi_ops.declare.signature import normalise_attribute
 from argosy_phi_ops.errors import AxisError, DTypeError, OperatorError
 from argosy_phi_ops.primitives.checks import INTEGER
 from argosy_phi_ops.reference.kernels.registry import Array
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 Key = tuple[tuple[Any, ...], ...]
@@ -114,7 +114,7 @@ def _parse_mask(mask: Array, key: list[tuple[Any, ...]], tensors: list[Tensor], 
     masks.append((len(key), mask.shape))
     for positions in mask.nonzero():
         key.append(("tensor",))
-        tensors.append(Tensor._wrap(Strided(np.ascontiguousarray(positions))))
+        tensors.append(Tensor._wrap(StridedArray(np.ascontiguousarray(positions))))
 
 
 def _number(value: Any) -> Any:

@@ -13,7 +13,7 @@ from argosy_phi_ops.eager.placement import accelerator_of
 from argosy_phi_ops.ops.common.subscript_keys import NOTHING, TAKING, Key, parse
 from argosy_phi_ops.ops.indexing.assignment import put, setitem
 from argosy_phi_ops.ops.indexing.subscript import getitem
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 # The methods of Tensor
@@ -22,7 +22,7 @@ from argosy_tensorcore.tensor import Tensor
 def getitem_method(self: Tensor, index: Any) -> Tensor:
     """``x[index]``."""
     if _is_mask(index) and _reads_directly(self, index):
-        return Tensor._wrap(Strided(self.payload.ndarray[index.payload.ndarray]))
+        return Tensor._wrap(StridedArray(self.payload.ndarray[index.payload.ndarray]))
     if _is_mask(index) and (tracer := _tracer_of(index)) is not None:
         made: Tensor | None = tracer.selection(self, index)
         if made is not None:
@@ -98,7 +98,7 @@ def _expanded_mask(mask: Tensor, rank: int) -> Tensor:
 def _reads_directly(x: Tensor, mask: Tensor) -> bool:
     """Whether nobody watches, and the mask is of the leading axes: how much is read differs from call to call."""
     given, chosen = x.payload, mask.payload
-    plain = not AMBIENT.word and type(given) is Strided and type(chosen) is Strided
+    plain = not AMBIENT.word and type(given) is StridedArray and type(chosen) is StridedArray
     return plain and given.array_type.device is None and x.stop_gradient and given.shape[: chosen.ndim] == chosen.shape
 
 

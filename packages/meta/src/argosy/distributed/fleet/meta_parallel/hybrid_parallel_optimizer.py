@@ -18,7 +18,7 @@ from argosy.nn.clip import ClipGradByGlobalNorm, Pairs
 from argosy.optimizer.optimizer import Optimizer
 from argosy_autoparallel.bucketing import all_reduce_together
 from argosy_phi_ops.declare.operator import get_operator
-from argosy_tensorcore.storage import Strided
+from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
@@ -47,7 +47,7 @@ def average_gradients(parameters: Sequence[Tensor], groups: Sequence[Group]) -> 
             continue
         means = average([p.grad for p, _ in held], group)  # type: ignore[misc]
         for (parameter, _), mean in zip(held, means, strict=True):
-            parameter._grad = Tensor._wrap(Strided(mean))
+            parameter._grad = Tensor._wrap(StridedArray(mean))
 
 
 class HybridParallelClipGrad(ClipGradByGlobalNorm):
@@ -107,8 +107,8 @@ class HybridParallelOptimizer(WrappedOptimizer):
 
     def __init__(self, optimizer: Optimizer, hcg: Any = None, strategy: Any = None) -> None:
         piped = hcg is not None and hcg.get_pipe_parallel_world_size() > 1
-        shards = None if hcg is None or piped else _shared(hcg.get_sharding_parallel_group())
-        self._prepare(optimizer, None if hcg is None else _shared(hcg.get_model_parallel_group()), shards)
+        shards = None if hcg is None or piped else _group_or_none(hcg.get_sharding_parallel_group())
+        self._prepare(optimizer, None if hcg is None else _group_or_none(hcg.get_model_parallel_group()), shards)
         self._copies = None if hcg is None or piped else hcg.get_dp_sep_parallel_group()
         self._hcg, self._strategy = hcg, strategy
 
@@ -158,5 +158,5 @@ class DygraphShardingOptimizerV2(DygraphShardingOptimizer):
     """An optimizer of a grid whose states are split over ranks, as the first one."""
 
 
-def _shared(group: Group) -> Group | None:
+def _group_or_none(group: Group) -> Group | None:
     return group if group.nranks > 1 else None

@@ -14,7 +14,7 @@ from argosy.distributed.wrapped_layer import equalize
 from argosy.nn.layer import Layer
 from argosy_autograd.modes import no_grad
 from argosy_autoparallel import ProcessMesh, Shard
-from argosy_autoparallel.dist_tensor import Sharded
+from argosy_autoparallel.dist_tensor import ShardedArray
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
@@ -167,4 +167,4 @@ def _tuple(given: Any) -> tuple[Any, ...]:
 def _part_of_all(x: Tensor, mesh: ProcessMesh) -> Tensor:
     payload = x.payload
     shape = (payload.shape[0] * mesh.size, *payload.shape[1:])
-    return Tensor._wrap(Sharded(payload, shape, payload.dtype, Layout(mesh, [Shard(0)])), x.stop_gradient)
+    return Tensor._wrap(ShardedArray(payload, shape, payload.dtype, Layout(mesh, [Shard(0)])), x.stop_gradient)

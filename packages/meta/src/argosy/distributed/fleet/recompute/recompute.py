@@ -123,13 +123,13 @@ def recompute(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"recompute: a function or a layer is wanted, got {type(function).__name__}")
     tracer = active_tracer()
     if tracer is not None and tracer.stage is not None:
-        return _captured(tracer, function, args, kwargs)
+        return _capture_region(tracer, function, args, kwargs)
     if tracer is not None or not is_grad_enabled():
         return function(*args, **kwargs)
     return _Region(function, args, kwargs, same_random).run()
 
 
-def _captured(tracer: Any, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
+def _capture_region(tracer: Any, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
     """The region in the capture of a model that is cut, its operations marked; one within another belongs to it."""
     if tracer.recompute is not None:
         return function(*args, **kwargs)

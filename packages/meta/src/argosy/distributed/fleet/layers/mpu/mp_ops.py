@@ -16,7 +16,7 @@ from argosy.distributed.group import Group
 from argosy.distributed.reduction import ReduceOp, reduction_name
 from argosy_autograd.modes import no_grad
 from argosy_autograd.pylayer import PyLayer
-from argosy_autoparallel.captured import communicate
+from argosy_autoparallel.rank_operators import communicate
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 

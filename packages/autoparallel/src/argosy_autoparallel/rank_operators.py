@@ -43,7 +43,7 @@ def part_of(x: Tensor, layout: Layout, gradient: Layout | None = None) -> Tensor
             f"rank {rank()} is outside of {layout.mesh!r} and has no part; in a captured function the mesh should have "
             "all ranks"
         )
-    shape = layout.local(tuple(x.shape), rank()).shape
+    shape = layout.local_slice(tuple(x.shape), rank()).shape
     target = "" if gradient is None else print_layout(gradient)
     made: Tensor = bind(to_local_op, (x,), {"layout": print_layout(layout), "gradient": target, "shape": shape})
     return made
@@ -56,7 +56,7 @@ def whole_of(part: Tensor, layout: Layout, shape: Sequence[int]) -> Tensor:
     """
     ensure_groups(layout.mesh)
     if layout.mesh.contains(rank()):
-        expected = tuple(layout.local(tuple(shape), rank()).shape)
+        expected = tuple(layout.local_slice(tuple(shape), rank()).shape)
         if tuple(part.shape) != expected:
             raise ValueError(
                 f"rank {rank()} holds {list(expected)} of {list(shape)} under {layout!r}, not {list(part.shape)}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate
-from argosy_autoparallel.spmd.strategy import Setting, Strategy
+from argosy_autoparallel.spmd.strategy import Strategy, StrategyQuery
 
 __all__ = ["linear_strategies", "patterns_of"]
 
@@ -43,14 +43,14 @@ _WIDTH = {"float16": 2, "bfloat16": 2, "float32": 3, "float64": 4, "complex64": 
 _INEXACT = frozenset(_WIDTH)
 
 
-def linear_strategies(setting: Setting) -> Iterator[Strategy]:
+def linear_strategies(query: StrategyQuery) -> Iterator[Strategy]:
     """Ways to carry the reductions of the operands' present placements through."""
-    kinds = dict.fromkeys(p.reduce_type() for p in setting.given if isinstance(p, Partial))
+    kinds = dict.fromkeys(p.reduce_type() for p in query.given if isinstance(p, Partial))
     for kind in kinds:
-        for pattern in _patterns(setting, kind):
-            operands = _expand(pattern, len(setting.operands), Partial(kind))
+        for pattern in _patterns(query, kind):
+            operands = _expand(pattern, len(query.operands), Partial(kind))
             if operands is not None:
-                yield Strategy(operands, (Partial(kind),) * len(setting.results))
+                yield Strategy(operands, (Partial(kind),) * len(query.results))
 
 
 def patterns_of(kind: ReduceType) -> dict[str, tuple[str, ...]]:
@@ -60,26 +60,26 @@ def patterns_of(kind: ReduceType) -> dict[str, tuple[str, ...]]:
     return _EXTREMA | _SAME_EXTREMUM.get(kind, {})
 
 
-def _patterns(setting: Setting, kind: ReduceType) -> tuple[str, ...]:
-    if kind in (ReduceType.kRedSum, ReduceType.kRedAvg) and not _is_linear(setting):
+def _patterns(query: StrategyQuery, kind: ReduceType) -> tuple[str, ...]:
+    if kind in (ReduceType.kRedSum, ReduceType.kRedAvg) and not _is_linear(query):
         return ()
-    return patterns_of(kind).get(setting.name, ())
+    return patterns_of(kind).get(query.name, ())
 
 
-def _is_linear(setting: Setting) -> bool:
+def _is_linear(query: StrategyQuery) -> bool:
     """Exceptions by dtype or attribute."""
-    name, dtype = setting.name, setting.operands[0].dtype
+    name, dtype = query.name, query.operands[0].dtype
     if name == "div":
         return dtype in _INEXACT
     if name == "cast":
-        target = setting.results[0].dtype
+        target = query.results[0].dtype
         return dtype in _INEXACT and target in _INEXACT and _WIDTH[target] > _WIDTH[dtype]
     if name == "cumulative":
-        return bool(setting.attributes["kind"] == "sum")
+        return bool(query.attributes["kind"] == "sum")
     if name == "scatter":
-        return setting.attributes["kind"] in ("add", "set")
+        return query.attributes["kind"] in ("add", "set")
     if name == "fft":
-        return bool(setting.attributes["kind"] != "c2r")
+        return bool(query.attributes["kind"] != "c2r")
     return True
 
 

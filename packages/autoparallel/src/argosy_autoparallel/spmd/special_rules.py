@@ -6,25 +6,25 @@ from collections.abc import Iterator
 
 from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
 from argosy_autoparallel.spmd.registry import rule
-from argosy_autoparallel.spmd.strategy import Setting, Strategy
+from argosy_autoparallel.spmd.strategy import Strategy, StrategyQuery
 
 _SUM = Partial(ReduceType.kRedSum)
 _EVERYWHERE = Replicate()
 
 
 @rule("gather")
-def _(setting: Setting) -> Iterator[Strategy]:
+def _(query: StrategyQuery) -> Iterator[Strategy]:
     """A split table: each rank gives the rows that it has and zeros for the others."""
-    axes = setting.attributes["axes"]
-    if len(axes) == 1 and setting.operands[0].dtype != "bool":
+    axes = query.attributes["axes"]
+    if len(axes) == 1 and query.operands[0].dtype != "bool":
         yield Strategy((Shard(axes[0]), _EVERYWHERE), (_SUM,), "addressed")
 
 
 @rule("scatter")
-def _(setting: Setting) -> Iterator[Strategy]:
+def _(query: StrategyQuery) -> Iterator[Strategy]:
     """Each rank takes the updates of the part that it has; or each adds some of the updates to zeros."""
-    x, indices, _ = setting.operands
-    axes, batch, kind = (setting.attributes[name] for name in ("axes", "batch", "kind"))
+    x, indices, _ = query.operands
+    axes, batch, kind = (query.attributes[name] for name in ("axes", "batch", "kind"))
     if len(axes) == 1:
         yield Strategy((Shard(axes[0]), _EVERYWHERE, _EVERYWHERE), (Shard(axes[0]),), "addressed")
     if kind == "add" and x.dtype != "bool":
@@ -33,10 +33,10 @@ def _(setting: Setting) -> Iterator[Strategy]:
 
 
 @rule("dynamic_update_slice")
-def _(setting: Setting) -> Iterator[Strategy]:
+def _(query: StrategyQuery) -> Iterator[Strategy]:
     """Axes that the update covers may be split."""
-    x, update = setting.operands[:2]
-    starts: tuple[Placement, ...] = (_EVERYWHERE,) * (len(setting.operands) - 2)
+    x, update = query.operands[:2]
+    starts: tuple[Placement, ...] = (_EVERYWHERE,) * (len(query.operands) - 2)
     for i, (n, m) in enumerate(zip(x.shape, update.shape, strict=True)):
         if n == m:
             yield Strategy((Shard(i), Shard(i), *starts), (Shard(i),), f"d{i}")

@@ -6,7 +6,7 @@ from argosy_autoparallel.pipeline.schedules.order import Order, backward, check_
 from argosy_autoparallel.schedule.instructions import Run
 
 
-def interleaved(ranks: int, microbatches: int, chunks: int) -> list[Order]:
+def interleaved_one_f_one_b(ranks: int, microbatches: int, chunks: int) -> list[Order]:
     """The order of each rank, which has the stages ``rank + k * ranks``. Microbatches go through in rounds of as many
     as there are ranks, so their number must be divisible by that.
     """
