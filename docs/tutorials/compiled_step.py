@@ -148,6 +148,11 @@ def out_of_range(x, i):
     return x[i]
 
 
+# %%
 attempt(lambda: needs_a_number(x))
+
+# %%
 attempt(lambda: sides_differ(x))
+
+# %%
 attempt(lambda: out_of_range(x, paddle.to_tensor([300])))

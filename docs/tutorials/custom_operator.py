@@ -106,7 +106,14 @@ def opaque(x: paddle.Tensor) -> paddle.Tensor:
     return np.floor(x)
 
 
+# %%
 attempt(lambda: shorter(x))
+
+# %%
 attempt(lambda: paddle.grad(opaque(x).sum(), x))
+
+# %%
 attempt(lambda: damped(x, rate="fast"))
+
+# %%
 attempt(lambda: paddle.library.custom_op("damped"))  # a name without a namespace

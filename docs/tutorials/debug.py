@@ -166,10 +166,15 @@ def attempt(call):
         raise AssertionError("nothing was said")
 
 
+# %%
 attempt(lambda: paddle.explain(3))  # no function
+
+# %%
 attempt(lambda: report["colours"])  # a section of another name
+
+# %%
 attempt(lambda: paddle.explain(step))  # the arguments of the call are missing
 code, output = run(
     sys.executable, "-c", "import argosy as p; p.jit.to_static(lambda x: x + 1)(p.ones([2]))", ARGOSY_VERIFY="yes"
 )
-print(output.splitlines()[-1])  # a setting that has no such value
+print(next(line for line in output.splitlines() if "Error" in line))  # a setting that has no such value

@@ -151,7 +151,14 @@ def mesh_too_large():
     dist.shard_tensor(paddle.ones([4]), mesh, [dist.Shard(0)])
 
 
+# %%
 attempt(lambda: run_ranks(different_collectives, 2))
+
+# %%
 attempt(lambda: run_ranks(one_leaves_early, 2))
+
+# %%
 attempt(lambda: run_ranks(one_fails, 2))
+
+# %%
 attempt(lambda: run_ranks(mesh_too_large, 2))

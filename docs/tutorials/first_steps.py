@@ -130,9 +130,20 @@ def attempt(call):
         raise AssertionError("nothing was said")
 
 
+# %%
 attempt(lambda: x @ x)  # inner sizes that differ
+
+# %%
 attempt(lambda: model(paddle.ones([4, 2])))  # a batch with another number of features
+
+# %%
 attempt(lambda: loss.backward())  # a second time: what the first one needed is gone; retain_graph=True keeps it
+
+# %%
 attempt(lambda: paddle.optimizer.Adam(-0.1, parameters=model.parameters()))  # a rate below zero
+
+# %%
 attempt(lambda: paddle.load(str(folder / "chekpoint.safetensors")))  # a file of another name
+
+# %%
 attempt(lambda: again.load_state_dict({"0.weight": paddle.ones([3, 3])}))  # weights of another model

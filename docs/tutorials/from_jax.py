@@ -96,8 +96,13 @@ def attempt(call):
         raise AssertionError("nothing was said")
 
 
+# %%
 attempt(lambda: paddle.grad(energy(paddle.ones([3])), paddle.ones([3])))  # nothing wanted gradients
+
+# %%
 attempt(
     lambda: paddle.grad(energy(x), paddle.to_tensor([1.0], stop_gradient=False))
 )  # the energy does not depend on it
+
+# %%
 attempt(lambda: scan(body, [paddle.zeros([2])], [paddle.zeros([3, 2]), paddle.zeros([4])]))  # axes of different lengths

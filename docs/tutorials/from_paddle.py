@@ -91,9 +91,16 @@ def attempt(call):
         raise AssertionError("nothing was said")
 
 
-attempt(lambda: paddle.set_device("gpu:0"))  # a device that this machine lacks
+# %%
+attempt(lambda: paddle.set_device("gpu:0"))  # gpu is the device cuda, which this machine lacks
+
+# %%
 attempt(lambda: paddle.fluid)  # Paddle 1
+
+# %%
 attempt(lambda: paddle.onnx.export(model.network, "model"))  # not built; it names what is
+
+# %%
 attempt(
     lambda: paddle.nn.functional.binary_cross_entropy(paddle.rand([4, 1]), paddle.ones([4]))
 )  # labels of another shape

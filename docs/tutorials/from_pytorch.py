@@ -116,7 +116,14 @@ def attempt(call):
         raise AssertionError("nothing was said")
 
 
+# %%
 attempt(lambda: nn.Linear(4, 8, bias=False))  # it is bias_attr
+
+# %%
 attempt(lambda: paddle.optimizer.Adam(model.parameters(), lr=1e-3))  # the rate comes first
-attempt(lambda: inputs.to("cuda"))  # a device that this machine lacks
+
+# %%
+attempt(lambda: inputs.to("cuda"))  # cuda is a device that this machine lacks
+
+# %%
 attempt(lambda: model.load_state_dict({"hidden.weight": theirs["hidden.weight"]}))  # not transposed

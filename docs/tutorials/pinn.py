@@ -138,6 +138,7 @@ def attempt(call):
         raise AssertionError("nothing was said")
 
 
+# %%
 attempt(lambda: residual(paddle.rand([4, 2])))  # points that do not want gradients: stop_gradient=False is missing
 linear = paddle.nn.Linear(2, 1)
 p = sample(4)
@@ -148,6 +149,9 @@ def second_of_linear():
     paddle.grad(slope.sum(), p)
 
 
+# %%
 attempt(second_of_linear)  # zero by its structure; allow_unused=True gives None
 first_only = paddle.grad(u(p).sum(), p)[0]  # create_graph is missing
+
+# %%
 attempt(lambda: paddle.grad(first_only.sum(), p))

@@ -145,8 +145,17 @@ def attempt(call):
         raise AssertionError("nothing was said")
 
 
+# %%
 attempt(lambda: predictor.run(x=[[1.0, 2.0]]))  # two numbers instead of three
+
+# %%
 attempt(lambda: predictor.run(y=[[1.0, 2.0, 3.0]]))  # an input of another name
+
+# %%
 attempt(lambda: predictor.run(x=[[1.0, float("nan"), "three"]]))  # no numbers
+
+# %%
 attempt(lambda: Predictor(str(folder / "modle")))  # a file that is not there
+
+# %%
 attempt(lambda: generator.generate([1, 99], max_new_tokens=3))  # a token outside of the vocabulary

@@ -146,7 +146,14 @@ class ForgetsOffsets(NotebookChip):
         super().copy(ctx, dst, 0, src, 0, nbytes)
 
 
+# %%
 check(ForgetsOffsets())  # the kit finds it
+
+# %%
 attempt(lambda: opened.allocate(1 << 30))  # more than there is
+
+# %%
 attempt(lambda: opened.copy(there, numbers, nbytes=1000))  # beyond the buffer
+
+# %%
 attempt(lambda: opened.build("ptx", b""))  # a form that it does not take

@@ -129,9 +129,16 @@ class BreakTheProgram(Pass):
         return True
 
 
+# %%
 attempt(lambda: PassManager("break-the-program").run(program.clone()))
+
+# %%
 attempt(lambda: PassManager("merge-exponential").run(program))
+
+# %%
 attempt(lambda: PassManager("merge-exponentials{most=3}").run(program))
+
+# %%
 attempt(
     lambda: Program.parse(
         "program @p(%x: tensor<[4], float32>) {\n  %1 = prim.exp(%z) : tensor<[4], float32>\n  return(%1)\n}"

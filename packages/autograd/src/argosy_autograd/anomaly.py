@@ -122,7 +122,7 @@ def _flat_derivatives(ends: Sequence[Tensor]) -> list[str]:
         if len(onward) < len(node.edges or ()):
             line = _lines.get(node)
             place = "" if line is None else f" ({line})"
-            found[f"on the way, {node.name}{place} does not move with all that it reads"] = None
+            found[f"on the way, {node.name}{place} does not depend on all that it reads"] = None
         more = {edge for edge in onward if edge is not None and type(edge[0]) is not Tensor} - seen
         seen |= more
         stack.extend(more)
@@ -192,7 +192,7 @@ def describe_request(ends: Sequence[Tensor], order: int = 1) -> str:
     known = any(
         y._node is not None or y._gradient_blockers or _ORDER in y.__dict__ or not y.stop_gradient for y in ends
     )
-    return asked_for(depth(ends) + order) + ("" if known else ", counted from where their history ends")
+    return asked_for(depth(ends) + order) + ("" if known else ", or of a higher one, as their history ends there")
 
 
 def annotate_error(ends: Sequence[Tensor], error: Exception) -> None:

@@ -28,7 +28,7 @@ def scan(step: Step, carried: Sequence[Tensor], xs: Sequence[Tensor]) -> tuple[l
     """
     lengths = {x.shape[0] if x.ndim else None for x in xs}
     if len(lengths) != 1 or None in lengths:
-        raise ValueError(f"scan(): every x needs a first axis of one length, got shapes {[list(x.shape) for x in xs]}")
+        raise ValueError(f"scan(): xs should have first axes of one length, got shapes {[list(x.shape) for x in xs]}")
     tracer = active_tracer()
     if tracer is not None:
         return _capture(tracer, step, list(carried), list(xs))
