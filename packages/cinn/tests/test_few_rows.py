@@ -105,6 +105,31 @@ def test_scales_of_groups_are_in_the_product(kind, rows):
     np.testing.assert_allclose(got, x.astype(np.float64) @ exact.T, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+def test_groups_of_four_bits_are_summed_as_integers(rows):
+    """Terms down to 2**-7 of the largest of their group lose nothing: what is rounded is a sum of a group, and the sum
+    of those. Numbers that no group has a scale for, zeros and infinities give what floats give."""
+    arrays, exact = weight_of("int4 in 128")
+    groups = SIZE // 128
+    executable = CinnCompiler().compile(program_of("int4 in 128", arrays, rows, "bfloat16"), device("cpu"))
+    x = RNG.uniform(2.0**-7, 1, (rows, SIZE)) * RNG.choice([-1, 1], (rows, SIZE))
+    x *= np.repeat(2.0 ** RNG.integers(-20, 20, (rows, groups)), 128, axis=1)
+    x = x.astype(ml_dtypes.bfloat16)
+    got = run(executable, x, arrays).astype(np.float64)
+    want = x.astype(np.float64) @ exact.T
+    of_groups = np.einsum("rgk,ogk->rgo", *(np.asarray(a, np.float64).reshape(-1, groups, 128) for a in (x, exact)))
+    assert (np.abs(got - want) <= np.abs(want) * 2.0**-8 + np.abs(of_groups).sum(1) * 2.0**-21).all()
+    for number in (0.0, 2.0**-90, 2.0**90, np.inf, -np.inf, np.nan):
+        special = x.copy()
+        special[rows - 1, 130 if number > 1 or np.isnan(number) else slice(128, 256)] = number
+        got = run(executable, special, arrays).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            terms = special.astype(np.float64)[:, None] * exact
+            want, room = terms.sum(-1), np.abs(terms).sum(-1)
+            close = np.abs(got - want) <= np.abs(want) * 2.0**-8 + room * 2.0**-15
+        assert (close | (got == want) | (np.isnan(got) & np.isnan(want))).all()
+
+
 @pytest.mark.parametrize("kind", ["float32", "bfloat16", "int4"])
 @pytest.mark.parametrize("known", [False, True])
 def test_bits_of_a_row_depend_on_itself_where_that_is_asked_for(kind, known):

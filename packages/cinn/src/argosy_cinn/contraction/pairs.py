@@ -94,6 +94,7 @@ class PairTerms:
         self.width = 2 * _HALVES if self.is_bytes else _HALVES
         self.lookups = [lookups_of(operands.wide_of(p)) or () for p in operands.products]
         self.safe: Value | None = None
+        self.may_overflow = any(len(found) > 1 for found in self.lookups)
         skinny, stride = operands.skinny, operands.skinny_stride
         plain = skinny.element == BFLOAT and skinny.prologue is None and isinstance(stride, int) and stride == 1
         self._in_place = plain and not self.is_bytes
@@ -103,6 +104,11 @@ class PairTerms:
     def bytes_of_term(self) -> int:
         """See `Terms`."""
         return 2
+
+    @property
+    def units(self) -> list[float]:
+        """See `Terms`."""
+        return [1.0] * len(self.lookups)
 
     def _padded_depth(self) -> Index:
         b = self.operands.b
@@ -126,7 +132,7 @@ class PairTerms:
                 size = b.binary("and", b.bitcast(value, largest.type), 0x7FFF)
                 k.yield_values(b.intrinsic("llvm.umax", size.type, k.carry[0], size))
             (largest,) = k.results
-        if any(len(found) > 1 for found in self.lookups):
+        if self.may_overflow:
             self.safe = b.icmp("ult", b.reduce("umax", largest), _LARGE)
 
     def _narrow_terms(self, t: int, k: Index) -> Value:

@@ -20,6 +20,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
+from argosy_cinn.contraction.block_floats import BlockFloatTerms, multiplies_block_floats
 from argosy_cinn.contraction.pairs import PAIRED_TERMS, PairTerms, multiplies_pairs
 from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, exact_in_bfloat
 from argosy_cinn.contraction.terms import FloatTerms, Operands, Terms
@@ -48,7 +49,7 @@ _THIN_BYTES = 64 << 10
 class SkinnyBlocking:
     """How a skinny product runs: ``few_rows`` (else few columns), ``dots`` (else sweeps), ``count`` skinny
     vectors, ``block`` wide rows of a chunk, ``lanes`` of a vector; ``pairs``: terms are multiplied in pairs of
-    bfloat16."""
+    bfloat16; ``block_floats``: in integers, a group at a time."""
 
     few_rows: bool
     dots: bool
@@ -56,6 +57,7 @@ class SkinnyBlocking:
     block: int
     lanes: int
     pairs: bool = False
+    block_floats: bool = False
 
 
 def plan_skinny(problem: Contraction, target: Target) -> SkinnyBlocking | None:
@@ -78,7 +80,9 @@ def plan_skinny(problem: Contraction, target: Target) -> SkinnyBlocking | None:
     rounds = problem.narrow and not (exact_in_bfloat(problem.a.element) and exact_in_bfloat(problem.b.element))
     rounds = rounds and not (pairs and exact_in_bfloat(wide.element))
     if problem.scales is not None:
-        return SkinnyBlocking(True, True, count, _DOT_BLOCK, lanes, pairs and problem.group % PAIRED_TERMS == 0)
+        pairs = pairs and problem.group % PAIRED_TERMS == 0
+        block_floats = not pairs and dots and multiplies_block_floats(problem, target)
+        return SkinnyBlocking(True, True, count, _DOT_BLOCK, lanes, pairs, block_floats)
     if rounds or problem.column_sums is not None or count == 0 or (isinstance(problem.k, int) and problem.k < lanes):
         return None
     if dots:
@@ -131,7 +135,7 @@ class _Skinny:
         self.wide_rows = problem.n if plan.few_rows else problem.m
         self.wide = problem.b if plan.few_rows else problem.a
         # Where arithmetic fills the time, the hardware's prefetchers see too little of what comes next.
-        self.prefetches = plan.count > 1
+        self.prefetches = plan.count > 1 or plan.block_floats
         # A wide row takes one sum for each of the products that read it, and each skinny vector.
         self.products = (problem, *problem.siblings)
         self.sums = plan.count * len(self.products)
@@ -155,7 +159,9 @@ class _Skinny:
         self.operands = Operands(self.b, self.problem, plan.few_rows, numbers, self.batch)
         floats = FloatTerms(self.operands, plan.lanes)
         if plan.pairs:
-            self._pairs(PairTerms(self.operands), floats)
+            self._narrow(PairTerms(self.operands), floats)
+        elif plan.block_floats:
+            self._narrow(BlockFloatTerms(self.operands, self.problem.group, plan.lanes), floats)
         else:
             self._allocate(floats.bytes())
             floats.prepare(self.vectors)
@@ -165,29 +171,31 @@ class _Skinny:
                 self._sweeps(floats)
         self._finish()
 
-    def _pairs(self, pairs: PairTerms, floats: FloatTerms) -> None:
-        """Pairs of bfloat16, and where those would overflow, floats: one vector after the other, which is rare."""
+    def _narrow(self, narrow: PairTerms | BlockFloatTerms, floats: FloatTerms) -> None:
+        """Terms narrower than floats, and where those would overflow, floats: one vector after the other, which is
+        rare."""
         b = self.b
-        safe = not any(len(found) > 1 for found in pairs.lookups)
-        self._allocate(pairs.bytes() if safe else b.add(pairs.bytes(), floats.bytes()))
-        pairs.prepare(self.vectors)
-        if pairs.safe is None:
-            self._dots(pairs, self._rows_together())
+        self._allocate(b.add(narrow.bytes(), floats.bytes()) if narrow.may_overflow else narrow.bytes())
+        narrow.prepare(self.vectors)
+        if narrow.safe is None:
+            self._dots(narrow, self._rows_together())
             return
-        with b.if_then(pairs.safe):
-            self._dots(pairs, self._rows_together())
-        with b.if_then(b.binary("xor", pairs.safe, True)):
-            floats.prepare(b.gep(self.vectors, pairs.bytes(), "i8"))
+        with b.if_then(narrow.safe):
+            self._dots(narrow, self._rows_together())
+        with b.if_then(b.binary("xor", narrow.safe, True)):
+            floats.prepare(b.gep(self.vectors, narrow.bytes(), "i8"))
             self._dots(floats, 1)
 
     def _allocate(self, copies: Index) -> None:
-        """Results, sums that wait, and room for copies of the skinny vectors."""
-        b, plan = self.b, self.plan
+        """Results, sums that wait, scales, and room for copies of the skinny vectors."""
+        b, plan, group = self.b, self.plan, self.problem.group
         results = self.sums * plan.block * self.size
         waiting = results * self.lanes if plan.dots and plan.count > 2 else 0
-        slab = scratch(b, b.add(results + waiting + 192, copies))
+        scales = b.mul(b.div(self.problem.k, group), len(self.products) * plan.block * self.size) if group else 0
+        slab = scratch(b, b.add(b.add(results + waiting + 256, scales), copies))
         self.results, self.waiting = slab, b.gep(slab, results + 64, "i8")
-        self.vectors = b.gep(self.waiting, waiting + 64, "i8")
+        self.scales = b.gep(self.waiting, waiting + 64, "i8")
+        self.vectors = b.gep(self.scales, b.add(scales, 64), "i8")
 
     # -- contiguous along k
 
@@ -196,6 +204,8 @@ class _Skinny:
         memory between them. ``together`` wide rows at a time.
         """
         b, k = self.b, self.problem.k
+        if self.problem.group:
+            self._copy_scales(terms.units)
         unit = self.problem.group or terms.width
         depth = max(_THIN_BYTES // (self.plan.count * terms.bytes_of_term) // unit, 1) * unit
         if self.plan.count <= 2 or (isinstance(k, int) and k <= depth):
@@ -237,7 +247,7 @@ class _Skinny:
         """Wide rows at a time: enough independent sums to hide the latency of an addition, in as many registers as
         there are. What is read of the skinny vectors serves all of them."""
         most = self.b.module.target.registers * 3 // 4
-        return max(min(8 // len(self.products), most // self.sums), 1)
+        return 1 if self.plan.block_floats else max(min(8 // len(self.products), most // self.sums), 1)
 
     def _start(self, local: list[Index], first: Value | None) -> tuple[list[Value], list[Value]]:
         """What the sums of some wide rows start from, and where they wait between blocks of k."""
@@ -268,39 +278,64 @@ class _Skinny:
         with b.loop(b.div(k0, group), b.div(b.add(k0, depth), group), 1, start) as loop:
             k, zeros = b.mul(loop.index, group), [b.zero(self.type)] * len(start)
             sums = self._terms(terms, rows, k, b.add(k, group), zeros)
-            scales = [self._scale(p, loop.index, row) for row in rows for p in self.products]
+            local = [b.sub(row, self.row0) for row in rows]
+            scales = [self._scale(p, loop.index, row) for row in local for p in range(len(self.products))]
             factors = [scale for scale in scales for _ in range(self.plan.count)]
             loop.yield_values(*(b.fma(x, y, z) for x, y, z in zip(sums, factors, loop.carry, strict=True)))
         return list(loop.results)
 
-    def _scale(self, problem: Contraction, group: Index, row: Index) -> Value:
+    def _copy_scales(self, units: list[float]) -> None:
+        """The factors of the chunk's wide rows as floats, times those of ``units``: in memory, those of one row may be
+        a page apart."""
+        b, lanes = self.b, self.lanes
+        with b.loop(0, b.div(self.problem.k, self.problem.group)) as group, b.loop(0, self.rows, lanes) as row:
+            whole = isinstance(self.problem.n, int) and self.problem.n % lanes == 0
+            mask = None if whole else b.tail_mask(b.sub(self.rows, row.index), lanes)
+            for number, product in enumerate(self.products):
+                assert product.scales is not None
+                found = self.operands.scales_vector(
+                    product.scales, group.index, b.add(self.row0, row.index), lanes, mask
+                )
+                found = found if units[number] == 1 else b.fmul(found, units[number])
+                b.store(found, self._scale_place(number, group.index, row.index), lanes * self.size)
+
+    def _scale_place(self, product: int, group: Index, local: Index) -> Value:
+        b = self.b
+        row = b.add(b.mul(group, len(self.products)), product)
+        return b.gep(self.scales, b.add(b.mul(row, self.plan.block), local), self.compute)
+
+    def _scale(self, product: int, group: Index, local: Index) -> Value:
         """The factor of a group's sum, for one wide row, in every lane."""
-        b, scales = self.b, problem.scales
-        assert scales is not None
-        place = b.gep(scales.pointer, b.add(b.mul(group, scales.row), b.mul(row, scales.column)), scales.element)
-        cells = Cells((), group, row, [b.load(scales.element, place)], [None])
-        return b.splat(self.operands.apply_prologue(scales, cells), self.lanes)
+        return self.b.splat(self.b.load(self.compute, self._scale_place(product, group, local)), self.lanes)
 
     def _terms(self, terms: Terms, rows: list[Index], k0: Index, end: Index, start: list[Value]) -> list[Value]:
         """``start`` plus the terms from ``k0`` to ``end``, a cache line of each wide row at a time."""
         b, width = self.b, terms.width
         line = max(_LINE // bytes_of(self.wide.element), width)
         line = min(line, self.problem.group or line)
+        if line == self.problem.group:
+            return self._line(terms, rows, k0, line, start)
         whole = b.sub(end, b.rem(b.sub(end, k0), line))
         with b.loop(k0, whole, line, start) as loop:
-            sums = list(loop.carry)
-            if self.prefetches:
-                for row in rows:
-                    b.prefetch(self.operands.wide_place(b.add(row, self.ahead), loop.index), level=_SECOND_LEVEL)
-            for first in range(0, line, width):
-                sums = terms.step(rows, b.add(loop.index, first), None, sums)
-            loop.yield_values(*sums)
+            loop.yield_values(*self._line(terms, rows, loop.index, line, list(loop.carry)))
         if self.problem.group:  # groups are whole lines
             return list(loop.results)
         with b.loop(whole, end, width, loop.results) as rest:
             mask = b.tail_mask(b.sub(end, rest.index), width)
             rest.yield_values(*terms.step(rows, rest.index, mask, rest.carry))
         return list(rest.results)
+
+    def _line(self, terms: Terms, rows: list[Index], k: Index, line: int, sums: list[Value]) -> list[Value]:
+        """``sums`` plus ``line`` terms from ``k`` on."""
+        b = self.b
+        if self.prefetches:
+            for row in rows:
+                ahead = self.operands.wide_place(b.add(row, self.ahead), k)
+                for first in range(0, line * bytes_of(self.wide.element), _LINE):
+                    b.prefetch(b.gep(ahead, first, "i8"), level=_SECOND_LEVEL)
+        for first in range(0, line, terms.width):
+            sums = terms.step(rows, b.add(k, first), None, sums)
+        return sums
 
     # -- contiguous along the wide rows
 

@@ -35,9 +35,16 @@ class Operands:
         """The wide operand as a product sees it."""
         return product.b if self.few_rows else product.a
 
-    def skinny_vector(self, t: int, k: Index, lanes: int, mask: Value | None) -> Value:
+    def number(self, t: Index) -> Index:
+        """The number of skinny vector ``t`` of these."""
+        if isinstance(t, int):
+            return self.numbers[t]
+        return self.b.minimum(self.b.add(self.numbers[0], t), self.numbers[-1])
+
+    def skinny_vector(self, t: Index, k: Index, lanes: int, mask: Value | None) -> Value:
         """Terms of skinny vector ``t`` of these from k on, converted and given to their prologue."""
-        row, column = (self.numbers[t], k) if self.few_rows else (k, self.numbers[t])
+        number = self.number(t)
+        row, column = (number, k) if self.few_rows else (k, number)
         cells = self._load(self.skinny, self.skinny_origin, row, column, int(self.few_rows), lanes, mask)
         return self.apply_prologue(self.skinny, cells)
 
@@ -46,6 +53,10 @@ class Operands:
         row, column = (k, r) if self.few_rows else (r, k)
         axis = int(along_k != self.few_rows)
         return self._load(self.wide, self.wide_origin, row, column, axis, lanes, mask)
+
+    def scales_vector(self, scales: Matrix, group: Index, r: Index, lanes: int, mask: Value | None) -> Value:
+        """Factors of a group for wide rows from r on, converted."""
+        return self.apply_prologue(scales, self._load(scales, scales.pointer, group, r, 1, lanes, mask))
 
     def wide_place(self, r: Index, k: Index) -> Value:
         """The address of an element of the wide operand."""
@@ -80,6 +91,11 @@ class Terms(Protocol):
         """Bytes of a term of a skinny vector, as it is read again and again."""
         ...
 
+    @property
+    def units(self) -> list[float]:
+        """What the sums of each product have to be multiplied by, together with the scale of a group."""
+        ...
+
     def bytes(self) -> Index:
         """Memory that `prepare` needs."""
         ...
@@ -108,6 +124,11 @@ class FloatTerms:
     def bytes_of_term(self) -> int:
         """See `Terms`."""
         return bytes_of(self.operands.compute)
+
+    @property
+    def units(self) -> list[float]:
+        """See `Terms`."""
+        return [1.0] * len(self.operands.products)
 
     def _padded_depth(self) -> Index:
         b = self.operands.b

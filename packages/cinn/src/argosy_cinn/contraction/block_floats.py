@@ -1,0 +1,231 @@
+"""Skinny products of weights of four bits by integer arithmetic: the terms of a group become block floating point.
+
+The skinny vectors are bfloat16. The terms of a group of k are written as integers of 16 bits times a power of two that
+the largest of them sets (block floating point; Wilkinson, *Rounding Errors in Algebraic Processes*, 1963), so that they
+are exact down to 2**-7 of the largest, and smaller ones are at most 2**-15 of it away. An integer is two digits of
+eight bits. Its products with weights, which are numbers of four bits less a constant, are summed by ``pmaddubsw`` in 16
+bits and by ``pmaddwd`` in 32 bits, without an error: a group's sum is rounded once, when it becomes a float.
+
+A byte of the wide operand holds the weights of two products, so that 32 of them are unpacked by three instructions,
+where floats take four for each eight weights and product. Groups with a number that is not finite, or whose numbers are
+so small or large that their scale would not be a float, take the long way (`BlockFloatTerms.safe`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from math import frexp
+
+from argosy_cinn.contraction.problem import Contraction, Matrix, exact_in_bfloat
+from argosy_cinn.contraction.terms import Operands
+from argosy_cinn.printers.types import BFLOAT, FLOAT, I1, I8, I16, I32, Index, Value, vector
+from argosy_cinn.target import Target
+
+#: Bits of an integer that are below its sign and the first one.
+_FRACTION = 14
+_DIGIT = 8
+_MANTISSA = 23
+#: Exponents, biased as in a float, of the largest term of a group.
+_LEAST, _MOST = 127 - 64, 127 + 64
+#: Products of a digit and a weight, two of which are added at a time, in 16 bits: 8 * 2 * 128 * 15 < 2**15.
+_STEPS = 8
+#: Skinny vectors whose sums are in registers at a time.
+_TOGETHER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Nibble:
+    """``unit`` times the number that four bits of a byte from ``shift`` on, exclusive or ``flip``, make less
+    ``zero``."""
+
+    shift: int
+    flip: int
+    zero: int
+    unit: float
+
+
+def nibble_of(matrix: Matrix) -> Nibble | None:
+    """How a byte of an operand holds its weight; None where it is no number of four bits."""
+    numbers = matrix.numbers
+    if matrix.element != I8 or matrix.prologue is None or numbers is None:
+        return None
+    for shift in (0, 4):
+        for flip in (0, 8):
+            least, next_one = (numbers[(weight ^ flip) << shift] for weight in (0, 1))
+            unit = next_one - least
+            zero = -least / unit if unit else -1
+            made = (((byte >> shift & 15 ^ flip) - zero) * unit for byte in range(256))
+            if zero in range(16) and frexp(unit)[0] == 0.5 and numbers == tuple(made):
+                return Nibble(shift, flip, int(zero), unit)
+    return None
+
+
+def multiplies_block_floats(problem: Contraction, target: Target) -> bool:
+    """Whether a product of few rows with scales of groups and its siblings are computed in integers."""
+    line = target.vector_bits // 8
+    machine = target.has("avx2") and (line == 32 or (line == 64 and target.has("avx512bw")))
+    exact = problem.narrow or (exact_in_bfloat(problem.a.element) and problem.a.prologue is None)
+    if not machine or not exact or problem.compute != FLOAT or not problem.group:
+        return False
+    found = [nibble_of(each.b) for each in (problem, *problem.siblings)]
+    alike = {None if nibble is None else (nibble.flip, nibble.zero) for nibble in found}
+    return len(alike) == 1 and None not in alike and problem.group % line == 0 and problem.group <= _STEPS * line
+
+
+class BlockFloatTerms:
+    """See `terms.Terms`: a step takes a whole group. ``safe`` tells once skinny vectors are prepared whether all of
+    their groups have a scale."""
+
+    def __init__(self, operands: Operands, group: int, lanes: int) -> None:
+        self.operands, self.width, self.lanes = operands, group, lanes
+        self.line = 4 * lanes
+        found = [nibble_of(operands.wide_of(each)) for each in operands.products]
+        self.nibbles = [nibble for nibble in found if nibble is not None]
+        self.safe: Value | None = None
+        self.may_overflow = True
+
+    @property
+    def bytes_of_term(self) -> int:
+        """See `Terms`."""
+        return 2
+
+    @property
+    def units(self) -> list[float]:
+        """See `Terms`."""
+        return [nibble.unit for nibble in self.nibbles]
+
+    def _groups(self) -> Index:
+        b = self.operands.b
+        return b.mul(b.div(self.operands.k, self.width), self.operands.count)
+
+    def bytes(self) -> Index:
+        """See `Terms`: of a group its digits, first the high ones, then what ``zero`` takes from each lane, and its
+        scale, in every lane."""
+        return self.operands.b.mul(self._groups(), self._group_bytes())
+
+    def _group_bytes(self) -> int:
+        return 2 * self.width + 2 * 4 * self.lanes
+
+    def prepare(self, memory: Value) -> None:
+        """See `Terms`."""
+        b = self.operands.b
+        self._memory = memory
+        with b.loop(0, self.operands.count, 1, [b.constant(I1, False)]) as t:
+            with b.loop(0, self.operands.k, self.width, t.carry) as k:
+                k.yield_values(b.binary("or", k.carry[0], self._prepare_group(t.index, k.index)))
+            t.yield_values(*k.results)
+        self.safe = b.binary("xor", t.results[0], True)
+
+    def _place(self, t: Index, k: Index) -> Value:
+        """The memory of a group of a skinny vector."""
+        b = self.operands.b
+        number = b.add(b.mul(b.div(self.operands.k, self.width), t), b.div(k, self.width))
+        return b.gep(self._memory, b.mul(number, self._group_bytes()), I8)
+
+    def _prepare_group(self, t: Index, k: Index) -> Value:
+        """Store a group; whether it has no scale."""
+        b, lanes = self.operands.b, self.lanes
+        terms = [self._narrow_terms(t, b.add(k, i)) for i in range(0, self.width, lanes)]
+        integers = vector(I32, lanes)
+        sizes = [b.binary("and", b.bitcast(x, integers), 0x7FFFFFFF) for x in terms]
+        largest = sizes[0]
+        for size in sizes[1:]:
+            largest = b.intrinsic("llvm.umax", integers, largest, size)
+        size = b.reduce("umax", largest)
+        # Rounded up by a unit of a bfloat16, lest the largest one of an exponent be more than two digits.
+        exponent = b.binary("and", b.binary("add", size, 1 << 16), 0xFF << _MANTISSA)
+        exponent = b.intrinsic("llvm.umax", I32, exponent, b.constant(I32, _LEAST << _MANTISSA))
+        up = b.splat(b.bitcast(b.binary("sub", (2 * 127 + _FRACTION) << _MANTISSA, exponent), FLOAT), lanes)
+        down = b.splat(b.bitcast(b.binary("sub", exponent, _FRACTION << _MANTISSA), FLOAT), lanes)
+        place = self._place(t, k)
+        for i, x in enumerate(terms):
+            integer = b.convert("fptosi", b.unary("roundeven", b.fmul(x, up)), I32)
+            for digit, rest in enumerate(
+                (b.binary("ashr", b.binary("add", integer, 1 << _DIGIT - 1), _DIGIT), integer)
+            ):
+                b.store(b.convert("trunc", rest, I8), b.gep(place, digit * self.width + i * lanes, I8), lanes)
+        zeros = b.constant(vector(I8, self.line), self.nibbles[0].zero)
+        ((taken,),) = self._sums([place], lambda _: [zeros], 1)
+        b.store(b.binary("sub", b.zero(taken.type), taken), self._zero_place(place), self.line)
+        b.store(down, self._scale_place(place), self.line)
+        small = b.icmp("ult", b.binary("sub", size, 1), (_LEAST << _MANTISSA) - 1)
+        return b.binary("or", small, b.icmp("uge", size, _MOST << _MANTISSA))
+
+    def _zero_place(self, group: Value) -> Value:
+        return self.operands.b.gep(group, 2 * self.width, I8)
+
+    def _scale_place(self, group: Value) -> Value:
+        return self.operands.b.gep(group, 2 * self.width + self.line, I8)
+
+    def _narrow_terms(self, t: Index, k: Index) -> Value:
+        """Terms of a skinny vector, rounded to bfloat16."""
+        b = self.operands.b
+        wide = self.operands.skinny_vector(t, k, self.lanes, None)
+        return b.widen_float(b.narrow_float(wide, BFLOAT), FLOAT)
+
+    def _sums(self, groups: list[Value], weights: Callable[[Index], list[Value]], count: int) -> list[list[Value]]:
+        """The sums of products of the integers of some ``groups`` with each of the ``count`` weights that ``weights``
+        makes of the bytes from a place in the group on, lane by lane."""
+        b = self.operands.b
+        start = [b.zero(vector(I16, self.line // 2))] * (len(groups) * 2 * count)
+        unroll = 2 if self.width % (2 * self.line) == 0 else 1
+        with b.loop(0, self.width, unroll * self.line, start) as loop:
+            found = list(loop.carry)
+            for u in range(unroll):
+                i = b.add(loop.index, u * self.line)
+                lines = weights(i)
+                for d, (group, digit) in enumerate(product(groups, range(2))):
+                    terms = b.load(lines[0].type, b.gep(group, b.add(digit * self.width, i), I8), self.line)
+                    for p, line in enumerate(lines):
+                        products = self._call("pmadd.ub.sw", "pmaddubs.w", I16, line, terms)
+                        found[d * count + p] = b.binary("add", found[d * count + p], products)
+            loop.yield_values(*found)
+        sums = []
+        for high in range(0, len(start), 2 * count):
+            pairs = zip(loop.results[high : high + count], loop.results[high + count : high + 2 * count], strict=True)
+            sums.append([self._integer(*digits) for digits in pairs])
+        return sums
+
+    def _integer(self, high: Value, low: Value) -> Value:
+        """A sum from those of its digits."""
+        b = self.operands.b
+        parts = [
+            self._call("pmadd.wd", "pmaddw.d", I32, digit, b.constant(digit.type, factor))
+            for digit, factor in ((high, 1 << _DIGIT), (low, 1))
+        ]
+        return b.binary("add", parts[0], parts[1])
+
+    def _call(self, name: str, wide_name: str, element: str, x: Value, y: Value) -> Value:
+        """A multiplication of the machine that adds neighbouring products."""
+        full = f"llvm.x86.avx512.{wide_name}.512" if self.line == 64 else f"llvm.x86.avx2.{name}"
+        lanes = self.line * 8 // (16 if element == I16 else 32)
+        return self.operands.b.call(full, vector(element, lanes), x, y)
+
+    def step(self, rows: list[Index], k: Index, mask: Value | None, sums: list[Value]) -> list[Value]:
+        """See `Terms`."""
+        b, found, count = self.operands.b, list(sums), self.operands.count
+        for r, row in enumerate(rows):
+            for first in range(0, count, _TOGETHER):
+                numbers = range(first, min(first + _TOGETHER, count))
+                groups = [self._place(t, k) for t in numbers]
+                of_groups = self._sums(groups, lambda i, row=row: self._weights(row, b.add(k, i)), len(self.nibbles))  # type: ignore[misc]
+                for t, group, of_products in zip(numbers, groups, of_groups, strict=True):
+                    zero = b.load(vector(I32, self.lanes), self._zero_place(group), self.line)
+                    scale = b.load(vector(FLOAT, self.lanes), self._scale_place(group), self.line)
+                    for p, integers in enumerate(of_products):
+                        place = (r * len(of_products) + p) * count + t
+                        value = b.convert("sitofp", b.binary("add", integers, zero), FLOAT)
+                        found[place] = b.fmul(value, scale)
+        return found
+
+    def _weights(self, row: Index, k: Index) -> list[Value]:
+        """The weights of a line of a wide row for each product, as they are before ``zero`` is taken from them."""
+        b = self.operands.b
+        line = self.operands.wide_vector(row, k, True, self.line, None).values[0]
+        if flip := self.nibbles[0].flip:
+            line = b.binary("xor", line, flip * 0x11)
+        words = b.bitcast(line, vector(I16, self.line // 2))
+        shifted = {0: line, 4: b.bitcast(b.binary("lshr", words, 4), line.type)}
+        return [b.binary("and", shifted[nibble.shift], 15) for nibble in self.nibbles]
