@@ -50,7 +50,7 @@ def main() -> int:
 
 
 def _timed(what, work):
-    from argosy.wait_notice import announce_wait
+    from argosy_tensorcore.wait_notice import announce_wait
 
     began = time.perf_counter()
     with announce_wait(what):

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import argosy as paddle
+import argosy_infer
 from argosy.hapi.callbacks import History
 from argosy.notebook.pictures import as_image, png_source
-from argosy.wait_notice import announce_wait
+from argosy_tensorcore.wait_notice import announce_wait
 
 
 def test_optimizers_and_schedules_say_what_they_are() -> None:
@@ -116,7 +117,7 @@ class _Terminal(io.StringIO):
 
 def test_what_takes_long_is_announced_on_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     """And the line goes away; what is quick, and files, see nothing."""
-    monkeypatch.setattr("argosy.wait_notice.PATIENCE", 0.01)
+    monkeypatch.setattr("argosy_tensorcore.wait_notice.PATIENCE", 0.01)
     terminal, file = _Terminal(), io.StringIO()
     with announce_wait("compiling 'step'", terminal):
         while "compiling" not in terminal.getvalue():
@@ -126,7 +127,7 @@ def test_what_takes_long_is_announced_on_terminals(monkeypatch: pytest.MonkeyPat
     with announce_wait("nothing", file):
         time.sleep(0.05)
     assert file.getvalue() == ""
-    monkeypatch.setattr("argosy.wait_notice.PATIENCE", 60.0)
+    monkeypatch.setattr("argosy_tensorcore.wait_notice.PATIENCE", 60.0)
     quick = _Terminal()
     with announce_wait("nothing", quick):
         pass
@@ -144,6 +145,9 @@ def test_objects_show_what_made_them() -> None:
         ),
         "SequenceSampler(data_source=[0, 1, 2, 3, ...])": io.SequenceSampler(list(range(1000))),
         "ParameterList(0: float32 [2])": paddle.nn.ParameterList([paddle.create_parameter([2], "float32")]),
+        "BeamSearchDecoder(cell=GRUCell(2, 2), start_token=0, end_token=1, beam_size=3)": paddle.nn.BeamSearchDecoder(
+            paddle.nn.GRUCell(2, 2), 0, 1, 3
+        ),
         "<Program: 0 operations, 0 parameters>": paddle.static.Program(),
         "GPTConfig(width=8, heads=2, hidden=32)": paddle.models.GPTConfig(width=8, heads=2),
     }
@@ -158,8 +162,17 @@ def test_loading_and_saving_are_announced(monkeypatch: pytest.MonkeyPatch, tmp_p
         announced.append(what)
         return nullcontext()
 
-    monkeypatch.setattr("argosy.framework.serialization.announce_wait", announce)
-    path = tmp_path / "x.pdparams"
+    for module in ("framework.serialization", "distributed.checkpoint.saving", "distributed.checkpoint.loading"):
+        monkeypatch.setattr(f"argosy.{module}.announce_wait", announce)
+    for module in ("export", "predictor"):
+        monkeypatch.setattr(f"argosy_infer.{module}.announce_wait", announce)
+    path, folder, program = tmp_path / "x.pdparams", tmp_path / "checkpoint", tmp_path / "program"
     paddle.save({"x": paddle.ones([2])}, path)
     paddle.load(path)
-    assert announced == [f"saving {path}", f"loading {path}"]
+    paddle.distributed.save_state_dict({"x": paddle.ones([2])}, folder)
+    paddle.distributed.load_state_dict({"x": paddle.ones([2])}, folder)
+    assert announced == [f"{act} {where}" for where in (path, folder) for act in ("saving", "loading")]
+    paddle.jit.save(paddle.nn.Linear(2, 1), program, input_spec=[paddle.static.InputSpec([None, 2], "float32", "x")])
+    argosy_infer.Predictor(program)
+    assert announced[4] == f"loading {program}.pir"
+    assert re.fullmatch(r"compiling '\w+', \d+ operations", announced[5])

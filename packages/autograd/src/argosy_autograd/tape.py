@@ -56,7 +56,7 @@ def edge_of(x: Any) -> Edge | None:
 class Node:
     """A step back. ``edges`` has one entry for each operand; ``hooks`` and ``retained`` belong to results by
     number. ``on_tensors``: its data is no array here, so gradients pass it as tensors: True for distributed ones, or
-    the device that they are on. ``wait_notice`` belongs to the native backward pass."""
+    the device that they are on. ``waiting`` belongs to the native backward pass."""
 
     __slots__ = (
         "__weakref__", "edges", "hooks", "name", "on_tensors", "results", "retained", "sequence", "waiting",

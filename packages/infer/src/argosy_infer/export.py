@@ -23,6 +23,7 @@ from argosy_pir.serialization import to_bytes
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, file_parts
+from argosy_tensorcore.wait_notice import announce_wait
 
 __all__ = ["LoadedProgram", "load_methods", "load_program", "save_program"]
 
@@ -104,14 +105,15 @@ def load_program(path: str | os.PathLike[str]) -> LoadedProgram:
     Raises :class:`ProgramFileError` naming the file when one is missing, damaged, or belongs to another export.
     """
     program_file = Path(_file(Path(path), "", ".pir"))
-    data = _read(program_file)
-    while True:
-        try:
-            return _load_program(program_file, data, content_key([data]))
-        except ProgramFileError:
-            before, data = data, _read(program_file)
-            if data == before:  # else another process has replaced it meanwhile
-                raise
+    with announce_wait(f"loading {program_file}"):
+        data = _read(program_file)
+        while True:
+            try:
+                return _load_program(program_file, data, content_key([data]))
+            except ProgramFileError:
+                before, data = data, _read(program_file)
+                if data == before:  # else another process has replaced it meanwhile
+                    raise
 
 
 def load_methods(

@@ -18,6 +18,7 @@ from argosy_tensorcore.conversion import DataError
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.place import Place, as_place
 from argosy_tensorcore.storage import StridedArray
+from argosy_tensorcore.wait_notice import announce_wait
 
 __all__ = ["SIZES", "Predictor"]
 
@@ -53,16 +54,20 @@ class Predictor:
         self._compiler = get_compiler(compiler)
         known = batch_invariant and _INVARIANT in getattr(self._compiler, "options", ())
         self._options: dict[str, Any] = {"options": {_INVARIANT: True}} if known else {}
-        self.executable: Executable = self._compiler.compile(self.program, self.device, **self._options)
+        self.executable = self._compile(self.device)
         #: Runs the program on payloads of its inputs' types, unchecked: for callers that make them.
         self.call: Callable[[Sequence[StridedArray]], list[StridedArray]] = self.executable.bind(
             list(self.states.values())
         )
 
+    def _compile(self, device: Device) -> Executable:
+        with announce_wait(f"compiling {self.program.name!r}, {len(self.program.block)} operations"):
+            return self._compiler.compile(self.program, device, **self._options)
+
     def move(self, device: Device, states: Mapping[str, StridedArray]) -> None:
         """Run on ``device`` from now on, with these ``states`` by name, which are there, in place of those before."""
         if device is not self.device:
-            self.executable = self._compiler.compile(self.program, device, **self._options)
+            self.executable = self._compile(device)
         bound = {name: states[name] for name in self.states}
         self.call = self.executable.bind(list(bound.values()))
         self.device, self.states = device, bound

@@ -1,6 +1,6 @@
 """The backward loop: ``backward_loop(start, leaves, retain, pull, add)``, a builtin that `argosy_autograd.sweep` calls.
 
-Nodes wait in a heap by sequence number, each with its gradient in its slot ``wait_notice``, a list where it has several
+Nodes wait in a heap by sequence number, each with its gradient in its slot ``waiting``, a list where it has several
 results. Nodes that pass a gradient on as it is (``recipe.code`` is 1) are done here, those whose derivative is compiled
 by `derivatives`, other ones by ``pull(node, g)``, which gives a list of ``(edge, gradient)``. Gradients of tensors go
 to ``leaves`` (id to ``[tensor, gradient]``). Nodes of other kinds are for Python: what goes to them is returned, as a

@@ -19,6 +19,7 @@ from argosy_infer.compress.packing import (
     scales_of,
 )
 from argosy_infer.export import LoadedProgram
+from argosy_tensorcore.wait_notice import announce_wait
 
 __all__ = ["awq"]
 
@@ -27,6 +28,7 @@ _TRIALS = 11
 """Exponents from 0 to 1; the first is rounding to the nearest."""
 
 
+@announce_wait("quantising weights by AWQ")
 def awq(
     loaded: LoadedProgram,
     data: CalibrationData,

@@ -22,6 +22,7 @@ from argosy_infer.compress.packing import (
     scales_of,
 )
 from argosy_infer.export import LoadedProgram
+from argosy_tensorcore.wait_notice import announce_wait
 
 __all__ = ["gptq"]
 
@@ -30,6 +31,7 @@ _BLOCK = 128
 """Rows between which later ones are moved at once, by a matrix product."""
 
 
+@announce_wait("quantising weights by GPTQ")
 def gptq(
     loaded: LoadedProgram,
     data: CalibrationData,

@@ -19,12 +19,12 @@ import numpy as np
 
 from argosy.framework import paddle_pickle as pickled
 from argosy.static.scope import Variable
-from argosy.wait_notice import announce_wait
 from argosy_hwadapt.files import content_key, member_path, write_file, write_files
 from argosy_tensorcore.dtype import bfloat16
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save_file
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
+from argosy_tensorcore.wait_notice import announce_wait
 
 __all__ = ["MissingFileError", "load", "replace_file", "save"]
 

@@ -21,7 +21,6 @@ from argosy.jit.structure import leaves, map_items
 from argosy.jit.tracing import explain_break
 from argosy.jit.translated import METHODS
 from argosy.nn.layer import Layer
-from argosy.wait_notice import announce_wait
 from argosy_infer.export import LoadedProgram, save_program
 from argosy_infer.predictor import SIZES
 from argosy_phi_ops.capture.tracer import CapturedProgram, Tracer
@@ -30,6 +29,7 @@ from argosy_phi_ops.errors import GraphBreak, ShapeError
 from argosy_pir.passes import PassManager
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
+from argosy_tensorcore.wait_notice import announce_wait
 
 __all__ = ["export_program", "save"]
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import argosy_phi_ops.passes.decompose  # noqa: F401  (registers its pass)
 from argosy.device.places import expected_place
-from argosy.wait_notice import announce_wait
 from argosy_hwadapt import Device
 from argosy_phi_ops.compiler import Executable, available_compilers, get_compiler
 from argosy_phi_ops.context import own_context
@@ -24,6 +23,7 @@ from argosy_phi_ops.user_line import warn_user
 from argosy_pir.passes import PassManager
 from argosy_pir.program import Program
 from argosy_tensorcore.storage import StridedArray
+from argosy_tensorcore.wait_notice import announce_wait
 
 __all__ = [
     "PIPELINE", "Backend", "ConfiguredBackend", "build", "choose_compiler", "device_of", "lower", "passes",

@@ -16,7 +16,6 @@ from argosy.jit.paddle_format.stepwise import StepwiseProgram
 from argosy.jit.properties import PROPERTIES, property_methods
 from argosy.jit.replay import check_replayable, is_replayable, replay
 from argosy.nn.layer import Layer
-from argosy.wait_notice import announce_wait
 from argosy_autograd.modes import is_grad_enabled, set_grad_enabled
 from argosy_infer.errors import ProgramFileError
 from argosy_infer.export import LoadedProgram, load_methods, load_program
@@ -26,6 +25,7 @@ from argosy_phi_ops.eager.placement import device_of
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.storage import StridedArray, host_device
 from argosy_tensorcore.tensor import Tensor
+from argosy_tensorcore.wait_notice import announce_wait
 
 __all__ = ["METHODS", "TranslatedLayer", "load"]
 
@@ -142,14 +142,14 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
         raise NotImplementedError(f"jit.load() has no option {sorted(configs)}")
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"jit.load(): argument 'path' must be a path, got {path!r:.60}")
-    with announce_wait(f"loading {path}"):
-        return _load(os.fspath(path))
+    return _load(os.fspath(path))
 
 
 def _load(base: str) -> TranslatedLayer:
     if os.path.exists(base + ".json") and not os.path.exists(base + ".pir"):
         files = {"forward": base, **{method: f"{base}.{method}" for method in _methods_beside(base)}}
-        return _layer_of({name: read_paddle_program(file) for name, file in files.items()})
+        with announce_wait(f"loading {base}"):
+            return _layer_of({name: read_paddle_program(file) for name, file in files.items()})
     forward = load_program(base)
     methods = _method_names(forward.program.attributes.get(METHODS, ()), base)
     made = _layer_of({"forward": forward, **load_methods(base, forward, methods)})

@@ -16,7 +16,7 @@ from argosy.models.quantized_weights import QuantizedLinear, quantize_layers
 from argosy.models.weights import collect_weights, fill_weights
 from argosy.nn.layer import Layer
 from argosy.nn.lazy import LazyGuard
-from argosy.wait_notice import announce_wait
+from argosy_tensorcore.wait_notice import announce_wait
 
 __all__ = ["build", "family_of", "load_model", "save"]
 

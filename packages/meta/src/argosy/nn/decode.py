@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from argosy.argument_checks import validate_call
+from argosy.argument_repr import ArgumentRepr
 from argosy.nn import functional as F
 from argosy.nn.nesting import flatten, map_structure, pack_as
 
@@ -37,7 +38,7 @@ class Decoder:
         return False
 
 
-class BeamSearchDecoder(Decoder):
+class BeamSearchDecoder(ArgumentRepr, Decoder):
     """Beam search over a cell: at each step the ``beam_size`` best continuations of every sample are kept.
 
     ``embedding_fn`` maps tokens [N, beams] to the cell's inputs, ``output_fn`` its outputs to logits [N, beams,

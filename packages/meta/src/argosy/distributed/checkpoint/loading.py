@@ -20,6 +20,7 @@ from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.safetensors import CheckpointError
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
+from argosy_tensorcore.wait_notice import announce_wait
 
 __all__ = ["load_merged_state_dict", "load_state_dict"]
 
@@ -62,7 +63,7 @@ def load_state_dict(
     _check(flat, metadata, where)
     generators = find_states(flat, metadata, where)
     arrays = {key: x for key, x in flat.leaves.items() if is_array(x)}
-    with Reader(folder, metadata) as reader:
+    with announce_wait(f"loading {folder}"), Reader(folder, metadata) as reader:
         plan = [(key, x, box, reader.plan(key, box)) for key, x in arrays.items() if (box := box_of(x)) is not None]
         for key, x, box, steps in plan:
             overwrite(x, reader.read(key, box, steps))
@@ -91,7 +92,7 @@ def load_merged_state_dict(
     keys = [key for key in (*metadata.tensors, *metadata.values) if _is_below(key, prefix)]
     if prefix and not keys:
         raise ValueError(f"{where} has nothing below {prefix!r}; it has {_some(metadata.paths)}")
-    with Reader(folder, metadata) as reader:
+    with announce_wait(f"loading {folder}"), Reader(folder, metadata) as reader:
         leaves = {key: _read_whole(reader, key) if key in metadata.tensors else metadata.values[key] for key in keys}
     made = nest_state(leaves, metadata.paths)
     for folder_name in prefix.split(".") if prefix else ():

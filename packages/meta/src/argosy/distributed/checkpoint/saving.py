@@ -17,6 +17,7 @@ from argosy.distributed.group import Group
 from argosy.distributed.objects import gather_bytes
 from argosy_autoparallel.dist_tensor import ShardedArray
 from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.wait_notice import announce_wait
 
 __all__ = ["save_state_dict"]
 
@@ -70,11 +71,12 @@ def save_state_dict(
     if async_save:
         copies = {key: array.copy() for key, array in mine.items()}
         return start_writing(lambda: commit.finish_apart(copies))
-    commit.write_parts(mine)
-    group.communicator.barrier()
-    if commit.leads:
-        commit.switch()
-    group.communicator.barrier()
+    with announce_wait(f"saving {folder}"):
+        commit.write_parts(mine)
+        group.communicator.barrier()
+        if commit.leads:
+            commit.switch()
+        group.communicator.barrier()
     return None
 
 
