@@ -6,6 +6,9 @@ import re
 from functools import cache
 from pathlib import Path
 
+_CODE = re.compile(r"``[^`]*``|`[^`]*`")
+_NAME = re.compile(r"`+\*{0,2}\w+`+")
+
 
 @cache
 def meanings() -> list[tuple[dict[str, str], re.Pattern[str]]]:
@@ -29,8 +32,9 @@ def is_named(parameter: str, doc: str) -> bool:
 
 
 def meaning(parameter: str, path: str, doc: str) -> str:
-    """What ``parameter`` of the thing at ``path`` is, where its docstring ``doc`` does not name it; else empty."""
-    if is_named(parameter, doc):
+    """What ``parameter`` of the thing at ``path`` is, where its docstring ``doc`` has no sentence on it; else empty."""
+    if is_named(parameter, _CODE.sub(lambda code: code[0] if _NAME.fullmatch(code[0]) else "", doc)):
         return ""
     name = parameter.strip("*")
-    return next((texts[name] for texts, where in meanings() if name in texts and where.match(path)), "")
+    found = (texts[name] for texts, where in meanings() if name in texts and where.match(path))
+    return next(found, "see the code above" if is_named(parameter, doc) else "")
