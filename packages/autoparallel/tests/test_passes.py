@@ -8,7 +8,8 @@ import pytest
 from lockstep import parts_of, run_together, whole_of
 
 import argosy_autoparallel.passes.combine_all_reduces
-import argosy_autoparallel.passes.spmd_partition  # noqa: F401  (both register their passes)
+import argosy_autoparallel.passes.spmd_partition
+import argosy_autoparallel.pipeline.cut_stages  # noqa: F401  (they register their passes)
 from argosy_autoparallel import Layout, Partial, ProcessMesh, ReduceType, Replicate, Shard
 from argosy_autoparallel.tensor_layout import parse_layout, print_layout
 from argosy_pir import PassError, Program

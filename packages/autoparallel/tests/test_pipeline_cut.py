@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import argosy_autoparallel.pipeline.cut_stages  # noqa: F401  (registers its pass)
 from argosy_autoparallel import ProcessMesh
 from argosy_autoparallel.pipeline.cut import cut, extract
 from argosy_autoparallel.pipeline.local_pieces import add_accumulation, localize_pieces
@@ -15,6 +16,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
+from argosy_pir.passes import PassManager
 
 
 def built(stages=(0, 1, 1, 1)):
@@ -74,6 +76,27 @@ def test_pieces_compute_what_the_program_does(split):
     np.testing.assert_array_equal(values[program.outputs[0]], wanted[0])
     for position in (1, 2):
         np.testing.assert_array_equal(gradients[position], wanted[position])
+
+
+@pytest.mark.parametrize("text", ["cut-stages{gradients=[1,2]}", "cut-stages{split=true,gradients=[1,2]}"])
+def test_the_pass_calls_pieces_that_inlining_brings_back(text):
+    """The program computes what it did, in calls and inlined, and writes the states that it wrote."""
+    program = built()
+    total = program.add_state("total", program.outputs[0].type).argument
+    with emit_at(Builder.before(program.block.last)):
+        update = prim.add(total, program.outputs[0])
+    update.op.annotate(stage=1)
+    program.set_outputs(program.outputs, [*program.state_updates[:2], update])
+    arguments = [np.arange(3, dtype=np.float32) + i for i in range(3)]
+    states = [*arguments[1:], np.float32(2.0)]
+    wanted = interpret(program, arguments[:1], states)
+    for steps in (text, f"{text},inline,symbol-dce"):
+        made = program.clone()
+        PassManager(steps).run(made)
+        assert bool(made.functions) == (steps == text)
+        for found, expected in zip(interpret(made, arguments[:1], states), wanted, strict=True):
+            for a, b in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(a, b)
 
 
 def test_stages_send_what_the_other_reads_and_nothing_else():

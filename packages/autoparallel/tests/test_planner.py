@@ -4,7 +4,7 @@ from importlib import metadata
 
 import pytest
 
-from argosy_autoparallel import Plan, ProcessMesh, Shard, get_planner, planner_names
+from argosy_autoparallel import ParallelStrategy, ProcessMesh, Shard, get_planner, planner_names
 
 
 class EverythingOnTheFirstDimension:
@@ -14,7 +14,7 @@ class EverythingOnTheFirstDimension:
 
     def plan(self, program, cluster, fixed=None):
         mesh = ProcessMesh(list(range(cluster.nodes * cluster.devices_per_node)))
-        return Plan(mesh, {"x": (Shard(0),), **(fixed or {})})
+        return ParallelStrategy(mesh, {"x": (Shard(0),), **(fixed or {})})
 
 
 def install(monkeypatch, count):

@@ -24,14 +24,22 @@ if TYPE_CHECKING:
     from argosy_autoparallel.implicit_gathers import ImplicitGatherError, strict
     from argosy_autoparallel.partition import PartitionedProgram
     from argosy_autoparallel.partition import partition as partition_program
-    from argosy_autoparallel.planner import Cluster, Plan, Planner, PlanningError, get_planner, planner_names
+    from argosy_autoparallel.planner import (
+        Cluster,
+        ParallelStrategy,
+        Planner,
+        PlanningError,
+        get_planner,
+        planner_names,
+    )
 
 __all__ = [
-    "Cluster", "Counts", "ImplicitGatherError", "Layout", "LocalSlice", "Partial", "PartitionedProgram", "Placement",
-    "Plan", "Planner", "PlanningError", "ProcessMesh", "ReduceType", "Replicate", "Shard", "ShardedArray",
-    "__version__", "communicators", "count_collectives", "dtensor_from_fn", "dtensor_from_local", "dtensor_to_local",
-    "ensure_groups", "get_planner", "is_dist", "largest_local_shape", "layout_of", "local_shape", "local_slice",
-    "partition_program", "planner_names", "reshard", "set_world", "shard_tensor", "strict", "unshard_dtensor", "world",
+    "Cluster", "Counts", "ImplicitGatherError", "Layout", "LocalSlice", "ParallelStrategy", "Partial",
+    "PartitionedProgram", "Placement", "Planner", "PlanningError", "ProcessMesh", "ReduceType", "Replicate", "Shard",
+    "ShardedArray", "__version__", "communicators", "count_collectives", "dtensor_from_fn", "dtensor_from_local",
+    "dtensor_to_local", "ensure_groups", "get_planner", "is_dist", "largest_local_shape", "layout_of", "local_shape",
+    "local_slice", "partition_program", "planner_names", "reshard", "set_world", "shard_tensor", "strict",
+    "unshard_dtensor", "world",
 ]  # fmt: skip
 
 #: What needs the IR, operators or devices is imported when first read: name -> "module" or "module:attribute".
@@ -44,7 +52,9 @@ _LAZY = {
     **dict.fromkeys(("ShardedArray", "is_dist", "layout_of"), "dist_tensor"),
     **dict.fromkeys(("ImplicitGatherError", "strict"), "implicit_gathers"),
     **dict.fromkeys(("communicators", "ensure_groups", "set_world", "world"), "groups"),
-    **dict.fromkeys(("Cluster", "Plan", "Planner", "PlanningError", "get_planner", "planner_names"), "planner"),
+    **dict.fromkeys(
+        ("Cluster", "ParallelStrategy", "Planner", "PlanningError", "get_planner", "planner_names"), "planner"
+    ),
     "PartitionedProgram": "partition",
     "partition_program": "partition:partition",
 }

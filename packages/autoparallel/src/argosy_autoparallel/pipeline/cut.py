@@ -54,6 +54,15 @@ class Cut:
         """The pieces that read a value."""
         return [key for key, piece in self.pieces.items() if value in piece.inputs]
 
+    def order(self) -> list[Key]:
+        """Pieces in the order of dependence: forward stages up, backward ones down, gradients of weights last."""
+
+        def place(key: Key) -> tuple[int, int, int]:
+            name, stage = key
+            return (0, stage, 0) if name == FORWARD else (1, -stage, int(name == WEIGHT))
+
+        return sorted(self.pieces, key=place)
+
     def stages_of_state(self, number: int) -> list[int]:
         """The stages whose pieces read or write a state."""
         return sorted({stage for (_, stage), piece in self.pieces.items() if number in piece.states})

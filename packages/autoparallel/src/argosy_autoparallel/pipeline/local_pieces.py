@@ -12,7 +12,6 @@ from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.partition import partition
 from argosy_autoparallel.passes.tokens import COMMUNICATION, thread_tokens
 from argosy_autoparallel.pipeline.cut import Cut, Key, Piece
-from argosy_autoparallel.pipeline.stages import FORWARD, WEIGHT
 from argosy_autoparallel.placement import Placement
 from argosy_autoparallel.resharding.emitter import static_shape
 from argosy_autoparallel.schedule.lists import ScheduleError
@@ -64,7 +63,7 @@ def localize_pieces(
     if len({tuple(mesh.shape) for mesh in meshes}) > 1:
         raise ScheduleError(f"stages lie on meshes of different shapes: {', '.join(map(repr, meshes))}")
     made = LocalPieces(whole, meshes, layouts=dict(inputs), gradients=dict(gradients or {}))
-    for key in sorted(whole.pieces, key=_order):
+    for key in whole.order():
         _localize(made, key, states, rank)
     return made
 
@@ -72,12 +71,6 @@ def localize_pieces(
 def layout_on_mesh(layout: Layout, mesh: ProcessMesh) -> Layout:
     """The layout on the mesh of another stage: a part goes from a rank to the one at its place."""
     return layout if layout.mesh == mesh else Layout(mesh, layout.placements)
-
-
-def _order(key: Key) -> tuple[int, int, int]:
-    """Pieces in the order of dependence: forward stages upwards, backward ones downwards, gradients of weights last."""
-    name, stage = key
-    return (0, stage, 0) if name == FORWARD else (1, -stage, int(name == WEIGHT))
 
 
 def _localize(made: LocalPieces, key: Key, states: StateLayouts, rank: int) -> None:

@@ -11,7 +11,7 @@ from argosy_pir import Program
 
 
 class PlanningError(ValueError):
-    """No plan exists: the program does not fit the cluster, or a demand contradicts another one."""
+    """No strategy exists: the program does not fit the cluster, or a demand contradicts another one."""
 
 
 class Cluster(NamedTuple):
@@ -27,10 +27,8 @@ class Cluster(NamedTuple):
     network_latency: float = 2e-5  #: seconds
 
 
-class Plan(NamedTuple):
-    """A mesh and the placements of a program's inputs and states by name, with what the planner expects
-    of it.
-    """
+class ParallelStrategy(NamedTuple):
+    """A mesh and the placements of a program's inputs and states by name, with what the planner expects of them."""
 
     mesh: ProcessMesh
     placements: Mapping[str, tuple[Placement, ...]]
@@ -39,7 +37,7 @@ class Plan(NamedTuple):
 
 
 class Planner(Protocol):
-    """Chooses a plan. Implementations are stateless; what they need to know they are given."""
+    """Chooses a strategy. Implementations are stateless; what they need to know they are given."""
 
     name: str
 
@@ -48,8 +46,8 @@ class Planner(Protocol):
         program: Program,
         cluster: Cluster,
         fixed: Mapping[str, tuple[Placement, ...]] | None = None,
-    ) -> Plan:
-        """Return a plan for one step of the program; ``fixed`` placements are kept as they are.
+    ) -> ParallelStrategy:
+        """Return a strategy for one step of the program; ``fixed`` placements are kept as they are.
 
         Raises PlanningError, saying what does not fit, when there is none.
         """
