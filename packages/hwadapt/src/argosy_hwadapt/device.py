@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -12,7 +12,7 @@ from argosy_hwadapt.capture import WRAPPERS, Operands
 from argosy_hwadapt.contract import NO_FORK, Context, DeviceInfo, DeviceRuntime, Kernel, Stream
 from argosy_hwadapt.errors import DeviceError, DeviceLost, LaunchError, UnsupportedOperation
 from argosy_hwadapt.kernel import TRANSIENT_FORMS, Pointer, Scalar
-from argosy_hwadapt.memory import Buffer, CachingAllocator, MemoryStats
+from argosy_hwadapt.memory import Buffer, CachingAllocator, MemoryStats, PooledBuffer
 from argosy_hwadapt.watchdog import HOST_METHODS, DeadlineExceeded, call_with_deadline
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Device:
         "_pending",
         "allocator",
         "context",
+        "current_stream",
         "index",
         "info",
         "name",
@@ -69,6 +70,8 @@ class Device:
         #: Seconds after which a call that may wait for the device gives it up as hung; None waits for ever.
         #: Each such call then runs in a thread of its own, which costs some ten microseconds.
         self.watchdog: float | None = None
+        #: Where work goes that is given no stream; None is the device's own. Memory is used again in its order.
+        self.current_stream: Stream = None
         self.context: Context = None
         self.allocator = CachingAllocator(self)
         self.context = runtime.open(index)
@@ -184,7 +187,9 @@ class Device:
         _check_range("copy, destination", _size(dst), dst_offset, nbytes)
         if nbytes == 0:
             return
+        stream = self.current_stream if stream is None else stream
         self.retain(dst, src)
+        _note_use((dst, src), stream)
         if isinstance(src, Buffer) and src.device is not self:
             self.call("peer_copy", _side(self, dst), dst_offset, src.device, src.handle, src_offset, nbytes)
         else:
@@ -196,7 +201,13 @@ class Device:
         _check_range("memset", buffer.nbytes, offset, nbytes)
         if nbytes:
             self.retain(buffer)
-            self.call("memset", buffer.handle, offset, value, nbytes, None)
+            _note_use((buffer,), self.current_stream)
+            self.call("memset", buffer.handle, offset, value, nbytes, self.current_stream)
+
+    def order_streams(self, stream: Stream, others: Iterable[Stream]) -> None:
+        """Let later work of ``stream`` wait for what was given to others."""
+        for other in others:
+            self.call("stream_wait_event", stream, self.call("event_record", other))
 
     def mem_info(self) -> tuple[int, int]:
         """Return (free, total) bytes of the device."""
@@ -268,7 +279,9 @@ class Device:
         if shared > self.info.shared_bytes:
             raise LaunchError(f"{self}: {shared} bytes of shared memory asked; a block has {self.info.shared_bytes}")
         arguments = [self._argument(a) for a in args]
+        stream = self.current_stream if stream is None else stream
         self.retain(kernel, *args)
+        _note_use([a[0] if type(a) is tuple else a for a in args], stream)
         self.call("launch", kernel, grid3, block3, arguments, shared, stream)
 
     def _argument(self, argument: LaunchArgument) -> Pointer | Scalar:
@@ -324,6 +337,13 @@ def _default(method: str) -> Any:
     from argosy_hwadapt.optional import DEFAULTS  # 1 ms, and a program on the CPU rarely needs one
 
     return DEFAULTS.get(method)
+
+
+def _note_use(operands: Iterable[Any], stream: Stream) -> None:
+    """Remember which memory of other streams is used."""
+    for operand in operands:
+        if type(operand) is PooledBuffer:
+            operand.note_use(stream)
 
 
 def _size(side: Copyable) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
+from contextlib import suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from argosy_hwadapt.errors import DeviceOutOfMemory
+from argosy_hwadapt.errors import DeviceError, DeviceOutOfMemory
 from argosy_hwadapt.fork import renew_in_child
 
 if TYPE_CHECKING:
@@ -17,11 +18,12 @@ GRANULE = 256
 
 
 class MemoryStats(NamedTuple):
-    """Bytes of one device: in live buffers, held from the runtime, and the most ever in live buffers."""
+    """Bytes of one device: in live buffers, held from the runtime, and the most ever of both."""
 
     allocated: int
     reserved: int
     peak: int
+    peak_reserved: int
 
 
 class Buffer:
@@ -46,17 +48,29 @@ class Buffer:
 class PooledBuffer(Buffer):
     """A buffer whose block goes back to the caching allocator when the last reference to it is gone."""
 
-    __slots__ = ("allocator", "block_bytes")
+    __slots__ = ("allocator", "block_bytes", "other_streams", "stream")
 
-    def __init__(self, device: Device, nbytes: int, handle: Any, allocator: CachingAllocator, block_bytes: int):
+    def __init__(
+        self, device: Device, nbytes: int, handle: Any, allocator: CachingAllocator, block_bytes: int, stream: Any
+    ) -> None:
         self.device = device
         self.nbytes = nbytes
         self.handle = handle
         self.allocator = allocator
         self.block_bytes = block_bytes
+        self.stream = stream
+        self.other_streams: set[Any] | None = None
+
+    def note_use(self, stream: Any) -> None:
+        """Remember that work on ``stream`` reads or writes it."""
+        if stream != self.stream:
+            self.other_streams = {*(self.other_streams or ()), stream}
 
     def __del__(self) -> None:
-        self.allocator.release(self.handle, self.block_bytes)
+        if self.other_streams:
+            with suppress(DeviceError):  # of a device that is lost nothing is used again
+                self.device.order_streams(self.stream, self.other_streams)
+        self.allocator.release(self.handle, self.block_bytes, self.stream)
 
 
 def size_class(nbytes: int) -> int:
@@ -74,7 +88,8 @@ class CachingAllocator:
     """Keeps freed blocks by size class, so that a training step asks the runtime for memory only once.
 
     Reuse needs no waiting: work on one stream is in order, so the next user of a block runs after the last
-    one. A buffer may be collected at any bytecode, also inside a method of this class, so the lock must be
+    one. A block is used again on the stream that it was allocated on, after what other streams did with it.
+    A buffer may be collected at any bytecode, also inside a method of this class, so the lock must be
     re-entrant and every critical section leaves consistent counters at each point where collection can
     strike.
     """
@@ -84,28 +99,29 @@ class CachingAllocator:
         #: Most bytes to hold from the runtime; ``None`` leaves it to the runtime.
         self.limit = limit
         self._lock = renew_in_child(RLock())
-        self._free: dict[int, list[Any]] = {}
+        self._free: dict[Any, list[Any]] = {}  # by size class, those of streams of their own by both
         self._live: dict[int, int] = {}
-        self._allocated = self._reserved = self._peak = 0
+        self._allocated = self._reserved = self._peak = self._peak_reserved = 0
 
     def allocate(self, nbytes: int) -> Buffer:
         """Return a buffer of ``nbytes``; 0 gives a buffer without a handle. Raises DeviceOutOfMemory."""
         if nbytes <= 0:
             return self._empty_buffer(nbytes)
         block = size_class(nbytes)
+        stream = self.device.current_stream
         with self._lock:
-            cached = self._free.get(block)
+            cached = self._free.get(block if stream is None else (block, stream))
             handle = cached.pop() if cached else self._reserve(block, nbytes)
             self._live[block] = self._live.get(block, 0) + 1
             self._allocated += block
             if self._allocated > self._peak:
                 self._peak = self._allocated
-        return PooledBuffer(self.device, nbytes, handle, self, block)
+        return PooledBuffer(self.device, nbytes, handle, self, block, stream)
 
-    def release(self, handle: Any, block: int) -> None:
+    def release(self, handle: Any, block: int, stream: Any = None) -> None:
         """Take a block back into the cache (called by the buffer's finaliser)."""
         with self._lock:
-            self._free.setdefault(block, []).append(handle)
+            self._free.setdefault(block if stream is None else (block, stream), []).append(handle)
             self._live[block] -= 1
             self._allocated -= block
 
@@ -113,7 +129,8 @@ class CachingAllocator:
         """Give all cached blocks back to the runtime and return how many bytes that was."""
         with self._lock:
             before = self._reserved
-            for block, handles in self._free.items():
+            for key, handles in self._free.items():
+                block = key if isinstance(key, int) else key[0]
                 while handles:
                     self.device.call("free", handles.pop())
                     self._reserved -= block
@@ -121,7 +138,13 @@ class CachingAllocator:
 
     def stats(self) -> MemoryStats:
         """Return the present counters."""
-        return MemoryStats(self._allocated, self._reserved, self._peak)
+        return MemoryStats(self._allocated, self._reserved, self._peak, self._peak_reserved)
+
+    def reset_peaks(self, allocated: bool = True, reserved: bool = True) -> None:
+        """Let the largest figures count from now."""
+        with self._lock:
+            self._peak = self._allocated if allocated else self._peak
+            self._peak_reserved = self._reserved if reserved else self._peak_reserved
 
     def _empty_buffer(self, nbytes: int) -> Buffer:
         if nbytes < 0:
@@ -145,6 +168,7 @@ class CachingAllocator:
             raise DeviceOutOfMemory(f"{self.device}: the allocator's limit of {self.limit} bytes is reached", block)
         handle = self.device.call("alloc", block)
         self._reserved += block
+        self._peak_reserved = max(self._peak_reserved, self._reserved)
         return handle
 
     def _out_of_memory(self, nbytes: int) -> DeviceOutOfMemory:

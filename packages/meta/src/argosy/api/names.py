@@ -100,7 +100,7 @@ NAMES = {
             HalfTensor IntTensor LongTensor manual_seed set_rng_state ShortTensor
     """,
     "argosy.device.custom_device": """
-        argosy.device.queries: empty_cache
+        argosy.device.queries: empty_cache synchronize
         argosy.device.streams: current_stream Event get_device_properties max_memory_allocated
             max_memory_reserved memory_allocated memory_reserved reset_max_memory_allocated
             reset_max_memory_reserved Stream

@@ -24,4 +24,4 @@ def is_initialized() -> bool:
 
 def check_error(res: int) -> NoReturn:
     """Raises ValueError: there is no CUDA device whose error ``res`` could be."""
-    raise ValueError(f"cuda.check_error({res}): there is no CUDA device: operators run on the cpu only so far")
+    raise ValueError(f"cuda.check_error({res}): there is no CUDA device")

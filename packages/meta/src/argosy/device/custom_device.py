@@ -1,16 +1,16 @@
-"""Questions about devices that packages add: operators run on none so far, and what would need one says so."""
+"""Questions about devices that packages add."""
 
 from __future__ import annotations
 
 from argosy.api import lazy_names, targets
-from argosy.device.streams import unavailable_function
+from argosy.device.queries import get_all_custom_device_type
+from argosy_hwadapt import device_infos
 
-__all__ = [*targets(__name__), "device_count", "synchronize"]
+__all__ = [*targets(__name__), "device_count"]
 __getattr__, __dir__ = lazy_names(__name__, globals())
-
-synchronize = unavailable_function("custom_device.synchronize", "device of a package")
 
 
 def device_count(device_type: str | None = None) -> int:
-    """How many devices of this kind operators run on: 0."""
-    return 0
+    """How many devices of this kind there are, of all kinds by default."""
+    kinds = get_all_custom_device_type()
+    return sum([len(device_infos(kind)) for kind in kinds if device_type in (None, kind)])

@@ -16,14 +16,20 @@ __all__ = [
 ]  # fmt: skip
 
 
-def device_count() -> int:
-    """How many devices other than the cpu operators run on: 0."""
-    return 0
+def device_count(device: object = None) -> int:
+    """How many devices there are of the kind of ``device``, by default of the one that is set; where that is the cpu,
+    of all kinds that packages add."""
+    from argosy_hwadapt import device_infos
+
+    if device is None and get_device() == "cpu":
+        return sum([len(device_infos(kind)) for kind in get_all_custom_device_type()])
+    found = as_place(get_device() if device is None else device).device()
+    return 0 if found.is_host else len(device_infos(found.name))
 
 
 def is_available() -> bool:
-    """Whether operators run on a device other than the cpu: False."""
-    return False
+    """Whether there are devices as `device_count` counts them."""
+    return device_count() > 0
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
@@ -32,7 +38,8 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 def empty_cache() -> None:
-    """Give memory of accelerators back that is kept for later: there is none."""
+    """Give memory of the device that is set back that is kept for later."""
+    as_place(get_device()).device().allocator.release_cached()
 
 
 def XPUPlace(id: int) -> NoReturn:

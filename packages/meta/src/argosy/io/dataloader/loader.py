@@ -13,7 +13,9 @@ from argosy.io.dataloader.worker import Recipe
 from argosy.io.dataset import Dataset, IterableDataset
 from argosy.io.sampler import BatchSampler, SequenceSampler, base_seed
 from argosy.static.session import in_static_mode
-from argosy_tensorcore.place import as_place
+from argosy_hwadapt import DeviceNotFound
+from argosy_tensorcore.place import Place, as_place
+from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["DataLoader"]
 
@@ -47,7 +49,7 @@ class DataLoader(ArgumentRepr):
     timeout: seconds to wait for a worker (0: forever); worker_init_fn(id) runs first in each worker; prefetch_factor:
     batches under way per worker; persistent_workers keeps them from epoch to epoch; return_list False: for the executor
     of a static program, lists of one dict by the names of the variables ``feed_list`` (without them lists as ever);
-    places: where batches go, the host: ValueError for anything else.
+    places: the place of batches, alone or in a list, by default the host; ValueError for anything else.
     """
 
     @validate_call
@@ -83,14 +85,13 @@ class DataLoader(ArgumentRepr):
                 raise TypeError(f"DataLoader(): argument {argument!r} must be a function, got {given!r:.80}")
         if batch_sampler is not None and not hasattr(type(batch_sampler), "__iter__"):
             raise TypeError(f"DataLoader(): argument 'batch_sampler' must be an iterable, got {batch_sampler!r:.80}")
-        _check_places(places)
         if not return_list and not feed_list and in_static_mode():
             raise ValueError("DataLoader(return_list=False) gives dicts by the names of feed_list, which is missing")
         self._names = None if return_list or not feed_list else [x.name for x in feed_list]
         self.dataset: Any = dataset
         self.feed_list, self.return_list = feed_list, return_list
         self.use_buffer_reader, self.auto_collate_batch = use_buffer_reader, batch_size is not None
-        self.places = [as_place("cpu")]
+        self.places = [_place_of_batches(places)]
         self.batch_size, self.drop_last = batch_size, drop_last
         self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
         self.use_shared_memory, self.timeout = use_shared_memory, timeout
@@ -124,7 +125,26 @@ class DataLoader(ArgumentRepr):
     @validate_call
     def __iter__(self) -> Iterator[Any]:
         batches = self._from_workers() if self.num_workers else self._from_here()
+        if not self.places[0].is_cpu_place():
+            batches = self._on_device(batches)
         return _Batches(self, batches if self._names is None else map(self._by_name, batches))
+
+    def _on_device(self, batches: Iterator[Any]) -> Iterator[Any]:
+        try:
+            for batch in batches:
+                yield self._bring(batch)
+        finally:
+            close = getattr(batches, "close", None)
+            if close is not None:
+                close()
+
+    def _bring(self, batch: Any) -> Any:
+        """A batch with its tensors on the device."""
+        if isinstance(batch, Tensor):
+            return batch.to(self.places[0])
+        if isinstance(batch, dict):
+            return {name: self._bring(part) for name, part in batch.items()}
+        return type(batch)(map(self._bring, batch)) if type(batch) in (list, tuple) else batch
 
     def _by_name(self, batch: Any) -> list[dict[str, Any]]:
         assert self._names is not None
@@ -173,13 +193,15 @@ class DataLoader(ArgumentRepr):
         return pool
 
 
-def _check_places(places: Any) -> None:
-    for place in places if isinstance(places, (list, tuple)) else [places]:
-        try:
-            found = as_place(place)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"DataLoader(): argument 'places' must hold places such as 'cpu', got {place!r:.60}"
-            ) from error
-        if not found.is_cpu_place():
-            raise ValueError(f"DataLoader(): argument 'places': batches are made on the host, not on {place!r:.60}")
+def _place_of_batches(places: Any) -> Place:
+    given = places if isinstance(places, (list, tuple)) else [places or "cpu"]
+    try:
+        found = [as_place(place) for place in given] or [as_place("cpu")]
+        found[0].device()
+    except (TypeError, ValueError, DeviceNotFound) as error:
+        raise ValueError(
+            f"DataLoader(): argument 'places' must hold places such as 'cpu', got {places!r:.60}"
+        ) from error
+    if len(set(found)) > 1:
+        raise ValueError(f"DataLoader(): argument 'places': batches go to one place, not to {places!r:.60}")
+    return found[0]
