@@ -23,7 +23,7 @@ from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.llvm import Function, Module
-from argosy_cinn.printers.types import BFLOAT, FLOAT, LLVM_TYPES, PTR, VOID, Index, Value, bytes_of, lanes_of
+from argosy_cinn.printers.types import BFLOAT, FLOAT, I8, LLVM_TYPES, PTR, VOID, Index, Value, bytes_of, lanes_of
 from argosy_cinn.target import Target
 
 #: Rows for which copying the right operand does not pay.
@@ -188,10 +188,10 @@ def variants_of(b: Function, problem: Contraction) -> list[str]:
 
 
 def _few_variants(problem: Contraction, target: Target) -> list[str]:
-    """The distinct ones that read B where it lies. Two rows take no longer by the code of four, unless numbers of bytes
-    are unpacked for them."""
+    """The distinct ones that read B where it lies. Two rows take no longer by the code of four, unless those are
+    bytes, which are read in less time than four rows are multiplied."""
     most = _most_together(target)
-    narrow = [kind for kind, (rows, _) in _TOGETHER.items() if rows < most and (rows != 2 or problem.b.numbers)]
+    narrow = [kind for kind, (rows, _) in _TOGETHER.items() if rows < most and (rows != 2 or problem.b.element == I8)]
     return [*narrow, "eight"]
 
 

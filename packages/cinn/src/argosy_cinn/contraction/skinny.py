@@ -244,10 +244,14 @@ class _Skinny:
                     self._reduce(local, sums)
 
     def _rows_together(self) -> int:
-        """Wide rows at a time: enough independent sums to hide the latency of an addition, in as many registers as
-        there are. What is read of the skinny vectors serves all of them."""
-        most = self.b.module.target.registers * 3 // 4
-        return 1 if self.plan.block_floats else max(min(8 // len(self.products), most // self.sums), 1)
+        """Wide rows at a time: enough independent sums to hide the latency of an addition, as far as they, a vector of
+        each row and one of a skinny vector are in registers. What is read of the skinny vectors serves all of them;
+        block floats have sums of their own."""
+        if self.plan.block_floats:
+            return 1
+        products = len(self.products)
+        registers = self.b.module.target.registers - 1
+        return max(min(8 // products, registers // (self.sums + products)), 1)
 
     def _start(self, local: list[Index], first: Value | None) -> tuple[list[Value], list[Value]]:
         """What the sums of some wide rows start from, and where they wait between blocks of k."""
