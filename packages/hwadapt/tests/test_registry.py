@@ -102,3 +102,15 @@ def test_every_public_name_exists():
         assert getattr(hw, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         hw.nonsense  # noqa: B018
+
+
+def test_devices_that_are_not_allowed_say_so(monkeypatch):
+    monkeypatch.setattr(registry, "_allowed", lambda: ["chip"])
+    monkeypatch.setattr(registry, "_limit", "A_LIST")
+    assert hw.device("cpu").name == "cpu"
+    assert hw.why("virtual") == "device 'virtual' is not available: A_LIST does not name it"
+    with pytest.raises(hw.DeviceNotFound, match="A_LIST does not name it"):
+        hw.device("virtual")
+    monkeypatch.setattr(registry, "_allowed", lambda: ["virtual"])
+    assert hw.why("virtual") is None
+    assert hw.device("virtual") in registry.opened_devices()

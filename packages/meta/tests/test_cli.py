@@ -32,6 +32,14 @@ def test_info_and_devices(capsys):
     assert "cpu" in capsys.readouterr().out
 
 
+def test_devices_are_limited_by_the_environment(capsys, monkeypatch):
+    monkeypatch.setenv("ARGOSY_DEVICES", "opencl, chip")
+    assert main(["devices", "--why"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "cpu" in said
+    assert "virtual: device 'virtual' is not available: ARGOSY_DEVICES does not name it" in said
+
+
 def test_bisect_runs_a_command(capsys):
     """bisect says so when nothing is wrong with the command, and how it is used without one."""
     assert main(["bisect", "--", sys.executable, "-c", "pass"]) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from threading import RLock
 from typing import Any
 
@@ -27,6 +27,19 @@ _lock = renew_in_child(RLock())
 _runtimes: dict[str, DeviceRuntime] = {}
 _devices: dict[tuple[str, int], Device] = {}
 _failures: dict[str, DeviceError] = {}
+_allowed: Callable[[], Collection[str] | None] | None = None
+_limit = ""
+
+
+def limit_names(allowed: Callable[[], Collection[str] | None], name: str) -> None:
+    """Open only devices that ``allowed()`` names (all where it is None), and the cpu; ``name`` is what says so."""
+    global _allowed, _limit
+    _allowed, _limit = allowed, name
+
+
+def opened_devices() -> list[Device]:
+    """The devices that are open, the host's among them."""
+    return list(_devices.values())
 
 
 def device(name: str = "cpu", index: int = 0) -> Device:
@@ -35,16 +48,18 @@ def device(name: str = "cpu", index: int = 0) -> Device:
     Raises DeviceNotFound when no plug-in has this name, when it is broken, or when it has no such index.
     """
     found = _devices.get((name, index))
-    if found is not None:
+    if found is not None and _is_allowed(name):
         return found
     with _lock:
-        if (name, index) not in _devices:
+        if not _is_allowed(name) or (name, index) not in _devices:
             _devices[name, index] = _open_device(name, index)
         return _devices[name, index]
 
 
 def runtime(name: str) -> DeviceRuntime:
     """Return the plug-in of this name without opening a device. Raises as :func:`device` does."""
+    if not _is_allowed(name):
+        raise DeviceNotFound(f"device {name!r} is not available: {_limit} does not name it")
     with _lock:
         if name in _failures:
             raise DeviceNotFound(f"device {name!r} is not available: {_failures[name]}") from _failures[name]
@@ -89,6 +104,11 @@ def check_abi(name: str, owner: str, abi: tuple[int, int]) -> None:
             f"device plug-in {name!r} ({owner}) is made for device contract {abi[0]}.{abi[1]}, "
             f"argosy-hwadapt offers {ABI[0]}.{ABI[1]}; upgrade {behind}"
         )
+
+
+def _is_allowed(name: str) -> bool:
+    names = _allowed() if _allowed is not None and name != "cpu" else None
+    return names is None or name in names
 
 
 def _open_device(name: str, index: int) -> Device:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 __all__ = [
-    "CACHE_HOME", "CHECK_INDEX", "COUNT", "DETERMINISTIC", "DUMP", "EAGER", "FALLBACK", "FUEL", "FUEL_LOG", "MEMORY",
-    "NUMBER", "NUM_THREADS", "SWITCH", "TEXT", "VALUES", "VERIFY", "Kind", "Setting", "child_environment", "code_key",
-    "declared_settings", "export", "one_of",
+    "CACHE_HOME", "CHECK_INDEX", "COUNT", "DETERMINISTIC", "DEVICES", "DUMP", "EAGER", "FALLBACK", "FUEL", "FUEL_LOG",
+    "MEMORY", "NUMBER", "NUM_THREADS", "SWITCH", "TEXT", "VALUES", "VERIFY", "Kind", "Setting", "child_environment",
+    "code_key", "declared_settings", "export", "one_of",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -157,6 +157,12 @@ FALLBACK = Setting(
     one_of("warn", "error", "silent-counted"),
     "warn",
     "what happens where a device has no code for an operator, and the cpu has",
+)
+DEVICES = Setting(
+    "ARGOSY_DEVICES",
+    TEXT,
+    "",
+    "devices beside the cpu that may be opened, separated by commas; all by default",
 )
 DETERMINISTIC = Setting(
     "FLAGS_cudnn_deterministic",

@@ -56,6 +56,7 @@ def show_devices(why: bool) -> int:
     """Print the devices that can be opened, and with ``why`` what is missing for the others."""
     from argosy_hwadapt import available
 
+    import_module("argosy_phi_ops.eager.placement")  # which knows ARGOSY_DEVICES
     for name, reason in sorted(available().items()):
         if reason is None:
             _say(name)

@@ -29,7 +29,8 @@ _RECORDS = (ProfilerState.RECORD, ProfilerState.RECORD_AND_RETURN)
 class Profiler(ArgumentRepr):
     """Records operators, compiled programs and marked stretches, for the steps that ``scheduler`` chooses.
 
-    targets: kinds of devices; only the CPU is recorded, others are refused with a warning.
+    targets: kinds of devices; the CPU and devices that are open are recorded, whatever is asked for; a GPU or an XPU,
+    which there is none of, is refused with a warning.
     scheduler: None for every step, a pair (first step, step after the last), or a function of the step's number.
     on_trace_ready: called with the profiler when a recording ends; by default it writes to ``./profiler_log``.
     record_shapes: note operands' shapes. timer_only: time steps only, for `step_info`.
@@ -53,9 +54,9 @@ class Profiler(ArgumentRepr):
         for name, given in (("profile_memory", profile_memory), ("emit_nvtx", emit_nvtx), ("with_flops", with_flops)):
             if given:
                 raise NotImplementedError(f"Profiler({name}=True) is not implemented")
-        others = sorted({t.name for t in targets or ()} - {"CPU"})
-        if others or custom_device_types:
-            warnings.warn(f"the profiler records the CPU only, not {others or list(custom_device_types)}", stacklevel=2)
+        others = sorted({t.name for t in targets or ()} & {"GPU", "XPU"})
+        if others:
+            warnings.warn(f"the profiler records the CPU and devices of plug-ins, not {others}", stacklevel=2)
         self._scheduler = _as_scheduler(scheduler)
         self._on_trace_ready = on_trace_ready
         self._shapes = record_shapes

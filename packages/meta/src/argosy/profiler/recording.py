@@ -11,7 +11,11 @@ from threading import get_ident
 from typing import Any, NamedTuple
 
 from argosy.profiler.states import TracerEventType
+from argosy_hwadapt import Device
+from argosy_hwadapt.optional import TraceEvent
+from argosy_hwadapt.registry import opened_devices
 from argosy_phi_ops.context import AMBIENT, context
+from argosy_phi_ops.eager import fallback
 from argosy_phi_ops.eager.dispatch import Interpreter
 from argosy_tensorcore.tensor import Tensor
 
@@ -20,7 +24,8 @@ __all__ = ["Event", "EventRecorder", "RecordEvent", "clock"]
 
 class Event(NamedTuple):
     """Something that ran on ``thread`` from ``start`` to ``end`` (nanoseconds of `clock`). ``lane`` tells Python
-    (``"python"``) from native code (``"kernels"``)."""
+    (``"python"``) from native code (``"kernels"``), a device's queue (``"opencl:0"``) and its copies
+    (``"opencl:0-copies"``), and what has fallen back to the cpu (``"fallbacks"``)."""
 
     name: str
     kind: TracerEventType
@@ -45,6 +50,7 @@ class EventRecorder:
         self.events: list[Event] = []
         self._layer = _Operators(self.events, shapes)
         self._ambient = context()
+        self._devices: list[Device] = []
 
     def start(self) -> None:
         """Begin. Raises RuntimeError while another recording runs."""
@@ -57,15 +63,27 @@ class EventRecorder:
         tracing = _tracing_module()
         if tracing is not None:
             tracing.start(self._compiled_kernels)
+        self._devices = [device for device in opened_devices() if not device.is_host]
+        for device in self._devices:
+            device.call("profiler_start")
+        fallback.listeners.append(self._note_fallback)
 
     def stop(self) -> None:
         """End; later events are not recorded."""
+        fallback.listeners.remove(self._note_fallback)
+        for device in self._devices:
+            device.call("profiler_stop")
+            self.events += [_of_device(str(device), event) for event in device.call("profiler_drain")]
         tracing = _tracing_module()
         if tracing is not None:
             tracing.stop()
         AMBIENT.word -= 1
         self._ambient.take_everywhere(self._layer)
         EventRecorder.active = None
+
+    def _note_fallback(self, operator: str, device: str, reason: str, nbytes: int) -> None:
+        now, details = clock(), {"device": device, "reason": reason, "bytes": nbytes}
+        self.events.append(Event(operator, TracerEventType.Fallback, get_ident(), now, now, "fallbacks", details))
 
     def _compiled_kernels(self, events: Sequence[Any]) -> None:
         """The kernels of one run of a compiled program, whose chunks are joined where they follow each other."""
@@ -74,6 +92,14 @@ class EventRecorder:
         first, last = min(e.start for e in events), max(e.end for e in events)
         self.events.append(Event(events[0].program, TracerEventType.Program, get_ident(), first, last))
         self.events += _join(sorted(events, key=lambda e: (e.thread, e.start)))
+
+
+def _of_device(device: str, event: TraceEvent) -> Event:
+    """An activity of a device, in the lane of its queue or of its copies."""
+    is_launch = event.name.startswith("launch ")
+    kind, lane = (TracerEventType.Kernel, device) if is_launch else (TracerEventType.Memcpy, f"{device}-copies")
+    name, details = event.name.removeprefix("launch "), {"coarse": event.coarse}
+    return Event(name, kind, get_ident(), event.start_ns, event.end_ns, lane, details)
 
 
 def _join(events: Sequence[Any]) -> list[Event]:

@@ -18,7 +18,7 @@ class ProfilerState(Enum):
 
 
 class ProfilerTarget(Enum):
-    """Kinds of devices; only ``CPU`` is recorded."""
+    """Kinds of devices; the CPU is always recorded, and so are devices that are open when a recording begins."""
 
     CPU = 0
     GPU = 1
@@ -60,6 +60,7 @@ class TracerEventType(Enum):
     Dataloader = 1
     ProfileStep = 2
     Kernel = 3
+    Memcpy = 4
     Forward = 7
     Backward = 8
     Optimization = 9
@@ -67,6 +68,7 @@ class TracerEventType(Enum):
     PythonOp = 11
     PythonUserDefined = 12
     Program = 13
+    Fallback = 14
 
 
 def make_scheduler(

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import atexit
 import sys
+from collections.abc import Callable
 from typing import NamedTuple
 
 from argosy_hwadapt.errors import UnsupportedOperation
 from argosy_phi_ops.settings import FALLBACK
 from argosy_phi_ops.user_line import warn_user
 
-__all__ = ["Fallback", "clear_fallbacks", "fallbacks", "note_fallback"]
+__all__ = ["Fallback", "clear_fallbacks", "fallbacks", "listeners", "note_fallback"]
 
 
 class Fallback(NamedTuple):
@@ -27,6 +28,8 @@ class Fallback(NamedTuple):
     nbytes: int
 
 
+listeners: list[Callable[[str, str, str, int], None]] = []
+"""Told of each call that falls back: operator, device, reason and bytes."""
 _counts: dict[tuple[str, str, str], list[int]] = {}
 
 
@@ -36,6 +39,8 @@ def note_fallback(operator: str, device: object, reason: str, nbytes: int) -> No
     if mode == "error":
         raise UnsupportedOperation(f"{operator} has no code for {device} ({reason}), and ARGOSY_FALLBACK is 'error'")
     key = operator, str(device), reason
+    for listener in listeners:
+        listener(*key, nbytes)
     if not _counts:
         atexit.register(_print_summary)
     count = _counts.get(key)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from argosy_hwadapt.registry import limit_names
 from argosy_phi_ops.errors import DeviceMismatch
+from argosy_phi_ops.settings import DEVICES
 from argosy_tensorcore.storage import ArrayType, StridedArray
 from argosy_tensorcore.tensor import Tensor
 
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from argosy_hwadapt import Device
 
 __all__ = ["accelerator_of", "copy_elements", "device_of", "goes_anywhere", "send"]
+
+
+limit_names(lambda: DEVICES.read().replace(" ", "").split(",") if DEVICES.is_set else None, DEVICES.name)
 
 
 def accelerator_of(x: Any) -> Device | None:
