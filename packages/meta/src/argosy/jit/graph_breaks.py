@@ -22,7 +22,7 @@ from argosy.jit.partitioned_program import communicates
 from argosy.jit.reporting import Break, note
 from argosy_autograd.modes import enable_grad, no_grad
 from argosy_phi_ops.capture.boolean_masking import is_plain
-from argosy_phi_ops.capture.live_tensors import live_tensors
+from argosy_phi_ops.capture.live_tensors import are_all_known, live_tensors
 from argosy_phi_ops.capture.tracer import TracedPayload, Tracer, block_of
 from argosy_phi_ops.declare.operator import Operator, get_operator
 from argosy_phi_ops.eager.dispatch import bind, suspend_layers, write
@@ -102,12 +102,12 @@ class BreakingTracer(Tracer):
     def kept_elsewhere(self, result: Any) -> bool:
         """Whether Python still holds a computed tensor when the function has returned, but for its ``result``: in a
         list of features, say, where the calls to come would have to put theirs."""
-        known = {id(x) for x in (*self.inputs, *OutputTree(result).traced)}
-        known |= {id(x._grad) for x in (*self.inputs, *(tensor for tensor, _ in self._slots.values()))}
-        if all(id(x) in known for x in live_tensors(self)):
+        slots = (*self.inputs, *(tensor for tensor, _ in self._slots.values()))
+        known = [*self.inputs, *OutputTree(result).traced, *(x._grad for x in slots if type(x._grad) is Tensor)]
+        if are_all_known(self, known):
             return False
         collect_now()  # perhaps they only wait for it
-        return any(id(x) not in known for x in live_tensors(self))
+        return not are_all_known(self, known)
 
     def _break(self, why: str) -> None:
         """The break itself; see the module's docstring."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from argosy_phi_ops.capture.shape_values import known_sizes
 from argosy_phi_ops.capture.views import View
@@ -40,6 +41,7 @@ class TracedPayload:
         self.views: list[Any] = []  # weak references to the payloads that show this one's memory
         self.shape = value.shape
         self.dtype: DType = as_dtype(value.dtype)
+        tracer.payloads.append(ref(self))
 
     @property
     def ndim(self) -> int:
@@ -110,6 +112,7 @@ class SelectedPayload(TracedPayload):
         self.views = []
         self.dtype = whole.payload.dtype
         self.settled: Any = None
+        tracer.payloads.append(ref(self))
 
     @property
     def ndim(self) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import ref
 
 from argosy_phi_ops.capture.boolean_masking import is_plain, overlaid, positions, same_mask, selection
 from argosy_phi_ops.capture.boolean_masking_rules import apply_to_selections
@@ -113,6 +114,7 @@ class Tracer(Interpreter):
     def __init__(self, name: str = "main") -> None:
         self.program = Program(name)
         self.inputs: list[Tensor] = []
+        self.payloads: list[ref[TracedPayload]] = []  # all that were made
         self.builder = Builder.at_end(self.program.block)
         self.finished = False
         self.journals: list[dict[int, tuple[Any, tuple[Any, ...]]]] = []  # of open regions: what they overwrote
