@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent  # some tests change the folder
-ALIKE = json.loads((HERE / "alike.json").read_text(encoding="utf-8"))
+PLUGGED = json.loads((HERE / "plugged.json").read_text(encoding="utf-8"))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -23,6 +23,15 @@ def pytest_collection():  # what is collected stays: the collector need not look
         gc.enable()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item, nextitem):  # nor at what a file leaves
+    done = yield
+    if nextitem is not None and nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+    return done
+
+
 def pytest_runtest_logreport(report):
     if report.skipped or (report.when == "call" and report.passed):
         with (HERE / "outcomes").open("a", encoding="utf-8") as file:
@@ -31,27 +40,27 @@ def pytest_runtest_logreport(report):
 
 @pytest.fixture(autouse=True)
 def alike(request, monkeypatch):
-    """Tests that are not repeated beside siblings come nowhere where those plug in: they apply no operator eagerly,
-    and look up nothing that a sibling registers."""
-    if not request.node.nodeid.startswith(tuple(ALIKE["tests"])):
+    """Tests that are not repeated beside siblings come nowhere where those plug in: they look up nothing that a sibling
+    registers, a compiler of operators that are applied often among it, and record no gradients where nothing can."""
+    if request.node.nodeid.startswith(tuple(PLUGGED["tests"])):
         return
     looked_up = metadata.entry_points
     monkeypatch.setattr(metadata, "entry_points", lambda **wanted: _found(looked_up(**wanted), wanted))
     if "argosy_phi_ops" in sys.modules:
-        from argosy_phi_ops import compiler
+        from argosy_phi_ops import compiler, extension
         from argosy_phi_ops.eager import table
-        from argosy_phi_ops.eager.application import Application
 
         table.forget()
         compiler._entry_point_names.cache_clear()
-        monkeypatch.setattr(Application, "__init__", _applied)
+        if extension.recorder_source() is None:
+            monkeypatch.setattr(extension, "recorder_source", _asked)
 
 
-def _applied(*_):
-    raise AssertionError("an operator is applied eagerly: this runs otherwise beside siblings (tests/workspace.py)")
+def _asked():
+    raise AssertionError("gradients are asked for: beside siblings they are recorded (tests/workspace.py)")
 
 
 def _found(points, wanted):
-    same = "name" in wanted and (bool(points) or wanted["name"] not in ALIKE["registered"])
+    same = "name" in wanted and (bool(points) or wanted["name"] not in PLUGGED["registered"])
     assert same, f"beside siblings {wanted} finds something else (tests/workspace.py)"
     return points

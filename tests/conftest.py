@@ -58,6 +58,16 @@ def pytest_collection():
         gc.enable()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item, nextitem):
+    """What a file of tests leaves (modules that it imported, programs that caches keep) stays, too."""
+    done = yield
+    if nextitem is not None and nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+    return done
+
+
 @pytest.hookimpl(trylast=True)  # after -k and -m have chosen
 def pytest_collection_modifyitems(config, items):
     """The longest tests come first: at the end of the list they would keep one worker while the other has nothing.

@@ -41,14 +41,14 @@ def test_package_alone_passes_its_tests(package, bare, dist, tmp_path, request, 
     shutil.copy(ROOT / "packages" / package / "README.md", tmp_path)  # its examples are tested
     (tmp_path / "pytest.ini").write_text(_PYTEST)
     shutil.copy(ROOT / "tests" / "alone_conftest.py", tmp_path / "conftest.py")
-    alike = {"tests": PLUGGED_INTO.get(package, ()), "registered": sorted(registered_beside(package))}
-    (tmp_path / "alike.json").write_text(json.dumps(alike))
+    plugged = {"tests": PLUGGED_INTO.get(package, [""]), "registered": sorted(registered_beside(package))}
+    (tmp_path / "plugged.json").write_text(json.dumps(plugged))
     run(python, "-m", "pytest", "tests", cwd=tmp_path, **bytecode)
     outcomes = [line.split("\t") for line in (tmp_path / "outcomes").read_text(encoding="utf-8").splitlines()]
     passed = {name for name, reason in outcomes if not reason}
     skipped_for_the_machine = {name for name, reason in outcomes if reason and not MISSING.search(reason)}
     assert request.config.stash[TESTED_ALONE][package] <= passed | skipped_for_the_machine
-    assert [begin for begin in alike["tests"] if not any(name.startswith(begin) for name in passed)] == []
+    assert [begin for begin in plugged["tests"] if not any(name.startswith(begin) for name in passed)] == []
     record_property("passed alone", len(passed))
 
 

@@ -53,27 +53,23 @@ TESTED_ALONE = pytest.StashKey[dict[str, set[str]]]()
 
 PLUGGED_INTO: dict[str, tuple[str, ...]] = {
     "pir": (
-        "tests/test_dims.py", "tests/test_passes.py::test_clones", "tests/test_passes.py::test_passes_keep_unknown",
-        "tests/test_serialization.py::test_damage", "tests/test_serialization.py::test_round_trip",
-        "tests/test_kit.py::test_any_program", "tests/test_attributes.py::test_programs_pickle",
-        "tests/test_attributes.py::test_attributes_hash", "tests/test_text.py::test_programs_round_trip",
-        "tests/test_text.py::test_attributes_round_trip",
+        "tests/test_main.py", "tests/test_passes.py::test_registering",
+        "tests/test_passes.py::test_wrong_pipelines_are_explained", "tests/test_serialization.py::test_every",
+        "tests/test_serialization.py::test_newer_versions",
     ),
-    "phi-ops": ("tests/reference/test_elementwise.py", "tests/reference/test_structure.py"),
-    "autograd": (
-        "tests/rules/", "tests/test_stacks.py", "tests/test_operators.py::test_operator_differentiates",
-        "tests/test_operators.py::test_the_gradient_differentiates", "tests/test_operators.py::test_complex_operands",
+    "phi-ops": (
+        "tests/test_calls.py", "tests/test_capture.py", "tests/test_devices.py", "tests/test_operator",
+        "tests/test_passes.py", "tests/test_refusals.py", "tests/test_routes.py",
+        "tests/reference/test_interpreter.py::test_operators_and_gradient_requests",
+        "tests/reference/test_interpreter.py::test_the_reference_compiler",
     ),
-    "autoparallel": (
-        "tests/test_pipeline_schedules.py", "tests/test_schedule.py", "tests/test_partial_safety.py",
-        "tests/test_steps.py::test_steps_of_some_operators", "tests/test_layouts_spmd.py::test_all_pairs_of_layouts",
-        "tests/test_layouts_spmd.py::test_indices_are_held", "tests/test_layouts_spmd.py::test_addresses_are_held",
-    ),
-    "infer": (),
+    "autograd": ("tests/test_dependence.py::test_high_derivatives", "tests/test_passes.py::test_every_pass"),
+    "autoparallel": ("tests/test_passes.py",),
+    "infer": ("tests/test_passes.py",),
 }  # fmt: skip
-"""Packages that run otherwise beside siblings that they do not need: with more dialects and passes, their operators
-compiled and recorded. And how the names of those of their tests begin that do not: they interpret programs, and come
-nowhere where a sibling plugs in, which ``alone_conftest.py`` holds them to."""
+"""Packages into which siblings plug that they do not need: more dialects and passes, a compiler and a recorder of
+operators. And how the names of those of their tests begin that come to such a place, and are repeated beside siblings
+for that; ``alone_conftest.py`` holds all others to coming to none."""
 
 
 def registered_beside(package: str) -> set[str]:
@@ -86,7 +82,7 @@ def runs_alike_alone(package: str, item: pytest.Function) -> bool:
     """Whether a test of a package runs the same code where the package is installed alone: nothing there could be
     plugged in that is missing, and nothing is missing there, but not here, that it would be skipped for."""
     name = item.nodeid.removeprefix(f"packages/{package}/")
-    if package in PLUGGED_INTO and not name.startswith(PLUGGED_INTO[package]):
+    if name.startswith(PLUGGED_INTO.get(package, ())):
         return False
     if any(MISSING.search(mark.kwargs["reason"]) for mark in item.iter_markers("skipif")):
         return False
