@@ -59,5 +59,8 @@ if __name__ == "__main__":
         check("matmul", random(5, 7), random(7, 9))
         check("matmul", random(19, 70), random(21, 70), transpose_y=True)
         check("matmul", random(70, 3), random(70, 17), transpose_x=True)
+        check("fft_r2c", random(3, 34), axes=[1])
+        check("lu_factor", random(2, 5, 3))
+        check("gather_mm", random(7, 1, 3), np.arange(7).reshape(7, 1) % 2, random(2, 3, 5))
         check("conv2d", random(1, 2, 5, 7), random(3, 2, 3, 3), padding=[1, 1])
     sys.stdout.write("done\n")

@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 from programs import build, check, values
 
 from argosy_cinn import CinnCompiler
+from argosy_cinn.rewrites.indexed_products import ExpandIndexedProducts
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
+from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
 from argosy_tensorcore.storage import StridedArray
@@ -71,3 +73,16 @@ def test_one_compilation_serves_every_number_of_rows(layout):
         made, want = (e.run([StridedArray.from_array(x) for x in given], [])[0].array() for e in (executable, fixed))
         np.testing.assert_allclose(made, want, rtol=1e-4, atol=1e-4)
     assert executable.report()["compilations"] == 1
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_sums_of_what_is_looked_up_are_the_same(layout, dtype):
+    """What work-groups compute: groups of none, and rows of no group."""
+    given = operands(np.random.default_rng(4), layout, [0, 1, 9, 0, 3], 7, 5, dtype, before=2, behind=3)
+    program = build(LAYOUTS[layout][1], given)
+    ((expected,), _) = interpret(program, given)
+    assert ExpandIndexedProducts().run(program)
+    ((found,), _) = interpret(program, given)
+    found, expected = (x.astype(np.float64) for x in (found, expected))
+    np.testing.assert_allclose(found, expected, rtol=1e-2 if dtype == "bfloat16" else 1e-5, atol=1e-6)

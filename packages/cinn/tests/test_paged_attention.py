@@ -7,10 +7,12 @@ from hypothesis import strategies as st
 from programs import build, check, values
 
 from argosy_cinn import CinnCompiler
+from argosy_cinn.rewrites.indexed_products import ExpandIndexedProducts
 from argosy_cinn.runtime.workers import set_threads, workers
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
+from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
 from argosy_tensorcore.storage import StridedArray
@@ -160,3 +162,21 @@ def test_memory_does_not_grow_with_what_is_cached():
         return CinnCompiler().compile(build(attend(), operands), device("cpu")).report()["arena_bytes"]
 
     assert arena(5000) == arena(50)
+
+
+@pytest.mark.parametrize("rule", [{}, {"window": 5, "softcap": 1.5}, {"width": 10}], ids=str)
+@pytest.mark.parametrize("scaled", [False, True])
+def test_sums_of_what_is_looked_up_are_the_same(scaled, rule):
+    """What work-groups compute, with sinks, and caches of bytes."""
+    rng = np.random.default_rng(9)
+    query, keys, values_of, *numbers = problem(rng, [1, 30, 9], [1, 7, 3], width=20)
+    others = [values(rng, query.shape[1:3], "float32")]
+    if scaled:
+        keys, values_of = (rng.integers(-127, 128, x.shape).astype(np.int8) for x in (keys, values_of))
+        others += [rng.uniform(0.001, 0.02, keys.shape[:3]).astype(np.float32) for _ in range(2)]
+    operands = [query, keys, values_of, *numbers, *others]
+    program = build(attend(**rule), operands)
+    ((expected,), _) = interpret(program, operands)
+    assert ExpandIndexedProducts().run(program)
+    ((found,), _) = interpret(program, operands)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

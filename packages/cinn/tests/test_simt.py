@@ -5,6 +5,7 @@ import pytest
 
 from argosy_cinn.compiler import CinnCompiler
 from argosy_cinn.fourier.products import TransformsToProducts
+from argosy_cinn.kinds import emitter_of
 from argosy_cinn.printers.opencl import Kernel, SimtTarget, UnprintableError
 from argosy_cinn.printers.types import Value
 from argosy_cinn.simt import program as simt_program
@@ -73,18 +74,9 @@ def test_schedules_depend_on_shapes_alone():
         assert [(launch.groups, launch.items) for launch in made.launches] == [extents]
 
 
-def grouped_program(*arrays):
-    program = Program("grouped")
-    inputs = [program.add_input(TensorType(x.shape, x.dtype.name)) for x in arrays]
-    with emit_at(Builder.at_end(program.block)):
-        program.set_outputs([prim.grouped_dot(*inputs)])
-    return program
-
-
 def test_kinds_without_a_schedule_are_named():
-    x, w, starts = np.ones((4, 3), np.float32), np.ones((2, 3, 5), np.float32), np.array([0, 1, 4])
-    with pytest.raises(CompileError, match="kernels of kind 'grouped product' have no schedule of family 'simt'"):
-        SimtProgram(grouped_program(x, w, starts), device("virtual"), {})
+    with pytest.raises(CompileError, match="kernels of kind 'attention' have no schedule of family 'simt'"):
+        emitter_of("attention", "simt")
     with pytest.raises(CompileError, match="rows of 40000 elements are too long to be sorted by counting"):
         SimtProgram(program_of("sort", np.zeros((3, 40000), np.float32)), device("virtual"), {})
 

@@ -15,8 +15,9 @@ on_devices = pytest.mark.parametrize("name", ["virtual", pytest.param("opencl", 
 @on_devices
 def test_operators_are_those_of_the_cpu(name):
     """Of each sort of kernel: maps, rows, products, scans, orders, scatters, random numbers, complex numbers,
-    transforms, loops, decompositions."""
+    transforms, loops, decompositions, what is looked up."""
     names = "gelu softmax matmul cumsum argsort put_along_axis uniform conv2d polar fft_r2c lcm lu_factor".split()
+    names += ["gather_mm", "paged_attention"]
     found = list(testing.check_operators(name, names))
     assert [o for o in found if o.status != "passed"] == []
     assert {o.name for o in found} == set(names)

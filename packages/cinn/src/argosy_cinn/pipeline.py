@@ -21,6 +21,7 @@ from argosy_cinn.rewrites.alignment import AlignContractions
 from argosy_cinn.rewrites.convolution import LowerConvolutions
 from argosy_cinn.rewrites.copies import CopyConstants, CopyResults
 from argosy_cinn.rewrites.decompositions import ExpandDecompositions
+from argosy_cinn.rewrites.indexed_products import ExpandIndexedProducts
 from argosy_cinn.rewrites.simplify import Simplify
 from argosy_cinn.rewrites.widening import WidenNarrow
 from argosy_cinn.target import Target
@@ -42,14 +43,14 @@ def compiler_passes(target: Target, options: Mapping[str, Any] | None = None) ->
 
 
 def lowering_passes(target: Target, family: str = "chunks") -> tuple[Pass, ...]:
-    """The passes for a machine, of which they know what their options say, and its ``family`` of schedules: work-groups
-    have no products with scales of groups, no steps of transforms, and no library of decompositions."""
+    """The passes for a machine, of which they know what their options say, and its ``family`` of schedules:
+    work-groups have no products with scales of groups."""
     on_cores = family == "chunks"
     return (
         NumberIndexChecks(),
         Inline(),
         SymbolDeadCode(),
-        *((ExpandTransforms(target.vector_bits),) if on_cores else (ExpandDecompositions(), TransformsToProducts())),
+        *((ExpandTransforms(target.vector_bits),) if on_cores else _EXPANSIONS),
         SplitComplex(),
         WidenNarrow(),
         AlignContractions(on_cores),
@@ -66,6 +67,10 @@ def lowering_passes(target: Target, family: str = "chunks") -> tuple[Pass, ...]:
         CopyResults(),
         CopyConstants(),
     )
+
+
+#: What work-groups have no steps of transforms, library of decompositions or kernels of looked-up matrices for.
+_EXPANSIONS = (ExpandDecompositions(), ExpandIndexedProducts(), TransformsToProducts())
 
 
 def lower_program(program: Program, target: Target, family: str = "chunks") -> Program:
