@@ -1,17 +1,20 @@
 """The conformance kit's levels that need the whole framework: ``python -m argosy.device.testing DEVICE [--level 3]``.
 
 Level 3 runs the samples of all operators on the device, beside the CPU; what has no code there is counted by reason.
-Level 4 trains models on it, eager and captured, and generates with one: nothing may fall back, losses are the CPU's
-within 1e-4, and greedy tokens are the same. Levels 0 to 2, 5 and 6 are ``python -m argosy_hwadapt.testing``.
+Level 4 trains models on it, eager and captured, in float16 where it computes with that, and from checkpoints that go to
+the CPU and back, and generates with a Llama: nothing may fall back, losses are the CPU's within 1e-4 (of float16 within
+1e-2), and greedy tokens are the same. Levels 0 to 2, 5 and 6 are ``python -m argosy_hwadapt.testing``.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,12 +25,13 @@ from argosy_hwadapt import UnsupportedOperation
 from argosy_phi_ops.declare.index import scan
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.settings import FALLBACK
+from argosy_tensorcore.place import as_place
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Outcome", "check_models", "check_operators", "main"]
 
 #: What results may differ by from the CPU's, as shares of the largest number.
-_TOLERANCE = 1e-4
+_TOLERANCE, _HALF_TOLERANCE = 1e-4, 1e-2
 _STEPS, _TOKENS = 3, 16
 
 
@@ -92,7 +96,10 @@ def check_models(place: str) -> Iterator[Outcome]:
         for captured in (False, True):
             way = "captured" if captured else "eager"
             yield _outcome(4, f"{name}, {way}", lambda: _compare_training(make, captured, place))  # noqa: B023
-    yield _outcome(4, f"{_TOKENS} greedy tokens", lambda: _compare_tokens(place))
+    yield _outcome(4, "MLP, from checkpoints", lambda: _compare_checkpoints(place))
+    if "float16" in as_place(place).device().info.dtypes:
+        yield _outcome(4, "MLP, autocast to float16", lambda: _compare_autocast(place))
+    yield _outcome(4, f"Llama, {_TOKENS} greedy tokens", lambda: _compare_tokens(place))
 
 
 def _mlp() -> tuple[Any, Any, Any]:
@@ -117,6 +124,17 @@ def _transformer() -> tuple[Any, Any, Any]:
     return gpt(config), tokens[:, :-1].copy(), tokens[:, 1:].copy()
 
 
+def _llama() -> Any:
+    """Two blocks with rotary positions, a head of keys for two of queries, gated feed-forward layers and RMSNorm."""
+    configure, file, model = (
+        fetch(f"argosy.models.{name}", "the conformance kit")
+        for name in ("families.llama:configure", "configuration:ConfigFile", "decoder:CausalLM")
+    )
+    sizes = {"vocab_size": 61, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "rms_norm_eps": 1e-6, "max_position_embeddings": 64}
+    return model(configure(file({"model_type": "llama", **sizes, **heads})))
+
+
 _MODELS: dict[str, Callable[[], tuple[Any, Any, Any]]] = {"MLP": _mlp, "CNN": _cnn, "GPT": _transformer}
 
 
@@ -135,22 +153,54 @@ def _compare_training(make: Callable[[], tuple[Any, Any, Any]], captured: bool, 
 
 def _losses(make: Callable[[], tuple[Any, Any, Any]], captured: bool, place: str) -> list[float]:
     with paddle.device.device_guard(place):
-        paddle.seed(3)
-        network, x, y = make()
-        network = network.to(place)
-        update = paddle.optimizer.AdamW(1e-2, parameters=network.parameters())
+        _, step = _make_step(make, place, captured)
+        return [float(step()) for _ in range(_STEPS)]
 
-        def step(x: Any, y: Any) -> Any:
-            found = network(x)
-            loss = paddle.nn.functional.cross_entropy(found.reshape([-1, found.shape[-1]]), y.reshape([-1]))
-            loss.backward()
-            update.step()
-            update.clear_grad()
-            return loss
 
-        run = paddle.jit.to_static(step, full_graph=True) if captured else step
-        batch = paddle.to_tensor(x, place=place), paddle.to_tensor(y, place=place)
-        return [float(run(*batch)) for _ in range(_STEPS)]
+def _make_step(
+    make: Callable[[], tuple[Any, Any, Any]], place: str, captured: bool = False
+) -> tuple[tuple[Any, Any], Callable[[], Any]]:
+    """A network and its optimizer, and a function that trains them for a step and gives the loss."""
+    paddle.seed(3)
+    network, x, y = make()
+    network = network.to(place)
+    update = paddle.optimizer.AdamW(1e-2, parameters=network.parameters())
+
+    def step(x: Any, y: Any) -> Any:
+        found = network(x)
+        loss = paddle.nn.functional.cross_entropy(found.reshape([-1, found.shape[-1]]), y.reshape([-1]))
+        loss.backward()
+        update.step()
+        update.clear_grad()
+        return loss
+
+    run = paddle.jit.to_static(step, full_graph=True) if captured else step
+    batch = paddle.to_tensor(x, place=place), paddle.to_tensor(y, place=place)
+    return (network, update), lambda: run(*batch)
+
+
+def _compare_checkpoints(place: str) -> str:
+    """Steps here and there, with states of network and optimizer saved to a file in between."""
+    found: list[float] = []
+    with TemporaryDirectory() as folder:
+        path = os.path.join(folder, "state.pdparams")
+        for where in ("cpu", place, "cpu", place):
+            with paddle.device.device_guard(where), paddle.utils.unique_name.guard():
+                parts, step = _make_step(_mlp, where)
+                for part, state in zip(parts, paddle.load(path) if found else (), strict=False):
+                    part.set_state_dict(state)
+                found.append(float(step()))
+                paddle.save([part.state_dict() for part in parts], path)
+    with paddle.device.device_guard("cpu"):
+        _, step = _make_step(_mlp, "cpu")
+        wanted = [float(step()) for _ in found]
+    return "" if np.allclose(found, wanted, rtol=0, atol=_TOLERANCE) else f"losses {found}, on the CPU {wanted}"
+
+
+def _compare_autocast(place: str) -> str:
+    with paddle.amp.auto_cast(dtype="float16"):
+        wanted, found = (_losses(_mlp, False, where) for where in ("cpu", place))
+    return "" if np.allclose(found, wanted, rtol=0, atol=_HALF_TOLERANCE) else f"losses {found}, on the CPU {wanted}"
 
 
 def _compare_tokens(place: str) -> str:
@@ -161,13 +211,13 @@ def _compare_tokens(place: str) -> str:
 def _greedy_tokens(place: str) -> list[int]:
     with paddle.device.device_guard(place):
         paddle.seed(3)
-        network = _transformer()[0].to(place)
+        network = _llama().to(place)
         network.eval()
-        tokens = [1]
-        for _ in range(_TOKENS):
-            given = paddle.to_tensor(np.array([tokens]), place=place)
-            tokens.append(int(network(given)[0, -1].argmax()))
-    return tokens
+        tokens = np.zeros((1, _TOKENS + 1), np.int64)  # of one length: code is made once, and what follows is not seen
+        for i in range(_TOKENS):
+            logits = network(paddle.to_tensor(tokens, place=place))
+            tokens[0, i + 1] = int(logits[0, i].argmax())
+        return tokens[0].tolist()  # type: ignore[no-any-return]
 
 
 def _outcome(level: int, name: str, compare: Callable[[], str]) -> Outcome:
