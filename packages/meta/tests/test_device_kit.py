@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from argosy.device import testing
+from argosy.device.performance import measure, report_text
 from argosy_hwadapt import why
 
 without_opencl = pytest.mark.skipif(why("opencl") is not None, reason="no OpenCL runtime")
@@ -56,3 +57,14 @@ def test_the_command_reports(monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out) == [outcome._asdict()]
     assert testing.main(["virtual", "--level", "4"]) == 1
     assert "L4 fallback a model  a reason" in capsys.readouterr().out
+
+
+@on_devices
+def test_figures_are_of_the_device_and_of_the_cpu(name):
+    figures = list(measure(name, size=8))
+    assert [f.name for f in figures[:3]] == ["operator on one number", "copy to the device", "copy from the device"]
+    assert [f.name.split()[0] for f in figures[3:]] == ["gelu", "softmax", "matmul"]
+    assert all(f.found > 0 and (f.host is None or f.host > 0) for f in figures)
+    head, *lines = report_text(name, iter(figures)).splitlines()
+    assert head.split() == [name, "cpu"]
+    assert len(lines) == 6

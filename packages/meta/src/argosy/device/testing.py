@@ -21,6 +21,7 @@ import numpy as np
 
 import argosy as paddle
 from argosy.api import fetch
+from argosy.device.performance import measure, report_text
 from argosy_hwadapt import UnsupportedOperation
 from argosy_phi_ops.declare.index import scan
 from argosy_phi_ops.declare.operator import get_operator
@@ -243,8 +244,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m argosy.device.testing", description=__doc__)
     parser.add_argument("device", help="an installed device, such as virtual or opencl")
     parser.add_argument("--level", type=int, choices=list(_LEVELS), help="3 operators, 4 models; both by default")
+    parser.add_argument("--performance", action="store_true", help="only measure how fast it is, beside the CPU")
     parser.add_argument("--json", action="store_true", help="print the outcomes as JSON")
     options = parser.parse_args(arguments)
+    if options.performance:
+        sys.stdout.write(report_text(options.device, measure(options.device)))
+        return 0
     levels = list(_LEVELS) if options.level is None else [options.level]
     outcomes = [outcome for level in levels for outcome in _LEVELS[level](options.device)]
     write = sys.stdout.write
