@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 from workspace import ROOT
 
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "packages").glob("*/README.md")])
+PAGES = sorted(
+    [
+        ROOT / "README.md", ROOT / "docs" / "site" / "index.md", *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "packages").glob("*/README.md"),
+    ]
+)  # fmt: skip
 
 ELSEWHERE = {
     "docs/DISTRIBUTED.md": "four ranks run it, one block after the other: packages/meta/tests/test_distributed_page.py",
@@ -20,6 +25,7 @@ ELSEWHERE = {
 }
 """Pages whose Python blocks are no programs of their own, with the reason."""
 
+NO_PROGRAM = ("python", "{toctree}")
 NOT_RUN = {
     "python -m pip install hatch && hatch run quickstart": "minutes; meta/tests/test_quickstart.py has its scripts",
     "hatch run test": "runs this test",
@@ -42,7 +48,7 @@ NOT_RUN = {
 
 def _blocks(page: Path) -> list[tuple[str, str]]:
     """Language and text of each block."""
-    return re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return re.findall(r"^```([\w{}]*)\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
 def _name(page: Path) -> str:
@@ -69,7 +75,7 @@ def test_python_of_a_page_runs_in_order(page: Path, tmp_path: Path) -> None:
 
 def test_every_other_block_is_known() -> None:
     """A block that is no Python is on the list of those that are not run, and no line of the list is idle."""
-    others = [text for page in PAGES for language, text in _blocks(page) if language != "python"]
+    others = [text for page in PAGES for language, text in _blocks(page) if language not in NO_PROGRAM]
     known = [begins for text in others for begins in NOT_RUN if text.startswith(begins)]
     assert [text for text in others if not text.startswith(tuple(NOT_RUN))] == []
     assert sorted(NOT_RUN.keys() - set(known)) == []

@@ -17,6 +17,8 @@ from glossary import meaning
 from ir import _plain
 
 PER_PAGE = 22
+LONGEST = 110
+"""Characters of a signature that stand in one line; longer ones are shown with their types a second time."""
 BAR = "\\|"
 PLAIN_HEAD = ("| parameter | type | default |", "|---|---|---|")
 PROMOTIONS = {
@@ -52,7 +54,8 @@ def write(folder: Path) -> list[str]:
     ]
     (folder / "tensor.md").write_text(_tensor_page(), encoding="utf-8")
     for title, name, entries in pages():
-        text = f"# {title}\n\n{_about(entries[0].home)}\n" + "\n".join(_entry(e, *sessions[e.path]) for e in entries)
+        about = _about(entries[0].home) if name in (entries[0].home, f"{entries[0].home}-1") else ""
+        text = f"# {title}\n\n{about}\n" + "\n".join(_entry(e, *sessions[e.path]) for e in entries)
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
         names.append(name)
     return names
@@ -158,11 +161,24 @@ def _heading(entry: Entry) -> str:
     kind = {"class": "class", "constant": "data"}.get(entry.kind, "function")
     text = "" if kind == "data" else catalogue.signature(entry.value)
     shown = re.sub(r"\s+", " ", text)
+    if len(shown) > LONGEST:
+        shown = _broken(shown)
     # The directive registers the name, so that the index and the search find it; the text is shown as Python writes it.
     safe = _safe_signature(entry.value) if kind != "data" else ""
     return f"## {entry.name}\n\n```{{py:{kind}}} {entry.path}{safe}\n```" + (
-        f"\n\n```python\n{entry.path}{shown}\n```" if safe and len(shown) > 110 else ""
+        f"\n\n```python\n{entry.path}{shown}\n```" if safe and len(shown) > LONGEST else ""
     )
+
+
+def _broken(signature: str) -> str:
+    """A line for each parameter."""
+    text, depth = "", 0
+    for at, sign in enumerate(signature):
+        depth += (sign in "([{") - (sign in ")]}")
+        if not depth:
+            return f"{text}\n{signature[at:]}"
+        text += sign + ("\n    " if not at else "\n   " if depth == 1 and sign == "," else "")
+    return text
 
 
 def _safe_signature(value: Any) -> str:
