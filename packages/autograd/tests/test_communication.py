@@ -25,6 +25,7 @@ CASES = [("all_reduce", {"size": SIZE, "kind": kind}) for kind in ("sum", "avg",
     ("start", {"collective": "reduce_scatter", "size": SIZE, "axis": 1, "kind": "avg"}),
     ("start", {"collective": "all_to_all", "size": SIZE, "axis": 1, "concat_axis": 0}),
     ("start", {"collective": "broadcast_rank", "size": SIZE, "root": 1}),
+    ("start", {"collective": "permute", "pairs": ((0, 1), (1, 0))}),
     ("permute", {"pairs": ((0, 1), (1, 0))}),
     ("permute", {"pairs": ((0, 0), (0, 1))}),
 ]

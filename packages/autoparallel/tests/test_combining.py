@@ -8,7 +8,7 @@ import pytest
 from lockstep import parts_of, run_together, whole_of
 
 from argosy_autoparallel import Layout, Partial, ProcessMesh, ReduceType, Replicate, Shard, partition_program
-from argosy_autoparallel.passes.combine_all_reduces import CombineAllReduces
+from argosy_autoparallel.passes.combine_collectives import CombineCollectives
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_pir import Builder, Program, TensorType, verify_program
@@ -52,8 +52,8 @@ def limited(monkeypatch):
     """A function that sets the size of buckets."""
 
     def limit(nbytes):
-        made = partial(CombineAllReduces, limit=nbytes)
-        monkeypatch.setattr(import_module("argosy_autoparallel.partition"), "CombineAllReduces", made)
+        made = partial(CombineCollectives, limit=nbytes)
+        monkeypatch.setattr(import_module("argosy_autoparallel.partition"), "CombineCollectives", made)
 
     return limit
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from lockstep import parts_of, run_together, whole_of
 
-import argosy_autoparallel.passes.combine_all_reduces
+import argosy_autoparallel.passes.combine_collectives
 import argosy_autoparallel.passes.spmd_partition
 import argosy_autoparallel.pipeline.cut_stages  # noqa: F401  (they register their passes)
 from argosy_autoparallel import Layout, Partial, ProcessMesh, ReduceType, Replicate, Shard
@@ -79,7 +79,7 @@ def test_the_command_line_cuts_a_file_into_the_programs_of_ranks(tmp_path, capsy
     texts = "x=2 on 0-1: S(1)", "x=2 on 0-1: S(0)"
     programs = []
     for rank in (0, 1):
-        step = f'spmd-partition{{rank={rank},inputs=["{texts[0]}","{texts[1]}"]}},combine-all-reduces'
+        step = f'spmd-partition{{rank={rank},inputs=["{texts[0]}","{texts[1]}"]}},combine-collectives'
         assert main(["opt", str(path), "-p", step]) == 0
         programs.append(Program.parse(capsys.readouterr().out))
     assert [p.attributes["output_layouts"] for p in programs] == [("x=2 on 0-1: P(sum)",)] * 2
@@ -91,7 +91,7 @@ def test_the_command_line_cuts_a_file_into_the_programs_of_ranks(tmp_path, capsy
 
 
 def test_options_that_do_not_fit_a_program_are_refused():
-    """So are operators, which `decompose` comes before, and notes of other all-reduces than there are."""
+    """So are operators, which `decompose` comes before, and notes of other collectives than there are."""
     with pytest.raises(PassError, match="3 input layouts for a program of 2 inputs"):
         PassManager("spmd-partition{inputs=[none,none,none]}").run(Program.parse(PROGRAM))
     with pytest.raises(ValueError, match=r"'phi.tanh' is no primitive; run the pass decompose first"):
@@ -100,7 +100,7 @@ def test_options_that_do_not_fit_a_program_are_refused():
                 "program @p(%x: tensor<[2], float32>) { %0 = phi.tanh(%x) : tensor<[2], float32> return(%0) }"
             )
         )
-    with pytest.raises(PassError, match="has 0 all-reduces, but notes of 1"):
-        PassManager("combine-all-reduces").run(
-            Program.parse("program @p() attributes {all_reduces = ((0, 1, none, none, 4.0),)} { return() }")
+    with pytest.raises(PassError, match="has 0 collectives, but notes of 1"):
+        PassManager("combine-collectives").run(
+            Program.parse("program @p() attributes {collectives = ((0, 1, none, none, 4.0),)} { return() }")
         )

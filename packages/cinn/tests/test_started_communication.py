@@ -12,12 +12,13 @@ from argosy_pir import Builder, Program, TensorType
 from argosy_tensorcore.storage import StridedArray
 
 CASES = [
-    ("all_reduce", {}, lambda all, rank: sum(all)),
-    ("all_gather", {"axis": 1}, lambda all, rank: np.concatenate(all, 1)),
-    ("reduce_scatter", {"axis": 0}, lambda all, rank: np.split(sum(all), 2)[rank]),
-    ("all_to_all", {"axis": 0, "concat_axis": 1},
+    ("all_reduce", {"size": 2}, lambda all, rank: sum(all)),
+    ("all_gather", {"size": 2, "axis": 1}, lambda all, rank: np.concatenate(all, 1)),
+    ("reduce_scatter", {"size": 2, "axis": 0}, lambda all, rank: np.split(sum(all), 2)[rank]),
+    ("all_to_all", {"size": 2, "axis": 0, "concat_axis": 1},
      lambda all, rank: np.concatenate([np.split(x, 2)[rank] for x in all], 1)),
-    ("broadcast_rank", {"root": 1}, lambda all, rank: all[1]),
+    ("broadcast_rank", {"size": 2, "root": 1}, lambda all, rank: all[1]),
+    ("permute", {"pairs": ((0, 1), (1, 0))}, lambda all, rank: all[1 - rank]),
 ]  # fmt: skip
 
 
@@ -28,7 +29,7 @@ def test_native_code_runs_between_start_and_wait(name, attributes, expected):
     x = program.add_input(TensorType((4, 6), "float32"))
     with emit_at(Builder.at_end(program.block)):
         doubled = x + x
-        y, handle, token = prim.start(doubled, prim.create_token(), collective=name, size=2, **attributes)
+        y, handle, token = prim.start(doubled, prim.create_token(), collective=name, **attributes)
         meanwhile = prim.exp(x * 0.5) * x
         y, token = prim.wait(y, handle, token)
         program.set_outputs([y * 3.0, meanwhile])
@@ -46,3 +47,25 @@ def test_native_code_runs_between_start_and_wait(name, attributes, expected):
         for xs, (y, meanwhile) in zip(calls, results, strict=True):
             np.testing.assert_array_equal(y, 3 * expected([2 * x for x in xs], r))
             np.testing.assert_allclose(meanwhile, np.exp(xs[r] * 0.5) * xs[r], rtol=1e-5)
+
+
+def test_native_code_runs_while_a_message_is_on_its_way():
+    """A receipt begins before the message is sent: nobody waits for it there."""
+    program = Program("received")
+    x = program.add_input(TensorType((4, 6), "float32"))
+    with emit_at(Builder.at_end(program.block)):
+        got, handle, token = prim.start_recv(prim.create_token(), shape=(4, 6), dtype="float32", peer=0)
+        token = prim.send(x + x, token, peer=0)
+        meanwhile = prim.exp(x * 0.5) * x
+        got, token = prim.wait(got, handle, token)
+        program.set_outputs([got * 3.0, meanwhile])
+
+    def rank(communicator):
+        executable = CinnCompiler().compile(program, device("cpu"), [communicator])
+        assert executable.report()["host_calls"]["prim.start_recv"] == 1
+        return [out.to_host() for out in executable.run([StridedArray.from_array(given)], [])]
+
+    given = np.arange(24, dtype=np.float32).reshape(4, 6) / 24
+    ((got, meanwhile),) = run_ranks(rank, 1)
+    np.testing.assert_array_equal(got, 6 * given)
+    np.testing.assert_allclose(meanwhile, np.exp(given * 0.5) * given, rtol=1e-5)

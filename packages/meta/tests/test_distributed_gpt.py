@@ -70,12 +70,12 @@ def expected():
 COMMUNICATION = {
     ("data", False): {"all_reduce": 1},
     ("data", True): {"all_reduce": 1},
-    ("tensor", False): {"all_reduce": 7, "reduce_scatter": 5, "all_gather": 9, "all_to_all": 1},
-    ("tensor", True): {"all_reduce": 8, "reduce_scatter": 5, "all_gather": 6, "all_to_all": 1},
-    ("sequence", False): {"all_reduce": 8, "all_gather": 15, "all_to_all": 27},
-    ("sequence", True): {"all_reduce": 2, "all_gather": 14, "all_to_all": 26},
-    ("zero", False): {"all_reduce": 18, "reduce_scatter": 15, "all_gather": 17, "all_to_all": 8},
-    ("zero", True): {"all_reduce": 16, "reduce_scatter": 16, "all_gather": 12, "all_to_all": 6},
+    ("tensor", False): {"all_reduce": 7, "reduce_scatter": 4, "all_gather": 9, "all_to_all": 1},
+    ("tensor", True): {"all_reduce": 8, "reduce_scatter": 2, "all_gather": 4, "all_to_all": 1},
+    ("sequence", False): {"all_reduce": 8, "all_gather": 14, "all_to_all": 27},
+    ("sequence", True): {"all_reduce": 2, "all_gather": 6, "all_to_all": 26},
+    ("zero", False): {"all_reduce": 18, "reduce_scatter": 15, "all_gather": 13, "all_to_all": 8},
+    ("zero", True): {"all_reduce": 16, "reduce_scatter": 4, "all_gather": 3, "all_to_all": 6},
 }
 
 

@@ -50,7 +50,7 @@ NOT_APPLICABLE: dict[str, str] = {
     "bitcast": "reads bits as another type, which is no function of real numbers",
     "stop_gradient": "is a constant for differentiation: that is what it is for",
     **dict.fromkeys(("iota", "dim_size", "create_token"), _NO_OPERANDS),
-    **dict.fromkeys(("send", "recv"), _PAIRED),
+    **dict.fromkeys(("send", "recv", "start_recv"), _PAIRED),
 }
 """Primitives that let no gradient pass, with the reason. Closed: a test compares it with the set of primitives."""
 

@@ -47,7 +47,7 @@ def rematerialise_constants(source: Block, user: Block) -> None:
 
 
 def _is_constant(op: Operation, source: Block) -> bool:
-    if op.regions or op.name in ("builtin.call", "prim.recv", "prim.create_token"):
+    if op.regions or op.name in ("builtin.call", "prim.recv", "prim.start_recv", "prim.create_token"):
         return False
     return all(isinstance(v, OpResult) and v.op.parent is source and _is_constant(v.op, source) for v in op.operands)
 

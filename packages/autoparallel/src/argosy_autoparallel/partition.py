@@ -14,10 +14,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from argosy_autoparallel.broadcast_resharding import broadcast_of, source_placement
+from argosy_autoparallel.gathered_states import GatheredStates
 from argosy_autoparallel.implicit_gathers import check_gather, is_strict
 from argosy_autoparallel.localize import LocalOperation, emit_local
 from argosy_autoparallel.mesh import ProcessMesh
-from argosy_autoparallel.passes.combine_all_reduces import CombineAllReduces, note_all_reduces
+from argosy_autoparallel.passes.combine_collectives import CombineCollectives, note_collectives
 from argosy_autoparallel.passes.overlap import Overlap
 from argosy_autoparallel.placement import Partial, ReduceType, Replicate
 from argosy_autoparallel.resharding.convert import convert
@@ -61,21 +62,23 @@ def partition(
     rank: int = 0,
     output_layouts: Sequence[Layout | None] = (),
     overlap: bool = False,
+    reshard_after_use: bool = False,
 ) -> PartitionedProgram:
     """The program that ``rank`` runs of ``program``, whose inputs and states are laid out as told.
 
     A layout of None says that every rank of the world holds the whole tensor. ``output_layouts`` may ask for layouts of
     outputs (None: as it comes). Operators are decomposed first; gradient requests must be expanded. All ranks must call
     with the same arguments but ``rank``: the choices are then the same on all, and so is the order of communication.
-    With ``overlap`` gradients are summed as they come, and collectives are on their way while others are computed.
+    With ``overlap`` gradients are summed as they come, and collectives are on their way while others are computed. With
+    ``reshard_after_use`` states that are gathered are not kept whole: who uses them again gathers them again.
 
     Raises ``NotImplementedError`` for symbolic sizes, and ``ValueError`` for operands on different meshes.
     """
     if any(op.dialect == "phi" for op in program.walk()):
         program = program.clone()
         Decompose().run(program)
-    made = Partitioner(program, input_layouts, state_layouts, rank).run(output_layouts)
-    CombineAllReduces(early=overlap).run(made.program)
+    made = Partitioner(program, input_layouts, state_layouts, rank, reshard_after_use).run(output_layouts)
+    CombineCollectives(early=overlap).run(made.program)
     if overlap:
         Overlap().run(made.program)
     return made
@@ -85,7 +88,12 @@ class Partitioner:
     """One walk over a program of primitives, ``source``: all of it by :meth:`run`, or piece by piece as it grows."""
 
     def __init__(
-        self, program: Program, inputs: Sequence[Layout | None], states: Sequence[Layout | None], rank: int
+        self,
+        program: Program,
+        inputs: Sequence[Layout | None],
+        states: Sequence[Layout | None],
+        rank: int,
+        reshard_after_use: bool = False,
     ) -> None:
         self.source = program
         self.rank = rank
@@ -95,6 +103,8 @@ class Partitioner:
         self.choosing = StrategyChoice(self.held)
         self._asking: Operation | None = None  # what is worked on, where it asks for no layouts
         self._strict = is_strict()
+        arguments = [state.argument for state in program.states] if reshard_after_use else []
+        self._gathered_states = GatheredStates(self.held, arguments)
         self.state_layouts = tuple(states) or (None,) * len(program.states)
         for value, layout in zip(program.inputs, inputs, strict=True):
             self.enter(value, layout)
@@ -136,7 +146,7 @@ class Partitioner:
                 )
             ]
         self.target.set_outputs(outputs, updates)
-        note_all_reduces(self.target, self.emitter.places())
+        note_collectives(self.target, self.emitter.places())
         for name, value in self.source.attributes.items():
             self.target.attributes[name] = value
         return PartitionedProgram(self.target, tuple(layouts), self.state_layouts, frozenset(self.emitter.groups))
@@ -178,6 +188,7 @@ class Partitioner:
         """The local value of ``value`` in ``layout``, emitting what it takes; None outside the mesh."""
         held = self.held[value]
         if layout in held.versions:
+            self._gathered_states.use(value, layout)
             return held.versions[layout]
         if held.is_deferred and not (layout is None and held.mesh is not None):
             made = self._get_deferred(value, held, layout)
@@ -207,7 +218,9 @@ class Partitioner:
             return again[0]
         if self._strict and self._asking is not None:
             check_gather(self._asking, best[1], layout, shape, value.dtype)
-        return convert(self.emitter, best[2], best[1], layout, shape, value.dtype, best[3])
+        made = convert(self.emitter, best[2], best[1], layout, shape, value.dtype, best[3])
+        self._gathered_states.gather(value, best[1], layout)
+        return made
 
     def _spread_again(self, value: Value, layout: Layout, price: float) -> list[Value | None]:
         """A broadcast value in ``layout`` from its source, where moving that costs less than ``price``; else nothing.
@@ -279,6 +292,7 @@ class Partitioner:
             self._defer(op)
         else:
             self._run_operation(op)
+        self._gathered_states.follow(op)
 
     def _may_defer(self, op: Operation) -> bool:
         if op.name == "builtin.constant":
@@ -378,7 +392,7 @@ class Partitioner:
         distributed one each rank its part, with the ranks beside it."""
         if op.name == "prim.create_token":
             return
-        if op.name in ("prim.start", "prim.wait"):
+        if op.name in ("prim.start", "prim.start_recv", "prim.wait"):
             raise NotImplementedError(
                 f"'{op.name}'{op.location.suffix}: communication is started in programs of one rank only"
             )

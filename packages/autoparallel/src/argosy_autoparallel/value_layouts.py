@@ -35,6 +35,10 @@ class ValueLayouts:
         self.versions[layout] = local
         self.since[layout] = clock
 
+    def forget(self, layout: Layout) -> None:
+        """The value is to be brought into ``layout`` anew where it is needed again."""
+        del self.versions[layout], self.since[layout]
+
     @property
     def is_deferred(self) -> bool:
         return self.op is not None

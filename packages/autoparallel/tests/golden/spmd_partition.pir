@@ -8,7 +8,7 @@ program @spmd_partition(%x: tensor<[4, 6], float32>) state(%w = "w": tensor<[6, 
   return(%3; %4)
 }
 // ----- becomes
-program @spmd_partition(%0: tensor<[2, 6], float32>) state(%1 = "w": tensor<[6, 5], float32>) attributes {all_reduces = ((0, 4, 2, none, 120.0, 3),), output_layouts = ("x=2 on 0-1: P(sum)",)} {
+program @spmd_partition(%0: tensor<[2, 6], float32>) state(%1 = "w": tensor<[6, 5], float32>) attributes {collectives = ((0, 4, 2, none, 120.0, 3),), output_layouts = ("x=2 on 0-1: P(sum)",)} {
   %2 = prim.dot_general(%0, %1) {lhs_contract = (1,), rhs_contract = (0,), lhs_batch = (), rhs_batch = ()} : tensor<[2, 5], float32>
   %3 = prim.tanh(%2) : tensor<[2, 5], float32>
   %4 = prim.dot_general(%0, %3) {lhs_contract = (0,), rhs_contract = (0,), lhs_batch = (), rhs_batch = ()} : tensor<[6, 5], float32>

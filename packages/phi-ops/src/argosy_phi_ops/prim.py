@@ -13,6 +13,7 @@ from argosy_phi_ops.primitives.communication import (
     reduce_scatter,
     send,
     start,
+    start_recv,
     wait,
 )
 from argosy_phi_ops.primitives.contraction import conv, dot_general
@@ -133,6 +134,6 @@ __all__ = [
     "minimum", "mul", "ne", "neg", "nextafter", "pad", "paged_attention", "permute", "pow", "qr", "real", "recv",
     "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_scatter", "reduce_sum",
     "relayout", "rem", "reshape", "reverse", "rng_bits", "round", "rsqrt", "scatter", "select", "send",
-    "shift_left", "shift_right", "sign", "sin", "sinh", "slice", "solve", "sort", "sqrt", "start", "stop_gradient",
-    "sub", "svd", "tan", "tanh", "to_local", "transpose", "triangular_solve", "trunc", "wait",
+    "shift_left", "shift_right", "sign", "sin", "sinh", "slice", "solve", "sort", "sqrt", "start", "start_recv",
+    "stop_gradient", "sub", "svd", "tan", "tanh", "to_local", "transpose", "triangular_solve", "trunc", "wait",
 ]  # fmt: skip

@@ -74,19 +74,20 @@ def test_broadcast_gives_everyone_the_roots(inputs):
         np.testing.assert_array_equal(result, inputs[1])
 
 
+GROUP = {"group": (), "size": RANKS}
 STARTED = [
-    ("all_reduce", {"kind": "max"}, {}),
-    ("all_gather", {"axis": 1}, {}),
-    ("reduce_scatter", {"axis": 0, "kind": "sum"}, {}),
-    ("all_to_all", {"axis": 0, "concat_axis": 1}, {"axis": "split_axis"}),
-    ("broadcast_rank", {"root": 2}, {}),
+    ("all_reduce", {**GROUP, "kind": "max"}, {}),
+    ("all_gather", {**GROUP, "axis": 1}, {}),
+    ("reduce_scatter", {**GROUP, "axis": 0, "kind": "sum"}, {}),
+    ("all_to_all", {**GROUP, "axis": 0, "concat_axis": 1}, {"axis": "split_axis"}),
+    ("broadcast_rank", {**GROUP, "root": 2}, {}),
+    ("permute", {"pairs": ((0, 1), (1, 2))}, {}),
 ]
 
 
 @pytest.mark.parametrize(("name", "attributes", "renamed"), STARTED)
 def test_what_is_started_and_waited_for_is_what_the_collective_gives(inputs, name, attributes, renamed):
     """Two are on their way at once while the operand is written over; each wait gets its own."""
-    common = {"group": (), "size": RANKS}
 
     def build(started):
         program = Program()
@@ -94,14 +95,14 @@ def test_what_is_started_and_waited_for_is_what_the_collective_gives(inputs, nam
         with emit_at(Builder.at_end(program.block)):
             token = prim.create_token()
             if started:
-                y, one, token = prim.start(x, token, collective=name, **common, **attributes)
-                z, other, token = prim.start(x + x, token, collective=name, **common, **attributes)
+                y, one, token = prim.start(x, token, collective=name, **attributes)
+                z, other, token = prim.start(x + x, token, collective=name, **attributes)
                 z, token = prim.wait(z, other, token)
                 y, token = prim.wait(y, one, token)
             else:
                 plain = {renamed.get(key, key): value for key, value in attributes.items()}
-                y, token = getattr(prim, name)(x, token, **common, **plain)
-                z, token = getattr(prim, name)(x + x, token, **common, **plain)
+                y, token = getattr(prim, name)(x, token, **plain)
+                z, token = getattr(prim, name)(x + x, token, **plain)
         program.set_outputs([y, z])
         program.verify()
         return program
@@ -117,10 +118,8 @@ def test_what_is_started_and_waited_for_is_what_the_collective_gives(inputs, nam
 
 
 def test_what_cannot_be_started_is_refused():
-    with pytest.raises(
-        OperatorError, match=r"prim.start: collective 'permute', expected one of all_reduce, all_gather"
-    ):
-        PRIMITIVES["start"].infer([TensorType((2,), "float32"), TokenType()], {"collective": "permute", "size": 2})
+    with pytest.raises(OperatorError, match=r"prim.start: collective 'send', expected one of all_reduce, all_gather"):
+        PRIMITIVES["start"].infer([TensorType((2,), "float32"), TokenType()], {"collective": "send", "size": 2})
 
 
 def test_permute_sends_along_pairs_and_leaves_zeros_elsewhere(inputs):

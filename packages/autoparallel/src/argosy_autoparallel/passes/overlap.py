@@ -6,15 +6,22 @@ only down: whoever waits for a collective has started every one that came before
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
-from argosy_autoparallel.passes.tokens import COMMUNICATION, builder_at, communicates_within, group_of, thread_tokens
+from argosy_autoparallel.passes.tokens import (
+    COMMUNICATION,
+    available,
+    builder_at,
+    communicates_within,
+    group_of,
+    takes_no_time,
+    thread_tokens,
+)
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
-from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Operation, Program, TensorType, Value
 from argosy_pir.passes import Pass, register_pass
 from argosy_pir.values import OpResult
@@ -22,17 +29,16 @@ from argosy_tensorcore.dtype import as_dtype
 
 __all__ = ["Exposure", "Overlap", "exposures"]
 
-_STARTED = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast_rank")
-_FREE = frozenset({"layout", "communication"})
-"""Categories of primitives that take no time worth hiding anything behind."""
+_STARTED = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast_rank", "permute", "recv")
 
 
 @register_pass("overlap")
 @dataclass(frozen=True)
 class Overlap(Pass):
-    """Starts collectives when their operand is there, at most one in a group before the one before it is waited for,
-    and waits for them before their result is read. One with fewer than ``least`` numbers computed meanwhile stays as
-    it is: it would only be copied. Sums of gradients are early where ``combine-all-reduces{early=true}`` made them so.
+    """Starts collectives and receipts when their operand is there, at most one in a group before the one before it is
+    waited for, and waits for them before their result is read. One with fewer than ``least`` numbers computed meanwhile
+    stays as it is: it would only be copied. Sums of gradients are early where ``combine-collectives{early=true}`` made
+    them so.
     """
 
     least: int = 4096
@@ -68,10 +74,10 @@ def _moves(block: Sequence[Operation]) -> list[_Move]:
         if op.name not in COMMUNICATION:
             continue
         group = group_of(op)
-        if op.kind in _STARTED and op.attributes["size"] > 1:
-            maker = getattr(op.operand(0), "op", None)
-            chained = maker is not None and maker.name in COMMUNICATION  # what is to be waited for just before
-            start = at if chained else max(before.get(group, -1), _definition_index(op.operand(0), number)) + 1
+        if op.kind in _STARTED and op.attributes.get("size", 2) > 1:
+            makers = [maker for x in op.operands for maker in _makers(x, number) if isinstance(x.type, TensorType)]
+            chained = any(x.name in COMMUNICATION for x in makers)  # what is to be waited for just before
+            start = at if chained else max(before.get(group, -1), *map(number.__getitem__, makers), -1) + 1
             found.append(
                 _Move(
                     at, start, min((number[_ancestor_in_block(u, block[0])] for u in op.results[0].users), default=at)
@@ -81,8 +87,14 @@ def _moves(block: Sequence[Operation]) -> list[_Move]:
     return found
 
 
-def _definition_index(value: Value, number: dict[Operation, int]) -> int:
-    return number.get(value.op, -1) if isinstance(value, OpResult) else -1
+def _makers(value: Value, block: Container[Operation]) -> Iterator[Operation]:
+    """The operations of the block that make a value, or what is put into another form for it."""
+    if isinstance(value, OpResult) and value.op in block:
+        if takes_no_time(value.op) and not value.op.regions and value.op.name not in COMMUNICATION:
+            for x in value.op.operands:
+                yield from _makers(x, block)
+        else:
+            yield value.op
 
 
 def _ancestor_in_block(op: Operation, like: Operation) -> Operation:
@@ -100,8 +112,7 @@ def _total_work(between: Sequence[Operation]) -> int:
 
 
 def _work(op: Operation) -> int:
-    primitive = PRIMITIVES.get(op.kind) if op.dialect == "prim" else None
-    if primitive is None or primitive.category in _FREE:
+    if takes_no_time(op):
         return 0
     steps = 1
     if op.kind == "dot_general":
@@ -120,7 +131,11 @@ def _emit(block: Sequence[Operation], move: _Move) -> None:
     if "split_axis" in a:
         a["axis"] = a.pop("split_axis")
     with emit_at(builder_at(block[move.start], op)):
-        begun, handle, token = prim.start(op.operand(0), op.operand(1), collective=op.kind, **a)
+        if op.kind == "recv":
+            begun, handle, token = prim.start_recv(op.operand(0), **a)
+        else:
+            given = available(op.operand(0), block[move.start])
+            begun, handle, token = prim.start(given, op.operand(1), collective=op.kind, **a)
     with emit_at(builder_at(block[move.wait], op)):
         result, _ = prim.wait(begun, handle, token)
     op.results[0].replace_all_uses_with(result)
@@ -128,7 +143,8 @@ def _emit(block: Sequence[Operation], move: _Move) -> None:
 
 
 class Exposure(NamedTuple):
-    """A collective of a rank's program: its kind, group, the bytes that this rank gives, the line it comes from, and
+    """A collective or receipt of a rank's program: its kind, group, the bytes of its operand (or of what is received),
+    the line it comes from, and
     how many numbers are computed while it is on its way; none while it is waited for where it starts."""
 
     kind: str
@@ -144,15 +160,16 @@ def exposures(program: Program) -> list[Exposure]:
     number = {op: at for at, op in enumerate(block)}
     found = []
     for at, op in enumerate(block):
-        if op.name == "prim.start":
+        if op.name in ("prim.start", "prim.start_recv"):
             (wait,) = op.results[1].users
-            found.append(_exposure(op, op.attributes["collective"], _total_work(block[at : number[wait]])))
-        elif op.name in COMMUNICATION and op.kind in (*_STARTED, "permute"):
+            kind = op.attributes.get("collective", "recv")
+            found.append(_exposure(op, kind, _total_work(block[at : number[wait]])))
+        elif op.name in COMMUNICATION and op.kind in _STARTED:
             found.append(_exposure(op, op.kind, 0))
     return found
 
 
 def _exposure(op: Operation, kind: str, computed: int) -> Exposure:
-    given = op.operand(0)
+    given = op.operand(0) if op.operands and isinstance(op.operand(0).type, TensorType) else op.results[0]
     nbytes = _size(given) * as_dtype(given.dtype).itemsize
     return Exposure(kind, group_of(op), nbytes, "" if op.location.is_unknown else str(op.location), computed)

@@ -20,20 +20,22 @@ class SpmdPartition(Pass):
 
     ``inputs``, ``states`` and ``outputs`` are layouts such as ``"dp=2 on 0-1: S(0)"``, for the first of them at least;
     none for a tensor that every rank of the world holds, and for an output that lies as it comes. Where the outputs lie
-    is the attribute ``output_layouts`` of what comes out. `combine-all-reduces` comes next.
+    is the attribute ``output_layouts`` of what comes out. ``reshard_after_use`` is as in ``partition``.
+    `combine-collectives` comes next.
     """
 
     inputs: tuple[str | None, ...] = ()
     states: tuple[str | None, ...] = ()
     outputs: tuple[str | None, ...] = ()
     rank: int = 0
+    reshard_after_use: bool = False
 
     def run(self, program: Program) -> bool:
         """Replace the program; all ranks' passes must have the same options but ``rank``."""
         inputs = _layouts("input", self.inputs, len(program.inputs))
         states = _layouts("state", self.states, len(program.states))
         outputs = _layouts("output", self.outputs, len(program.outputs))
-        made = Partitioner(program, inputs, states, self.rank).run(outputs)
+        made = Partitioner(program, inputs, states, self.rank, self.reshard_after_use).run(outputs)
         texts = [None if layout is None else print_layout(layout) for layout in made.output_layouts]
         program.become(made.program)
         program.attributes["output_layouts"] = tuple(texts)

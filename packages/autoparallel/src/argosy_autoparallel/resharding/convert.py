@@ -50,8 +50,8 @@ def _on_mesh(
 ) -> Value:
     at, emitter.terms = source, (ready, None)
     for dim, new in layout_path(source, target, shape, as_dtype(dtype).itemsize):
-        before = len(emitter.sums)
+        before = len(emitter.notes)
         x = emit_step(emitter, x, at, shape, dim, new)
         at = at.with_placement(dim, new)
-        emitter.terms = None, None if len(emitter.sums) == before else before
+        emitter.terms = None, None if len(emitter.notes) == before else before
     return x

@@ -15,16 +15,17 @@ from argosy_pir import Builder, Operation, Program, Value
 from argosy_pir.values import OpResult
 from argosy_tensorcore.dtype import as_dtype
 
-__all__ = ["Emitter", "Sum"]
+__all__ = ["CollectiveNote", "Emitter"]
 
 
-class Sum(NamedTuple):
-    """An emitted all-reduce, and what tells all ranks alike which others may be made with it.
+class CollectiveNote(NamedTuple):
+    """An emitted all-reduce, reduce-scatter or all-gather, and what tells all ranks alike which others may be made with
+    it.
 
-    Sums of one ``key`` may; the result is ``wanted`` by an operation of the global program (by number); the terms were
-    there since that with the number ``ready``, or come from the sum number ``after``, or (neither) are made just
-    before. ``nbytes`` is the size of a rank's terms if axes divide evenly. ``place`` counts
-    this rank's operations that come of the global ones up to ``ready``.
+    Those of one ``key`` may; the result is ``wanted`` by an operation of the global program (by number); the operand
+    was there since that with the number ``ready``, or comes from the collective number ``after``, or (neither) is made
+    just before. ``nbytes`` is the size of the terms of a sum or of what is gathered, if axes divide evenly. ``place``
+    counts this rank's operations that come of the global ones up to ``ready``.
     """
 
     op: Operation
@@ -49,20 +50,20 @@ class Emitter:
         """The number of the operation of the global program that is worked on; -1 before the first."""
         self._ends: list[Operation | None] = []
         """This rank's last operation before each of those."""
-        self.sums: list[Sum] = []
+        self.notes: list[CollectiveNote] = []
         self.terms: tuple[int | None, int | None] = None, None
-        """Where the terms of the next sum come from: ``ready`` and ``after`` of :class:`Sum`."""
+        """Where the operand of the next collective comes from: ``ready`` and ``after`` of :class:`CollectiveNote`."""
 
     def advance(self) -> None:
         """The next operation of the global program is worked on."""
         self.clock += 1
         self._ends.append(self.program.block.last)
 
-    def places(self) -> list[Sum]:
-        """The sums with their places."""
+    def places(self) -> list[CollectiveNote]:
+        """The notes with their places."""
         number = {op: at + 1 for at, op in enumerate(self.program.block)}
         ends = [0 if op is None else number[op] for op in self._ends]
-        return [s if s.ready is None else s._replace(place=ends[s.ready + 1]) for s in self.sums]
+        return [s if s.ready is None else s._replace(place=ends[s.ready + 1]) for s in self.notes]
 
     def emit_here(self) -> AbstractContextManager[Builder]:
         """Primitives called within the block are emitted here."""
@@ -72,16 +73,18 @@ class Emitter:
         """The ranks along a mesh dimension through this one, and its coordinate there."""
         return line_of(mesh, dim, self.rank)
 
-    def all_reduce(self, x: Value, layout: Layout, shape: tuple[int, ...], dim: int, kind: str) -> Value:
-        """Emit the reduction of ``x``, this rank's part in ``layout`` of a tensor of ``shape``, along a mesh dimension.
-
-        It is noted, so that several may be made together.
+    def collect(
+        self, name: str, x: Value, layout: Layout, shape: tuple[int, ...], dim: int, **attributes: Any
+    ) -> Value:
+        """Emit the collective ``name`` of ``x`` along a mesh dimension. ``layout`` is that of the terms of a sum or of
+        what is gathered, a tensor of ``shape``. It is noted, so that several may be made together.
         """
         group, _ = self.line(layout.mesh, dim)
-        made = self.communicate("all_reduce", x, group=group, size=len(group), kind=kind)
+        made = self.communicate(name, x, group=group, size=len(group), **attributes)
         assert isinstance(made, OpResult)
         nbytes = prod(shape) * as_dtype(x.dtype).itemsize / layout.parts()
-        self.sums.append(Sum(made.op, (layout.mesh, dim, kind, x.dtype), self.clock, *self.terms, nbytes))
+        key = name, layout.mesh, dim, attributes.get("kind"), x.dtype
+        self.notes.append(CollectiveNote(made.op, key, self.clock, *self.terms, nbytes))
         return made
 
     def communicate(self, name: str, x: Value | None, **attributes: Any) -> Value | None:

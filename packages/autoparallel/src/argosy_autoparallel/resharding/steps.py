@@ -30,11 +30,11 @@ def emit_step(emitter: Emitter, x: Value, layout: Layout, shape: tuple[int, ...]
     """Emit the change of mesh dimension ``dim`` of ``layout`` to ``new``; ``x`` is local, ``shape`` global."""
     old = layout.placements[dim]
     group, me = emitter.line(layout.mesh, dim)
-    whole = layout.with_placement(dim, Replicate()).local_slice(shape, emitter.rank).shape
     if isinstance(old, Shard):
-        return _from_shard(emitter, x, old, new, group, me, whole)
+        return _from_shard(emitter, x, layout, shape, dim, new)
     if isinstance(old, Partial):
         return _from_partial(emitter, x, layout, shape, dim, new)
+    whole = layout.with_placement(dim, Replicate()).local_slice(shape, emitter.rank).shape
     if isinstance(new, Shard):
         return block(x, new.dim, *chunk(whole[new.dim], len(group), me))
     return _neutral(x, new.reduce_type()) if isinstance(new, Partial) and me else x
@@ -49,9 +49,11 @@ def _neutral(x: Value, kind: ReduceType) -> Value:
     return made
 
 
-def _from_shard(
-    emitter: Emitter, x: Value, old: Shard, new: Placement, group: tuple[int, ...], me: int, whole: tuple[int, ...]
-) -> Value:
+def _from_shard(emitter: Emitter, x: Value, layout: Layout, shape: tuple[int, ...], dim: int, new: Placement) -> Value:
+    old, (group, me) = layout.placements[dim], emitter.line(layout.mesh, dim)
+    assert isinstance(old, Shard)
+    joined = layout.with_placement(dim, Replicate())
+    whole = joined.local_slice(shape, emitter.rank).shape
     axis, n = old.dim, len(group)
     size = whole[axis]
     start, length = chunk(size, n, me)
@@ -68,9 +70,7 @@ def _from_shard(
         made = emitter.communicate("all_to_all", x, group=group, size=n, split_axis=new.dim, concat_axis=axis)
         assert made is not None
         return block(block(made, axis, 0, size), new.dim, 0, chunk(other, n, me)[1])
-    made = emitter.communicate("all_gather", x, group=group, size=n, axis=axis)
-    assert made is not None
-    return block(made, axis, 0, size)
+    return block(emitter.collect("all_gather", x, joined, shape, dim, axis=axis), axis, 0, size)
 
 
 def _from_partial(
@@ -89,9 +89,8 @@ def _from_partial(
     if isinstance(new, Shard):
         size = layout.with_placement(dim, Replicate()).local_slice(shape, emitter.rank).shape[new.dim]
         x = pad_terms(x, new.dim, 0, n * -(-size // n) - size)
-        made = emitter.communicate("reduce_scatter", x, group=group, size=n, axis=new.dim, kind=kind)
-        assert made is not None
+        made = emitter.collect("reduce_scatter", x, layout, shape, dim, axis=new.dim, kind=kind)
         made = block(made, new.dim, 0, chunk(size, n, me)[1])
     else:
-        made = emitter.all_reduce(x, layout, shape, dim, kind)
+        made = emitter.collect("all_reduce", x, layout, shape, dim, kind=kind)
     return prim.cast(made, dtype=dtype) if dtype == "bool" else made

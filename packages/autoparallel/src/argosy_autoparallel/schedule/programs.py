@@ -42,6 +42,8 @@ def list_of(program: Program) -> InstructionList:
             form, attributes = blocking_form(op.attributes["collective"], op.attributes)
             instructions.append(_collective(form.name, attributes, op, number, given))
             started[op.results[1]] = Ref("result", (number,))
+        elif op.name == "prim.start_recv":
+            instructions.append(_receipt(op, started.setdefault(op.results[1], Ref("result", (number,)))))
         elif op.name == "prim.wait":
             instructions.append(Wait(started[op.operand(1)], line=_line(op)))
         elif op.dialect == "prim":
@@ -54,11 +56,17 @@ def _instructions(op: Operation, number: int, given: dict[Ref, TensorType]) -> l
     line = _line(op)
     value, result = Ref("value", (number,)), Ref("result", (number,))
     if name == "recv":
-        return [Receive(result, op.results[0].type, _member(a, a["peer"]), _tag(a), line=line), Wait(result, line=line)]  # type: ignore[arg-type]
+        return [_receipt(op, result), Wait(result, line=line)]
     if name == "send":
         given[value] = op.operand(0).type  # type: ignore[assignment]
         return [Send(value, _member(a, a["peer"]), _tag(a), line=line)]
     return [_collective(name, a, op, number, given), Wait(result, line=line)] if name in _COLLECTIVES else []
+
+
+def _receipt(op: Operation, result: Ref) -> Receive:
+    a, type = op.attributes, op.results[0].type
+    assert isinstance(type, TensorType)
+    return Receive(result, type, _member(a, a["peer"]), _tag(a), line=_line(op))
 
 
 def _collective(

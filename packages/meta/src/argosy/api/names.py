@@ -107,7 +107,7 @@ NAMES = {
         argosy.device.tensor_types: get_rng_state manual_seed set_rng_state
     """,
     "argosy.distributed": """
-        .: checkpoint communication debug fleet flex_checkpoint rpc sharding
+        .: auto_parallel checkpoint communication debug fleet flex_checkpoint rpc sharding
         .checkpoint.loading: load_merged_state_dict load_state_dict
         .checkpoint.saving: save_state_dict
         .collective: all_gather all_reduce alltoall alltoall_single barrier broadcast gather reduce
@@ -131,20 +131,30 @@ NAMES = {
         .sharded_loader: shard_dataloader ShardDataloader
         .sharded_optimizer: shard_optimizer ShardingStage1 ShardingStage2 ShardingStage3
         .sharded_scaler: shard_scaler
-        .sharded_weight: build_sharded_state_dict ShardedWeight
+        .sharded_weight: build_sharded_state_dict shard_weight ShardedStateDict ShardedWeight
         .spawning: spawn
         .strategy: Strategy
-        absent parameter-servers: CountFilterEntry InMemoryDataset ProbabilityEntry QueueDataset ShowClickEntry
+        .auto_parallel.high_level_api: to_distributed
+        absent parameter-servers: CountFilterEntry InMemoryDataset io ProbabilityEntry QueueDataset ShowClickEntry
         argosy_autoparallel: Partial Placement ProcessMesh ReduceType Replicate Shard strict
+    """,
+    "argosy.distributed.auto_parallel": """
+        .: high_level_api
+        argosy.hapi.engine: Engine
+        argosy.distributed.semi_auto: get_mesh reshard set_mesh shard_tensor
+        argosy.distributed.strategy: Strategy
+        argosy_autoparallel: ProcessMesh
     """,
     "argosy.distributed.fleet": """
         .: base layers meta_optimizers meta_parallel model utils
+        .base.role_maker: PaddleCloudRoleMaker Role UserDefinedRoleMaker
         .base.topology: CommunicateTopology HybridCommunicateGroup
         .recompute.recompute: recompute recompute_sequential
         .strategy: DistributedStrategy
         .training: barrier_worker distributed_model distributed_optimizer distributed_scaler
             get_hybrid_communicate_group init is_first_worker is_worker worker_index worker_num
-        argosy.distributed.: fleet
+        absent parameter-servers: MultiSlotDataGenerator MultiSlotStringDataGenerator
+        argosy.distributed.: auto=auto_parallel fleet
     """,
     "argosy.distributed.fleet.utils": """
         .: hybrid_parallel_util log_util sequence_parallel_utils

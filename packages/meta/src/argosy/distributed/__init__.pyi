@@ -27,6 +27,7 @@ from argosy.distributed.plans import SequenceParallelEnable as SequenceParallelE
 from argosy.distributed.plans import SequenceParallelEnd as SequenceParallelEnd
 from argosy_autoparallel.placement import Shard as Shard
 from argosy.distributed.sharded_loader import ShardDataloader as ShardDataloader
+from argosy.distributed.sharded_weight import ShardedStateDict as ShardedStateDict
 from argosy.distributed.sharded_weight import ShardedWeight as ShardedWeight
 from argosy.distributed.sharded_optimizer import ShardingStage1 as ShardingStage1
 from argosy.distributed.sharded_optimizer import ShardingStage2 as ShardingStage2
@@ -38,6 +39,7 @@ from argosy.distributed.objects import all_gather_object as all_gather_object
 from argosy.distributed.collective import all_reduce as all_reduce
 from argosy.distributed.collective import alltoall as alltoall
 from argosy.distributed.collective import alltoall_single as alltoall_single
+from argosy.distributed import auto_parallel as auto_parallel
 from argosy.distributed.collective import barrier as barrier
 from argosy.distributed.point_to_point import batch_isend_irecv as batch_isend_irecv
 from argosy.distributed.collective import broadcast as broadcast
@@ -88,9 +90,11 @@ from argosy.distributed.semi_auto import shard_layer as shard_layer
 from argosy.distributed.sharded_optimizer import shard_optimizer as shard_optimizer
 from argosy.distributed.sharded_scaler import shard_scaler as shard_scaler
 from argosy.distributed.semi_auto import shard_tensor as shard_tensor
+from argosy.distributed.sharded_weight import shard_weight as shard_weight
 from argosy.distributed import sharding as sharding
 from argosy.distributed.spawning import spawn as spawn
 from argosy_autoparallel.implicit_gathers import strict as strict
+from argosy.distributed.auto_parallel.high_level_api import to_distributed as to_distributed
 from argosy.distributed.dist_model import to_static as to_static
 from argosy_autoparallel.api import unshard_dtensor as unshard_dtensor
 from argosy.distributed.collective import wait as wait
@@ -99,3 +103,4 @@ def InMemoryDataset(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
 def ProbabilityEntry(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
 def QueueDataset(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
 def ShowClickEntry(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
+def io(*args: _Any, **kwargs: _Any) -> _NoReturn: ...

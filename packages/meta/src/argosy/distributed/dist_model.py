@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from argosy.distributed.environment import environment
 from argosy.distributed.pipeline.marks import cut_at_class, stage_count
 from argosy.distributed.pipeline.trainer import Pipeline, PipelineSettings
+from argosy.distributed.semi_auto import shard_tensor
+from argosy.distributed.sharded_optimizer import ShardingStage3
 from argosy.distributed.strategy import Strategy
 from argosy.distributed.strategy_effects import merging_of, precision_of, shard_states
 from argosy.jit.static_function import StaticFunction
@@ -21,6 +24,9 @@ from argosy.optimizer.optimizer import Optimizer
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.declare.operator import Operator
 from argosy_phi_ops.declare.signature import ATTRIBUTE
+from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.interchange import to_numpy
+from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["DistModel", "to_static"]
 
@@ -39,22 +45,22 @@ def to_static(
     """The model whose calls run as compiled programs, one for each of its modes.
 
     loss: called with the outputs of ``layer`` and the labels, as many of them as it takes. ``loader`` is accepted for
-    compatibility: shapes are taken from the batches. Raises NotImplementedError for parts of ``strategy`` that are
-    enabled and not built, and for ``input_spec``, TypeError for another kind of layer or optimizer.
+    compatibility: shapes are taken from the batches. ``input_spec``: what batches look like, as
+    :meth:`DistModel.expect` says. Raises NotImplementedError for parts of ``strategy`` that are enabled and not built,
+    TypeError for another kind of layer or optimizer.
     """
-    if input_spec is not None:
-        raise NotImplementedError("distributed.to_static(input_spec) is not implemented: shapes come from the batches")
     chosen = strategy if strategy is not None else Strategy()
     chosen.check_implemented()
     environment()
-    return DistModel(layer, loader, loss, optimizer, chosen)
+    return DistModel(layer, loader, loss, optimizer, chosen, None, input_spec)
 
 
 class DistModel:
     """A layer with its loss and optimizer as compiled programs: call it with a batch.
 
     Modes: ``train()`` updates and returns the loss from before, ``eval()`` the loss, ``predict()`` the outputs. Where
-    gradients of several batches are merged every so many calls update.
+    gradients of several batches are merged every so many calls update. ``metrics`` are updated by each call that has
+    labels. Raises NotImplementedError for metrics of a pipeline, whose outputs only its last ranks have.
     """
 
     def __init__(
@@ -67,8 +73,6 @@ class DistModel:
         metrics: Sequence[Any] | None = None,
         input_spec: Sequence[Any] | None = None,
     ) -> None:
-        if metrics or input_spec is not None:
-            raise NotImplementedError("DistModel(metrics, input_spec) is not implemented: compute metrics of predict()")
         if not isinstance(layer, Layer) or not (optimizer is None or isinstance(optimizer, Optimizer)):
             given = f"{type(layer).__name__} and {type(optimizer).__name__}"
             raise TypeError(f"distributed.to_static takes a Layer and an Optimizer, or None for that, not {given}")
@@ -78,14 +82,21 @@ class DistModel:
         self._optimizer = optimizer
         self._strategy = Strategy() if strategy is None else strategy
         self._steps = {mode: StaticFunction(getattr(self, f"_{mode}_step"), None, "CINN", True) for mode in _PROGRAMS}
-        for step in self._steps.values():
-            step.overlap = self._strategy.overlaps
-        self._mode = "predict"
+        self.mode = "predict"
+        self._metrics = list(metrics or ())
+        self._specs: list[Any] = []
+        if input_spec is not None:
+            self.expect(input_spec)
+        if self._metrics and self._strategy.pipeline.enable:
+            raise NotImplementedError("DistModel(metrics) of a pipeline is not implemented: compute them of predict()")
         self._merging = merging_of(self._strategy, optimizer)
         self._batches = 0
         self._pipeline = self._make_pipeline() if self._strategy.pipeline.enable else None
         if optimizer is not None and self._strategy.sharding.enable:
             shard_states(optimizer, self._strategy.sharding)
+        for step in self._steps.values():
+            step.overlap = self._strategy.overlaps
+            step.reshard_after_use = isinstance(getattr(optimizer, "_placing", None), ShardingStage3)
         if loss is not None:
             self.train() if optimizer is not None else self.eval()
 
@@ -95,33 +106,63 @@ class DistModel:
         """Calls train. Raises RuntimeError without a loss or an optimizer."""
         if self._loss is None or self._optimizer is None:
             raise RuntimeError("train() needs a loss and an optimizer: give them to distributed.to_static")
-        self._mode = "train"
+        self.mode = "train"
         self.network.train()
 
     def eval(self) -> None:
         """Calls compute the loss. Raises RuntimeError without one."""
         if self._loss is None:
             raise RuntimeError("eval() needs a loss: give it to distributed.to_static")
-        self._mode = "eval"
+        self.mode = "eval"
         self.network.eval()
 
     def predict(self) -> None:
         """Calls compute the outputs."""
-        self._mode = "predict"
+        self.mode = "predict"
         self.network.eval()
 
     # ---- calls
 
+    def expect(self, specs: Sequence[Any]) -> None:
+        """Refuse batches whose entries have other shapes (None and -1 stand for any size) or dtypes than ``specs``:
+        InputSpecs of inputs and labels, or a list of each. One that has a ``mesh`` and ``placements`` says where its
+        entry lies, which may be given as an ordinary tensor.
+        """
+        self._specs = _flatten(specs)
+
     def __call__(self, *args: Any) -> Any:
-        """Run a batch: inputs, then labels; lists, tuples and dicts are taken apart."""
+        """Run a batch: inputs, then labels; lists, tuples and dicts are taken apart. Raises ValueError for one that is
+        not as expected."""
         entries = _flatten(args)
+        entries = [_placed(i, x, spec) for i, (x, spec) in enumerate(zip_longest(entries, self._specs))]
         if self._pipeline is not None:
             return self._run_pipeline(self._pipeline, entries)
-        if self._mode == "train":
+        if self.mode == "train":
             self._batches += 1
-            return self._steps["merge" if self._batches % self._merging.steps else "train"](*entries)
+            step = self._steps["merge" if self._batches % self._merging.steps else "train"]
+            return self._note_metrics(step(*entries), entries)
         with no_grad():
-            return self._steps[self._mode](*entries)
+            made = self._steps[self.mode](*entries)
+            return made if self.mode == "predict" else self._note_metrics(made, entries)
+
+    def _note_metrics(self, made: Any, entries: Sequence[Any]) -> Any:
+        """The loss of what a step has made."""
+        if not self._metrics:
+            return made
+        loss, outputs = made
+        inputs, count = self._positions(entries, outputs)
+        labels = entries[inputs : inputs + count]
+        with no_grad():
+            for metric in self._metrics:
+                found = metric.compute(*outputs, *labels)
+                parts = found if isinstance(found, (list, tuple)) else [found]
+                metric.update(*[to_numpy(x) if isinstance(x, Tensor) else x for x in parts])
+        return loss
+
+    def _positions(self, entries: Sequence[Any], outputs: Sequence[Any]) -> tuple[int, int]:
+        """How many of the entries are inputs, and how many of the others labels."""
+        inputs = min(_positions(self.network.forward), len(entries))
+        return inputs, max(0, _positions(self._loss) - len(outputs))
 
     def _make_pipeline(self) -> Pipeline:
         given = self._strategy.pipeline
@@ -135,10 +176,10 @@ class DistModel:
         return Pipeline(settings, self._loss_of, lambda entries: self._predict_step(*entries), self._update_step)
 
     def _run_pipeline(self, pipeline: Pipeline, entries: Sequence[Any]) -> Any:
-        if self._mode == "train":
+        if self.mode == "train":
             return pipeline.train(entries)
         with no_grad():
-            if self._mode == "eval":
+            if self.mode == "eval":
                 return pipeline.evaluate(entries)
             outputs = pipeline.predict(entries)
             return outputs[0] if len(outputs) == 1 else outputs
@@ -154,26 +195,30 @@ class DistModel:
         self._optimizer.clear_grad()
 
     def _merge_step(self, *entries: Any) -> Any:
-        loss = self._loss_of(entries)
+        loss, outputs = self._run_forward(entries)
         share = self._merging.steps if self._merging.mean else 1
         (loss if share == 1 else loss / share).backward()
-        return loss
+        return (loss, outputs) if self._metrics else loss
 
     def _eval_step(self, *entries: Any) -> Any:
-        return self._loss_of(entries)
+        loss, outputs = self._run_forward(entries)
+        return (loss, outputs) if self._metrics else loss
 
     def _predict_step(self, *entries: Any) -> Any:
         with precision_of(self._strategy.amp):
             return self.network(*entries[: _positions(self.network.forward)])
 
     def _loss_of(self, entries: Sequence[Any]) -> Any:
+        return self._run_forward(entries)[0]
+
+    def _run_forward(self, entries: Sequence[Any]) -> tuple[Any, list[Any]]:
+        """The loss and the outputs."""
         assert self._loss is not None
-        inputs = min(_positions(self.network.forward), len(entries))
         with precision_of(self._strategy.amp):
-            made = self.network(*entries[:inputs])
+            made = self.network(*entries[: min(_positions(self.network.forward), len(entries))])
             outputs = list(made) if isinstance(made, (list, tuple)) else [made]
-            labels = max(0, _positions(self._loss) - len(outputs))
-            return self._loss(*outputs, *entries[inputs : inputs + labels])
+            inputs, labels = self._positions(entries, outputs)
+            return self._loss(*outputs, *entries[inputs : inputs + labels]), outputs
 
     # ---- what is inside
 
@@ -181,7 +226,7 @@ class DistModel:
         """This rank's program of a mode (default: the present one), as it was compiled. Raises RuntimeError before the
         mode's first call, ValueError for another mode.
         """
-        chosen = self._mode if mode is None else mode
+        chosen = self.mode if mode is None else mode
         if chosen not in _MODES:
             raise ValueError(f"dist_main_program: mode is one of {list(_MODES)}, not {mode!r}")
         if not self._steps[chosen].compiled:
@@ -218,6 +263,26 @@ def _flatten(args: Sequence[Any]) -> list[Any]:
         else:
             entries.append(x)
     return entries
+
+
+def _placed(number: int, x: Any, spec: Any) -> Any:
+    """An entry of a batch that is as ``spec`` says (None: anything), where it says."""
+    if spec is None:
+        return x
+    if x is None:
+        raise ValueError(f"DistModel: the batch has no entry {number}, which input_spec has: {spec}")
+    shape, dtype = list(x.shape), as_dtype(spec.dtype)
+    wanted = [None if n in (None, -1) else n for n in spec.shape]
+    if len(wanted) != len(shape) or any(n not in (None, m) for n, m in zip(wanted, shape, strict=True)):
+        raise ValueError(f"DistModel: entry {number} of the batch has shape {shape}, input_spec says {wanted}")
+    if as_dtype(x.dtype) != dtype:
+        raise ValueError(
+            f"DistModel: entry {number} of the batch is {as_dtype(x.dtype).name}, not {dtype.name} as in input_spec"
+        )
+    mesh = getattr(spec, "mesh", None)
+    if mesh is None or (isinstance(x, Tensor) and x.is_dist()):
+        return x
+    return shard_tensor(x, mesh, spec.placements)
 
 
 def _positions(function: Any) -> int:

@@ -56,6 +56,10 @@ class ShardDataloader:
             for batch, rows in reader:
                 yield self._batch(batch, partial(_from_rows, rows))
 
+    def __call__(self) -> Iterator[Any]:
+        """The same as iterating."""
+        return iter(self)
+
     def _share_reader(self) -> ShareReader | None:
         """What reads this rank's rows alone; None where every rank must read the whole batch, or has its own."""
         if self._make is not shard_tensor or self._ordinary is not None or not can_read_shares(self.dataloader):

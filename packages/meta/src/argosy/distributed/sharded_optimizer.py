@@ -68,7 +68,8 @@ class ShardingStage2(ShardingStage1):
 
 
 class ShardingStage3(ShardingStage1):
-    """As stage 2, and parameters are split too: they are gathered where they are used."""
+    """As stage 2, and parameters are split too: they are gathered where they are used, in compiled steps again by the
+    backward pass."""
 
     def place(self, param: Any) -> None:
         """Split the parameter."""

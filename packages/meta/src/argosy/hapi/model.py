@@ -27,7 +27,7 @@ from argosy_autograd.modes import no_grad
 from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Model"]
+__all__ = ["Model", "count_steps"]
 
 
 class Model(ArgumentRepr):
@@ -153,9 +153,9 @@ class Model(ArgumentRepr):
         evaluation = None if eval_data is None else _loader(eval_data, batch_size, False, False, num_workers, "fit")
         defaults = {"rate": LRScheduler(), "saving": ModelCheckpoint(save_freq, save_dir)}
         chosen = default_callbacks(callbacks, ProgBarLogger(log_freq, verbose), **defaults)
-        if num_iters is not None and (whole := _steps(loader, None)):
+        if num_iters is not None and (whole := count_steps(loader, None)):
             epochs = num_iters // whole + 1
-        params = _params(verbose, batch_size, epochs, _steps(loader, num_iters), self._names())
+        params = _params(verbose, batch_size, epochs, count_steps(loader, num_iters), self._names())
         run = Callbacks(chosen, self, {**params, "save_dir": save_dir})
         self.stop_training = False
         left, logs = num_iters, {}
@@ -183,13 +183,13 @@ class Model(ArgumentRepr):
     ) -> dict[str, Any]:
         """The loss (of the last batch, in a list) and the metrics over ``eval_data``."""
         loader = _loader(eval_data, batch_size, False, False, num_workers, "evaluate")
-        params = _params(verbose, batch_size, None, _steps(loader, num_iters), self._names())
+        params = _params(verbose, batch_size, None, count_steps(loader, num_iters), self._names())
         run = Callbacks(default_callbacks(callbacks, ProgBarLogger(log_freq, verbose)), self, params)
         logs = self._evaluate(loader, run, num_iters)
         return {key: value for key, value in logs.items() if key not in ("step", "batch_size")}
 
     def _evaluate(self, loader: Iterable[Any], run: Callbacks, limit: int | None) -> dict[str, Any]:
-        run.call("eval_begin", {"steps": _steps(loader, limit), "metrics": self._names()})
+        run.call("eval_begin", {"steps": count_steps(loader, limit), "metrics": self._names()})
         logs = self._epoch(loader, run, "eval", limit, 1)
         run.call("eval_end", logs)
         return logs
@@ -198,7 +198,7 @@ class Model(ArgumentRepr):
         for metric in self._metrics:
             metric.reset()
         logs: dict[str, Any] = {}
-        total = _steps(loader, limit)
+        total = count_steps(loader, limit)
         for step, batch in _batches(loader, limit):
             run.call(f"{mode}_batch_begin", step, logs)
             inputs, labels = self._divide(batch)
@@ -229,7 +229,7 @@ class Model(ArgumentRepr):
     ) -> list[Any]:
         """For each output a tuple of the batches' arrays, or with ``stack_outputs`` one array."""
         loader = _loader(test_data, batch_size, False, False, num_workers, "predict")
-        steps = _steps(loader, None)
+        steps = count_steps(loader, None)
         params = _params(verbose, batch_size, None, steps, [])
         run = Callbacks(default_callbacks(callbacks, ProgBarLogger(1, verbose)), self, params)
         run.call("predict_begin", {"steps": steps})
@@ -264,13 +264,17 @@ class Model(ArgumentRepr):
         with ``training=False`` the program that ``jit.save`` writes. Both are replaced at once.
         """
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        if not training:
+        if training:
+            save_together({f"{path}{end}": state for end, state in self._states().items()})
+        else:
             export(self.network, path, self._inputs or None)
-            return
-        files = {f"{path}.pdparams": self.network.state_dict()}
+
+    def _states(self) -> dict[str, dict[str, Any]]:
+        """What is saved, by the ends of the names of files."""
+        found = {".pdparams": self.network.state_dict()}
         if self._optimizer is not None and (states := self._optimizer.state_dict()):
-            files[f"{path}.pdopt"] = {**states, GENERATOR: get_rng_state()[0].tolist()}
-        save_together(files)
+            found[".pdopt"] = {**states, GENERATOR: get_rng_state()[0].tolist()}
+        return found
 
     @validate_call
     def load(self, path: str, skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:
@@ -321,7 +325,8 @@ def _loader(data: Any, batch_size: int, shuffle: bool, drop_last: bool, workers:
     return data
 
 
-def _steps(loader: Any, limit: int | None) -> int | None:
+def count_steps(loader: Any, limit: int | None) -> int | None:
+    """How many batches there are, ``limit`` at most; None where nobody knows."""
     try:
         steps = len(loader)
     except TypeError:  # a stream

@@ -76,6 +76,8 @@ class FunctionCaptures:
 
     overlap = False
     """Whether collectives of a program on a mesh are on their way while other things are computed."""
+    reshard_after_use = False
+    """Whether states of a program on a mesh that are split are gathered again wherever they are used."""
     patience: ClassVar[int] = 2
     """So many captures that change Python's state are no matter of the first call, which fills caches."""
 
@@ -327,7 +329,9 @@ class FunctionCaptures:
             raise NotImplementedError(f"{self.__name__}: sizes that values tell, of distributed tensors")
         if distributed:
             wanted = kept_layouts(captured)
-            executable = lower_partitioned(captured.program, self._backend, device, *placed, wanted, self.overlap)
+            executable = lower_partitioned(
+                captured.program, self._backend, device, *placed, wanted, self.overlap, self.reshard_after_use
+            )
         else:
             executable = lowering.lower(captured.program, self._backend, device, at_once=differentiable)
         note_compile(self.__name__)

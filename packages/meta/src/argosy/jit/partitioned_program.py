@@ -130,44 +130,35 @@ def lower_partitioned(
     states: tuple[Layout | None, ...] | None,
     outputs: Sequence[Layout | None] = (),
     overlap: bool = False,
+    reshard_after_use: bool = False,
 ) -> PartitionedExecutable:
     """Run the passes on the global ``program``, cut out this rank's part and compile it for ``device``.
 
     ``inputs`` and ``states`` are layouts (None: all ordinary). Inputs beyond those given are numbers. ``outputs`` may
-    ask for layouts (None: as it comes); ``overlap`` as in ``partition``. With ``ARGOSY_CHECK_PROGRAMS`` the programs of
-    all ranks are compared first: ``ScheduleError`` where they do not communicate alike.
+    ask for layouts (None: as it comes); ``overlap`` and ``reshard_after_use`` as in ``partition``. With
+    ``ARGOSY_CHECK_PROGRAMS`` the programs of all ranks are compared first: ``ScheduleError`` where they do not
+    communicate alike.
     """
     from argosy_autoparallel.groups import communicators
     from argosy_autoparallel.partition import partition
+    from argosy_autoparallel.schedule import verify_programs
 
     lowering.simplify(program)
     given = inputs or ()
     given += (None,) * (len(program.inputs) - len(given))
     laid = given, states or (None,) * len(program.states)
     if CHECK_PROGRAMS.read():
-        _compare_ranks(program, *laid, outputs, overlap)
-    made = partition(program, *laid, context().rank, outputs, overlap)
+        ranks = range(context().size)
+        verify_programs(
+            [partition(program, *laid, rank, outputs, overlap, reshard_after_use).program for rank in ranks]
+        )
+    made = partition(program, *laid, context().rank, outputs, overlap, reshard_after_use)
     types = [(tuple(value.shape), value.dtype) for value in program.outputs]
     made.program.name = f"{program.name}_rank{context().rank}"
     lowering.simplify(made.program, "cse,dce")
     return PartitionedExecutable(
         lowering.build(made.program, backend, device, communicators()), made.output_layouts, types
     )
-
-
-def _compare_ranks(
-    program: Program,
-    inputs: Sequence[Layout | None],
-    states: Sequence[Layout | None],
-    outputs: Sequence[Layout | None],
-    overlap: bool,
-) -> None:
-    """Check what the ranks of the job would communicate, without running anything."""
-    from argosy_autoparallel.partition import partition
-    from argosy_autoparallel.schedule import verify_programs
-
-    ranks = range(context().size)
-    verify_programs([partition(program, inputs, states, rank, outputs, overlap).program for rank in ranks])
 
 
 class PartitionedExecutable:

@@ -2,7 +2,8 @@
 
 Each takes a token as its last operand and gives one as its last result: the chain of tokens is the order in which all
 ranks of ``group`` (global rank numbers; the empty tuple is every rank) must call. ``size`` is the number of ranks in
-the group. A collective can also be begun by ``start`` and ended by ``wait``: what stands between them runs meanwhile.
+the group. A collective can also be begun by ``start``, a receipt by ``start_recv``, and ended by ``wait``: what stands
+between them runs meanwhile.
 """
 
 from __future__ import annotations
@@ -96,22 +97,32 @@ def permute(x: TensorType, token: TokenType, *, pairs: Shape) -> _Result:
 
 @primitive("communication", effect=True, work=0)
 def start(
-    x: TensorType, token: TokenType, *, collective: str, group: Shape = (), size: int, axis: int = 0,
-    concat_axis: int = 0, kind: str = "sum", root: int = 0,
+    x: TensorType, token: TokenType, *, collective: str, group: Shape = (), size: int = 0, axis: int = 0,
+    concat_axis: int = 0, kind: str = "sum", root: int = 0, pairs: Shape = (),
 ) -> tuple[TensorType, TokenType, TokenType]:  # fmt: skip
     """Begin a collective; only :func:`wait` may read its first result, and takes its second. ``axis`` is split or
-    joined (``split_axis`` of an all-to-all).
+    joined (``split_axis`` of an all-to-all); a permutation has ``pairs``, the others have a ``size``.
     """
     _check("start", token, kind)
-    chosen = {"axis": axis, "concat_axis": concat_axis, "kind": kind, "root": root}
+    chosen = {"axis": axis, "concat_axis": concat_axis, "kind": kind, "root": root, "pairs": pairs}
     blocking, attributes = blocking_form(collective, {**chosen, "group": group, "size": size})
     result, _ = blocking.rule(x, token, **attributes)
     return result, TokenType(), token
 
 
 @primitive("communication", effect=True, work=0)
+def start_recv(
+    token: TokenType, *, shape: Shape, dtype: str, group: Shape = (), peer: int, tag: int = 0
+) -> tuple[TensorType, TokenType, TokenType]:
+    """Begin to wait for a tensor from the member number ``peer`` of the group; its results are as those of
+    :func:`start`. Receipts get messages in the order in which they began."""
+    _check("start_recv", token)
+    return TensorType(tuple(shape), dtype), TokenType(), token
+
+
+@primitive("communication", effect=True, work=0)
 def wait(x: TensorType, handle: TokenType, token: TokenType) -> _Result:
-    """The result of the collective that gave ``x`` and ``handle``, once it is done."""
+    """The result of the collective or the receipt that gave ``x`` and ``handle``, once it is done."""
     _check("wait", handle)
     _check("wait", token)
     return x, token
@@ -121,15 +132,16 @@ def blocking_form(collective: str, attributes: Mapping[str, Any]) -> tuple[Primi
     """The primitive that starts and waits at once, with its attributes, of the attributes of :func:`start`."""
     require(collective in _STARTED, f"prim.start: collective {collective!r}, expected one of {', '.join(_STARTED)}")
     names = {"axis": "split_axis"} if collective == "all_to_all" else {}
-    chosen = {name: attributes[name] for name in ("group", "size", *_STARTED[collective])}
+    chosen = {name: attributes[name] for name in _STARTED[collective]}
     return PRIMITIVES[collective], {names.get(name, name): value for name, value in chosen.items()}
 
 
+_GROUP = ("group", "size")
 _STARTED = {
-    "all_reduce": ("kind",), "all_gather": ("axis",), "reduce_scatter": ("axis", "kind"),
-    "all_to_all": ("axis", "concat_axis"), "broadcast_rank": ("root",),
+    "all_reduce": (*_GROUP, "kind"), "all_gather": (*_GROUP, "axis"), "reduce_scatter": (*_GROUP, "axis", "kind"),
+    "all_to_all": (*_GROUP, "axis", "concat_axis"), "broadcast_rank": (*_GROUP, "root"), "permute": ("pairs",),
 }  # fmt: skip
-"""From a collective that can be started to the attributes it has besides the group."""
+"""From a collective that can be started to its attributes."""
 
 
 def _divide(name: str, x: TensorType, axis: int, size: int) -> TensorType:

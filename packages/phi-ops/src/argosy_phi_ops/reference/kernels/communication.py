@@ -141,8 +141,9 @@ def permute(
 
 @kernel("start")
 def start(
-    x: Array, token: None, *, collective: str, group: Sequence[int] = (), size: int, axis: int = 0,
-    concat_axis: int = 0, kind: str = "sum", root: int = 0, communicators: Communicators,
+    x: Array, token: None, *, collective: str, group: Sequence[int] = (), size: int = 0, axis: int = 0,
+    concat_axis: int = 0, kind: str = "sum", root: int = 0, pairs: Sequence[Sequence[int]] = (),
+    communicators: Communicators,
 ) -> tuple[Array, _StartedCollective, None]:  # fmt: skip
     """Begin a collective on a copy of `x`, whose memory may be used again before it is done."""
     communicator = _communicator(communicators, group, "start")
@@ -160,8 +161,22 @@ def start(
     elif collective == "all_to_all":
         arrived = np.empty_like(send)
         made = _StartedCollective(communicator.start_all_to_all(send, arrived), arrived, concat_axis)
+    elif collective == "permute":
+        arrived = np.empty_like(send)
+        made = _StartedCollective(communicator.start_permute(send, arrived, pairs), arrived)
     else:
         made = _StartedCollective(communicator.start_broadcast(send, root), send)
+    return made.placeholder(), made, None
+
+
+@kernel("start_recv")
+def start_recv(
+    token: None, *, shape: Sequence[int], dtype: str, group: Sequence[int] = (), peer: int, tag: int = 0,
+    communicators: Communicators,
+) -> tuple[Array, _StartedCollective, None]:  # fmt: skip
+    """Begin to wait for a tensor from the group's member number `peer`."""
+    result = np.empty(shape, numpy_dtype(dtype))
+    made = _StartedCollective(_communicator(communicators, group, "start_recv").start_recv(result, peer, tag), result)
     return made.placeholder(), made, None
 
 

@@ -1,0 +1,73 @@
+"""ZeRO's stages in compiled steps: losses of one process, few collectives, parameters that are gathered for a time."""
+
+import numpy as np
+import pytest
+
+import argosy as paddle
+import argosy.distributed as dist
+from argosy import nn
+from argosy.distributed.debug import run_ranks
+
+pytestmark = pytest.mark.usefixtures("verified_passes")
+
+WIDTH, LAYERS, ROWS = 144, 6, 256
+WEIGHT = 4 * WIDTH * WIDTH
+
+
+def train(stage, overlap=False):
+    """Losses of two updates, each of two batches, and of the training program of a rank the collectives and bytes."""
+    paddle.seed(0)
+    model = nn.Sequential(*[layer for _ in range(LAYERS) for layer in (nn.Linear(WIDTH, WIDTH), nn.Tanh())])
+    optimizer = paddle.optimizer.AdamW(0.01, parameters=model.parameters())
+    rng, losses = np.random.default_rng(0), []
+    batches = [rng.standard_normal((ROWS, WIDTH)).astype(np.float32) for _ in range(4)]
+    if stage is None:
+        for number, batch in enumerate(map(paddle.to_tensor, batches), 1):
+            loss = nn.functional.mse_loss(model(batch), batch)
+            (loss / 2).backward()
+            losses.append(float(loss))
+            if number % 2 == 0:
+                optimizer.step()
+                optimizer.clear_grad()
+        return losses
+    mesh = dist.ProcessMesh([0, 1], ["dp"])
+    dist.shard_layer(model, mesh)
+    strategy = dist.Strategy({
+        "sharding": {"enable": True, "stage": stage, "degree": 2, "enable_overlap": overlap},
+        "gradient_merge": {"enable": True, "k_steps": 2},
+    })  # fmt: skip
+    step = dist.to_static(model, None, nn.MSELoss(), optimizer, strategy)
+    for batch in batches:
+        x = dist.shard_tensor(batch, mesh, [dist.Shard(0)])
+        losses.append(float(step(x, x)))
+    executable = step._steps["train"].compiled[-1].executable
+    program = step.dist_main_program()
+    found = [op.attributes.get("collective", op.kind) for op in program.walk() if op.dialect == "prim"]
+    states = sum(4 * int(np.prod(s.argument.shape)) for s in program.states)
+    return losses, found, executable.report()["arena_bytes"], states
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return run_ranks(lambda: train(None), 1)[0]
+
+
+@pytest.mark.parametrize("overlap", [False, True], ids=["blocking", "overlapped"])
+def test_compiled_zero_steps_are_those_of_gradient_accumulation(expected, overlap):
+    """In a few buckets. Of ZeRO 3's parameters two or three are whole at a time, however many there are; what a rank
+    holds in all is less than with ZeRO 1, whose parameters are whole."""
+    arenas = {}
+    for stage in (1, 3):
+        ranks = run_ranks(lambda stage=stage: train(stage, overlap), 2)
+        for losses, *_ in ranks:
+            np.testing.assert_allclose(losses, expected, rtol=1e-5)
+        _, found, arena, states = ranks[0]
+        arenas[stage] = arena, arena + states
+        gathers, scatters = found.count("all_gather"), found.count("reduce_scatter")
+        if stage == 1:
+            assert (gathers, scatters) == (LAYERS + 1, LAYERS + 1)  # weights alone, biases together
+        else:
+            assert scatters == LAYERS + 1
+            assert LAYERS + 2 < gathers <= 2 * LAYERS  # weights again, but for those that the backward pass finds
+    assert arenas[3][0] - arenas[1][0] <= 3 * WEIGHT
+    assert arenas[3][1] < arenas[1][1]
