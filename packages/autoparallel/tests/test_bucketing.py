@@ -5,7 +5,7 @@ import pytest
 from ranks import on_ranks
 
 from argosy_autoparallel import Partial, ProcessMesh, Replicate, Shard, count_collectives, reshard, shard_tensor, world
-from argosy_autoparallel.bucketing import all_reduce_together
+from argosy_autoparallel.bucketing import all_reduce_buckets
 from argosy_autoparallel.dist_tensor import ShardedArray, layout_of
 from argosy_tensorcore.tensor import Tensor
 
@@ -30,7 +30,7 @@ def test_sums_are_those_of_one_collective_each(op, limit, calls):
         for x, y in zip(given, expected, strict=True):
             world().all_reduce(np.array(x, order="C"), y, op)
         with count_collectives() as counts:
-            found = all_reduce_together(given, world(), op, limit)
+            found = all_reduce_buckets(given, world(), op, limit)
         return expected, found, counts.calls
 
     for expected, found, counted in on_ranks(main, 3):

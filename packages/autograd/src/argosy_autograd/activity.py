@@ -40,12 +40,12 @@ def captured_values(op: Operation) -> tuple[Value, ...]:
     for region in op.regions:
         for inner in region.walk():
             for value in inner.operands:
-                if not _defined_within(value, op):
+                if not _is_defined_within(value, op):
                     found[value] = None
     return tuple(found)
 
 
-def _defined_within(value: Value, op: Operation) -> bool:
+def _is_defined_within(value: Value, op: Operation) -> bool:
     owner = value.owner
     if isinstance(owner, Block):
         holder = owner.parent_op

@@ -14,7 +14,7 @@ __all__ = ["add_along", "linear_recurrence", "shift", "take_along"]
 
 def take_along(x: Value, indices: Value, axis: int) -> Value:
     """``x[..., indices, ...]``: along ``axis`` element ``indices[i]`` for each position; shapes are equal."""
-    order = _axis_last(x.ndim, axis)
+    order = _permutation(x.ndim, axis)
     moved = prim.transpose(x, permutation=order)
     taken = prim.gather(moved, _addresses(indices, order), axes=(x.ndim - 1,), batch=x.ndim - 1)
     return prim.transpose(taken, permutation=argsort(order))
@@ -22,7 +22,7 @@ def take_along(x: Value, indices: Value, axis: int) -> Value:
 
 def add_along(values: Value, indices: Value, axis: int) -> Value:
     """The transpose of :func:`take_along`: ``values`` added up at ``indices`` along ``axis``."""
-    order = _axis_last(values.ndim, axis)
+    order = _permutation(values.ndim, axis)
     moved = prim.transpose(values, permutation=order)
     added = prim.scatter(
         zeros_like(moved), _addresses(indices, order), moved, axes=(values.ndim - 1,), batch=values.ndim - 1, kind="add"
@@ -30,7 +30,7 @@ def add_along(values: Value, indices: Value, axis: int) -> Value:
     return prim.transpose(added, permutation=argsort(order))
 
 
-def _axis_last(rank: int, axis: int) -> tuple[int, ...]:
+def _permutation(rank: int, axis: int) -> tuple[int, ...]:
     return (*(i for i in range(rank) if i != axis), axis)
 
 

@@ -8,7 +8,7 @@ which gives every higher order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -171,30 +171,34 @@ def _derive(
     ends = [i for i, value in enumerate(results) if has_gradient(value) and i in given_to]
     kept_results = [program.add_input(value.type) for value in results]
     cotangents = [program.add_input(results[i].type) for i in ends]
+    factors = _factors(op, wanted)
     builder = Builder(program.block, program.block.last)
     gradients = _whole_rule(op, operands, results, cotangents, attributes, wanted, builder)
     if gradients is None:
         gradients = vjp_values([results[i] for i in ends], cotangents, [operands[i] for i in wanted], builder)
-    factors = _factors(op, wanted)
     with emit_at(builder):
-        gradients = [
-            zeros_like(operands[i]) if g is None and i in factors else g for i, g in zip(wanted, gradients, strict=True)
-        ]
-    program.set_outputs([g for g in gradients if g is not None])
-    for value, kept in zip(results, kept_results, strict=True):
-        if isinstance(value, OpResult):
-            value.replace_all_uses_with(kept)
-    erase_unused([o for o in program.block if o is not program.block.last])
-    get_pass("cse")().run(program)
+        found: dict[int, Any] = dict(zip(wanted, gradients, strict=True))
+        found.update((i, zeros_like(operands[i])) for i in wanted if found[i] is None and i in factors)
+    given = tuple(i for i in wanted if found[i] is not None)
+    _keep_gradients(program, [found[i] for i in given], zip(results, kept_results, strict=True))
     kept_values: list[Value] = [*operands, *kept_results]
     keeps = tuple(i for i, value in enumerate(kept_values) if value.has_uses or i in factors)
     read = tuple(i for i, value in zip(ends, cotangents, strict=True) if value.has_uses)
     _drop_unused_inputs(program, {operands[i] for i in factors})
-    given = tuple(i for i, g in zip(wanted, gradients, strict=True) if g is not None)
     all_types = tuple(value.type for value in kept_values)
     numbers = frozenset(keeps.index(i) for i in factors)
     made = ProgramOperator(program.name, program, getattr(op, "device", None), numbers)
     return Derivative(made, keeps, read, given, all_types)  # type: ignore[arg-type]
+
+
+def _keep_gradients(program: Program, gradients: Sequence[Value], kept: Iterable[tuple[Value, Value]]) -> None:
+    """Let the program compute ``gradients`` alone; of ``kept``, pairs of a result and an input, the inputs are read."""
+    program.set_outputs(gradients)
+    for value, argument in kept:
+        if isinstance(value, OpResult):
+            value.replace_all_uses_with(argument)
+    erase_unused([op for op in program.block if op is not program.block.last])
+    get_pass("cse")().run(program)
 
 
 def _whole_rule(

@@ -98,7 +98,7 @@ def linear_operator(ys: Tensor, xs: Tensor, terms: Mapping[Sequence[int], float 
         given = iter(fields)
         factors = [next(given) if isinstance(c, TensorType) else c for c in terms.values()]
         parts = zip(terms, factors, strict=True)
-        return _sum([_partial_along(known, tuple(sorted(key)), xs) * c for key, c in parts])
+        return _sum([_partial_derivative(known, tuple(sorted(key)), xs) * c for key, c in parts])
 
     described = tuple((tuple(key), None if isinstance(c, TensorType) else c) for key, c in terms.items())
     return _for_each_value("linear_operator", max(map(len, terms)), ys, xs, apply, described, fields)
@@ -117,10 +117,10 @@ def _check_terms(terms: Any, size: int) -> None:
             )
 
 
-def _partial_along(known: dict[tuple[int, ...], Tensor], key: tuple[int, ...], xs: Tensor) -> Tensor:
+def _partial_derivative(known: dict[tuple[int, ...], Tensor], key: tuple[int, ...], xs: Tensor) -> Tensor:
     """The partial derivative along ``key``, from one of one order less."""
     if key not in known:
-        known[key] = _derivative(_partial_along(known, key[:-1], xs), xs, key[-1])
+        known[key] = _derivative(_partial_derivative(known, key[:-1], xs), xs, key[-1])
     return known[key]
 
 

@@ -57,7 +57,7 @@ def backward(
     seeds = _as_list(grad_tensors) if grad_tensors is not None else [None] * len(ends)
     _check_seeds("backward", ends, seeds)
     tracer = active_tracer()
-    if tracer is not None and not _tracing_module().gave_up_outside(tracer, ends):
+    if tracer is not None and not _tracing_module().end_capture_for_gradients(tracer, ends):
         _tracing_module().traced_backward(ends, seeds)
         return
     roots = [(edge, y, g) for y, g in zip(ends, seeds, strict=True) if (edge := edge_of(y)) is not None]
@@ -66,7 +66,7 @@ def backward(
     previous = set_grad_enabled(False)
     try:
         nested = sys.modules.get("argosy_autograd.nested_gradients")
-        if nested is not None and grad_tensors is None and nested.backward_at_once(ends):
+        if nested is not None and grad_tensors is None and nested.run_nested_backward(ends):
             if not retain_graph:
                 _release([edge for edge, _, _ in roots])
             return

@@ -66,7 +66,7 @@ def _no_gradients(wants: tuple[bool, ...]) -> tuple[int, ...]:
 _OTHER = {(True, True): (0, 1), (True, False): (1,), (False, True): (0,)}
 
 
-def _the_other(wants: tuple[bool, ...]) -> tuple[int, ...]:
+def _other_operands(wants: tuple[bool, ...]) -> tuple[int, ...]:
     """For a product: the operands that are multiplied with the gradients that are wanted."""
     return _OTHER[wants]  # type: ignore[index]
 
@@ -118,7 +118,7 @@ def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Arra
     return _reduce(g, _shape(key, 0)) if x else None, np.negative(_reduce(g, _shape(key, 1))) if y else None
 
 
-@_kernel("multiply", _the_other)
+@_kernel("multiply", _other_operands)
 def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> tuple[Array | None, Array | None]:
     g, (x, y) = grads[0], key[3]
     return (
@@ -197,7 +197,7 @@ def _product(x: Array, y: Array) -> Array:
     return made
 
 
-@_kernel("matmul", _the_other)
+@_kernel("matmul", _other_operands)
 def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> Any:
     """Only for operands of two axes or more: see :meth:`_MatmulKernel.fits`."""
     g, (x, y) = grads[0], key[3]
@@ -209,11 +209,11 @@ def _(grads: list[Array], saved: Saved, attributes: Any, key: Any) -> Any:
         gx = _product(right.swapaxes(-1, -2), g.swapaxes(-1, -2)) if tx else _product(g, right)
         gx = _reduce(gx, _shape(key, 0))
     if y:
-        gy = _matmul_right(g, _array(saved, 0), tx, ty, _shape(key, 1))
+        gy = _right_gradient(g, _array(saved, 0), tx, ty, _shape(key, 1))
     return gx, gy
 
 
-def _matmul_right(g: Array, x: Array, tx: bool, ty: bool, shape: tuple[int, ...]) -> Array:
+def _right_gradient(g: Array, x: Array, tx: bool, ty: bool, shape: tuple[int, ...]) -> Array:
     if len(shape) == 2 and x.ndim > 2 and not tx:  # one matrix for all rows: one product over all of them
         x, g = x.reshape(-1, x.shape[-1]), g.reshape(-1, g.shape[-1])
     left = x if tx else x.swapaxes(-1, -2)

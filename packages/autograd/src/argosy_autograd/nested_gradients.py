@@ -24,7 +24,7 @@ from argosy_autograd.tracing import traced_grad
 from argosy_phi_ops.bounded_cache import BoundedCache
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["backward_at_once", "recorded_gradients"]
+__all__ = ["recorded_gradients", "run_nested_backward"]
 
 _RUNS_BEFORE_CAPTURE = 2
 _ORDER_AT_ONCE = 4
@@ -59,14 +59,14 @@ def recorded_gradients(
         _inner[inner.key] = True
         request.order = max(request.order, 1 + inner.order)
     made: Results | None = None
-    if (_came_again(key) and (request.order > 1 or key in _inner)) or request.order >= _ORDER_AT_ONCE:
+    if (_count_run(key) and (request.order > 1 or key in _inner)) or request.order >= _ORDER_AT_ONCE:
         made = run_replay("gradient", key, _gradients(seeds), history, ends, wanted, given)
     made = plainly() if made is None else made
     mark(made, request)
     return made
 
 
-def backward_at_once(ends: Sequence[Tensor]) -> bool:
+def run_nested_backward(ends: Sequence[Tensor]) -> bool:
     """Add the gradients of ``ends`` to the leaves, where they were computed with derivatives of derivatives and this
     came before. Returns whether that was done."""
     if not has_marks():
@@ -82,7 +82,7 @@ def backward_at_once(ends: Sequence[Tensor]) -> bool:
         return False
     key = _key(history, (*ends, *leaves))
     made = (
-        run_replay("backward", key, _gradients([None] * len(ends)), history, ends, leaves) if _came_again(key) else None
+        run_replay("backward", key, _gradients([None] * len(ends)), history, ends, leaves) if _count_run(key) else None
     )
     for leaf, g in zip(leaves, made or (), strict=False):
         accumulate_grad(leaf, g.payload.ndarray, True)
@@ -104,7 +104,7 @@ def _key(history: History, tensors: Sequence[Tensor]) -> Hashable:
     return history.steps, history.ends, tuple(t.payload.array_type for t in tensors)
 
 
-def _came_again(key: Hashable) -> bool:
+def _count_run(key: Hashable) -> bool:
     """Count this run of a history; whether it had come often before."""
     runs: int = _runs.get(key, 0)
     if runs <= _RUNS_BEFORE_CAPTURE:

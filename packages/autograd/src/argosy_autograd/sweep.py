@@ -242,9 +242,9 @@ class Sweep:
             elif (leaf, 0) in self.targets:
                 self.found[self.targets[leaf, 0]] = g
         if together:
-            self._finish_together(together)
+            self._finish_jointly(together)
 
-    def _finish_together(self, entries: Sequence[list[Any]]) -> None:
+    def _finish_jointly(self, entries: Sequence[list[Any]]) -> None:
         """Leaves of joint hooks, and distributed ones, whose sums over ranks are made together."""
         joint: dict[JointHook, list[list[Any]]] = {}
         kinds: dict[Any, list[list[Any]]] = {}

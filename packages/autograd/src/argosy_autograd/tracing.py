@@ -27,7 +27,7 @@ from argosy_pir.values import OpResult
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "gave_up_outside",
+    "end_capture_for_gradients",
     "traced_backward",
     "traced_custom",
     "traced_dependence",
@@ -55,7 +55,7 @@ def traced_backward(ends: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> N
                 _accumulate(tracer, leaf, g)
 
 
-def gave_up_outside(tracer: Tracer, ends: Sequence[Tensor]) -> bool:
+def end_capture_for_gradients(tracer: Tracer, ends: Sequence[Tensor]) -> bool:
     """End a capture that may break where gradients of ``ends`` go on through tensors made before it: what follows, an
     optimizer's step say, reads gradients that the program could not have yet. All tensors are concrete then."""
     if not tracer.breaks or tracer.journals:

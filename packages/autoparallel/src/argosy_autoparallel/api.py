@@ -14,7 +14,7 @@ from argosy_autoparallel.interpreter import SpmdLayer
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Placement, Replicate
 from argosy_autoparallel.presence import serve
-from argosy_autoparallel.redistribution import redistribute, redistribute_op, relayout
+from argosy_autoparallel.redistribution import redistribute, redistribute_op
 from argosy_autoparallel.tensor_layout import WHOLE, Layout
 from argosy_phi_ops.eager.dispatch import bind
 from argosy_tensorcore.storage import StridedArray
@@ -52,7 +52,7 @@ def shard_tensor(
     payload = tensor.payload
     if type(payload) is not ShardedArray:
         payload = replicated_payload(payload.to_host(), mesh)
-    laid = relayout(payload, layout)
+    laid = payload.relayout(layout)
     if tensor.is_parameter:
         tensor.payload = laid
         return _with_gradient(tensor, stop_gradient)

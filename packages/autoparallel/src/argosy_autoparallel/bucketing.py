@@ -18,7 +18,7 @@ from argosy_autoparallel.resharding.emitter import line_of
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_hwadapt import Communicator
 
-__all__ = ["BUCKET_BYTES", "SumsOnMesh", "all_reduce_together"]
+__all__ = ["BUCKET_BYTES", "SumsOnMesh", "all_reduce_buckets"]
 
 BUCKET_BYTES = 25 << 20
 """How large a bucket may become: then latency is no part of its time, and its copy still fits."""
@@ -26,7 +26,7 @@ BUCKET_BYTES = 25 << 20
 Array = np.ndarray[Any, Any]
 
 
-def all_reduce_together(
+def all_reduce_buckets(
     arrays: Sequence[Array], communicator: Communicator, op: str = "sum", limit: int = BUCKET_BYTES
 ) -> list[Array]:
     """The reduction of each of ``arrays`` over the ranks, in new memory. All ranks give equal shapes and dtypes."""
@@ -84,7 +84,7 @@ class SumsOnMesh:
             group, _ = line_of(mesh, d, rank())
             if len(group) > 1:
                 places = lines[mesh, d]
-                sums = all_reduce_together([self._arrays[p] for p in places], communicators()[group])
+                sums = all_reduce_buckets([self._arrays[p] for p in places], communicators()[group])
                 self._arrays.update(zip(places, sums, strict=True))
         return self._arrays
 

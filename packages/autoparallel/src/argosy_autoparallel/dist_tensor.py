@@ -12,10 +12,11 @@ from argosy_autoparallel.groups import rank
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Placement
 from argosy_autoparallel.presence import presence
-from argosy_autoparallel.redistribution import redistribute, relayout
+from argosy_autoparallel.redistribution import redistribute
 from argosy_autoparallel.shard_type import ShardType, shard_type_of
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import extension
+from argosy_phi_ops.eager.dispatch import suspend_layers
 from argosy_tensorcore.dtype import DType, as_dtype
 from argosy_tensorcore.shape import Size, contiguous_strides
 from argosy_tensorcore.storage import Storage, StridedArray
@@ -118,6 +119,14 @@ class ShardedArray:
         """Count an in-place write."""
         self.local.bump_version()
 
+    def relayout(self, layout: Layout) -> ShardedArray:
+        """The payload in another layout; nothing is recorded. Every rank that takes part must call."""
+        if self.layout == layout:
+            return self
+        with suspend_layers():
+            made: ShardedArray = redistribute(Tensor._wrap(self), layout).payload
+        return made
+
     def to_host(self) -> NDArray[Any]:
         """The global value; every rank of the mesh must call, since what is split or partial is communicated.
 
@@ -130,7 +139,7 @@ class ShardedArray:
             )
         if self.layout.is_replicated:
             return self.local.to_host()
-        return relayout(self, Layout.replicate(self.mesh)).local.to_host()
+        return self.relayout(Layout.replicate(self.mesh)).local.to_host()
 
     def duplicate(self) -> ShardedArray:
         """The same layout with memory of its own."""
@@ -149,7 +158,7 @@ class ShardedArray:
         self.check_writable()
         if self.is_held:
             whole = replicated_payload(np.broadcast_to(np.asarray(source, self.dtype.numpy), self.shape), self.mesh)
-            self.local.fill_from(relayout(whole, self.layout).local.ndarray)
+            self.local.fill_from(whole.relayout(self.layout).local.ndarray)
 
     def overwrite(self, source: ShardedArray) -> None:
         """Overwrite this rank's part with that of ``source``, a tensor of this shape.
@@ -157,7 +166,7 @@ class ShardedArray:
         Nothing is communicated where both are laid out alike; otherwise every rank that takes part must call.
         """
         self.check_writable()
-        self.local.fill_from(relayout(source, self.layout).local.ndarray)
+        self.local.fill_from(source.relayout(self.layout).local.ndarray)
 
     def adopt_gradient(self, g: Tensor) -> Tensor:
         """The gradient ``g`` of this tensor, laid out like it: a sum over ranks is made here, once."""

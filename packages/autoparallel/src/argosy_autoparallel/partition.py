@@ -213,7 +213,7 @@ class Partitioner:
             if best is None or cost < best[0]:
                 best = cost, source, local, held.since[found]
         assert best is not None
-        again = self._spread_again(value, layout, best[0])
+        again = self._repeat_broadcast(value, layout, best[0])
         if again:
             return again[0]
         if self._strict and self._asking is not None:
@@ -222,7 +222,7 @@ class Partitioner:
         self._gathered_states.gather(value, best[1], layout)
         return made
 
-    def _spread_again(self, value: Value, layout: Layout, price: float) -> list[Value | None]:
+    def _repeat_broadcast(self, value: Value, layout: Layout, price: float) -> list[Value | None]:
         """A broadcast value in ``layout`` from its source, where moving that costs less than ``price``; else nothing.
 
         Ranks outside the mesh come to the same answer, since what they know of layouts must stay the same.

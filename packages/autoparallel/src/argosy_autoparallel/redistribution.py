@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from argosy_autoparallel.presence import presence
 from argosy_autoparallel.tensor_layout import Layout, print_layout
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import operator
-from argosy_phi_ops.eager.dispatch import bind, suspend_layers
+from argosy_phi_ops.eager.dispatch import bind
 from argosy_tensorcore.tensor import Tensor
 
-if TYPE_CHECKING:
-    from argosy_autoparallel.dist_tensor import ShardedArray
-
-__all__ = ["redistribute", "redistribute_op", "relayout"]
+__all__ = ["redistribute", "redistribute_op"]
 
 
 @operator()
@@ -28,13 +23,4 @@ def redistribute(x: Tensor, layout: Layout) -> Tensor:
     present = presence()  # held until the result holds it: x may be an ordinary tensor
     made: Tensor = bind(redistribute_op, (x,), {"target": print_layout(layout)})
     del present
-    return made
-
-
-def relayout(payload: ShardedArray, layout: Layout) -> ShardedArray:
-    """The payload in another layout; nothing is recorded. Every rank that takes part must call."""
-    if payload.layout == layout:
-        return payload
-    with suspend_layers():
-        made: ShardedArray = redistribute(Tensor._wrap(payload), layout).payload
     return made

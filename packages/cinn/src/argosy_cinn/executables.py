@@ -16,7 +16,7 @@ from argosy_cinn.fuel import Budget
 from argosy_cinn.host import HostCall
 from argosy_cinn.normal_form import NormalForm
 from argosy_cinn.plan.memory import Place
-from argosy_cinn.plan.sizes import SizeFormulas, known_sizes
+from argosy_cinn.plan.sizes import SizeFormulas, make_sizes
 from argosy_cinn.runtime.loading import link_program
 from argosy_cinn.store.preparation import PreparedProgram
 from argosy_cinn.store.program_cache import Manifest
@@ -40,7 +40,7 @@ def executable_of(
     hosts, places = _host_calls(code.simplified(), manifest, compile_region) if manifest.hosts else ([], {})
     executable = Executable(
         original, primitives, device, code.library, code.entries, hosts, places, _constants(manifest), manifest,
-        communicators, _facts(code, started), code.views, known_sizes(primitives, manifest),
+        communicators, _facts(code, started), code.views, make_sizes(primitives, manifest),
     )  # fmt: skip
     executable.key = code.key
     tracing.register(executable)
@@ -85,7 +85,7 @@ def reloaded_executable(
     found = loaded_code(manifest, library, simplified, options, budget)
     executable = Executable(
         program, program, device, library, found.entries, [], {}, _constants(manifest), manifest,
-        communicator_table(communicators), _facts(found, started), found.views, known_sizes(program, manifest),
+        communicator_table(communicators), _facts(found, started), found.views, make_sizes(program, manifest),
         prepared,
     )  # fmt: skip
     tracing.register(executable)
@@ -108,7 +108,7 @@ def load_compiled(
     hosts, places = _host_calls(code.simplified(), manifest, compile_region)
     return Executable(
         program, program, device, code.library, code.entries, hosts, places, _constants(manifest), manifest, {},
-        _facts(code, started), code.views, known_sizes(program, manifest),
+        _facts(code, started), code.views, make_sizes(program, manifest),
     )  # fmt: skip
 
 

@@ -285,13 +285,13 @@ def erfinv(b: Instructions, x: Value) -> Value:
     Nothing is contracted, since normal random numbers are made of it.
     """
     inside = b.fcmp("olt", _absolute(b, x), 1.0)
-    result = _erfinv_inside(b, b.select(inside, x, 0.0))
+    result = _emit_erfinv(b, b.select(inside, x, 0.0))
     limit = _with_sign_of(b, constant(x.type, float("inf")), x)
     edge = b.select(b.fcmp("oeq", _absolute(b, x), 1.0), limit, constant(x.type, float("nan")))
     return b.select(inside, result, edge)
 
 
-def _erfinv_inside(b: Instructions, x: Value) -> Value:
+def _emit_erfinv(b: Instructions, x: Value) -> Value:
     one = constant(x.type, 1.0)
     w = b.fneg(_log_exact(b, b.fmul(b.fsub(one, x), b.fadd(one, x))))
     root = b.unary("sqrt", b.select(b.fcmp("ogt", w, 0.0), w, 0.0))

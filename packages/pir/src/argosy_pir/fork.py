@@ -32,7 +32,7 @@ def _acquire_locks() -> None:
     from contextlib import suppress
     from importlib import import_module
 
-    for name in _half_imported():
+    for name in _modules_being_imported():
         with suppress(Exception):  # it is an error there
             import_module(name)
     wanted = _locks[:]
@@ -64,14 +64,14 @@ def _after_in_child() -> None:
     _release_locks()
     locks = getattr(_frozen_importlib, "_module_locks", {})
     mine = {name for name, lock in locks.copy().items() if getattr(lock(), "owner", None) == get_ident()}
-    for name in _half_imported():
+    for name in _modules_being_imported():
         if name not in mine:
             del sys.modules[name]
     for name in set(locks) - mine:
         del locks[name]
 
 
-def _half_imported() -> list[str]:
+def _modules_being_imported() -> list[str]:
     found = sys.modules.copy()  # in one step: other threads import meanwhile
     return [
         name for name, module in found.items() if getattr(getattr(module, "__spec__", None), "_initializing", False)

@@ -137,19 +137,19 @@ def new_array(data: Any, dtype: DType | None) -> Array:
         ) from error
     if a.dtype == object or a.dtype.kind in "USV":
         raise ValueError(f"cannot make a tensor of {data!r}: nested sequences must be rectangular and hold numbers")
-    if dtype is None and (held := _dtypes_within(data)):
+    if dtype is None and (held := _tensor_dtypes(data)):
         return np.array(a, np.result_type(*held))
     return np.array(a, (dtype or _inferred_dtype(a.dtype)).numpy)
 
 
-def _dtypes_within(data: Any) -> set[np.dtype[Any]]:
+def _tensor_dtypes(data: Any) -> set[np.dtype[Any]]:
     """Those of the tensors in nested lists, which keep theirs."""
     if not isinstance(data, (list, tuple)):
         held = getattr(data, "payload", None)
         return set() if held is None else {held.dtype.numpy}
     if set(map(type, data)) <= _NUMBERS:
         return set()
-    return set().union(*map(_dtypes_within, data))
+    return set().union(*map(_tensor_dtypes, data))
 
 
 _NUMBERS = {bool, int, float, complex}

@@ -60,18 +60,18 @@ def _(g: Cotangents, results: Results, x: Value, token: Value, *, group: Group, 
 def _(
     g: Cotangents, results: Results, x: Value, token: Value, *, group: Group, size: int, axis: int, kind: str
 ) -> Cotangents:
-    _only_linear("reduce_scatter", kind)
+    _check_linear("reduce_scatter", kind)
     gathered = communicate("all_gather", g[0], group=group, size=size, axis=axis)
     return gathered if kind == "sum" else gathered / size, None
 
 
 @jvp("reduce_scatter")
 def _(results: Results, x: Value, token: Value, dx: Value, _: None, *, kind: str, **attributes: Any) -> Cotangents:
-    _only_linear("reduce_scatter", kind)
+    _check_linear("reduce_scatter", kind)
     return communicate("reduce_scatter", dx, kind=kind, **attributes), None
 
 
-def _only_linear(name: str, kind: str) -> None:
+def _check_linear(name: str, kind: str) -> None:
     if kind not in ("sum", "avg"):
         raise MissingRule(f"{name} of kind {kind!r} has no derivative rule; use all_reduce, and slice its result")
 
@@ -119,7 +119,7 @@ def _(
     **attributes: Any,
 ) -> Cotangents:  # fmt: skip
     """The transposed collective, begun and ended where the derivative stands."""
-    _only_linear("start", attributes["kind"])
+    _check_linear("start", attributes["kind"])
     blocking, chosen = blocking_form(collective, attributes)
     cotangents: Cotangents = vjp.find(blocking.name)((g[0], None), (results[0], token), x, token, **chosen)
     return cotangents
@@ -130,7 +130,7 @@ def _(
     results: tuple[Value, Value, Value], x: Value, token: Value, dx: Value, _: None, *, collective: str,
     **attributes: Any,
 ) -> tuple[Value, None, None]:  # fmt: skip
-    _only_linear("start", attributes["kind"])
+    _check_linear("start", attributes["kind"])
     blocking, chosen = blocking_form(collective, attributes)
     return jvp.find(blocking.name)((results[0], token), x, token, dx, None, **chosen)[0], None, None
 

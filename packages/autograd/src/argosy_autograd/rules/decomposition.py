@@ -42,7 +42,7 @@ def _column(x: Value) -> Value:
     return prim.iota(shape=x.shape, axis=x.ndim - 1, dtype="int64")
 
 
-def _strictly_lower(x: Value) -> Value:
+def _strict_lower_triangle(x: Value) -> Value:
     """The part strictly below the diagonal."""
     return where(prim.gt(_row(x), _column(x)), x, 0)
 
@@ -100,7 +100,7 @@ def _solve(a: Value, b: Value, *, lower: bool, left: bool = True, adjoint: bool 
 def _(low: Value, x: Value, dx: Value) -> Value:
     inner = _solve(low, _hermitian(dx), lower=True)
     inner = _solve(low, inner, lower=True, left=False, adjoint=True)
-    return matmul(low, _strictly_lower(inner) + where(_on_diagonal(inner), inner * 0.5, 0))
+    return matmul(low, _strict_lower_triangle(inner) + where(_on_diagonal(inner), inner * 0.5, 0))
 
 
 @jvp("triangular_solve")
@@ -166,8 +166,12 @@ def _(results: tuple[Value, Value, Value], x: Value, dx: Value) -> tuple[Value, 
     up = up + where(_on_diagonal(up), _as_rows(filled, up), 0)
     inner = _solve(low, matmul(_permutation(order, x), dx), lower=True, unit=True)
     inner = _solve(up, inner, lower=False, left=False)
-    unit_low = where(_on_diagonal(low), 1, _strictly_lower(low))
-    return matmul(unit_low, _strictly_lower(inner)) + matmul(_upper_triangle(inner), _upper_triangle(up)), None, None
+    unit_low = where(_on_diagonal(low), 1, _strict_lower_triangle(low))
+    return (
+        matmul(unit_low, _strict_lower_triangle(inner)) + matmul(_upper_triangle(inner), _upper_triangle(up)),
+        None,
+        None,
+    )
 
 
 def _square_factors(packed: Value, rows: Any, columns: Any) -> tuple[Value, Value]:
@@ -238,7 +242,7 @@ def _columns(x: Value, start: Any, end: Any) -> Value:
 def _tall_qr(q: Value, r: Value, dx: Value) -> tuple[Value, Value]:
     scaled = _solve(r, dx, lower=False, left=False)
     inner = matmul(adjoint(q), scaled)
-    turn = _strictly_lower(inner) - adjoint(_strictly_lower(inner))
+    turn = _strict_lower_triangle(inner) - adjoint(_strict_lower_triangle(inner))
     if is_complex(inner):
         turn = turn + where(_on_diagonal(inner), prim.complex(_real_zeros(inner), prim.imag(inner)), 0)
     return matmul(q, turn - inner) + scaled, matmul(inner - turn, r)

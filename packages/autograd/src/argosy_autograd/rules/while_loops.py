@@ -55,9 +55,9 @@ def reverse_while(op: Operation, incoming: Optional, active: set[Value]) -> Pair
             made = copy_block(pull, emitter().block, [*steps.arguments(state), *gradients])
             return [index - 1, *made]
 
-        return [segment - 1, *loop([length - 1, *gradients], _not_negative, back_over_step)[1:]]
+        return [segment - 1, *loop([length - 1, *gradients], _is_not_negative, back_over_step)[1:]]
 
-    made = loop([_quotient(total, far) - 1, *first], _not_negative, back_over_segment)[1:]
+    made = loop([_quotient(total, far) - 1, *first], _is_not_negative, back_over_segment)[1:]
     discard(pull)
     discard(steps.step)
     return list(zip([*(starts[i] for i in moving), *reads], made, strict=True))
@@ -67,7 +67,7 @@ def _zeros_for(g: Value | None, like: Value) -> Value:
     return zeros(like.shape, like.dtype) if g is None else g
 
 
-def _not_negative(values: list[Value]) -> Value:
+def _is_not_negative(values: list[Value]) -> Value:
     return prim.ge(values[0], 0)
 
 

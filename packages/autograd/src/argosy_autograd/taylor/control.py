@@ -108,7 +108,7 @@ def _through_if(sweep: Sweep, op: Operation, known: Known, indices: Sequence[Ind
     return _number(made.results, numbers, indices)
 
 
-def _through_while(sweep: Sweep, op: Operation, known: Known, indices: Sequence[Index]) -> Made:
+def _lift_while(sweep: Sweep, op: Operation, known: Known, indices: Sequence[Index]) -> Made:
     condition, step = (region.block for region in op.regions)
     reads = [v for v in captured_values(op) if v in known]
     moving = active_carries(step, op.operands, set(known), reads)
@@ -152,4 +152,4 @@ def _through_scan(sweep: Sweep, op: Operation, known: Known, indices: Sequence[I
     return found | _number(made[len(rises) + len(carried) :], [scan.stacked + i for i in moving], indices)
 
 
-_RULES = {"control.if": _through_if, "control.while": _through_while, "control.scan": _through_scan}
+_RULES = {"control.if": _through_if, "control.while": _lift_while, "control.scan": _through_scan}

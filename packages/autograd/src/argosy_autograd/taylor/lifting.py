@@ -96,10 +96,10 @@ def contract(op: Operation, left: Value, right: Value, stacked: str) -> Value:
     given = plain_attributes(op)
     used = {side: (*given[f"{side}_batch"], *given[f"{side}_contract"]) for side in ("lhs", "rhs")}
     if stacked != "right":
-        left = _written_out(left, op.operand(0).shape, used["lhs"])
+        left = _broadcast_stack(left, op.operand(0).shape, used["lhs"])
         given |= {key: _shift_axes(given[key]) for key in ("lhs_contract", "lhs_batch")}
     if stacked != "left":
-        right = _written_out(right, op.operand(1).shape, used["rhs"])
+        right = _broadcast_stack(right, op.operand(1).shape, used["rhs"])
         given |= {key: _shift_axes(given[key]) for key in ("rhs_contract", "rhs_batch")}
     if stacked == "both":
         given |= {"lhs_batch": (0, *given["lhs_batch"]), "rhs_batch": (0, *given["rhs_batch"])}
@@ -137,6 +137,6 @@ def convolve(op: Operation, left: Value, right: Value, stacked: str) -> Value:
     return prim.transpose(made, permutation=(1, 0, 2, *space))
 
 
-def _written_out(stack: Value, shape: Sequence[Any], axes: Sequence[int]) -> Value:
+def _broadcast_stack(stack: Value, shape: Sequence[Any], axes: Sequence[int]) -> Value:
     wanted = (stack.shape[0], *(n if i in axes else stack.shape[i + 1] for i, n in enumerate(shape)))
     return stack if stack.shape == wanted else prim.broadcast_to(stack, wanted)

@@ -42,7 +42,7 @@ class RowAxes:
                 same = self._base(op.results[0])
                 found: Sequence[Rows | None]
                 if same is None and is_carried(op):
-                    found = self._rows_through(op)
+                    found = self._rows_of_control(op)
                 else:
                     found = [self._carry(op) if same is None else self._known.get(same)] * len(op.results)
                 for result, rows in zip(op.results, found, strict=True):
@@ -53,7 +53,7 @@ class RowAxes:
         same = self._base(op.results[0]) if op.results else None
         return read_values(op) if same is None else (same,)
 
-    def _rows_through(self, op: Operation) -> list[Rows | None]:
+    def _rows_of_control(self, op: Operation) -> list[Rows | None]:
         """The rows of the results of a loop or branch: what it carries keeps its rows, or gets those of what comes
         after a step, until nothing changes any more. Whether a loop goes on is no matter of derivatives."""
         if op.name == "control.if":

@@ -190,7 +190,7 @@ def _bilinear(sweep: Sweep, op: Operation, functional: Functional) -> Coefficien
         if left is None or right is None:
             return None
         if primitive is prim.dot_general:
-            small = _contracted_once(left, right, op)
+            small = _contract_broadcast(left, right, op)
             if small is not None:
                 return small
         return primitive(left, right, **attributes)
@@ -199,7 +199,7 @@ def _bilinear(sweep: Sweep, op: Operation, functional: Functional) -> Coefficien
     return plus(top, _convolve(sweep, x, y, functional, product))
 
 
-def _contracted_once(left: Value, right: Value, op: Operation) -> Coefficient:
+def _contract_broadcast(left: Value, right: Value, op: Operation) -> Coefficient:
     """The product for a ``left`` that is a broadcast over all its free axes: seeds of the first layer are."""
     source = left.owner if isinstance(left.owner, Operation) else None
     contract = op.attributes["lhs_contract"]

@@ -201,7 +201,7 @@ class Machine:
     def _find(self, place: Place, ref: Ref) -> _Value:
         value = self.values[place.rank].get(ref)
         if value is None:
-            raise ScheduleError(f"{place}: {ref} is not there{self._where_freed(place, ref)}")
+            raise ScheduleError(f"{place}: {ref} is not there{self._describe_free(place, ref)}")
         if value.event is not None:
             raise ScheduleError(f"{place}: {ref} was not waited for, from {value.made}")
         return value
@@ -212,7 +212,7 @@ class Machine:
             raise ScheduleError(f"{place}: {ref} is on the {value.to}; move it to the device first")
         return value
 
-    def _where_freed(self, place: Place, ref: Ref) -> str:
+    def _describe_free(self, place: Place, ref: Ref) -> str:
         before = self.lists[place.rank].instructions[: place.number]
         for number in range(len(before) - 1, -1, -1):
             if before[number] == Free(ref):

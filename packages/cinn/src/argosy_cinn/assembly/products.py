@@ -190,12 +190,12 @@ def variants_of(b: Function, problem: Contraction) -> list[str]:
 def _few_variants(problem: Contraction, target: Target) -> list[str]:
     """The distinct ones that read B where it lies. Two rows take no longer by the code of four, unless those are
     bytes, which are read in less time than four rows are multiplied."""
-    most = _most_together(target)
+    most = _row_limit(target)
     narrow = [kind for kind, (rows, _) in _TOGETHER.items() if rows < most and (rows != 2 or problem.b.element == I8)]
     return [*narrow, "eight"]
 
 
-def _most_together(target: Target) -> int:
+def _row_limit(target: Target) -> int:
     """Rows whose sums registers hold: of three wide rows, or of one that serves two products."""
     return target.registers // 4
 
@@ -208,7 +208,7 @@ def variant(b: Function, problem: Contraction, kind: str) -> tuple[Contraction, 
     if kind == "one":
         return _replace_all(problem, m=1), None
     if kind in _TOGETHER:
-        return _replace_all(problem, together=min(_TOGETHER[kind][0], _most_together(b.module.target))), None
+        return _replace_all(problem, together=min(_TOGETHER[kind][0], _row_limit(b.module.target))), None
     return problem, choose(replace(problem, m=_FEW_ROWS), b.module.target) if kind == "few" else None
 
 

@@ -97,7 +97,7 @@ def _block_rows(rows: RowWise, budget: float) -> int | None:
     moved = _move(rows)
     near = sum(map(_bytes, moved))
     row = near / rows.size
-    if near <= 2 * budget or not (rows.totals or _most_alive(rows, moved) >= _MANY):
+    if near <= 2 * budget or not (rows.totals or _peak_values(rows, moved) >= _MANY):
         return None
     size = min(_MOST, 1 << (max(int(budget / row), 1).bit_length() - 1))
     least = max(_LEAST // max(map(rows.copies, moved)), _FEWEST)
@@ -126,7 +126,7 @@ def _is_converted(rows: RowWise, value: Value) -> bool:
     return source in rows.given and ITEM_SIZES[source.dtype] < ITEM_SIZES[value.dtype]
 
 
-def _most_alive(rows: RowWise, moved: set[Value]) -> int:
+def _peak_values(rows: RowWise, moved: set[Value]) -> int:
     """How many of these values are there at a time, at most; one that stacks several counts as so many."""
     last = {v: i for i, op in enumerate(rows.steps) for v in op.operands if v in moved}
     ends: Counter[int] = Counter()

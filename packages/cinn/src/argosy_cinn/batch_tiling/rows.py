@@ -123,7 +123,7 @@ class RowWise:
         held = [(i, v) for i, v in enumerate(op.operands) if v in self._from_source]
         found = {notation.operands[i][self.axes[v]] for i, v in held}
         (axis,) = found if len(found) == 1 else ((),)
-        return axis[0] if len(axis) == 1 and _runs_along(op, notation, axis[0]) else None
+        return axis[0] if len(axis) == 1 and _is_own_axis(op, notation, axis[0]) else None
 
     def _takes(self, value: Value, axis: int) -> bool:
         """Give a value rows along an axis, made in each block where they can be."""
@@ -134,17 +134,17 @@ class RowWise:
         self.axes[value] = axis
         if splat_of(value) is not None and isinstance(value, OpResult) and value.op.name == "builtin.constant":
             return True
-        if not (isinstance(value, OpResult) and self._made_inside(value.op, axis)):
+        if not (isinstance(value, OpResult) and self._is_row_source(value.op, axis)):
             self.given[value] = None
         return True
 
-    def _made_inside(self, op: Operation, axis: int) -> bool:
+    def _is_row_source(self, op: Operation, axis: int) -> bool:
         """Whether an operation that does not depend on the source makes its rows one by one, too."""
         notation = _notation(op)
         if notation is None or not op.operands:
             return False
         (term,) = notation.results
-        if len(term[axis]) != 1 or not _runs_along(op, notation, term[axis][0]):
+        if len(term[axis]) != 1 or not _is_own_axis(op, notation, term[axis][0]):
             return False
         places = list(_places(op, notation, term[axis][0]))
         if any(self.axes.get(v, a) != a or v.shape[a] != self.size for v, a in places):
@@ -167,7 +167,7 @@ def _notation(op: Operation) -> AxisNotation | None:
     return known.notation([v.type for v in op.operands], attributes)
 
 
-def _runs_along(op: Operation, notation: AxisNotation, factor: str) -> bool:
+def _is_own_axis(op: Operation, notation: AxisNotation, factor: str) -> bool:
     """Whether a factor is an axis of its own wherever it is, once for each value, and unmixed; summed, if at all."""
     if factor in notation.mixing:
         return False

@@ -30,7 +30,7 @@ class SplitComplex(Pass):
         return bool(found) and apply_patterns(found, _PATTERNS, max_iterations=1, fold=False).has_changed
 
 
-def _of_complex(rule: Rule) -> Rule:
+def _restrict_to_complex(rule: Rule) -> Rule:
     """A rule for operations that take or give a complex number."""
     return lambda op: rule(op) if _touches(op) else None
 
@@ -42,4 +42,4 @@ def _touches(op: Operation) -> bool:
     return False
 
 
-_PATTERNS = replacements("split-complex", {name: _of_complex(rule) for name, rule in RULES.items()})
+_PATTERNS = replacements("split-complex", {name: _restrict_to_complex(rule) for name, rule in RULES.items()})

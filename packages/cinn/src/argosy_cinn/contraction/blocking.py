@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from math import lcm
 
-from argosy_cinn.contraction.orientation import is_better_turned, order_of_a, rows_together, turn_product
+from argosy_cinn.contraction.orientation import is_better_turned, order_of_a, tile_rows_in_cache, turn_product
 from argosy_cinn.contraction.problem import TILE, Contraction, Format, operand_format
 from argosy_cinn.printers.types import Index, bytes_of
 from argosy_cinn.target import Target
@@ -80,7 +80,7 @@ def estimate_blocking(problem: Contraction, target: Target) -> Blocking:
     tile_rows, vectors = _tile(problem.m, problem.n, lanes, target.registers)
     if format.tiled:
         tile_rows, vectors = _amx_tile(problem.m, problem.n)
-    tile_rows = rows_together(problem, format, tile_rows)
+    tile_rows = tile_rows_in_cache(problem, format, tile_rows)
     if order_of_a(problem, format, tile_rows) == "packed" and _packs_better(tile_rows, vectors, problem.n, lanes):
         tile_rows, vectors = _PACKED_TILE
     size = bytes_of(problem.compute) // format.terms

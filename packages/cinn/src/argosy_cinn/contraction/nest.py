@@ -58,7 +58,7 @@ class Nest:
             with configure_tiles(b) if self.format.tiled else nullcontext():
                 self._steps()
                 if self.blocking.turns_last:
-                    self.stage.finish_turned()
+                    self.stage.finish_transposed()
 
     def _allocate(self, a_order: str) -> Buffers:
         blocking = self.blocking

@@ -44,7 +44,7 @@ def order_of_a(problem: Contraction, format: Format, tile_rows: int) -> str:
     return "packed"
 
 
-def rows_together(problem: Contraction, format: Format, tile_rows: int) -> int:
+def tile_rows_in_cache(problem: Contraction, format: Format, tile_rows: int) -> int:
     """Rows of a register tile, of ``tile_rows`` at most: rows of A that are read in place and are pages apart share a
     set of the first-level cache, which has to hold a line of each."""
     if format.tiled or order_of_a(problem, format, tile_rows) != "rows" or not isinstance(problem.a.row, int):

@@ -62,34 +62,42 @@ class SkinnyBlocking:
 
 def plan_skinny(problem: Contraction, target: Target) -> SkinnyBlocking | None:
     """The plan of a product that is skinny, or None."""
-    if problem.run or problem.b.window is not None:
-        return None
-    few_rows = problem.together > 0 or (isinstance(problem.m, int) and problem.m <= MOST)
-    few_columns = isinstance(problem.n, int) and problem.n <= MOST and problem.scales is None
-    if few_rows and few_columns:
-        few_rows = problem.together > 0 or problem.m <= problem.n  # type: ignore[operator]
-    if not few_rows and not few_columns:
+    few_rows = _has_few_rows(problem)
+    if few_rows is None or problem.run or problem.b.window is not None:
         return None
     count = problem.together or problem.m if few_rows else problem.n
     assert isinstance(count, int)
-    wide = problem.b if few_rows else problem.a
     along_r, along_k = (problem.b.column, problem.b.row) if few_rows else (problem.a.row, problem.a.column)
     lanes = target.lanes(problem.compute)
     dots = isinstance(along_k, int) and along_k == 1
     pairs = dots and multiplies_pairs(problem, few_rows, target)
-    rounds = problem.narrow and not (exact_in_bfloat(problem.a.element) and exact_in_bfloat(problem.b.element))
-    rounds = rounds and not (pairs and exact_in_bfloat(wide.element))
     if problem.scales is not None:
         pairs = pairs and problem.group % PAIRED_TERMS == 0
         block_floats = not pairs and dots and multiplies_block_floats(problem, target)
         return SkinnyBlocking(True, True, count, _DOT_BLOCK, lanes, pairs, block_floats)
-    if rounds or problem.column_sums is not None or count == 0 or (isinstance(problem.k, int) and problem.k < lanes):
+    is_short = isinstance(problem.k, int) and problem.k < lanes
+    if is_short or count == 0 or problem.column_sums is not None or _rounds_operands(problem, few_rows, pairs):
         return None
     if dots:
         return SkinnyBlocking(few_rows, True, count, _DOT_BLOCK, lanes, pairs)
     if isinstance(along_r, int) and along_r == 1:
         return SkinnyBlocking(few_rows, False, count, _sweep_block(problem, few_rows, count), lanes)
     return None
+
+
+def _has_few_rows(problem: Contraction) -> bool | None:
+    """Whether it is rows that a product has few of, not columns; None where it has many of both."""
+    rows = problem.together > 0 or (isinstance(problem.m, int) and problem.m <= MOST)
+    columns = isinstance(problem.n, int) and problem.n <= MOST and problem.scales is None
+    if rows and columns:
+        return problem.together > 0 or problem.m <= problem.n  # type: ignore[operator]
+    return rows if rows or columns else None
+
+
+def _rounds_operands(problem: Contraction, few_rows: bool, pairs: bool) -> bool:
+    """Whether operands are rounded to bfloat16 first, which dots and sweeps do not do."""
+    a, b = exact_in_bfloat(problem.a.element), exact_in_bfloat(problem.b.element)
+    return problem.narrow and not (a and b) and not (pairs and (b if few_rows else a))
 
 
 def takes_all_rows(problem: Contraction, target: Target) -> bool:
@@ -166,7 +174,7 @@ class _Skinny:
             self._allocate(floats.bytes())
             floats.prepare(self.vectors)
             if plan.dots:
-                self._dots(floats, self._rows_together())
+                self._dots(floats, self._row_unroll())
             else:
                 self._sweeps(floats)
         self._finish()
@@ -178,10 +186,10 @@ class _Skinny:
         self._allocate(b.add(narrow.bytes(), floats.bytes()) if narrow.may_overflow else narrow.bytes())
         narrow.prepare(self.vectors)
         if narrow.safe is None:
-            self._dots(narrow, self._rows_together())
+            self._dots(narrow, self._row_unroll())
             return
         with b.if_then(narrow.safe):
-            self._dots(narrow, self._rows_together())
+            self._dots(narrow, self._row_unroll())
         with b.if_then(b.binary("xor", narrow.safe, True)):
             floats.prepare(b.gep(self.vectors, narrow.bytes(), "i8"))
             self._dots(floats, 1)
@@ -243,7 +251,7 @@ class _Skinny:
                 with b.if_then(last):
                     self._reduce(local, sums)
 
-    def _rows_together(self) -> int:
+    def _row_unroll(self) -> int:
         """Wide rows at a time: enough independent sums to hide the latency of an addition, as far as they, a vector of
         each row and one of a skinny vector are in registers. What is read of the skinny vectors serves all of them;
         block floats have sums of their own."""

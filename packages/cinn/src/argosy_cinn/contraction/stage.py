@@ -163,7 +163,7 @@ class TileStage:
             return
         with b.if_then(last if last is not None else Value(I1, "true")):
             if blocking.turned:
-                self._finish_turned(place, width, target)
+                self._finish_transposed_tile(place, width, target)
             else:
                 self._finish(place, target)
 
@@ -246,12 +246,12 @@ class TileStage:
             row = b.add(self.block.row0, b.add(place.i, r.index))
             problem.epilogue(b, self._cells(row, column, values, masks))
 
-    def _finish_turned(self, place: Place, width: Index, target: _Target) -> None:
+    def _finish_transposed_tile(self, place: Place, width: Index, target: _Target) -> None:
         """Hand over a finished tile of the transposed product."""
         rows, masks = self.blocking.tile_rows, [None] * (self.blocking.tile_rows // self.blocking.lanes)
-        self._hand_over_turned(target, (rows, self.blocking.tile_columns), (place.i, place.j), width, list(masks))
+        self._hand_over_transposed(target, (rows, self.blocking.tile_columns), (place.i, place.j), width, list(masks))
 
-    def finish_turned(self) -> None:
+    def finish_transposed(self) -> None:
         """Hand over all sums of the chunk's block of the transposed product."""
         b, blocking, compute, lanes = self.b, self.blocking, self.problem.compute, self.blocking.lanes
         rows = TURNED_VECTORS * lanes
@@ -262,9 +262,9 @@ class TileStage:
                 width = b.minimum(lanes, b.sub(self.block.columns, j.index))
                 sums = b.gep(self.block.buffers.sums, b.add(b.mul(i.index, blocking.columns), j.index), compute)
                 target = _Target(NULL, sums, blocking.columns, NULL)
-                self._hand_over_turned(target, (rows, lanes), (i.index, j.index), width, masks)
+                self._hand_over_transposed(target, (rows, lanes), (i.index, j.index), width, masks)
 
-    def _hand_over_turned(
+    def _hand_over_transposed(
         self, target: _Target, shape: tuple[int, int], at: tuple[Index, Index], width: Index, masks: list[Value | None]
     ) -> None:
         """Hand ``width`` columns of sums of the transposed product to the epilogue, as the rows that they are.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from argosy_cinn.eager.application import SLOW
 from argosy_cinn.eager.code import NULL, Code
-from argosy_cinn.eager.signatures import need_read, new_reading, read_call
+from argosy_cinn.eager.signatures import make_reading, need_read, read_call
 from argosy_cinn.eager.slot_offsets import CALLED, METHOD, OPERATORS, SlotOffsets
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I32, I64, PTR, Value, constant
@@ -78,7 +78,7 @@ def _add_call(module: Module, layout: SlotOffsets) -> None:
     with module.function("enter_call", parameters, PTR) as f:
         c = Code(f, layout)
         operator, arguments, keywords = f.arguments
-        reading = new_reading(c)
+        reading = make_reading(c)
         need_read(c, f.gep(arguments, _ITEMS, "i8"), c.field(arguments, _SIZE, I64), reading)
         with f.if_then(f.icmp("ne", keywords, NULL)):
             place, pair = f.alloca(I64, 1), f.alloca(PTR, 2)
@@ -103,7 +103,7 @@ def _add_method_call(module: Module, layout: SlotOffsets) -> None:
     with module.function("enter_method", parameters, PTR) as f:
         c = Code(f, layout)
         method, arguments, flags, names = f.arguments
-        reading = new_reading(c)
+        reading = make_reading(c)
         read_call(c, arguments, f.binary("and", flags, _COUNT), names, reading)
         _invoke(c, c.field(method, METHOD["operator"]), reading)
         f.jump("slow")
@@ -165,13 +165,13 @@ def _read_two(c: Code) -> Value:
     pair = c.f.alloca(PTR, 2)
     c.f.store(c.f.arguments[0], pair)
     c.f.store(c.f.arguments[1], c.f.gep(pair, 1, PTR))
-    reading = new_reading(c)
+    reading = make_reading(c)
     need_read(c, pair, constant(I64, 2), reading)
     return reading
 
 
 def _read_one(c: Code) -> Value:
-    reading = new_reading(c)
+    reading = make_reading(c)
     read = c.f.call("read", I32, c.f.arguments[0], reading)
     c.need(c.f.icmp("ne", read, 0), "slow")
     return reading

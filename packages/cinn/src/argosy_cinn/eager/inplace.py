@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from argosy_cinn.eager.application import SLOW, need_no_layers, payload_of
 from argosy_cinn.eager.code import NULL, Code
-from argosy_cinn.eager.signatures import new_reading, read_call
+from argosy_cinn.eager.signatures import make_reading, read_call
 from argosy_cinn.eager.slot_offsets import METHOD, SlotOffsets
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I8, I32, I64, PTR, Value, constant
@@ -40,7 +40,7 @@ def add_inplace(module: Module, layout: SlotOffsets) -> None:
         ):  # it may be one of Python's operators
             f.store(f.call("apply", PTR, operator, target, f.load(PTR, f.gep(arguments, 1, PTR))), made)
         with f.if_then(f.icmp("eq", f.load(PTR, made), SLOW)):
-            reading = new_reading(c)
+            reading = make_reading(c)
             read_call(c, arguments, count, names, reading)
             f.store(f.call("invoke", PTR, operator, reading), made)
         result = f.load(PTR, made)

@@ -16,7 +16,7 @@ from argosy_cinn.eager.slot_offsets import OPERANDS, WORDS, SlotOffsets
 from argosy_cinn.printers.llvm import Module
 from argosy_cinn.printers.types import I32, I64, PTR, Value, constant
 
-__all__ = ["add_signatures", "count_of", "need_read", "new_reading", "operands_of", "read_call"]
+__all__ = ["add_signatures", "count_of", "make_reading", "need_read", "operands_of", "read_call"]
 
 _SIZE, _ITEMS = 16, 24  # ob_size and ob_item of a tuple; ob_item of a list is a pointer
 _NUMBER = 16  # ob_fval of a float
@@ -31,7 +31,7 @@ def add_signatures(module: Module, layout: SlotOffsets) -> None:
     _add_find(module, layout)
 
 
-def new_reading(c: Code) -> Value:
+def make_reading(c: Code) -> Value:
     """An empty reading; it has room for one more tensor."""
     reading = c.f.alloca(I64, 2 + WORDS + OPERANDS + 1)
     for i in range(2):

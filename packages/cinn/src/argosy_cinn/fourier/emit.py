@@ -25,7 +25,7 @@ from argosy_cinn.fourier.memory import (
     scale_numbers,
     swap_parts,
 )
-from argosy_cinn.fourier.passes import emit_pass, number_at, roots_table, transposed_in, transposed_out
+from argosy_cinn.fourier.passes import emit_pass, number_at, roots_table, transposed_in, write_transposed
 from argosy_cinn.fourier.real_lines import emit_completed, emit_kept, emit_put_together, emit_taken_apart
 from argosy_cinn.fourier.square_lines import emit_squares
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
@@ -171,7 +171,7 @@ class _Lines:
         if self.kernel.transform == "r2c":
             stages.append(self._to_spectrum)
         if self.along_target:
-            stages.append(self._turned_out(target, group))
+            stages.append(self._transposed_output(target, group))
         places: list[Place] = [memory[i % 2] for i in range(len(stages) - 1)]
         places = [self._source_lines(source), *places, self._target_lines(target, group)]
         for stage, start, end in zip(stages, places, places[1:], strict=False):
@@ -223,13 +223,13 @@ class _Lines:
             self.b, rows, numbers, end if real else ChangedPlace(end, self._input_parts)
         )
 
-    def _turned_out(self, target: Value, group: Index) -> Stage:
+    def _transposed_output(self, target: Value, group: Index) -> Stage:
         kernel, real = self.kernel, self.kernel.transform == "c2r"
         stride = kernel.target_steps[1] * (1 if real else 2)
         numbers = {"c2c": kernel.length, "r2c": self.spectrum, "c2r": self.inner}[kernel.transform]
         ahead = self._group_ahead(stride)
         rows = Rows(target, self.element, self.lanes, stride, not real or self.paired, ahead, self.streaming)
-        return lambda start, _: transposed_out(self.b, rows, numbers, self._output_place(start, group))
+        return lambda start, _: write_transposed(self.b, rows, numbers, self._output_place(start, group))
 
     def _passes(self) -> list[Stage]:
         stages: list[Stage] = []

@@ -94,7 +94,7 @@ def transposed_in(b: Function, rows: Rows, count: int, target: Place) -> None:
     _blocks(b, count, lanes // width, block)
 
 
-def transposed_out(b: Function, rows: Rows, count: int, source: Place) -> None:
+def write_transposed(b: Function, rows: Rows, count: int, source: Place) -> None:
     """Write ``count`` numbers of each line; of lines of single real numbers the real parts."""
     width, lanes = 1 + rows.pairs, rows.lanes
 
@@ -138,4 +138,4 @@ def _blocks(b: Function, count: int, size: int, block: Callable[[Index, int], No
         block(count - size, size)
 
 
-__all__ = ["emit_pass", "number_at", "numbers_table", "roots_table", "transposed_in", "transposed_out"]
+__all__ = ["emit_pass", "number_at", "numbers_table", "roots_table", "transposed_in", "write_transposed"]

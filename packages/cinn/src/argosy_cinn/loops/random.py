@@ -24,7 +24,7 @@ def random_word(b: Instructions, index: Value, seed: Value, draw: Value) -> Valu
     words += [b.splat(x, lanes) for x in (b.binary("and", draw, _WORD), b.binary("lshr", draw, 32))]
     keys = [b.binary("and", seed, _WORD), b.binary("lshr", seed, 32)]
     for _ in range(_ROUNDS):
-        words = _philox_round(b, words, [b.splat(k, lanes) for k in keys])
+        words = _emit_philox_round(b, words, [b.splat(k, lanes) for k in keys])
         keys = [b.binary("and", b.binary("add", k, w), _WORD) for k, w in zip(keys, _WEYL, strict=True)]
     lane = b.binary("and", index, 3)
     result = words[3]
@@ -33,7 +33,7 @@ def random_word(b: Instructions, index: Value, seed: Value, draw: Value) -> Valu
     return b.convert("trunc", result, I32)
 
 
-def _philox_round(b: Instructions, c: list[Value], keys: list[Value]) -> list[Value]:
+def _emit_philox_round(b: Instructions, c: list[Value], keys: list[Value]) -> list[Value]:
     p0, p1 = b.binary("mul", c[0], _MULTIPLIERS[0]), b.binary("mul", c[2], _MULTIPLIERS[1])
     return [
         b.binary("xor", b.binary("xor", b.binary("lshr", p1, 32), c[1]), keys[0]),

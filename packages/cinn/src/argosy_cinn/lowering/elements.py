@@ -99,7 +99,7 @@ class ElementLowering:
         payload = tuple(sorted(value.op.attributes.items()))
         return self.graph.node(value.op.kind, value.dtype, arguments, payload)
 
-    def value_under(self, conditions: list[Expression], value: Value, position: Position) -> Expression:
+    def guard_value(self, conditions: list[Expression], value: Value, position: Position) -> Expression:
         """An element that exists only where the conditions hold."""
         saved = self.guards
         self.guards = (*saved, *(c for c in conditions if c not in saved))
@@ -245,7 +245,7 @@ def _choose(
     self: ElementLowering, x: Value, position: Position, conditions: list[Expression], otherwise: Expression
 ) -> Expression:
     """An element of ``x`` where the conditions hold."""
-    inside = self.value_under(conditions, x, position)
+    inside = self.guard_value(conditions, x, position)
     condition = self.all(conditions)
     return inside if condition is None else self.choose(condition, inside, otherwise)
 
@@ -277,7 +277,7 @@ def _concat(self: ElementLowering, op: Operation, position: Position) -> Express
             continue
         condition = self.graph.bounds_check(at, start, stop)
         shifted = position.with_shape(sizes(x), None, (*where[:axis], at + -start, *where[axis + 1 :]))
-        piece = self.value_under([condition] if condition is not None else [], x, shifted)
+        piece = self.guard_value([condition] if condition is not None else [], x, shifted)
         if condition is None or result is None:
             result = piece
         else:
@@ -364,7 +364,7 @@ def _dynamic_update_slice(self: ElementLowering, op: Operation, position: Positi
     where = [i + s * -1 for i, s in zip(position.coordinates, first, strict=True)]
     found = [self.graph.bounds_check(i, 0, n) for i, n in zip(where, sizes(update), strict=True)]
     conditions = [c for c in found if c is not None]
-    inside = self.value_under(conditions, update, position.with_shape(sizes(update), None, tuple(where)))
+    inside = self.guard_value(conditions, update, position.with_shape(sizes(update), None, tuple(where)))
     condition = self.all(conditions)
     return inside if condition is None else self.choose(condition, inside, outside)
 

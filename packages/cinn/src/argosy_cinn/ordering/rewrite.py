@@ -53,7 +53,7 @@ def _sort(op: Operation) -> list[Value] | None:
     if wanted is not None:
         shape[a["axis"]] = wanted
     order = Builder.before(op).create(ORDER, op.operands[: a["keys"]], attributes, (TensorType(shape, "int32"),)).result
-    results = [_looked_up(x, order, a["axis"]) for x in op.operands]
+    results = [_gather_in_order(x, order, a["axis"]) for x in op.operands]
     return results if wanted is None else [_pad(x, y, a["axis"]) for x, y in zip(results, op.operands, strict=True)]
 
 
@@ -79,7 +79,7 @@ def _pad(x: Value, whole: Value, axis: int) -> Value:
     return padded
 
 
-def _looked_up(x: Value, order: Value, axis: int) -> Value:
+def _gather_in_order(x: Value, order: Value, axis: int) -> Value:
     """Elements of ``x`` along an axis, in an order; positions themselves are the order."""
     if isinstance(x, OpResult) and x.op.name == "prim.iota" and x.op.attributes["axis"] == axis:
         found: Value = prim.cast(order, dtype=x.dtype)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from argosy_cinn.forms.form import Form
 from argosy_cinn.forms.index_check import RECORD, RECORD_BYTES
+from argosy_cinn.fusion.group import Group
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.kinds import emitter_of
@@ -24,7 +24,7 @@ from argosy_cinn.plan.streaming_stores import choose_streaming
 from argosy_cinn.shapes import has_bytes, nbytes, sizes
 from argosy_cinn.target import Target
 from argosy_pir.dims import SymExpr, is_static
-from argosy_pir.values import OpResult, Value
+from argosy_pir.values import BlockArgument, OpResult, Value
 
 
 def make_plan(
@@ -42,24 +42,14 @@ def make_plan(
     names of the offsets. ``budget``: bytes of intermediate values, see `rematerialisation`. ``guard``: every value has
     pages of its own, see `argosy_cinn.guard`.
     """
-    program = memory.program
     stored = _store(memory, fusion)
-    steps: dict[int, Step] = {}
-    for group in fusion.groups.values():
-        steps[group.number] = Step(group, _schedule_forms(group.kind.lower(group, memory, stored), target))
+    steps = {group.number: _make_step(group, memory, stored, target) for group in fusion.groups.values()}
     after = {number: {p.number for p in fusion.producers(step.group)} for number, step in steps.items()}
     in_place = choose_in_place(memory, fusion, steps, after)
-    updates = list(zip(program.states, program.state_updates, strict=True))
-    changed = [(value, state.argument) for state, value in updates if value is not state.argument]
-    copies = [(value, argument) for value, argument in changed if value not in in_place and 0 not in sizes(value)]
-    constants = _constants(memory, fusion)
     checked = any(step.checks_indices for step in steps.values())
-    entries: list[Hashable] = [*program.block.arguments, *program.outputs, *constants]
-    entries += [RECORD] if checked and inner else []  # of the program around it
-    places = {key: Place(entry) for entry, key in enumerate(entries, 1)}
-    for value, argument in changed:
-        if value in in_place:
-            places[value] = places[argument]
+    constants, changed = _constants(memory, fusion), _changed_states(memory)
+    places = _entries(memory, constants, changed, in_place, checked and inner)
+    copies = [(value, argument) for value, argument in changed if value not in in_place and 0 not in sizes(value)]
     sequence = [steps[number] for number in order_groups(fusion, after)]
     apart = run_time is not None or bool(guard)
     over = {} if apart else _choose_overwriting(sequence, lifetimes_of(sequence, stored, places, copies), budget)
@@ -67,23 +57,20 @@ def make_plan(
         choose_streaming(sequence, stored, in_place | over.keys(), target)
     recomputation = None
     if budget is not None and not over:
-
-        def place_buffers(steps: Sequence[Step]) -> int:
-            return assign_offsets(lifetimes_of(steps, stored, places, copies))[1]
-
         writers: dict[Value, int] = {
             argument: fusion.maker[value].number for value, argument in changed if value in in_place
         }
-        copied = {v for v, _ in copies}
-        schedule = _schedule(sequence, stored, places, copied, writers)
+        schedule = _schedule(sequence, stored, places, {v for v, _ in copies}, writers)
         orders = [sequence, schedule.order_by_memory(after)]
-        sequence, recomputation = rematerialise(schedule, orders, budget, place_buffers)
+        sequence, recomputation = rematerialise(
+            schedule, orders, budget, lambda steps: assign_offsets(lifetimes_of(steps, stored, places, copies))[1]
+        )
     sequence = with_siblings(sequence, in_place)
     lifetimes = merge_lifetimes(lifetimes_of(sequence, stored, places, copies), over)
     if checked and not inner:
         lifetimes.append(Lifetime(RECORD, RECORD_BYTES, 0, len(sequence)))
     places.update((key, Place(0)) for form in memory.native.values() for key in form.arenas())
-    symbols = list(program.symbols())
+    symbols = list(memory.program.symbols())
     made = ExecutionPlan(sequence, places, 0, constants, copies, in_place, lifetimes, symbols, recomputation, guard)
     if run_time is not None:
         _place_at_run_time(made, run_time)
@@ -92,6 +79,36 @@ def make_plan(
         places.update((key, Place(0, offset)) for key, offset in offsets.items())
     places.update((value, places[first]) for value, first in over.items())
     return made
+
+
+def _make_step(group: Group, memory: Memory, stored: set[Value], target: Target) -> Step:
+    """The forms of a group, for which their emitters have chosen what the plan depends on."""
+    forms = group.kind.lower(group, memory, stored)
+    for form in forms:
+        emitter_of(form.kind, target.schedules).schedule(form, target)
+    return Step(group, forms)
+
+
+def _changed_states(memory: Memory) -> list[tuple[Value, BlockArgument]]:
+    """New values of states with the arguments that they replace."""
+    updates = zip(memory.program.states, memory.program.state_updates, strict=True)
+    return [(value, state.argument) for state, value in updates if value is not state.argument]
+
+
+def _entries(
+    memory: Memory,
+    constants: Sequence[Value],
+    changed: Sequence[tuple[Value, BlockArgument]],
+    in_place: set[Value],
+    has_record: bool,
+) -> dict[Hashable, Place]:
+    """The places of the address table's entries after the arena, and of what is written over a state. ``has_record``:
+    the record of indices that are out of range is one of the program around this one."""
+    entries: list[Hashable] = [*memory.program.block.arguments, *memory.program.outputs, *constants]
+    entries += [RECORD] if has_record else []
+    places = {key: Place(entry) for entry, key in enumerate(entries, 1)}
+    places.update((value, places[argument]) for value, argument in changed if value in in_place)
+    return places
 
 
 def _constants(memory: Memory, fusion: Fusion) -> list[Value]:
@@ -103,13 +120,6 @@ def _constants(memory: Memory, fusion: Fusion) -> list[Value]:
         if is_static(v.shape) or 0 not in v.shape  # what is empty at any size has no data
     ]
     return own + [v for form in memory.native.values() for v in form.constants()]
-
-
-def _schedule_forms(forms: list[Form], target: Target) -> list[Form]:
-    """``forms``, for which their emitters have chosen what the plan depends on."""
-    for form in forms:
-        emitter_of(form.kind, target.schedules).schedule(form, target)
-    return forms
 
 
 def _place_at_run_time(made: ExecutionPlan, prefix: str) -> None:

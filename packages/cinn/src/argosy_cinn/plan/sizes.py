@@ -54,7 +54,7 @@ def check_argument(expected: tuple[Shape, str], payload: StridedArray, label: st
         raise DTypeError(f"{label} has dtype {payload.dtype.name}, the program expects {dtype}")
 
 
-def known_sizes(program: Program, manifest: Manifest) -> Sizes:
+def make_sizes(program: Program, manifest: Manifest) -> Sizes:
     """The sizes of a program that has no symbols."""
     arguments, results = program.block.arguments, program.outputs
     signature: list[tuple[Shape, str]] = [(v.shape, v.dtype) for v in arguments]  # type: ignore[misc]  # no symbols
@@ -124,4 +124,4 @@ class SizeFormulas:
         return found
 
 
-__all__ = ["SizeFormulas", "Sizes", "check_argument", "known_sizes"]
+__all__ = ["SizeFormulas", "Sizes", "check_argument", "make_sizes"]

@@ -97,10 +97,10 @@ def _select(op: Operation) -> Value | None:
     chosen = splat_of(condition)
     if chosen is not None:
         return x if chosen else y
-    return x if x is y else _block_written(op)
+    return x if x is y else _select_to_write(op)
 
 
-def _block_written(op: Operation) -> Value | None:
+def _select_to_write(op: Operation) -> Value | None:
     """A selection between a small padded block and an argument is a write into the argument, which may be in place:
     what assigning to a slice of a state (a cache of keys) becomes."""
     mask, block = (defined_by(v, "prim.pad") for v in op.operands[:2])

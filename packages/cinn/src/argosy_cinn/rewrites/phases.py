@@ -91,7 +91,7 @@ def by_phases(op: Operation) -> Value:
             strict=True,
         )
     ]  # fmt: skip
-    if _are_apart(axes) and sizes(w)[0] >= _MANY_FILTERS * op.attributes["groups"]:
+    if _prefers_separate_phases(axes) and sizes(w)[0] >= _MANY_FILTERS * op.attributes["groups"]:
         return _in_place(_one_by_one(op, axes), sizes(w)[0], axes)
     ones = (1,) * len(axes)
     padding = tuple(axis.padding for axis in axes)
@@ -102,7 +102,7 @@ def by_phases(op: Operation) -> Value:
     return _in_place(result, sizes(w)[0], axes)
 
 
-def _are_apart(axes: list[Axis]) -> bool:
+def _prefers_separate_phases(axes: list[Axis]) -> bool:
     """Whether few phases share so few taps that each is better a convolution of its own."""
     joint, single = prod(axis.window * axis.spread for axis in axes), prod(axis.taps for axis in axes)
     some = all(axis.of_phase(phase)[2] for axis in axes for phase in range(axis.spread))

@@ -64,7 +64,7 @@ class QuantizedWeight:
         return made if self.factors is None else made * self.factors.astype(np.float32)[:, None]
 
 
-def _reason_against(shape: tuple[int, ...], bits: int, group_size: int) -> str:
+def _explain_refusal(shape: tuple[int, ...], bits: int, group_size: int) -> str:
     """Why a weight [in, out] has no such form; empty where it has."""
     size, out = shape
     if bits == 4 and out % 2:
@@ -81,7 +81,7 @@ def _choose_products(
     found, skipped = find_weight_products(loaded.program)
     latent = latent_weights(loaded.program)
     for name, product in list(found.items()):
-        reason = _reason_against(product.matrix(loaded.states).shape, bits, group_size)
+        reason = _explain_refusal(product.matrix(loaded.states).shape, bits, group_size)
         reason = "heads make keys and values of cached channels by it" if name in latent else reason
         if reason:
             skipped[name] = reason

@@ -31,7 +31,7 @@ def run_check(backend: str) -> int:
     _say(f"  compiler: {choose_compiler(backend)}")
     checks = {
         "eager training lowers the loss": _losses_fall,
-        "gradients equal finite differences": _gradients_fit,
+        "gradients equal finite differences": _check_gradients,
         "compiled training equals eager training": lambda: _compiled_agrees(backend),
     }
     failed = 0
@@ -84,7 +84,7 @@ def _compiled_agrees(backend: str) -> str | None:
     return None if compiles == 1 else f"the step was compiled {compiles} times"
 
 
-def _gradients_fit() -> str | None:
+def _check_gradients() -> str | None:
     weights = np.random.default_rng(1).standard_normal((3, 4))
     x: Any = paddle.to_tensor(np.random.default_rng(2).standard_normal(3), stop_gradient=False)
     ((x @ paddle.to_tensor(weights)).tanh() ** 2).sum().backward()

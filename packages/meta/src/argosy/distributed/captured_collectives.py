@@ -22,7 +22,7 @@ from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
     "all_gather", "all_reduce", "alltoall", "alltoall_single", "barrier", "broadcast", "gather", "is_capturing",
-    "not_captured", "recv", "reduce", "reduce_scatter", "scatter", "send",
+    "leave_capture", "recv", "reduce", "reduce_scatter", "scatter", "send",
 ]  # fmt: skip
 
 COMPOSITE = 1
@@ -34,7 +34,7 @@ def is_capturing() -> bool:
     return active_tracer() is not None
 
 
-def not_captured(kind: str) -> None:
+def leave_capture(kind: str) -> None:
     """Leave a capture, or raise NotImplementedError where it must be whole: ``kind`` moves Python's objects."""
     tracer: Any = active_tracer()
     if tracer is None:

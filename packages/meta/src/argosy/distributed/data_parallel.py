@@ -19,7 +19,7 @@ from argosy.distributed.reduction import ReduceOp
 from argosy.distributed.wrapped_layer import WrappedLayer, equalize
 from argosy.nn.layer import Layer
 from argosy_autograd.hooks import JointHook
-from argosy_autoparallel.bucketing import all_reduce_together
+from argosy_autoparallel.bucketing import all_reduce_buckets
 from argosy_autoparallel.dist_tensor import is_dist
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.storage import StridedArray
@@ -56,7 +56,7 @@ class _AverageHook(JointHook):
         for i, before in behind.items():
             sums[i] = sums[i] + before
         communicator, limit = owner._group.communicator, owner._buffer_bytes
-        means = dict(zip(order, all_reduce_together([sums[i] for i in order], communicator, "avg", limit), strict=True))
+        means = dict(zip(order, all_reduce_buckets([sums[i] for i in order], communicator, "avg", limit), strict=True))
         owner._behind.difference_update(numbers)
         whole = [means[i] - behind[i] if i in behind else means[i] for i in range(len(numbers))]
         return [Tensor._wrap(StridedArray(np.asarray(array))) for array in whole]

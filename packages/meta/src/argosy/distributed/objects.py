@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argosy.distributed.buffers import Array
-from argosy.distributed.captured_collectives import not_captured
+from argosy.distributed.captured_collectives import leave_capture
 from argosy.distributed.collective import member_group
 from argosy.distributed.group import Group
 
@@ -21,7 +21,7 @@ __all__ = [
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = None) -> None:
     """Append every member's ``obj`` to ``object_list``, in the order of ranks."""
-    not_captured("all_gather_object")
+    leave_capture("all_gather_object")
     chosen = member_group(group, "all_gather_object")
     if chosen is not None:
         object_list.extend(pickle.loads(data) for data in gather_bytes(chosen, pickle.dumps(obj)))
@@ -29,7 +29,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = No
 
 def broadcast_object_list(object_list: list[Any], src: int, group: Group | None = None) -> None:
     """Replace the objects in ``object_list`` by those of rank ``src``."""
-    not_captured("broadcast_object_list")
+    leave_capture("broadcast_object_list")
     chosen = member_group(group, "broadcast_object_list")
     if chosen is not None:
         object_list[:] = _from_root(chosen, object_list, chosen.peer(src, "broadcast_object_list"))
@@ -39,7 +39,7 @@ def scatter_object_list(
     out_object_list: list[Any], in_object_list: Sequence[Any] | None = None, src: int = 0, group: Group | None = None
 ) -> None:
     """Make ``out_object_list`` the one object that rank ``src``'s list has for this member."""
-    not_captured("scatter_object_list")
+    leave_capture("scatter_object_list")
     chosen = member_group(group, "scatter_object_list")
     if chosen is None:
         return
@@ -55,7 +55,7 @@ def send_object_list(
     object_list: Sequence[Any], dst: int | None = None, group: Group | None = None, dst_in_group: int | None = None
 ) -> None:
     """Send the objects to rank ``dst`` of the job, or ``dst_in_group`` of the group, which receives as many."""
-    not_captured("send_object_list")
+    leave_capture("send_object_list")
     chosen = member_group(group, "send_object_list")
     if chosen is None:
         return
@@ -69,7 +69,7 @@ def recv_object_list(
     object_list: list[Any], src: int | None = None, group: Group | None = None, src_in_group: int | None = None
 ) -> None:
     """Replace the objects in ``object_list`` by those that rank ``src`` sends. Raises ValueError for another number."""
-    not_captured("recv_object_list")
+    leave_capture("recv_object_list")
     chosen = member_group(group, "recv_object_list")
     if chosen is None:
         return

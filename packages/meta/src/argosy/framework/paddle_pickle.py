@@ -56,8 +56,8 @@ def dumps(obj: Any, protocol: int = 4) -> bytes:
     if protocol not in (2, 3, 4):
         raise ValueError(f"save() writes pickle protocols 2, 3 and 4, not {protocol!r}")
     if not _is_state_dict(obj):
-        return pickle.dumps(_to_plain(obj, "", lambda t: (t.name, _bits(t))), protocol)
-    plain = _to_plain(obj, "", _bits)
+        return pickle.dumps(_plain_data(obj, "", lambda t: (t.name, _bits(t))), protocol)
+    plain = _plain_data(obj, "", _bits)
     plain[NAME_TABLE] = {key: value.name or key for key, value in obj.items() if type(value) is Tensor}
     return pickle.dumps(plain, protocol)
 
@@ -84,7 +84,7 @@ def _bits(tensor: Tensor) -> Any:
     return array
 
 
-def _to_plain(x: Any, where: str, tensor: Callable[[Tensor], Any]) -> Any:
+def _plain_data(x: Any, where: str, tensor: Callable[[Tensor], Any]) -> Any:
     if type(x) is Tensor:
         return tensor(x)
     if isinstance(x, Variable):
@@ -94,9 +94,9 @@ def _to_plain(x: Any, where: str, tensor: Callable[[Tensor], Any]) -> Any:
     if isinstance(x, (np.ndarray, np.generic)) and x.dtype.str[1:] in _ELEMENTS:
         return x
     if isinstance(x, Mapping):
-        return {key: _to_plain(value, f"{where}/{key}", tensor) for key, value in x.items()}
+        return {key: _plain_data(value, f"{where}/{key}", tensor) for key, value in x.items()}
     if isinstance(x, (list, tuple, set, frozenset)):
-        items = [_to_plain(item, f"{where}/{i}", tensor) for i, item in enumerate(x)]
+        items = [_plain_data(item, f"{where}/{i}", tensor) for i, item in enumerate(x)]
         return items if isinstance(x, list) else type(x)(items) if type(x) in (set, frozenset) else tuple(items)
     raise UnsavableError(x, where.strip("/"))
 

@@ -78,7 +78,7 @@ class Assignments:
         """The tensors that stand in the places of others now."""
         return [each.now for each in self._find()]
 
-    def not_carried(self, tracer: Tracer, result: Any) -> list[Place]:
+    def missing_inputs(self, tracer: Tracer, result: Any) -> list[Place]:
         """Places that had better be inputs: the function, or its ``result``, reads what it replaces."""
         found, trained = self._find(), tracer.has_trained()
         outputs = [each for each in found if each.place not in self.carried and not each.is_state(trained)]

@@ -146,7 +146,7 @@ class CompiledCall:
     def _has_sizes(self, call: Call) -> bool:
         """Whether sizes that are numbers in the program are these in the call."""
         fixed = [size for size in self.value_sizes if size.number is not None]
-        payloads = self.payloads(self.with_carried(call)) if fixed else []
+        payloads = self.payloads(self.add_carried(call)) if fixed else []
         return all(size.of(payloads) == size.number for size in fixed)
 
     @property
@@ -169,7 +169,7 @@ class CompiledCall:
     def __call__(self, call: Call) -> Any:
         """Execute; returns what the function would."""
         if self.carried:
-            call = self.with_carried(call)
+            call = self.add_carried(call)
         payloads = [x.payload for x in call.tensors]
         if self.runtime or self.value_sizes:
             payloads = self.payloads(call)
@@ -181,7 +181,7 @@ class CompiledCall:
             self.effects.apply(call.tensors, outputs[tree.count :])
         return _wrap(outputs[0]) if tree.bare else tree.fill([_wrap(payload) for payload in outputs])
 
-    def with_carried(self, call: Call) -> Call:
+    def add_carried(self, call: Call) -> Call:
         """The call with the tensors at the carried places as its last ones."""
         return Call([*call.tensors, *(place.get() for place in self.carried)], call.key, call.floats)
 

@@ -17,7 +17,7 @@ from argosy_tensorcore.dtype import default_listeners
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["MISS", "Route", "nothing_around", "only_grad_is_off", "route"]
+__all__ = ["MISS", "Route", "is_plain_eager", "is_plain_no_grad", "route"]
 
 #: Takes the positional arguments of a call; returns its result, or `MISS` with nothing done.
 Route = Callable[[tuple[Any, ...]], Any]
@@ -39,14 +39,14 @@ def route(compiled: CompiledCall, args: tuple[Any, ...]) -> Route | None:
     return None if None in expected else _route(compiled, tuple(expected), on_arrays)  # type: ignore[arg-type]
 
 
-def nothing_around() -> bool:
+def is_plain_eager() -> bool:
     """Whether nothing departs from plain eager execution for ordinary tensors: there may be distributed ones, whose
     layer leaves others alone."""
     word = AMBIENT.word
     return not word or (word == AMBIENT.quiet and not AMBIENT.silent)
 
 
-def only_grad_is_off() -> bool:
+def is_plain_no_grad() -> bool:
     """The same, but that gradients are not recorded here."""
     ambient = context()
     if ambient.grad_enabled or ambient.rank or own_default_dtype() is not None:

@@ -29,7 +29,7 @@ def captured_method(owner: Any, instance: Any, slotted: dict[int, Any], make: Ca
     among the instance's attributes. Of instances without such the latest are in ``slotted``, by id."""
     attributes = getattr(instance, "__dict__", None)
     if type(attributes) is not dict:
-        return _of_slotted(instance, slotted, make)
+        return _find_slotted(instance, slotted, make)
     methods = attributes.get(_ATTRIBUTE)
     if methods is None or methods.instance is not instance:  # ``copy.copy`` takes attributes as they are
         methods = attributes[_ATTRIBUTE] = _CapturedMethods(instance)
@@ -37,7 +37,7 @@ def captured_method(owner: Any, instance: Any, slotted: dict[int, Any], make: Ca
     return methods.setdefault(owner, make()) if found is None else found
 
 
-def _of_slotted(instance: Any, slotted: dict[int, Any], make: Callable[[], Any]) -> Any:
+def _find_slotted(instance: Any, slotted: dict[int, Any], make: Callable[[], Any]) -> Any:
     made = slotted.pop(id(instance), None) or make()
     slotted[id(instance)] = made
     if len(slotted) > _SLOTTED:

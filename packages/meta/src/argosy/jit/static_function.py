@@ -13,7 +13,7 @@ from argosy.jit.captures import MANY, WRITES, CaptureRefusal, FunctionCaptures, 
 from argosy.jit.compiled import CompiledCall
 from argosy.jit.conversion.source import rewritten_source
 from argosy.jit.conversion.split import is_quiet
-from argosy.jit.fast_path import MISS, Route, nothing_around, only_grad_is_off, route
+from argosy.jit.fast_path import MISS, Route, is_plain_eager, is_plain_no_grad, route
 from argosy.jit.guards import FOLLOWED, watch
 from argosy.jit.input_spec import InputSpec
 from argosy.jit.methods import captured_method
@@ -130,7 +130,7 @@ class StaticFunction(FunctionCaptures):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the compiled program for these arguments, capturing it first when there is none."""
         if not kwargs and enabled.on:
-            for known in self._routes if nothing_around() else self._quiet_routes if only_grad_is_off() else ():
+            for known in self._routes if is_plain_eager() else self._quiet_routes if is_plain_no_grad() else ():
                 result = known(args)
                 if result is not MISS:
                     return result
@@ -244,8 +244,8 @@ class StaticFunction(FunctionCaptures):
 
     def _open_route(self, compiled: CompiledCall, args: tuple[Any, ...]) -> None:
         """Let later calls like this one take the short way; the latest ones are kept."""
-        quiet = not nothing_around()
-        if quiet and not only_grad_is_off():
+        quiet = not is_plain_eager()
+        if quiet and not is_plain_no_grad():
             return
         made = route(compiled, args)
         compiled.route = made or False
@@ -269,4 +269,4 @@ class StaticFunction(FunctionCaptures):
                 "operator. Take the whole training step instead"
             ) from None
         assert isinstance(made, CompiledCall)  # a whole capture never breaks
-        return made, made.with_carried(call)
+        return made, made.add_carried(call)

@@ -99,7 +99,7 @@ def _finish_capture(
         if finished is not None:
             assignments.restore()
             return finished
-    elif wanted := assignments.not_carried(tracer, result):
+    elif wanted := assignments.missing_inputs(tracer, result):
         raise NeedsCarried(wanted)
     else:
         _settle_masks(tracer, [result, assignments.new_tensors()])
@@ -124,7 +124,7 @@ def _finish_broken(
         _give_up(tracer, "the function keeps a tensor that it computes in a list or another object")
     if tracer.broken:
         return FinishedCall(result, tracer.float_needed, tracer.line, tracer.noted)
-    wanted = assignments.not_carried(tracer, result)
+    wanted = assignments.missing_inputs(tracer, result)
     if not wanted:
         return None
     _give_up(tracer, f"the first call finds that {', '.join(map(str, wanted))} is read and replaced")

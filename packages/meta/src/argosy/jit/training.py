@@ -115,7 +115,7 @@ class DifferentiableCall(CompiledCall):
     def __call__(self, call: Call) -> Any:
         """Execute, and leave one node on the tape."""
         if self.carried:
-            call = self.with_carried(call)
+            call = self.add_carried(call)
         wanted = [x for x in call.tensors if not x.stop_gradient] + [t for _, t in self.leaves]
         made = _Forward.apply(self, call, *wanted)
         return self.tree.fill(list(made))

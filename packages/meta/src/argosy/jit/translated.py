@@ -147,7 +147,7 @@ def load(path: str | os.PathLike[str], **configs: Any) -> TranslatedLayer:
 
 def _load(base: str) -> TranslatedLayer:
     if os.path.exists(base + ".json") and not os.path.exists(base + ".pir"):
-        files = {"forward": base, **{method: f"{base}.{method}" for method in _methods_beside(base)}}
+        files = {"forward": base, **{method: f"{base}.{method}" for method in _saved_methods(base)}}
         with announce_wait(f"loading {base}"):
             return _layer_of({name: read_paddle_program(file) for name, file in files.items()})
     forward = load_program(base)
@@ -201,7 +201,7 @@ def _is_method(name: str) -> bool:
     return name.isidentifier() and not hasattr(Layer, name)
 
 
-def _methods_beside(base: str) -> list[str]:
+def _saved_methods(base: str) -> list[str]:
     """The methods that Paddle wrote beside ``forward``, by their files."""
     pattern = re.compile(re.escape(Path(base).name) + r"\.(\w+)\.json")
     found = (pattern.fullmatch(file.name) for file in Path(base).parent.iterdir())

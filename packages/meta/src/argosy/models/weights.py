@@ -55,11 +55,11 @@ def parts_of(model: Layer, family: ModuleType, has: Any = lambda name: True) -> 
             found[name] = list(_of_experts(f"{prefix}.", own, layer, family, has))
         else:
             is_matrix = own == "weight" and isinstance(layer, (nn.Linear, Router))
-            found[name] = [_of_plain(name, parameter, is_matrix, model, family)]
+            found[name] = [_plain_part(name, parameter, is_matrix, model, family)]
     return found
 
 
-def _of_plain(name: str, parameter: Tensor, is_matrix: bool, model: Layer, family: ModuleType) -> Part:
+def _plain_part(name: str, parameter: Tensor, is_matrix: bool, model: Layer, family: ModuleType) -> Part:
     transposed = is_matrix and getattr(family, "TRANSPOSED", True)
     for pattern, replacement, members in getattr(family, "STACKED", ()):
         match = re.search(pattern, name)

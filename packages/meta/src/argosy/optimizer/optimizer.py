@@ -20,7 +20,7 @@ from argosy.optimizer.native_pass import NativePass
 from argosy.optimizer.rate import Rate
 from argosy.static.differentiation import append_backward
 from argosy.static.program import program_of
-from argosy.static.session import being_built
+from argosy.static.session import current_programs
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.capture.tracer import Tracer, active_tracer
 from argosy_phi_ops.eager.dispatch import suspend_layers, write
@@ -63,7 +63,7 @@ class Optimizer(CheckedConstructor, FusedStorage, Internals):
         name: str | None = None,
         multi_precision: bool = False,
     ) -> None:
-        if parameters is None and being_built() is None:
+        if parameters is None and current_programs() is None:
             raise AttributeError(
                 f"{type(self).__name__}: parameters must be given: a list of tensors, as model.parameters() gives it"
             )

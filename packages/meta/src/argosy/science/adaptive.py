@@ -84,7 +84,7 @@ class _Solution(PyLayer):
     def backward(ctx: Any, g: Any) -> Any:
         """Carry the cotangents back."""
         moving = [x for x in (*ctx.args, *ctx.own) if _is_floating(x)]
-        last = active_tracer() is not None and (ctx.tolerances.depth >= _DEPTH or not _all_sized(ctx))
+        last = active_tracer() is not None and (ctx.tolerances.depth >= _DEPTH or not _has_static_sizes(ctx))
         adjoint = _recorded_adjoint if is_grad_enabled() and not last else _adjoint
         by_y0, by_t, sums = adjoint(ctx.func, ctx.t, ctx.path, g, ctx.args, ctx.own, ctx.tolerances)
         if last:
@@ -257,7 +257,7 @@ def _parts(z: Any, likes: Sequence[Any]) -> list[Any]:
     return [x.astype(y.dtype).reshape(list(y.shape)) for x, y in zip(real, likes, strict=True)]
 
 
-def _all_sized(ctx: Any) -> bool:
+def _has_static_sizes(ctx: Any) -> bool:
     """Whether all sizes are numbers."""
     tensors = [x for x in (ctx.path, *ctx.args, *ctx.own) if type(x) is Tensor]
     return all(isinstance(n, int) and n >= 0 for x in tensors for n in x.shape)

@@ -34,7 +34,7 @@ def transpose(x: SparseTensor, perm: Sequence[int], name: str | None = None) -> 
         values = op("transpose")(found.values(), [0, *(p - count + 1 for p in order[count:])])
         return SparseCooTensor(indices, values, [x.shape[p] for p in order])
 
-    return _as_before(x, transpose_coo)
+    return _change_coordinates(x, transpose_coo)
 
 
 @validate_call
@@ -60,7 +60,7 @@ def reshape(x: SparseTensor, shape: Sequence[int], name: str | None = None) -> S
             places = places // max(size, 1)
         return SparseCooTensor(op("stack")(rows[::-1]), found.values(), given, found.is_coalesced())
 
-    return _as_before(x, reshape_coo)
+    return _change_coordinates(x, reshape_coo)
 
 
 @validate_call
@@ -89,7 +89,7 @@ def slice(x: SparseTensor, axes: Any, starts: Any, ends: Any, name: str | None =
             values = op("slice")(values, [axis + 1], [span.start], [max(span.stop, span.start)])
         return SparseCooTensor(Tensor(indices[:, kept] - low), values, [len(s) for s in spans], found.is_coalesced())
 
-    return _as_before(x, cut)
+    return _change_coordinates(x, cut)
 
 
 @validate_call
@@ -137,7 +137,7 @@ def _sum_values(x: SparseCooTensor, axes: list[int], dtype: Any, keepdim: bool) 
     return SparseCooTensor(Tensor(np.arange(whole.shape[0], dtype=indices.dtype)[None]), whole, whole.shape, True)
 
 
-def _as_before(x: Any, change: Callable[[SparseCooTensor], SparseCooTensor]) -> SparseTensor:
+def _change_coordinates(x: Any, change: Callable[[SparseCooTensor], SparseCooTensor]) -> SparseTensor:
     """What ``change`` makes of the coordinates, compressed again where those of ``x`` were."""
     found = change(x.to_sparse_coo())
     return found.to_sparse_csr() if isinstance(x, SparseCsrTensor) else found

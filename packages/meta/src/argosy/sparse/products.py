@@ -30,7 +30,7 @@ def matmul(x: SparseTensor, y: Any, name: str | None = None) -> Any:
     Returns a sparse tensor for a sparse y, a dense one for a dense y.
     """
     _check("matmul", x, y)
-    return _by_sparse(x, y) if isinstance(y, SparseTensor) else _by_dense(x, y)
+    return _multiply_sparse(x, y) if isinstance(y, SparseTensor) else _multiply_dense(x, y)
 
 
 @validate_call
@@ -39,7 +39,7 @@ def mv(x: SparseTensor, vec: Any, name: str | None = None) -> Tensor:
     as_sparse("mv", x)
     if isinstance(vec, SparseTensor) or len(x.shape) != 2 or list(vec.shape) != [x.shape[1]]:
         raise ValueError(f"mv() takes a sparse matrix and a dense vector, got {list(x.shape)} and {list(vec.shape)}")
-    return _by_dense(x, vec.reshape([-1, 1])).reshape([-1])
+    return _multiply_dense(x, vec.reshape([-1, 1])).reshape([-1])
 
 
 @validate_call
@@ -96,14 +96,14 @@ def _rows_and_columns(x: Any) -> tuple[Any, Any]:
     return places // x.shape[-1], places % x.shape[-1]
 
 
-def _by_dense(x: Any, y: Any) -> Any:
+def _multiply_dense(x: Any, y: Any) -> Any:
     rows, columns = _rows_and_columns(x)
     taken = op("gather")(y.reshape([-1, y.shape[-1]]), rows // x.shape[-2] * x.shape[-1] + columns, 0)
     terms = taken * x.values().reshape([-1, 1])
     return scatter_sum(terms, rows, math.prod(x.shape[:-1])).reshape([*x.shape[:-1], y.shape[-1]])
 
 
-def _by_sparse(x: Any, y: Any) -> Any:
+def _multiply_sparse(x: Any, y: Any) -> Any:
     left, right = x.to_sparse_coo(), y.to_sparse_coo().coalesce()
     rows, columns = np.divmod(left.keys(), x.shape[-1])
     inner = rows // x.shape[-2] * x.shape[-1] + columns  # the row of y, through its batch, that each value of x meets

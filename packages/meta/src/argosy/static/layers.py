@@ -29,16 +29,16 @@ __all__ = [
     "fc",
     "group_norm",
     "instance_norm",
-    "known_sizes",
     "layer_norm",
     "plain_attribute",
     "prelu",
+    "require_sizes",
     "row_conv",
     "spectral_norm",
 ]  # fmt: skip
 
 
-def known_sizes(function: str, x: Tensor, axes: Sequence[int]) -> list[int]:
+def require_sizes(function: str, x: Tensor, axes: Sequence[int]) -> list[int]:
     """Sizes of these axes. Raises ValueError where one is open: parameters have shapes of numbers."""
     sizes = [x.shape[axis] for axis in axes]
     if not all(isinstance(n, int) for n in sizes):
@@ -78,7 +78,7 @@ def fc(
     for each, attr in zip(inputs, attributes, strict=True):
         kept = num_flatten_dims % each.ndim
         flat = get_operator("reshape")(
-            each, [*each.shape[:kept], prod(known_sizes("fc", each, range(kept, each.ndim)))]
+            each, [*each.shape[:kept], prod(require_sizes("fc", each, range(kept, each.ndim)))]
         )
         made = get_operator("matmul")(flat, _weight(owner, [flat.shape[-1], size], attr, each.dtype))
         total = made if total is None else total + made
@@ -125,7 +125,7 @@ def embedding(
 def _convolution(
     kind: Any, input: Tensor, filters: int, size: Any, rest: dict[str, Any], act: str | None, layout: str
 ) -> Tensor:
-    channels = known_sizes(kind.__name__, input, [layout.index("C")])[0]
+    channels = require_sizes(kind.__name__, input, [layout.index("C")])[0]
     return activate(kind(channels, filters, size, data_format=layout, **rest)(input), act)
 
 
@@ -229,13 +229,13 @@ def _transposed_convolution(
             raise ValueError(
                 f"static.nn.{kind.__name__}: filter_size, or output_size and padding in numbers, is needed"
             )
-        sizes, wanted = known_sizes(kind.__name__, x, spatial), _each(output, len(spatial))
+        sizes, wanted = require_sizes(kind.__name__, x, spatial), _each(output, len(spatial))
         steps, pads, gaps = (_each(n, len(spatial)) for n in (stride, padding, dilation))
         size = [
             (w - (n - 1) * s + 2 * p - 1) // d + 1
             for w, n, s, p, d in zip(wanted, sizes, steps, pads, gaps, strict=True)
         ]
-    channels = known_sizes(kind.__name__, x, [layout.index("C")])[0]
+    channels = require_sizes(kind.__name__, x, [layout.index("C")])[0]
     made = kind(
         channels, filters, size, stride=stride, padding=padding, dilation=dilation, groups=groups or 1,
         weight_attr=weight_attr, bias_attr=bias_attr, data_format=layout,
@@ -265,7 +265,7 @@ def batch_norm(
     use_global_stats: bool = False,
 ) -> Tensor:
     """``act(nn.BatchNorm(...)(input))``: by the batch's statistics unless ``is_test`` or ``use_global_stats``."""
-    (channels,) = known_sizes("batch_norm", input, [1 if data_layout == "NCHW" else input.ndim - 1])
+    (channels,) = require_sizes("batch_norm", input, [1 if data_layout == "NCHW" else input.ndim - 1])
     layer = nn.BatchNorm(
         channels, act=act, is_test=is_test, momentum=momentum, epsilon=epsilon, param_attr=plain_attribute(param_attr),
         bias_attr=bias_attr, data_layout=data_layout, moving_mean_name=moving_mean_name,
@@ -290,7 +290,7 @@ def layer_norm(
 ) -> Tensor:
     """``input`` standardised over axes from ``begin_norm_axis`` on, scaled and shifted by parameters of one axis."""
     axes = range(begin_norm_axis % input.ndim, input.ndim)
-    sizes = known_sizes("layer_norm", input, axes)
+    sizes = require_sizes("layer_norm", input, axes)
     owner, size, ones = name or naming.generate("layer_norm"), [prod(sizes)], Constant(1.0)
     weight = _parameter(owner, size, input.dtype, plain_attribute(param_attr), initial=ones) if scale else None
     bias = _parameter(owner, size, input.dtype, bias_attr, True) if shift else None
@@ -310,7 +310,7 @@ def group_norm(
     name: str | None = None,
 ) -> Tensor:
     """``act(nn.GroupNorm(...)(input))``."""
-    (channels,) = known_sizes("group_norm", input, [1 if data_layout == "NCHW" else input.ndim - 1])
+    (channels,) = require_sizes("group_norm", input, [1 if data_layout == "NCHW" else input.ndim - 1])
     rest = {"weight_attr": plain_attribute(param_attr), "bias_attr": bias_attr, "data_format": data_layout}
     return activate(nn.GroupNorm(groups, channels, epsilon, **rest)(input), act)
 
@@ -320,7 +320,7 @@ def instance_norm(
     input: Tensor, epsilon: float = 1e-05, param_attr: Any = None, bias_attr: Any = None, name: str | None = None
 ) -> Tensor:
     """Each channel of each sample of [N, C, ...] standardised, then scaled and shifted (not where attrs are False)."""
-    (channels,) = known_sizes("instance_norm", input, [1])
+    (channels,) = require_sizes("instance_norm", input, [1])
     weight, bias = None, None
     if param_attr is not False:
         owner = name or naming.generate("instance_norm")
@@ -337,11 +337,11 @@ def prelu(x: Tensor, mode: str, param_attr: Any = None, data_format: str = "NCHW
         raise ValueError(f"static.nn.prelu(): mode is 'all', 'channel' or 'element', got {mode!r}")
     owner = name or naming.generate("prelu")
     if mode == "element":
-        shape = [1, *known_sizes("prelu", x, range(1, x.ndim))]
+        shape = [1, *require_sizes("prelu", x, range(1, x.ndim))]
         weight = _parameter(owner, shape, x.dtype, plain_attribute(param_attr), initial=Constant(0.25))
         zero = get_operator("zeros_like")(x)
         return get_operator("maximum")(x, zero) + weight * get_operator("minimum")(x, zero)
-    shape = [1] if mode == "all" else known_sizes("prelu", x, [channel])
+    shape = [1] if mode == "all" else require_sizes("prelu", x, [channel])
     weight = _parameter(owner, shape, x.dtype, plain_attribute(param_attr), initial=Constant(0.25))
     return F.prelu(x, weight, data_format=data_format)
 
@@ -357,7 +357,7 @@ def bilinear_tensor_product(
     bias_attr: Any = None,
 ) -> Tensor:
     """``x W_i y^T + b_i`` for each i below ``size``; x: [N, m], y: [N, n]."""
-    left, right = (known_sizes("bilinear_tensor_product", each, [1])[0] for each in (x, y))
+    left, right = (require_sizes("bilinear_tensor_product", each, [1])[0] for each in (x, y))
     return activate(nn.Bilinear(left, right, size, plain_attribute(param_attr), bias_attr)(x, y), act)
 
 
@@ -366,7 +366,7 @@ def spectral_norm(
     weight: Tensor, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, name: str | None = None
 ) -> Tensor:
     """``weight`` over its largest singular value, as a matrix of rows along ``dim`` (Miyato et al., 2018)."""
-    shape = known_sizes("spectral_norm", weight, range(weight.ndim))
+    shape = require_sizes("spectral_norm", weight, range(weight.ndim))
     return nn.SpectralNorm(shape, dim=dim, power_iters=power_iters, eps=eps)(weight)
 
 
@@ -376,7 +376,7 @@ def row_conv(input: Tensor, future_context_size: int, param_attr: Any = None, ac
     sequence [T, D] is one of N = 1."""
     if input.ndim == 2:
         return row_conv(input.unsqueeze(0), future_context_size, param_attr, act).squeeze(0)
-    (width,) = known_sizes("row_conv", input, [2])
+    (width,) = require_sizes("row_conv", input, [2])
     owner = naming.generate("row_conv")
     weight = _parameter(owner, [future_context_size + 1, width], input.dtype, plain_attribute(param_attr))
     padded = F.pad(input, [0, future_context_size], data_format="NLC")

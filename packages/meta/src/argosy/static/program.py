@@ -12,7 +12,7 @@ import argosy.runtime  # noqa: F401  (operators and the tape come with the first
 from argosy.framework.random import seed
 from argosy.jit.input_spec import InputSpec
 from argosy.static.recorder import ProgramTracer
-from argosy.static.session import being_built, program_recording
+from argosy.static.session import current_programs, program_recording
 from argosy_phi_ops.capture.live_tensors import live_tensors
 from argosy_phi_ops.context import context
 from argosy_pir import Operation, Value
@@ -227,7 +227,7 @@ class Block:
 
 def program_of(x: Tensor) -> Program | None:
     """The program being built, where ``x`` is a variable of it."""
-    programs = being_built()
+    programs = current_programs()
     tracer = x.payload.tracer if x.payload.is_traced else None
     return programs[0] if programs is not None and programs[0].tracer is tracer else None
 
@@ -239,12 +239,12 @@ def _defaults() -> tuple[Program, Program]:
 
 def default_main_program() -> Program:
     """The program that operators are recorded into: that of the innermost ``program_guard``, else this rank's own."""
-    return (being_built() or _defaults())[0]
+    return (current_programs() or _defaults())[0]
 
 
 def default_startup_program() -> Program:
     """The startup program of :func:`default_main_program`."""
-    return (being_built() or _defaults())[1]
+    return (current_programs() or _defaults())[1]
 
 
 def program_guard(main_program: Program, startup_program: Program | None = None) -> AbstractContextManager[None]:
@@ -261,7 +261,7 @@ def data(name: str, shape: Sequence[int | None], dtype: Any = None, lod_level: i
     dtype: by default float32. Raises RuntimeError where no program is being built, ValueError for a name that is
     taken by another variable.
     """
-    programs = being_built()
+    programs = current_programs()
     if programs is None:
         raise RuntimeError("static.data() is part of a program: call paddle.enable_static() or use program_guard first")
     if not isinstance(name, str):

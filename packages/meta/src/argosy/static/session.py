@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "being_built",
+    "current_programs",
     "in_static_mode",
     "note_parameter",
     "program_recording",
@@ -26,7 +26,7 @@ _STACK = "static.stack"
 _MODE = "static.mode"
 
 
-def being_built() -> tuple[Program, Program] | None:
+def current_programs() -> tuple[Program, Program] | None:
     """The main and the startup program that record now, or None."""
     stack = context().own_values.get(_STACK)
     return stack[-1] if stack else None
@@ -46,7 +46,7 @@ def program_recording(main: Program, startup: Program) -> Iterator[None]:
 
 def note_parameter(parameter: Tensor, initializer: Callable[[Tensor], Any]) -> None:
     """Tell the programs that record now, if any, of a new parameter and of what fills it."""
-    programs = being_built()
+    programs = current_programs()
     if programs is not None:
         main, startup = programs
         main.parameters.append(parameter)

@@ -40,13 +40,13 @@ class _FoldedTracebacks:
     def fold(self, error: BaseException, seen: set[int]) -> bool:
         """Leave frames out of ``error`` and of what it is chained to; whether any frame is left."""
         seen.add(id(error))
-        kept = self._without_own(error)
+        kept = self._drop_own_frames(error)
         for chained in (error.__cause__, error.__context__):
             if chained is not None and id(chained) not in seen and not self.fold(chained, seen):
                 self._unchain(error, chained)
         return kept
 
-    def _without_own(self, error: BaseException) -> bool:
+    def _drop_own_frames(self, error: BaseException) -> bool:
         entries = list(_entries(error.__traceback__))
         kept = [entry for entry, is_own in zip(entries, _own_entries(entries), strict=True) if not is_own]
         if len(kept) < len(entries):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from argosy_phi_ops.capture.shape_values import known_sizes
+from argosy_phi_ops.capture.shape_values import infer_sizes
 from argosy_phi_ops.capture.views import View
 from argosy_phi_ops.errors import CaptureError
 from argosy_pir.location import Location
@@ -71,7 +71,7 @@ class TracedPayload:
     def known_elements(self) -> Any:
         """The elements as an array of numbers and symbolic sizes, of an integer tensor that is made of sizes and
         constants; else None."""
-        return None if self.tracer.finished or self.dtype.kind not in "iu" else known_sizes(self.value)
+        return None if self.tracer.finished or self.dtype.kind not in "iu" else infer_sizes(self.value)
 
     def concretize(self, kind: str) -> Any:
         """Called where Python needs the value (``bool()``, ``numpy()``...). Raises :class:`GraphBreak`, except for

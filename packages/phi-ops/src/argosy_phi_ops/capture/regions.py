@@ -142,7 +142,7 @@ def _put_back(tracer: Tracer, block: Block) -> dict[int, tuple[Any, Value, bool]
     journal = tracer.journals.pop()
     written = {}
     for key, (place, before) in journal.items():
-        if not hasattr(place, "state") and _made_within(before[0], block):
+        if not hasattr(place, "state") and _is_made_within(before[0], block):
             continue  # nobody outside knows of it
         written[key] = (place, current_value(place), getattr(place, "active", True))
         _restore(place, before)
@@ -151,7 +151,7 @@ def _put_back(tracer: Tracer, block: Block) -> dict[int, tuple[Any, Value, bool]
     return written
 
 
-def _made_within(value: Value, block: Block) -> bool:
+def _is_made_within(value: Value, block: Block) -> bool:
     owner = value.owner
     inner: Block | None = owner if isinstance(owner, Block) else owner.parent
     while inner is not None and inner is not block:

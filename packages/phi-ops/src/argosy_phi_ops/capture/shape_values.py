@@ -18,7 +18,7 @@ from argosy_pir.core import Operation
 from argosy_pir.types import TensorType
 from argosy_pir.values import OpResult, Value
 
-__all__ = ["known_sizes"]
+__all__ = ["infer_sizes"]
 
 _MOST = 64  # elements
 _DEEPEST = 64  # operations from the tensor back to a size
@@ -27,12 +27,12 @@ Sizes = np.ndarray[Any, Any]
 Rule = Callable[..., Any]
 
 
-def known_sizes(value: Value, known: dict[Value, Sizes | None] | None = None) -> Sizes | None:
+def infer_sizes(value: Value, known: dict[Value, Sizes | None] | None = None) -> Sizes | None:
     """The elements of ``value`` as an array of objects, numbers or symbolic sizes; None where they depend on more."""
-    return _known_sizes(value, {} if known is None else known, _DEEPEST)
+    return _infer_sizes(value, {} if known is None else known, _DEEPEST)
 
 
-def _known_sizes(value: Value, known: dict[Value, Sizes | None], depth: int) -> Sizes | None:
+def _infer_sizes(value: Value, known: dict[Value, Sizes | None], depth: int) -> Sizes | None:
     if value not in known:
         known[value] = None
         if depth and isinstance(value, OpResult) and _is_small(value):
@@ -48,7 +48,7 @@ def _is_small(value: Value) -> bool:
 
 
 def _of_operation(op: Operation, index: int, known: dict[Value, Sizes | None], depth: int) -> Sizes | None:
-    operands = [_known_sizes(v, known, depth) for v in op.operands]
+    operands = [_infer_sizes(v, known, depth) for v in op.operands]
     if any(x is None for x in operands):
         return None
     if op.dialect == "phi":
@@ -63,7 +63,7 @@ def _of_operator(op: Operation, index: int, operands: Sequence[Any], depth: int)
         return None
     program = operator.expand([v.type for v in op.operands], dict(op.attributes)).program
     inside: dict[Value, Sizes | None] = dict(zip(program.block.arguments, operands, strict=True))
-    return _known_sizes(program.outputs[index], inside, depth)
+    return _infer_sizes(program.outputs[index], inside, depth)
 
 
 def _constant(value: Any, **_: Any) -> Any:

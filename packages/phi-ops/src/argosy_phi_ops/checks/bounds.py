@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from argosy_phi_ops.checks.index_errors import first_outside, index_error
+from argosy_phi_ops.checks.index_errors import find_outlier, index_error
 from argosy_phi_ops.declare.operator import Operator
 from argosy_pir.dims import SymExpr
 
@@ -82,6 +82,6 @@ def check_indices(name: str, indices: Any, low: int, size: int, besides: int | N
     not the one that is allowed ``besides``."""
     if indices.dtype.kind not in "iu":
         return
-    wrong = first_outside(indices, low, size, besides)
+    wrong = find_outlier(indices, low, size, besides)
     if wrong is not None:
         raise index_error(name, wrong, low, size, besides)

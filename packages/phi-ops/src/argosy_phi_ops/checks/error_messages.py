@@ -50,7 +50,7 @@ def explain_error(
     notes = op.body.__annotations__
     for name, value in attributes.items():
         value, note = normalise_attribute(value), notes.get(name, "")
-        wanted = _dtype_wanted(name, value) if fits(value, note) else spell(note)
+        wanted = _describe_dtype(name, value) if fits(value, note) else spell(note)
         if wanted:
             return unfit(op.name, name, wanted, value)
     if type(error) is NotImplementedError:
@@ -131,7 +131,7 @@ def _kind(error: Exception) -> type[OperatorError]:
     return next((mine for theirs, mine in kinds.items() if isinstance(error, theirs)), OperatorError)
 
 
-def _dtype_wanted(name: str, value: Any) -> str:
+def _describe_dtype(name: str, value: Any) -> str:
     """What an attribute that names a dtype should be, where it names none."""
     if not name.endswith("dtype") or not isinstance(value, str):
         return ""

@@ -12,7 +12,7 @@ from argosy_pir.core import Block, Operation
 from argosy_pir.dims import SymExpr
 from argosy_pir.location import UNKNOWN, Location
 
-__all__ = ["CHECK", "checks_size", "first_outside", "index_error", "index_error_of", "size_error_of"]
+__all__ = ["CHECK", "checks_size", "find_outlier", "index_error", "index_error_of", "size_error_of"]
 
 CHECK = "prim.check_index"
 
@@ -33,7 +33,7 @@ def size_error_of(op: Operation, size: int) -> UnsupportedSizes:
     return UnsupportedSizes(f"{a['operator']}: {a['size']} is {size} in this call; it has to be one or more{where}")
 
 
-def first_outside(indices: np.ndarray[Any, Any], low: int, size: int, besides: int | None) -> int | None:
+def find_outlier(indices: np.ndarray[Any, Any], low: int, size: int, besides: int | None) -> int | None:
     """The first index that is less than ``low`` or not less than ``size``, and not ``besides``; None where none is."""
     if not indices.size or (int(indices.min()) >= low and int(indices.max()) < size):
         return None

@@ -91,7 +91,7 @@ def geometric_(x: Tensor, probs: float | Tensor) -> Tensor:
     return _fill(x, op("log")(draw) / op("log1p")(-odds))
 
 
-def _integers_held(x: Tensor) -> int:
+def _integer_limit(x: Tensor) -> int:
     """How many integers from 0 on the dtype holds exactly; of integers the last one is left out, as in Paddle."""
     if x.dtype.kind in "iu":
         return (1 << 8 * x.dtype.itemsize - (x.dtype.kind == "i")) - 1
@@ -105,7 +105,7 @@ def random_(x: Tensor, from_: int = 0, to: int | None = None, *, generator: Any 
     if generator is not None:
         raise NotImplementedError("random_ with a generator of its own is not implemented; seed the default one")
     if to is None:
-        from_, to = 0, from_ or _integers_held(x)
+        from_, to = 0, from_ or _integer_limit(x)
     if to <= from_:
         raise OperatorError(f"random_: the range from {from_} to {to} is empty")
     return _fill(x, op("randint")(from_, to, list(x.shape)))

@@ -95,7 +95,7 @@ def recorder_for(op: Any, types: Sequence[Any], result: ArrayType) -> Any:
     """What records an application of ``op`` to operands of ``types`` with one result: a function of the application,
     the operands and the result."""
     if op.constant or not result.differentiable:
-        return _nothing_recorded
+        return _note_constant
     return _record_first if all(t.differentiable for t in types if type(t) is ArrayType) else _mix_record
 
 
@@ -104,7 +104,7 @@ def block_silently(application: Any, operands: Sequence[Any], result: Tensor) ->
     result._gradient_blockers = silence_blockers(result._gradient_blockers)
 
 
-def _nothing_recorded(application: Any, operands: Sequence[Any], result: Tensor) -> None:
+def _note_constant(application: Any, operands: Sequence[Any], result: Tensor) -> None:
     """Constants, and results that are no floating numbers, have no gradient."""
     if any([type(x) is Tensor and not x.stop_gradient and x.payload.array_type.differentiable for x in operands]):
         note_blockers(application.op, operands, (result,))

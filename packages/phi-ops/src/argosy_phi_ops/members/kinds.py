@@ -24,7 +24,7 @@ def _no(self: Tensor) -> bool:
     return False
 
 
-def _of_dense(name: str, reason: str) -> Callable[..., NoReturn]:
+def _refuse_dense(name: str, reason: str) -> Callable[..., NoReturn]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(f"Tensor.{name}: {reason}; this tensor is dense")
 
@@ -73,10 +73,13 @@ _STRINGS = ("set_string_list", "set_vocab", "get_map_tensor")
 _SPARSE = ("values", "coalesce", "cols", "crows", "indices", "is_coalesced", "nnz")
 
 MEMBERS: dict[str, Any] = {
-    **{name: _of_dense(name, "a method of sparse tensors") for name in _SPARSE},
-    **{name: _of_dense(name, "sparse tensors come with argosy.sparse") for name in ("to_sparse_coo", "to_sparse_csr")},
-    **{name: _of_dense(name, "selected rows are not implemented") for name in ("rows", "get_selected_rows")},
-    **{name: _of_dense(name, "string tensors are not implemented") for name in _STRINGS},
+    **{name: _refuse_dense(name, "a method of sparse tensors") for name in _SPARSE},
+    **{
+        name: _refuse_dense(name, "sparse tensors come with argosy.sparse")
+        for name in ("to_sparse_coo", "to_sparse_csr")
+    },
+    **{name: _refuse_dense(name, "selected rows are not implemented") for name in ("rows", "get_selected_rows")},
+    **{name: _refuse_dense(name, "string tensors are not implemented") for name in _STRINGS},
     **{name: _no for name in ("is_sparse", "is_sparse_coo", "is_sparse_csr")},
     "dense_dim": lambda self: self.ndim,
     "sparse_dim": lambda self: 0,

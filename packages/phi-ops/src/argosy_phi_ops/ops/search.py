@@ -27,7 +27,7 @@ def index_values(rng: np.random.Generator) -> Iterator[Sample]:
     yield Sample(x, keepdim=True)
 
 
-def _flat_or_along(primitive: Any, x: Tensor, axis: int | None, keepdim: bool, dtype: str) -> Tensor:
+def _search_axis(primitive: Any, x: Tensor, axis: int | None, keepdim: bool, dtype: str) -> Tensor:
     shape = x.shape
     if axis is None:
         check_elements(primitive.name, x, range(len(shape)))
@@ -42,13 +42,13 @@ def _flat_or_along(primitive: Any, x: Tensor, axis: int | None, keepdim: bool, d
 @operator(samples=index_values)
 def argmax(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: str = "int64") -> Tensor:
     """The index of the first maximum along `axis`, or in the flattened tensor. ShapeError over no elements."""
-    return _flat_or_along(prim.argmax, x, axis, keepdim, dtype)
+    return _search_axis(prim.argmax, x, axis, keepdim, dtype)
 
 
 @operator(samples=index_values)
 def argmin(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: str = "int64") -> Tensor:
     """The index of the first minimum along `axis`, or in the flattened tensor. ShapeError over no elements."""
-    return _flat_or_along(prim.argmin, x, axis, keepdim, dtype)
+    return _search_axis(prim.argmin, x, axis, keepdim, dtype)
 
 
 def _with_indices(x: Tensor, axis: int, descending: bool) -> tuple[Tensor, Tensor]:

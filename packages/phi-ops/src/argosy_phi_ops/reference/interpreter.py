@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_phi_ops.checks.index_errors import CHECK, checks_size, first_outside, index_error_of, size_error_of
+from argosy_phi_ops.checks.index_errors import CHECK, checks_size, find_outlier, index_error_of, size_error_of
 from argosy_phi_ops.errors import CompileError, UnsupportedSizes
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_phi_ops.reference.control import plan_control
@@ -168,7 +168,7 @@ def _plan_check(op: Operation) -> Step:
             return evaluate_dim(dim, run.symbols)
 
         besides = None if a["besides"] is None else number(a["besides"])
-        wrong = first_outside(environment[indices], number(a["low"]), number(a["size"]), besides)
+        wrong = find_outlier(environment[indices], number(a["low"]), number(a["size"]), besides)
         if wrong is not None:
             raise size_error_of(op, number(a["size"])) if checks_size(op) else index_error_of(op, wrong, number)
         run.calls[op.name] = run.calls.get(op.name, 0) + 1

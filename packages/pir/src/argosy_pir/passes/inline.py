@@ -27,7 +27,7 @@ class Inline(Pass):
             return False
         callees = {name: referenced_functions(f.region) for name, f in program.functions.items()}
         wanted = {name for name in self.functions or callees if name in callees and not _is_recursive(name, callees)}
-        targets: list[Function | Program] = [program.functions[name] for name in _callees_first(callees)]
+        targets: list[Function | Program] = [program.functions[name] for name in _order_callees(callees)]
         return any([_inline_in(target, program, wanted) for target in [*targets, program]])
 
 
@@ -63,7 +63,7 @@ def _is_recursive(name: str, callees: Callees) -> bool:
     return name in reached
 
 
-def _callees_first(callees: Callees) -> list[str]:
+def _order_callees(callees: Callees) -> list[str]:
     order: dict[str, None] = {}
     visiting: set[str] = set()
 

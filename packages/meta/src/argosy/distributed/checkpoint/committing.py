@@ -48,7 +48,7 @@ class Commit(NamedTuple):
         replace_file(self._metadata_path(), self.metadata.to_json().encode())
         remove_unused(self.folder, self.unique_id, self.metadata.save)
 
-    def finish_apart(self, parts: dict[str, Array]) -> None:
+    def finish_by_files(self, parts: dict[str, Array]) -> None:
         """All of a rank's save, without a word to the other ranks: they see each other's files.
 
         Returns once the save is the checkpoint. Raises OSError, also for what another rank could not write.

@@ -70,7 +70,7 @@ def save_state_dict(
     commit = Commit(folder, number, metadata, group.ranks[group.rank], group.rank == root)
     if async_save:
         copies = {key: array.copy() for key, array in mine.items()}
-        return start_writing(lambda: commit.finish_apart(copies))
+        return start_writing(lambda: commit.finish_by_files(copies))
     with announce_wait(f"saving {folder}"):
         commit.write_parts(mine)
         group.communicator.barrier()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from argosy.distributed.group import Group
-from argosy_autoparallel.bucketing import all_reduce_together
+from argosy_autoparallel.bucketing import all_reduce_buckets
 from argosy_autoparallel.dist_tensor import ShardedArray
 from argosy_autoparallel.placement import Partial, Placement
 from argosy_autoparallel.tensor_layout import Layout
@@ -54,7 +54,7 @@ class Gradients:
         """Replace the sums by their means over ranks that have the same ones."""
         for group in groups:
             sums = list(self._sums.values())
-            means = all_reduce_together([each.ndarray for each in sums], group.communicator, "avg", _BUCKET)
+            means = all_reduce_buckets([each.ndarray for each in sums], group.communicator, "avg", _BUCKET)
             for each, mean in zip(sums, means, strict=True):
                 each.ndarray[...] = mean
                 each.bump_version()

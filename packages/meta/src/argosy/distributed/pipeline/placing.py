@@ -10,7 +10,6 @@ from argosy_autoparallel import ProcessMesh, Replicate
 from argosy_autoparallel.dist_tensor import ShardedArray, replicated_payload
 from argosy_autoparallel.groups import ensure_groups
 from argosy_autoparallel.pipeline.cut import Cut
-from argosy_autoparallel.redistribution import relayout
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.capture.tracer import CapturedProgram
 from argosy_pir import Value
@@ -63,7 +62,7 @@ class StageMeshes:
             return
         ensure_groups(target.mesh)
         whole = payload if type(payload) is ShardedArray else replicated_payload(payload.to_host(), target.mesh)
-        tensor.payload = relayout(whole, target)
+        tensor.payload = whole.relayout(target)
 
     def layouts(self, tensor: Tensor) -> Mapping[int, Layout]:
         """How a state lies on the mesh of each stage that has it."""

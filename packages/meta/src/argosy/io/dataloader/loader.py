@@ -124,7 +124,7 @@ class DataLoader(ArgumentRepr):
 
     @validate_call
     def __iter__(self) -> Iterator[Any]:
-        batches = self._from_workers() if self.num_workers else self._from_here()
+        batches = self._iterate_workers() if self.num_workers else self._iterate_in_process()
         if not self.places[0].is_cpu_place():
             batches = self._on_device(batches)
         return _Batches(self, batches if self._names is None else map(self._by_name, batches))
@@ -161,12 +161,12 @@ class DataLoader(ArgumentRepr):
     def _given_batches(self) -> bool:
         return self.batch_sampler is not None and not isinstance(self.batch_sampler, SequenceSampler)
 
-    def _from_here(self) -> Iterator[Any]:
+    def _iterate_in_process(self) -> Iterator[Any]:
         recipe = self._recipe()
         batches = recipe.batches() if self._stream else map(recipe.fetch, self.batch_sampler)
         return map(as_tensors, batches)
 
-    def _from_workers(self) -> Iterator[Any]:
+    def _iterate_workers(self) -> Iterator[Any]:
         pool = self._take_pool()
         batches = pool.run_streams() if self._stream else pool.run(iter(self.batch_sampler))
         try:

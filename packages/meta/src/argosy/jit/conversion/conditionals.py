@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from argosy.jit.conversion.gradient_slots import is_empty, merged_empty, put_gradient, slot_value
+from argosy.jit.conversion.gradient_slots import is_empty, merge_empty, put_gradient, slot_value
 from argosy.jit.conversion.values import (
     MaybeUndefined,
     Mismatch,
@@ -153,7 +153,7 @@ def _merge_slots(tracer: Tracer, a: RecordedRegion, b: RecordedRegion) -> Merged
         tensor = (a.slots.get(key) or b.slots[key])[0]
         held = [side.slots[key][1] if key in side.slots else tensor._grad for side in (a, b)]
         if all(map(is_empty, held)):
-            tensor._grad = merged_empty(*held)
+            tensor._grad = merge_empty(*held)
             continue
         values = []
         for side, gradient in zip((a, b), held, strict=True):

@@ -14,7 +14,7 @@ from argosy_phi_ops.user_line import user_location
 from argosy_pir.values import Value
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["is_empty", "merged_empty", "put_gradient", "slot_value"]
+__all__ = ["is_empty", "merge_empty", "put_gradient", "slot_value"]
 
 
 def is_empty(gradient: Any) -> bool:
@@ -22,7 +22,7 @@ def is_empty(gradient: Any) -> bool:
     return gradient is None or is_symbolic_zero(gradient)
 
 
-def merged_empty(a: Any, b: Any) -> Any:
+def merge_empty(a: Any, b: Any) -> Any:
     """What a slot holds that is empty either way."""
     return b if a is None else a
 

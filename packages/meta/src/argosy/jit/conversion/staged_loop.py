@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy.jit.conversion.conditionals import put_place, scalar_condition
-from argosy.jit.conversion.gradient_slots import is_empty, merged_empty, put_gradient, slot_value
+from argosy.jit.conversion.gradient_slots import is_empty, merge_empty, put_gradient, slot_value
 from argosy.jit.conversion.nested_loops import InnerLoops, LoopSignature, LoopVariable
 from argosy.jit.conversion.values import (
     NOT_RETURNED,
@@ -222,7 +222,7 @@ class _Loop:
         changed = False
         for key, (tensor, after) in trial.slots.items():
             if is_empty(tensor._grad) and is_empty(after):
-                self.emptied[key] = tensor, merged_empty(tensor._grad, after)
+                self.emptied[key] = tensor, merge_empty(tensor._grad, after)
             elif not any(tensor is known for known in self.slots):
                 self.slots.append(tensor)
                 changed = True

@@ -55,7 +55,7 @@ def _suppress(boxes: np.ndarray, order: np.ndarray, threshold: float) -> np.ndar
     kept = [np.zeros(0, np.int64)]
     for start in range(0, len(order), block):
         rows = start + np.flatnonzero(alive[start : start + block])
-        chosen = rows[_not_removed(_overlaps(corners[:, rows], corners[:, rows], threshold))]
+        chosen = rows[_kept_rows(_overlaps(corners[:, rows], corners[:, rows], threshold))]
         kept.append(order[chosen])
         rest = start + block + np.flatnonzero(alive[start + block :])
         if len(chosen) and len(rest):
@@ -86,7 +86,7 @@ def _overlaps(first: np.ndarray, second: np.ndarray, threshold: float) -> np.nda
     return ~apart
 
 
-def _not_removed(removes: np.ndarray) -> list[int]:
+def _kept_rows(removes: np.ndarray) -> list[int]:
     """The rows of ``removes`` [n, n] that no kept row before removes; a set of rows is the bits of an integer."""
     packed = np.packbits(removes, axis=1, bitorder="little")
     width, content = packed.shape[1], packed.tobytes()

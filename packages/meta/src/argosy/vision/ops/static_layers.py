@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.argument_checks import validate_call
-from argosy.static.layers import known_sizes, plain_attribute
+from argosy.static.layers import plain_attribute, require_sizes
 from argosy.vision.ops.deformable_convolution import DeformConv2D
 from argosy_tensorcore.tensor import Tensor
 
@@ -30,6 +30,6 @@ def deform_conv2d(
     name: str | None = None,
 ) -> Tensor:
     """``vision.ops.DeformConv2D(...)(x, offset, mask)``. im2col_step: taken as Paddle takes it, and of no effect."""
-    channels = known_sizes("deform_conv2d", x, [1])[0]
+    channels = require_sizes("deform_conv2d", x, [1])[0]
     settings = (stride, padding, dilation, deformable_groups, groups, plain_attribute(weight_attr), bias_attr)
     return DeformConv2D(channels, num_filters, filter_size, *settings)(x, offset, mask)

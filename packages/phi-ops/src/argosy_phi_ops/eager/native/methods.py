@@ -76,7 +76,7 @@ def install(made: NativeLibrary, op: Operator) -> None:
         op.applications.method = op
     attributes = vars(Tensor)
     if _seen.get(op) != len(attributes):
-        _install_special(made, op)
+        _install_kernel(made, op)
         for name, value in attributes.copy().items():
             if type(value) is FunctionType and not name.startswith("__") and _wrapped_function(value) is op:
                 entry = _ENTRIES.get(value.__name__.removeprefix(op.name))
@@ -85,7 +85,7 @@ def install(made: NativeLibrary, op: Operator) -> None:
         _seen[op] = len(attributes)
 
 
-def _install_special(made: NativeLibrary, op: Operator) -> None:
+def _install_kernel(made: NativeLibrary, op: Operator) -> None:
     name = op.name
     if name in KERNELS:
         if not made.is_installed(name):

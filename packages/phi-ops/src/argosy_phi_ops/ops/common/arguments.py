@@ -151,7 +151,7 @@ def table(values: np.ndarray) -> Any:
     return ambient.builder.constant(TensorType(values.shape, values.dtype.name), data, ambient.location)
 
 
-def known_sizes(name: str, sizes: Sequence[Any]) -> None:
+def check_static_sizes(name: str, sizes: Sequence[Any]) -> None:
     """Raises ``NotImplementedError`` where one of `sizes` is symbolic, for operators that compute with their values."""
     if not all(isinstance(n, int) for n in sizes):
         shown = ", ".join(map(str, sizes))

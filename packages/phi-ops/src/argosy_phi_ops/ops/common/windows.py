@@ -31,14 +31,14 @@ def padding_pairs(
     channel, too), "VALID" for none, or "SAME" for as much as keeps ``ceil(size / stride)`` outputs.
     """
     if isinstance(padding, str):
-        return _named_padding(name, padding, sizes, window, strides, dilation)
-    pairs = _numbered_padding(name, padding, len(sizes), channels_last)
+        return _padding_by_name(name, padding, sizes, window, strides, dilation)
+    pairs = _padding_by_numbers(name, padding, len(sizes), channels_last)
     if any(isinstance(n, int) and n < 0 for pair in pairs for n in pair):
         raise ShapeError(f"{name}(): argument 'padding' should hold no negative numbers, got {padding}")
     return pairs
 
 
-def _numbered_padding(name: str, padding: int | Sequence[Any], rank: int, channels_last: bool) -> Pairs:
+def _padding_by_numbers(name: str, padding: int | Sequence[Any], rank: int, channels_last: bool) -> Pairs:
     if isinstance(padding, int):
         return ((padding, padding),) * rank
     values = tuple(padding)
@@ -52,7 +52,7 @@ def _numbered_padding(name: str, padding: int | Sequence[Any], rank: int, channe
     raise ShapeError(f"{name}: padding {list(values)} does not fit {rank} spatial axes")
 
 
-def _named_padding(
+def _padding_by_name(
     name: str,
     padding: str,
     sizes: Sequence[Any],

@@ -9,7 +9,7 @@ import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
-from argosy_phi_ops.ops.common.arguments import FACTORY, INPUT, axis_of, known_sizes, table
+from argosy_phi_ops.ops.common.arguments import FACTORY, INPUT, axis_of, check_static_sizes, table
 from argosy_phi_ops.reference.kernels.registry import Array, numpy_dtype
 from argosy_pir.dims import maximum, minimum
 from argosy_tensorcore.dtype import default_dtype
@@ -33,7 +33,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
 @operator()
 def tril_indices(row: int, col: int, offset: int = 0, dtype: str = "int64") -> Tensor:
     """Row and column indices [2, n] of the lower triangle up to the diagonal `offset`, of known sizes."""
-    known_sizes("tril_indices", (row, col))
+    check_static_sizes("tril_indices", (row, col))
     return table(_lower_corner(row, col, offset, dtype))
 
 
@@ -55,7 +55,7 @@ tril_indices.samples(corners)
 @operator(samples=corners)
 def triu_indices(row: int, col: int | None = None, offset: int = 0, dtype: str = "int64") -> Tensor:
     """Row and column indices [2, n] of the upper triangle from the diagonal `offset` on, of known sizes."""
-    known_sizes("triu_indices", (row, row if col is None else col))
+    check_static_sizes("triu_indices", (row, row if col is None else col))
     return table(_upper_corner(row, col, offset, dtype))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.ops.common.arguments import known_sizes
+from argosy_phi_ops.ops.common.arguments import check_static_sizes
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -24,7 +24,7 @@ def affine_grid(theta: Tensor, out_shape: Sequence[int], align_corners: bool = T
     """
     sizes = tuple(out_shape)[2:]
     rank = len(sizes)
-    known_sizes("affine_grid", theta.shape[1:])
+    check_static_sizes("affine_grid", theta.shape[1:])
     if rank not in (2, 3) or theta.shape[1:] != (rank, rank + 1):
         raise ShapeError(
             f"affine_grid: theta {theta.type} and out_shape {list(out_shape)} should be maps of 2 or 3 axes"
@@ -62,7 +62,7 @@ def grid_sample(
     with "reflection" its mirror image.
     """
     rank = x.ndim - 2
-    known_sizes("grid_sample", (*x.shape[2:], grid.shape[-1]))
+    check_static_sizes("grid_sample", (*x.shape[2:], grid.shape[-1]))
     if rank not in (2, 3) or grid.ndim != x.ndim or grid.shape[-1] != rank or grid.shape[0] != x.shape[0]:
         raise ShapeError(f"grid_sample: x {x.type} and grid {grid.type} are not [N, C, H, W] and [N, Ho, Wo, 2]")
     if mode not in ("bilinear", "nearest") or padding_mode not in ("zeros", "border", "reflection"):

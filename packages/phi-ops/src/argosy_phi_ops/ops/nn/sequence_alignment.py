@@ -14,7 +14,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.ops.common.arguments import known_sizes, restore, section
+from argosy_phi_ops.ops.common.arguments import check_static_sizes, restore, section
 from argosy_phi_ops.ops.common.loops import scan
 from argosy_phi_ops.ops.nn.activation import largest
 from argosy_tensorcore.tensor import Tensor
@@ -134,7 +134,7 @@ def rnnt_paths(
     if input.ndim != 4 or label.ndim != 2 or label.shape[0] != input.shape[0]:
         raise ShapeError(f"rnnt_loss takes input [N, T, L + 1, C] and label [N, L], got {input.type}, {label.type}")
     batch, steps, rows, _ = input.shape
-    known_sizes("rnnt_loss", (steps, rows))
+    check_static_sizes("rnnt_loss", (steps, rows))
     if rows != label.shape[1] + 1:
         raise ShapeError(f"rnnt_loss: input {input.type} has {rows} rows for {label.shape[1]} labels, not one more")
     label, input_lengths, label_lengths = _to_int64(label), _to_int64(input_lengths), _to_int64(label_lengths)

@@ -11,7 +11,7 @@ import numpy as np
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
-from argosy_phi_ops.ops.common.arguments import known_sizes, table
+from argosy_phi_ops.ops.common.arguments import check_static_sizes, table
 from argosy_tensorcore.tensor import Tensor
 
 
@@ -46,7 +46,7 @@ def fractional_windows(
     Window i along a spatial axis reaches from ``starts[axis][i]`` up to ``stops[axis][i]``.
     """
     sizes = x.shape[2:]
-    known_sizes("fractional_max_pool", sizes)
+    check_static_sizes("fractional_max_pool", sizes)
     gathered, rank = x, len(sizes)
     grids = [_grid(first, stop) for first, stop in zip(starts, stops, strict=True)]
     for axis, grid in enumerate(grids):  # [N, C, out, window, ...] axis by axis

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from argosy_phi_ops.checks.index_errors import first_outside, index_error
+from argosy_phi_ops.checks.index_errors import find_outlier, index_error
 from argosy_phi_ops.reference.kernels.registry import Array, ieee, kernel, widen
 
 
-def _addressed_first(x: Array, axes: Sequence[int], batch: int) -> Array:
+def _move_addressed_axes(x: Array, axes: Sequence[int], batch: int) -> Array:
     """A view of `x` with the addressed axes moved right behind the batch axes."""
     rest = [axis for axis in range(batch, x.ndim) if axis not in axes]
     return x.transpose([*range(batch), *axes, *rest])
@@ -26,7 +26,7 @@ def gather(x: Array, indices: Array, *, axes: Sequence[int], batch: int = 0) -> 
     """Read `x` at `indices` [batch..., I..., len(axes)]: [batch..., I..., remaining axes]. Out of range
     clamps.
     """
-    source = _addressed_first(x, axes, batch)
+    source = _move_addressed_axes(x, axes, batch)
     where: list[Any] = _batch_grid(indices.shape[:-1], batch)
     for k, axis in enumerate(axes):
         where.append(np.clip(indices[..., k].astype(np.int64), 0, x.shape[axis] - 1))
@@ -36,7 +36,7 @@ def gather(x: Array, indices: Array, *, axes: Sequence[int], batch: int = 0) -> 
 @kernel("check_index")
 def check_index(indices: Array, *, operator: str, low: int, size: int, besides: int | None = None) -> tuple[()]:
     """Raise AxisError for the first index that is out of range."""
-    wrong = first_outside(indices, low, size, besides)
+    wrong = find_outlier(indices, low, size, besides)
     if wrong is not None:
         raise index_error(operator, wrong, low, size, besides)
     return ()
@@ -56,7 +56,7 @@ def scatter(
     floats accumulate in float32.
     """
     result = widen(x).copy()
-    target = _addressed_first(result, axes, batch)
+    target = _move_addressed_axes(result, axes, batch)
     outer = indices.shape[:-1]
     kept = np.ones(outer, bool)
     where = [np.broadcast_to(grid, outer) for grid in _batch_grid(outer, batch)]

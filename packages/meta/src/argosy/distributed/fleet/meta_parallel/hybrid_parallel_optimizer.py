@@ -16,7 +16,7 @@ from argosy.distributed.parameter_owners import ParameterOwners
 from argosy.distributed.reduction import ReduceOp
 from argosy.nn.clip import ClipGradByGlobalNorm, Pairs
 from argosy.optimizer.optimizer import Optimizer
-from argosy_autoparallel.bucketing import all_reduce_together
+from argosy_autoparallel.bucketing import all_reduce_buckets
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
@@ -32,7 +32,7 @@ _BUCKET = 25 << 20
 def average(tensors: Sequence[Tensor], group: Group) -> list[Any]:
     """The means of tensors over the ranks of a group, as arrays."""
     arrays = [read_values(x, "average") for x in tensors]
-    return [np.asarray(mean) for mean in all_reduce_together(arrays, group.communicator, "avg", _BUCKET)]
+    return [np.asarray(mean) for mean in all_reduce_buckets(arrays, group.communicator, "avg", _BUCKET)]
 
 
 def average_gradients(parameters: Sequence[Tensor], groups: Sequence[Group]) -> None:

@@ -70,10 +70,10 @@ def fused_rms_norm(
     y = _join(x, bias, residual)
     rows = _as_rows(y, axis)
     normal = rows * op("rsqrt")((rows * rows).mean(-1, keepdim=True) + epsilon)
-    return _scale(normal, norm_weight, norm_bias, x), _or_empty(y, residual)
+    return _scale(normal, norm_weight, norm_bias, x), _residual_or_empty(y, residual)
 
 
-def _or_empty(y: Tensor, residual: Tensor | None) -> Tensor:
+def _residual_or_empty(y: Tensor, residual: Tensor | None) -> Tensor:
     return op("zeros")([0], y.dtype.name) if residual is None else y
 
 
@@ -109,7 +109,7 @@ def fused_layer_norm(
     inverse = op("rsqrt")((centred * centred).mean(-1, keepdim=True) + epsilon)
     bare = norm_weight is None and norm_bias is None
     out = y if bare else _scale(centred * inverse, norm_weight, norm_bias, x)
-    return out, _or_empty(y, residual), mean.flatten(), inverse.flatten()
+    return out, _residual_or_empty(y, residual), mean.flatten(), inverse.flatten()
 
 
 @validate_call
