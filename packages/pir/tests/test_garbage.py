@@ -93,8 +93,9 @@ def elsewhere():
     thread.join()
 
 
-def test_a_collection_waits_for_that_of_another_thread(elsewhere):
+def test_a_collection_waits_for_that_of_another_thread(elsewhere, monkeypatch):
     """For which gc.collect() does not wait: it does nothing, and says nothing."""
+    monkeypatch.setattr("argosy_pir.garbage._PATIENCE", 3600)
     left = weakref.ref(Cycle())
     gc.collect()
     assert left() is not None

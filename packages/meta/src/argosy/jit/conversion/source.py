@@ -12,6 +12,7 @@ import textwrap
 import weakref
 from collections import deque
 from copy import deepcopy
+from threading import RLock
 from types import CellType, CodeType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ from argosy.jit.conversion.jumps import RUNTIME
 from argosy.jit.conversion.rewriter import make_function, rewrite_function
 from argosy.jit.conversion.scan_names import contains
 from argosy.jit.reporting import levels, show
+from argosy_hwadapt.fork import renew_in_child
 from argosy_phi_ops.capture.tracer import active_tracer
 
 __all__ = ["convert_function", "converted_callee", "function_of", "ignored", "rewritten_source", "syntax"]
@@ -38,6 +40,9 @@ _made: weakref.WeakKeyDictionary[CodeType, dict[bool, CodeType | None]] = weakre
 FILES_KEPT = 64
 """Files whose lines are kept for the sake of functions that are captured."""
 _files: deque[str] = deque()
+_parsing = renew_in_child(RLock())
+"""Held by the one thread that turns text into a tree or a tree into code: CPython 3.11 counts how deep it is for all
+threads together, and refuses where a finaliser lets another one run in between (its issue 106905)."""
 _KEPT = "_argosy_converted"
 _SYNTAX = "_argosy_syntax"
 
@@ -125,7 +130,9 @@ def _code_of(function: FunctionType, node: ast.FunctionDef, *free: str) -> CodeT
     code = function.__code__
     node.name = "_argosy_function"  # its own name may mean a global within it, as in a method called like a function
     module = _wrap_in_module(node, sorted({*code.co_freevars, *free}))
-    found = _find(compile(module, code.co_filename, "exec"), node.name)
+    with _parsing:
+        compiled = compile(module, code.co_filename, "exec")
+    found = _find(compiled, node.name)
     return found and found.replace(co_name=code.co_name, co_qualname=code.co_qualname)
 
 
@@ -153,7 +160,8 @@ def syntax(function: FunctionType) -> ast.FunctionDef | None:
         return deepcopy(function.__dict__[_SYNTAX])  # type: ignore[no-any-return]
     try:
         first = function.__code__.co_firstlineno
-        tree = ast.parse(textwrap.dedent("".join(_source_lines(function))))
+        with _parsing:
+            tree = ast.parse(textwrap.dedent("".join(_source_lines(function))))
     except (OSError, TypeError, SyntaxError, IndentationError):
         return None
     node = tree.body[0] if tree.body else None
