@@ -32,7 +32,8 @@ _MODES = ("train", "eval", "predict")
 class Engine(Model):
     """A model, annotated or not, with ``fit``, ``evaluate``, ``predict``, ``prepare``, ``run``, ``save`` and ``load``.
 
-    loss: called with outputs and labels. Of a model without annotations each rank has a copy. Batches are global: each
+    loss: called with outputs and labels. ``optimizer``: what ``fit`` needs; ``metrics`` are those of ``Model``, and
+    ``strategy`` says how steps run. Of a ``model`` without annotations each rank has a copy. Batches are global: each
     rank is given what the mesh dimension "dp" leaves it of one, all of it where there is none. ``cluster`` is accepted
     for compatibility: nothing is searched for. Raises TypeError for arguments of other kinds.
     """
