@@ -65,7 +65,9 @@ PLUGGED_INTO: dict[str, tuple[str, ...]] = {
     ),
     "autograd": ("tests/test_dependence.py::test_high_derivatives", "tests/test_passes.py::test_every_pass"),
     "autoparallel": ("tests/test_passes.py",),
-    "infer": ("tests/test_passes.py",),
+    "infer": (
+        "tests/test_incremental.py::test_the_program_refuses_numbers", "tests/test_passes.py", "tests/test_refusals.py",
+    ),
 }  # fmt: skip
 """Packages into which siblings plug that they do not need: more dialects and passes, a compiler and a recorder of
 operators. And how the names of those of their tests begin that come to such a place, and are repeated beside siblings

@@ -30,9 +30,10 @@ def test_a_pass_gives_the_golden_text(path):
 
 
 def test_every_pass_has_a_golden_text_a_docstring_and_an_entry_point():
-    """Of this package's, which are those of the list."""
+    """Of this package's, which are those of the lists."""
     check_passes("argosy_cinn", FILES)
-    ours = {type(step) for step in PASSES if type(step).__module__.startswith("argosy_cinn.")}
+    every = (*PASSES, *lowering_passes(Target.from_name("haswell"), "work-groups"))
+    ours = {type(step) for step in every if type(step).__module__.startswith("argosy_cinn.")}
     declared = (point for point in entry_points(group="argosy.passes") if point.module.startswith("argosy_cinn."))
     assert {point.load() for point in declared} == ours
 

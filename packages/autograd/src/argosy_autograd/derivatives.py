@@ -19,6 +19,7 @@ from argosy_autograd.insertion import erase_unused
 from argosy_autograd.operator_rules import WHOLE_RULES
 from argosy_autograd.tiered_program import TieredProgram, expand_custom_gradients
 from argosy_autograd.transform import vjp_values
+from argosy_phi_ops.bounded_cache import BoundedCache
 from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.expansion import Expansion
 from argosy_phi_ops.declare.operator import Operator
@@ -32,8 +33,7 @@ from argosy_tensorcore.dtype import default_dtype
 
 __all__ = ["Derivative", "ProgramOperator", "derive", "operand_types"]
 
-_LIMIT = 4096
-_cache: dict[Any, Derivative] = {}
+_cache = BoundedCache(4096)
 
 
 class ProgramOperator:
@@ -131,8 +131,6 @@ def derive(key: tuple[Any, ...], attributes: dict[str, Any], present: frozenset[
         if op.opaque:
             error = MissingRule(f"{op.name} has no gradient: it has no decomposition into primitives")
             raise explain_error(error, _order(op.name))
-        if len(_cache) >= _LIMIT:
-            del _cache[next(iter(_cache))]  # the oldest
         try:
             found = _cache[known] = _derive(op, operand_types(op, kinds), attributes, wants, present)
         except MissingRule as error:
