@@ -98,9 +98,11 @@ def gallery(source: Path) -> None:
         code = (ROOT / run["script"]).read_text(encoding="utf-8")
         words = " ".join(command(run["script"], "plots" if "quickstart" not in run["script"] else "out/quickstart"))
         printed = "\n".join(run["printed"])
-        seconds = f"{run['seconds']:.0f} seconds on {run['cores']} cores ({run['machine']}) beside other work"
+        where = f"{run['cores']} cores ({run['machine']})"
         if "processor_seconds" in run:
-            seconds += f", {run['processor_seconds']:.0f} seconds of processor time"
+            seconds = f"{run['processor_seconds']:.0f} seconds of processor time on {where}"
+        else:
+            seconds = f"{run['seconds']:.0f} seconds on {where} beside other work"
         (folder / f"{name}.md").write_text(
             f"# {title}\n\n{text}\n\n![{title}](../images/{name}.png)\n\n```text\n{words}\n```\n\n"
             f"This run took {seconds}. It printed:\n\n```text\n{printed}\n```\n\n"

@@ -2,12 +2,13 @@
 
 python examples/scripts/images.py [--steps 800]
 
-A network that sees each digit moved, turned and scaled at random learns what a digit is, not what these 200 are. The
+A network that sees each digit moved and turned at random learns what a digit is, not what these 200 are. The
 same network is trained with and without, and both are tested on 1,500 others.
 """
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -46,10 +47,9 @@ def to_array(image: np.ndarray) -> np.ndarray:
 
 PLAIN = transforms.Compose([to_array])
 AUGMENTED = transforms.Compose([
-    transforms.RandomRotation(15),
-    transforms.Pad(2),
+    transforms.RandomRotation(10),
+    transforms.Pad(1),
     transforms.RandomCrop(16),
-    transforms.RandomResizedCrop(16, scale=(0.75, 1.0), ratio=(0.9, 1.1)),
     to_array,
 ])  # fmt: skip
 
@@ -66,6 +66,7 @@ def train(transform: transforms.Compose, total: int) -> tuple[nn.Layer, list[flo
     """A trained network and its losses."""
     paddle.seed(0)
     np.random.seed(0)
+    random.seed(0)  # transforms draw from it
     model = network()
     schedule = paddle.optimizer.lr.CosineAnnealingDecay(3e-3, T_max=total)
     optimizer = paddle.optimizer.AdamW(schedule, parameters=model.parameters(), weight_decay=0.01)
