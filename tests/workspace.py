@@ -64,7 +64,7 @@ PLUGGED_INTO: dict[str, tuple[str, ...]] = {
         "tests/reference/test_interpreter.py::test_the_reference_compiler",
     ),
     "autograd": ("tests/test_dependence.py::test_high_derivatives", "tests/test_passes.py::test_every_pass"),
-    "autoparallel": ("tests/test_passes.py",),
+    "autoparallel": ("tests/test_layouts_spmd.py::test_random_numbers", "tests/test_passes.py"),
     "infer": (
         "tests/test_incremental.py::test_the_program_refuses_numbers", "tests/test_passes.py", "tests/test_refusals.py",
     ),
