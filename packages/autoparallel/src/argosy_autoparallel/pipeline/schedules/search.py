@@ -17,6 +17,7 @@ from argosy_autoparallel.pipeline.schedules.order import (
     forward,
 )
 from argosy_autoparallel.schedule.lists import ScheduleError
+from argosy_tensorcore.wait_notice import announce_wait
 
 __all__ = ["Durations", "search_zero_bubble"]
 
@@ -38,6 +39,7 @@ class _Rules(NamedTuple):
     patience: float
 
 
+@announce_wait("searching the order of a pipeline")
 def search_zero_bubble(
     ranks: int, microbatches: int, times: float = 1.0, chunks: int = 1, durations: Durations | None = None
 ) -> list[Order]:
