@@ -13,14 +13,11 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.fourier.lengths import Lines, exchange
-from argosy_cinn.fourier.rewrite import is_known
+from argosy_cinn.fourier.rewrite import is_known, replace_axes
 from argosy_cinn.fourier.roots import chirps, roots
 from argosy_cinn.shapes import sizes
 from argosy_phi_ops import prim
-from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.primitives.checks import REAL_OF
-from argosy_pir.builder import Builder
-from argosy_pir.core import Operation
 from argosy_pir.passes.registry import Pass, register_pass
 from argosy_pir.program import Program
 from argosy_pir.values import Value
@@ -38,23 +35,8 @@ class TransformsToProducts(Pass):
         """Rewrite the program's own block; True where anything changed."""
         found = [op for op in program.block if op.name == "prim.fft" and is_known(op)]
         for op in found:
-            _replace(op)
+            replace_axes(op, _ProductLines, _LONGEST)
         return bool(found)
-
-
-def _replace(op: Operation) -> None:
-    a, x = op.attributes, op.operand(0)
-    *others, last = a["axes"]
-    builder = Builder.before(op)
-    with emit_at(builder):
-        lines = _ProductLines(builder, a["inverse"], _LONGEST)
-        if a["kind"] == "r2c":
-            x = lines.from_real(x, last)
-        for axis in others if a["kind"] != "c2c" else a["axes"]:
-            x = lines.complex_transform(x, axis)
-        if a["kind"] == "c2r":
-            x = lines.to_real(x, last, sizes(op.result)[last])
-    op.replace_with([x])
 
 
 def factor_of(n: int) -> int:

@@ -56,7 +56,7 @@ class ExpandTransforms(Pass):
         known = [op for op in program.block if op.name == "prim.fft" and is_known(op)]
         others = [op for op in known if not _has_steps(op, bits) and _has_lengths(op) and spend("rewrite.fft", op)]
         for op in others:
-            _replace_lengths(op)
+            replace_axes(op, Lines, _LONGEST)
         steps = [op for op in program.block if op.name == "prim.fft" and is_known(op) and _has_steps(op, bits)]
         steps = [op for op in steps if spend("rewrite.fft", op)]
         for op in steps:
@@ -91,13 +91,13 @@ def _has_lengths(op: Operation) -> bool:
     return all(has_transform(whole[i], _LONGEST) for i in op.attributes["axes"])
 
 
-def _replace_lengths(op: Operation) -> None:
-    """One transform for each axis, of lengths that there are steps for."""
+def replace_axes(op: Operation, kind: type[Lines], longest: int) -> None:
+    """One transform for each axis, as a ``kind`` of lines of at most ``longest`` numbers makes them."""
     a, x = op.attributes, op.operand(0)
     *others, last = a["axes"]
     builder = Builder.before(op)
     with emit_at(builder):
-        lines = Lines(builder, a["inverse"], _LONGEST)
+        lines = kind(builder, a["inverse"], longest)
         if a["kind"] == "r2c":
             x = lines.from_real(x, last)
         for axis in others if a["kind"] != "c2c" else a["axes"]:
