@@ -130,15 +130,20 @@ PLAN = {
 
 
 @pytest.mark.parametrize(
-    ("shape", "tied"), [((2, 1, 1), True), ((2, 2, 1), False), ((2, 1, 2), True), ((2, 2, 2), False)]
+    ("shape", "tied", "level"),
+    [((2, 1, 1), True, 0), ((2, 2, 1), True, 1), ((2, 2, 1), False, 3), ((2, 1, 2), True, 0), ((2, 2, 2), False, 2)],
 )
-def test_pipelines_of_meshes(shape, tied):
-    """``parallelize`` along pp, dp and mp: batches split along dp, products along mp, a weight on both stages."""
+def test_pipelines_of_meshes(shape, tied, level):
+    """``parallelize`` along pp, dp and mp: batches split along dp, products along mp, a weight on both stages; states
+    and parameters split along dp by ZeRO's stages."""
 
     def program():
         model, optimizer = built(tied, 2)
         mesh = dist.ProcessMesh(np.arange(np.prod(shape)).reshape(shape), ["pp", "dp", "mp"])
-        config = {"pp_config": {"split_spec": "blocks"}, "mp_config": {"parallelize_plan": PLAN}}
+        config = {
+            "pp_config": {"split_spec": "blocks"}, "mp_config": {"parallelize_plan": PLAN},
+            "dp_config": {"sharding_level": level},
+        }  # fmt: skip
         model, optimizer = dist.parallelize(model, optimizer, mesh, config)
         pipeline = {"enable": True, "schedule_mode": "1F1B", "accumulate_steps": 4}
         step = dist.to_static(model, None, loss_of, optimizer, Strategy({"pipeline": pipeline}))
@@ -155,9 +160,17 @@ def test_pipelines_of_meshes(shape, tied):
             for name, p in model.named_parameters()
             if p.payload.is_held
         }
-        return losses, held
+        sizes = [sum(p._local_value().size for p in model.parameters() if p.payload.is_held)]
+        moments = [x for kind in optimizer._accumulators.values() for x in kind.values() if x.is_dist()]
+        sizes.append(sum(x._local_value().size for x in moments if x.payload.is_held))
+        return losses, held, sizes
 
-    check(run_ranks(program, int(np.prod(shape))), expected(tied=tied, layers=2))
+    results = run_ranks(program, int(np.prod(shape)))
+    check([result[:2] for result in results], expected(tied=tied, layers=2))
+    for _, held, (parameters, moments) in results:
+        whole = sum(value.size for value in held.values())
+        assert moments <= 2 * parameters * (1 if level in (0, 3) else 0.51)
+        assert parameters <= whole * (0.51 if level == 3 else 1)
 
 
 def test_layers_of_a_class_begin_stages():

@@ -18,12 +18,12 @@ def heads(layer, x):
     return paddle.matmul(x, layer.weight, transpose_y=True)
 
 
-def described():
+def described(dropout=0.2):
     """A table that begins and ends the model, and layers between."""
     return [
         parts.SharedLayerDesc("table", nn.Embedding, None, "weight", 16, WIDTH),
         *[parts.LayerDesc(nn.Linear, WIDTH, WIDTH) for _ in range(4)],
-        parts.LayerDesc(nn.Dropout, 0.2),
+        parts.LayerDesc(nn.Dropout, dropout),
         nn.functional.gelu,
         parts.SharedLayerDesc("table", nn.Embedding, heads, "weight", 16, WIDTH),
     ]
@@ -38,15 +38,15 @@ def batches():
     return [[paddle.to_tensor(rng.integers(0, 16, (ROWS,))) for _ in range(2)] for _ in range(STEPS)]
 
 
-def prepared(stages, loss_fn=loss_of, **options):
-    model = parts.PipelineLayer(described(), num_stages=stages, loss_fn=loss_fn, **options)
+def prepared(stages, loss_fn=loss_of, dropout=0.2, **options):
+    model = parts.PipelineLayer(described(dropout), num_stages=stages, loss_fn=loss_fn, **options)
     paddle.seed(7)
     rate = paddle.optimizer.lr.StepDecay(0.1, 2)
     return model, paddle.optimizer.Momentum(rate, parameters=model.parameters()), rate
 
 
-def one_process(scaled=False):
-    model, optimizer, rate = prepared(1)
+def one_process(dropout=0.2):
+    model, optimizer, rate = prepared(1, dropout=dropout)
     losses = []
     for x, y in batches():
         total = 0.0
@@ -187,20 +187,25 @@ def test_models_that_cannot_be_cut_are_named(options, error, message):
         parts.PipelineLayer(described(), **options)
 
 
-def test_passes_without_an_update_add_their_gradients(expected):
+@pytest.mark.parametrize("shards", [1, 2])
+def test_passes_without_an_update_add_their_gradients(expected, shards):
     """``forward_backward_pipeline``, then the optimizer's own step: the losses of ``train_batch``. Two of them before
-    a step add up."""
+    a step add up. Where states are split over ranks each has the gradients of its parameters; masks are others then."""
+    dropout = 0.2 if shards == 1 else 0.0
 
     def program():
         strategy = fleet.DistributedStrategy()
-        strategy.hybrid_configs = {"dp_degree": 1, "pp_degree": 2}
-        strategy.pipeline_configs = {"accumulate_steps": COUNT, "micro_batch_size": ROWS // COUNT}
+        strategy.hybrid_configs = {"dp_degree": 1, "pp_degree": 2, "sharding_degree": shards}
+        strategy.pipeline_configs = {"accumulate_steps": COUNT, "micro_batch_size": ROWS // COUNT // shards}
         fleet.init(is_collective=True, strategy=strategy)
-        model, optimizer, rate = prepared(2)
+        model, optimizer, rate = prepared(2, dropout=dropout)
         model = fleet.distributed_model(model)
         optimizer = fleet.distributed_optimizer(optimizer)
         losses, norms = [], []
+        place = fleet.get_hybrid_communicate_group().get_sharding_parallel_rank()
+        mine = np.arange(ROWS).reshape(COUNT, shards, -1)[:, place].ravel()
         for x, y in batches():
+            x, y = x[mine], y[mine]
             losses.append(float(model.forward_backward_pipeline([x, y])))
             optimizer.step()
             optimizer.clear_grad()
@@ -214,7 +219,8 @@ def test_passes_without_an_update_add_their_gradients(expected):
             optimizer.clear_grad()
         return losses, norms
 
-    for losses, norms in run_ranks(program, 2):
-        np.testing.assert_allclose(losses, expected[0], rtol=1e-5)
+    wanted = expected[0] if shards == 1 else run_ranks(lambda: one_process(dropout), 1)[0][0]
+    for losses, norms in run_ranks(program, 2 * shards):
+        np.testing.assert_allclose(losses, wanted, rtol=1e-5)
         assert norms[0] > 0
         assert norms[1] == pytest.approx(2 * norms[0])

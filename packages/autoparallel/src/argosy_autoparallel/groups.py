@@ -48,7 +48,8 @@ def communicators() -> dict[tuple[int, ...], Any]:
 
 
 def ensure_groups(mesh: ProcessMesh) -> None:
-    """Make the groups along the dimensions of ``mesh``; every rank of the world calls, members or not.
+    """Make the groups along the dimensions of ``mesh``; every rank of the world calls, members or not, with the same
+    mesh or with one of the same shape and ranks of its own.
 
     Raises ``ValueError`` for a mesh with ranks that were not launched.
     """
@@ -75,8 +76,8 @@ def _split(mesh: ProcessMesh, dim: int) -> None:
     if key in made or (len(lines) == 1 and lines[0] == tuple(range(ambient.size))):
         return
     made.add(key)
-    mine = next((i for i, line in enumerate(lines) if ambient.rank in line), -1)
-    place = lines[mine].index(ambient.rank) if mine >= 0 else 0
-    group = ambient.values[_WORLD].split(mine, place)
+    mine = next((line for line in lines if ambient.rank in line), ())
+    color, place = (mine[0], mine.index(ambient.rank)) if mine else (-1, 0)
+    group = ambient.values[_WORLD].split(color, place)  # the first rank: others may make those of another mesh
     if group is not None:
-        communicators()[lines[mine]] = CountedCommunicator(group)
+        communicators()[mine] = CountedCommunicator(group)

@@ -4,11 +4,13 @@ it has made of the parameter comes from it, several together. Eagerly and in a c
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from argosy.distributed.collective import broadcast, reduce
 from argosy.distributed.fleet.layers.mpu.mp_ops import gather_along, scatter_along
 from argosy.distributed.group import Group
 from argosy.distributed.reduction import ReduceOp
+from argosy.nn.meshes import mesh_of
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.dispatch import write
@@ -18,17 +20,21 @@ __all__ = ["ParameterOwners"]
 
 
 class ParameterOwners:
-    """The members of ``group`` that update ``parameters``: the largest first, each to whoever has least. At most
-    ``limit`` bytes are on their way together; all members call the methods alike."""
+    """The members of ``group`` that update ``parameters``: the largest first, each to whoever has least of its mesh. At
+    most ``limit`` bytes are on their way together; all members call the methods alike."""
 
     def __init__(self, parameters: Sequence[Tensor], group: Group, limit: int = 25 << 20) -> None:
         self.group, self.limit = group, limit
         self._owner: dict[int, int] = {}
-        loads = [0] * group.nranks
-        for parameter in sorted(parameters, key=lambda p: -p.size):
-            owner = loads.index(min(loads))
+        self._loads: dict[Any, list[int]] = {}
+        self.add(parameters)
+
+    def add(self, parameters: Sequence[Tensor]) -> None:
+        """Find owners of those that have none."""
+        for parameter in sorted((p for p in parameters if id(p) not in self._owner), key=lambda p: -p.size):
+            loads = self._loads.setdefault(mesh_of(parameter), [0] * self.group.nranks)
+            self._owner[id(parameter)] = owner = loads.index(min(loads))
             loads[owner] += parameter.size
-            self._owner[id(parameter)] = owner
 
     def is_own(self, parameter: Tensor) -> bool:
         """Whether this rank updates the parameter."""
@@ -54,8 +60,9 @@ class ParameterOwners:
         return made
 
     def publish(self, parameters: Sequence[Tensor]) -> None:
-        """Give every member what the owners have."""
+        """Give every member what the owners have; of distributed parameters their parts on these ranks."""
         owners = [self._owner[id(p)] for p in parameters]
+        parameters = [p if mesh_of(p) is None else p._local_value() for p in parameters]
         with no_grad():
             for bucket in self._buckets(parameters):
                 rows = self._rows(bucket, owners)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from argosy.distributed.group import Group
+from argosy.distributed.parameter_owners import ParameterOwners
 from argosy_autoparallel.bucketing import all_reduce_buckets
 from argosy_autoparallel.dist_tensor import ShardedArray
 from argosy_autoparallel.placement import Partial, Placement
@@ -20,9 +22,11 @@ _BUCKET = 25 << 20
 
 
 class Gradients:
-    """The sum of each tensor's gradient on this rank; of a tensor that stages share, a term of a sum over these."""
+    """The sum of each tensor's gradient on this rank; of a tensor that stages share, a term of a sum over these. Over
+    the members of ``shards`` each tensor has an owner, which alone is given its gradient."""
 
-    def __init__(self) -> None:
+    def __init__(self, shards: Group | None = None) -> None:
+        self.owners = None if shards is None else ParameterOwners([], shards)
         self._tensors: dict[int, tuple[Tensor, tuple[Placement, ...]]] = {}
         self._sums: dict[int, StridedArray] = {}
         self._given: dict[int, Tensor] = {}
@@ -45,26 +49,45 @@ class Gradients:
 
     def begin(self) -> None:
         """Take the gradients back, which passes do not see, and begin anew where somebody has cleared them."""
-        if any(tensor._grad is not self._given.get(key) for key, (tensor, _) in self._tensors.items()):
+        if any(tensor._grad is not given for tensor, given in self._owned()):
             self.clear()
         for tensor, _ in self._tensors.values():
             tensor._grad = None
+        if self.owners is not None:  # of a mean the others have nothing
+            for each in self._sums.values():
+                each.ndarray[...] *= self.owners.group.nranks
+                each.bump_version()
 
     def average(self, groups: Sequence[Group]) -> None:
         """Replace the sums by their means over ranks that have the same ones."""
+        sums = list(self._sums.values())
         for group in groups:
-            sums = list(self._sums.values())
             means = all_reduce_buckets([each.ndarray for each in sums], group.communicator, "avg", _BUCKET)
             for each, mean in zip(sums, means, strict=True):
                 each.ndarray[...] = mean
+                each.bump_version()
+        if self.owners is not None:
+            tensors: list[Any] = [tensor for tensor, _ in self._tensors.values()]
+            self.owners.add(tensors)
+            for tensor in tensors:
+                tensor.owners = self.owners  # for a step of the caller's
+            held = [self._tensors[key][0] for key in self._sums]
+            for each, own in zip(sums, self.owners.means(held, [Tensor._wrap(x) for x in sums]), strict=True):
+                each.ndarray[...] = 0 if own is None else own.numpy()
                 each.bump_version()
 
     def hand_out(self) -> None:
         """Give each tensor its gradient, as a backward pass of one process would."""
         for key, (tensor, placements) in self._tensors.items():
-            if key not in self._given:
+            if key not in self._given and (self.owners is None or self.owners.is_own(tensor)):
                 self._given[key] = self._gradient(tensor, placements)
-            tensor._grad = self._given[key]
+        for tensor, given in self._owned():
+            tensor._grad = given
+
+    def publish(self) -> None:
+        """Give every rank the parameters that their owners have updated."""
+        if self.owners is not None:
+            self.owners.publish([self._tensors[key][0] for key in self._sums])
 
     def clear(self) -> None:
         """Take the gradients back, and begin anew."""
@@ -73,6 +96,11 @@ class Gradients:
         for each in self._sums.values():
             each.ndarray[...] = 0
             each.bump_version()
+
+    def _owned(self) -> list[tuple[Tensor, Tensor | None]]:
+        """The tensors that this rank is to give gradients, and what they were given last."""
+        is_own = (lambda tensor: True) if self.owners is None else self.owners.is_own
+        return [(tensor, self._given.get(key)) for key, (tensor, _) in self._tensors.items() if is_own(tensor)]
 
     def _gradient(self, tensor: Tensor, placements: Sequence[Placement]) -> Tensor:
         payload = tensor.payload

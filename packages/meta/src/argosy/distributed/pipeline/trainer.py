@@ -76,16 +76,17 @@ class Pipeline:
     ``loss_of(entries)`` is the loss of a microbatch, ``outputs_of(entries)`` what the model gives, ``update()`` changes
     the parameters by their gradients. The gradient is that of the mean of the microbatches' losses. ``meshes`` are
     those of the pipeline's ranks, where they are known; over ``copies``, groups of ranks with the same stage of other
-    pipelines, gradients and losses are averaged.
+    pipelines, gradients and losses are averaged, and over ``shards``, whose members each update parameters of their own
+    (ZeRO 1; Rajbhandari et al., 2020).
     """
 
     def __init__(
         self, settings: PipelineSettings, loss_of: Callable[..., Any], outputs_of: Callable[..., Any],
         update: Callable[[], Any], backend: Any = "CINN", meshes: Sequence[ProcessMesh] = (),
-        copies: Sequence[Group] = (),
+        copies: Sequence[Group] = (), shards: Group | None = None,
     ) -> None:  # fmt: skip
         self.settings, self.backend, self.meshes, self.copies = settings, backend, list(meshes), list(copies)
-        self.gradients = Gradients()
+        self.gradients, self.shards = Gradients(shards), shards
         share = settings.microbatches
 
         def train(*entries: Any) -> Any:
@@ -120,6 +121,7 @@ class Pipeline:
         """One step; the mean of the microbatches' losses from before it, on every rank."""
         loss = self.accumulate(entries)
         self._update()
+        self.gradients.publish()
         self.gradients.clear()
         return loss
 
@@ -130,6 +132,7 @@ class Pipeline:
         loss = self.accumulate(entries, scaler)
         scaler.step(optimizer)
         scaler.update()
+        self.gradients.publish()
         self.gradients.clear()
         return loss
 
@@ -156,7 +159,7 @@ class Pipeline:
 
     def _mean(self, results: Sequence[Sequence[Any]]) -> Tensor:
         loss = _mean(results)
-        for group in self.copies:
+        for group in self.copies if self.shards is None else (*self.copies, self.shards):
             all_reduce(loss, ReduceOp.AVG, group)
         return loss
 

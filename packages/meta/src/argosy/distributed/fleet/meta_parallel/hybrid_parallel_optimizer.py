@@ -15,6 +15,7 @@ from argosy.distributed.group import Group
 from argosy.distributed.parameter_owners import ParameterOwners
 from argosy.distributed.reduction import ReduceOp
 from argosy.nn.clip import ClipGradByGlobalNorm, Pairs
+from argosy.nn.meshes import first_mesh, on_mesh
 from argosy.optimizer.optimizer import Optimizer
 from argosy_autoparallel.bucketing import all_reduce_buckets
 from argosy_phi_ops.declare.operator import get_operator
@@ -52,11 +53,15 @@ def average_gradients(parameters: Sequence[Tensor], groups: Sequence[Group]) -> 
 
 class HybridParallelClipGrad(ClipGradByGlobalNorm):
     """Clipping by the norm of the gradients of all ranks. Those of split layers (``is_distributed``) are added up over
-    ``parts``, of the others every rank there has the same; each of ``owners`` has gradients of its own."""
+    ``parts``, of the others every rank there has the same; each of ``owners`` has gradients of its own, of which the
+    squares meet on the mesh of the first of all ``parameters``."""
 
-    def __init__(self, clip: ClipGradByGlobalNorm, parts: Group | None, owners: Group | None = None) -> None:
+    def __init__(
+        self, clip: ClipGradByGlobalNorm, parts: Group | None, owners: Group | None = None,
+        parameters: Sequence[Tensor] = (),
+    ) -> None:  # fmt: skip
         super().__init__(clip.clip_norm, clip.group_name, clip.auto_skip_clip)
-        self._parts, self._owners = parts, owners
+        self._parts, self._owners, self._parameters = parts, owners, parameters
 
     def __call__(self, params_grads: Pairs) -> list[tuple[Tensor, Tensor | None]]:
         """The pairs with clipped gradients."""
@@ -75,7 +80,9 @@ class HybridParallelClipGrad(ClipGradByGlobalNorm):
         if whole:
             found.append(super()._square_total(whole, *found))
         total = sum(found[1:], found[0]) if found else get_operator("full")([], 0, "float32")
-        return total if self._owners is None else sum_of(total.cast("float64"), self._owners)
+        if self._owners is None:
+            return total
+        return sum_of(on_mesh(first_mesh(self._parameters), total).cast("float64"), self._owners)
 
 
 class WrappedOptimizer:
@@ -102,13 +109,18 @@ class WrappedOptimizer:
 class HybridParallelOptimizer(WrappedOptimizer):
     """An optimizer of a model whose layers, states or stages lie on several ranks. ``step`` averages gradients over the
     copies (a pipeline has done that), clips by the norm of all ranks, and where states are split over ranks (ZeRO 1)
-    updates this rank's parameters, which it then gives to the others. Otherwise it acts as ``optimizer``.
+    updates this rank's parameters, which it then gives to the others; those of a pipeline have gradients on their owner
+    alone. Otherwise it acts as ``optimizer``.
     """
+
+    _owners: ParameterOwners | None
 
     def __init__(self, optimizer: Optimizer, hcg: Any = None, strategy: Any = None) -> None:
         piped = hcg is not None and hcg.get_pipe_parallel_world_size() > 1
-        shards = None if hcg is None or piped else _group_or_none(hcg.get_sharding_parallel_group())
+        shards = None if hcg is None else _group_or_none(hcg.get_sharding_parallel_group())
         self._prepare(optimizer, None if hcg is None else _group_or_none(hcg.get_model_parallel_group()), shards)
+        if piped:  # whose ranks find owners of the parameters that they hold
+            self._owners = None
         self._copies = None if hcg is None or piped else hcg.get_dp_sep_parallel_group()
         self._hcg, self._strategy = hcg, strategy
 
@@ -120,7 +132,7 @@ class HybridParallelOptimizer(WrappedOptimizer):
         self._owners = None if shards is None else ParameterOwners(optimizer._parameter_list, shards)
         clip = optimizer._grad_clip
         if type(clip) is ClipGradByGlobalNorm and (parts is not None or shards is not None):
-            optimizer._grad_clip = HybridParallelClipGrad(clip, parts, shards)
+            optimizer._grad_clip = HybridParallelClipGrad(clip, parts, shards, optimizer._parameter_list)
 
     def step(self) -> None:
         """Update every parameter that has a gradient, by the mean over the copies."""
@@ -129,6 +141,9 @@ class HybridParallelOptimizer(WrappedOptimizer):
             average_gradients(inner._parameter_list, [self._copies])
         if self._owners is None:
             inner.step()
+            shared = [p for p in inner._parameter_list if hasattr(p, "owners") and p.payload.is_held]
+            if shared:
+                shared[0].owners.publish(shared)
             return
         held: list[Any] = [(p, p.grad) for p in inner._parameter_list if not p.stop_gradient and p.grad is not None]
         parameters = [p for p, _ in held]

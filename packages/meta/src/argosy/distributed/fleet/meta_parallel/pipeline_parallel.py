@@ -50,9 +50,10 @@ class PipelineParallel(Layer):
         self._inputs = self._loss_number = 0
         self._optimizer: Any = None
         self._pipeline: Pipeline | None = None
-        groups = hcg.get_sharding_parallel_group(), hcg.get_dp_sep_parallel_group()
-        self._beside = [group for group in groups if group.nranks > 1] if self._is_line else []
-        for group in self._beside:
+        copies, shards = hcg.get_dp_sep_parallel_group(), hcg.get_sharding_parallel_group()
+        self._copies = [copies] if self._is_line and copies.nranks > 1 else []
+        self._shards = shards if shards.nranks > 1 else None
+        for group in (*self._copies, shards):
             equalize(layers, group, split_too=True)
 
     @property
@@ -121,8 +122,9 @@ class PipelineParallel(Layer):
             chunks = self._layers.get_num_virtual_stages()
             settings = PipelineSettings(mode, self.accumulate_steps, self.micro_batch_size, chunks)
             meshes = [ProcessMesh(ranks, ["dp"]) for ranks in self._hcg.ranks_of_stages()]
-            update = self._update
-            self._pipeline = Pipeline(settings, self._loss_of, self._outputs_of, update, "CINN", meshes, self._beside)
+            self._pipeline = Pipeline(
+                settings, self._loss_of, self._outputs_of, self._update, "CINN", meshes, self._copies, self._shards
+            )
         return self._pipeline
 
     def _set(self, data: Any, loss_number: int) -> list[Any]:
