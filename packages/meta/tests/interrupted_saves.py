@@ -19,6 +19,7 @@ import numpy as np
 import argosy as paddle
 import argosy.distributed as dist
 from argosy import models, nn
+from argosy.distributed import sharding
 from argosy.distributed.debug import run_ranks
 from argosy.models.configuration import ConfigFile
 from argosy.models.loading import build
@@ -93,6 +94,19 @@ def load_model(base):
     return [x.numpy() for x in (*made.network.parameters(), *made._optimizer.state_dict().values())]
 
 
+def save_sharded(base, version):
+    """The whole model, of one size whatever the version, beside the optimizer's states."""
+    paddle.utils.unique_name.switch()
+    made = model(version)
+    network, optimizer, _ = sharding.group_sharded_parallel(made.network, made._optimizer, "os")
+    sharding.save_group_sharded_model(network, base, optimizer)
+
+
+def load_sharded(base):
+    found = [paddle.load(os.path.join(base, name)) for name in ("model.pdmodel", "model.pdopt")]
+    return [x.numpy() for state in found for x in state.values() if isinstance(x, paddle.Tensor)]
+
+
 def checkpoint(version):
     mesh = dist.ProcessMesh([0, 1], ["x"])
     return {"a": dist.shard_tensor(np.full((4, SIZE), version, "f"), mesh, [dist.Shard(0)]), "version": version}
@@ -142,6 +156,7 @@ KINDS = {
     "export": (save_export, load_export),
     "methods": (save_methods, load_methods),
     "model": (save_model, load_model),
+    "sharded": (save_sharded, load_sharded),
     "checkpoint": (save_checkpoint, load_checkpoint),
     "background": (partial(save_checkpoint, background=True), load_checkpoint),
     "numbered": (partial(save_checkpoint, number=None), load_checkpoint),

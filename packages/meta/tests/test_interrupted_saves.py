@@ -17,7 +17,8 @@ SCRIPT = Path(__file__).with_name("interrupted_saves.py")
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the script forks")
 @pytest.mark.parametrize(
-    "kind", ["folder", "export", "methods", "model", "checkpoint", "background", "numbered", "pickle", "safetensors"]
+    "kind",
+    "folder export methods model sharded checkpoint background numbered pickle safetensors".split(),
 )
 def test_a_save_that_ends_before_any_of_its_operations_leaves_one_version(kind, tmp_path):
     """A killed process, at each operation on files: never a mixture, never neither, no files that stay."""

@@ -78,13 +78,20 @@ def save_together(objects: Mapping[str, Any], protocol: int = 4) -> None:
     write_files(leader, data[leader], {path: data[path] for path in members})
 
 
-def loadable_path(path: str, leader: str) -> str:
-    """The file with what :func:`save_together` wrote to ``path`` when it wrote ``leader``, the first."""
+def loadable_path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """The file with what was written last to ``path``: another name where :func:`save_together` was interrupted after
+    it had replaced the file that decides, which has the name of ``path`` up to the extension."""
     folder, name = os.path.split(os.path.abspath(path))
-    if not any(each.startswith(f".{name}.") for each in os.listdir(folder)):
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    if not any(each.startswith(f".{name}.") for each in names):
         return path  # no save was interrupted
-    with open(leader, "rb") as file:
-        return member_path(path, content_key(iter(lambda: file.read(1 << 20), b"")))
+    stem = os.path.splitext(name)[0]
+    for leader in sorted(each for each in names if each != name and os.path.splitext(each)[0] == stem):
+        with open(os.path.join(folder, leader), "rb") as file:
+            found = member_path(path, content_key(iter(lambda: file.read(1 << 20), b"")))
+        if found != path:
+            return found
+    return path
 
 
 def load(path: str | os.PathLike[str] | BinaryIO, return_numpy: bool = False, **configs: Any) -> Any:
@@ -98,7 +105,7 @@ def load(path: str | os.PathLike[str] | BinaryIO, return_numpy: bool = False, **
         raise TypeError(f"load() has no argument {sorted(configs)}")
     try:
         with announce_wait(f"loading {path}"):
-            return _load(path, return_numpy)
+            return _load(loadable_path(path) if isinstance(path, (str, os.PathLike)) else path, return_numpy)
     except FileNotFoundError as error:
         raise MissingFileError(error.errno, error.strerror, os.fspath(path)) from None  # type: ignore[arg-type]
 

@@ -288,9 +288,8 @@ class Model(ArgumentRepr):
             if wrong := [text for text in found if text is not None]:
                 raise ValueError(f"{path}.pdparams does not fit {type(self.network).__name__}: {' '.join(wrong)}")
         self.network.set_state_dict(state)
-        states = loadable_path(f"{path}.pdopt", f"{path}.pdparams")
-        if self._optimizer is not None and not reset_optimizer and os.path.exists(states):
-            found = load(states)
+        if self._optimizer is not None and not reset_optimizer and os.path.exists(loadable_path(f"{path}.pdopt")):
+            found = load(f"{path}.pdopt")
             self._optimizer.set_state_dict(found)
             if GENERATOR in found:
                 set_rng_state([Tensor(np.array(found[GENERATOR], np.uint64))])

@@ -66,9 +66,8 @@ def load_program_state(model_path: Path, var_list: Sequence[Tensor] | None = Non
     """The arrays that :func:`save` wrote, by name. Raises FileNotFoundError where there are none."""
     base = os.fspath(model_path)
     found: dict[str, Any] = load_states(base + ".pdparams", return_numpy=True)
-    others = loadable_path(base + ".pdopt", base + ".pdparams")
-    if os.path.exists(others):
-        found |= load_states(others, return_numpy=True)
+    if os.path.exists(loadable_path(base + ".pdopt")):
+        found |= load_states(base + ".pdopt", return_numpy=True)
     names = None if var_list is None else {x.name for x in var_list}
     return {name: value for name, value in found.items() if names is None or name in names}
 

@@ -24,7 +24,7 @@ from argosy.distributed.semi_auto import reshard, shard_tensor
 from argosy.distributed.sharded_optimizer import ShardingStage3, shard_optimizer
 from argosy.distributed.sharded_scaler import shard_scaler
 from argosy.distributed.wrapped_layer import WrappedLayer, equalize
-from argosy.framework.serialization import save
+from argosy.framework.serialization import save_together
 from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
 from argosy_autograd.hooks import JointHook, saved_tensors_hooks
@@ -291,7 +291,8 @@ def _find_layers(model: Layer, chosen: Sequence[Any]) -> list[Layer]:
 
 def save_group_sharded_model(model: Layer, output: str, optimizer: Any = None) -> None:
     """Write the whole model to ``output/model.pdmodel``, and the states of what :func:`group_sharded_parallel` gave as
-    ``optimizer`` to ``output/model.pdopt``. All ranks of the group call it, its first one writes.
+    ``optimizer`` to ``output/model.pdopt``, both at once: :func:`~argosy.load` reads the old ones or the new ones,
+    whenever this is interrupted. All ranks of the group call it, its first one writes.
 
     Raises ValueError for a model of another kind, and where ``output`` is a file.
     """
@@ -304,10 +305,8 @@ def save_group_sharded_model(model: Layer, output: str, optimizer: Any = None) -
     group = model._group
     states = None if optimizer is None else _states(optimizer, group)
     if group.rank == 0:
-        os.makedirs(output, exist_ok=True)
-        save(model._layers.state_dict(), os.path.join(output, "model.pdmodel"))
-        if states is not None:
-            save(states, os.path.join(output, "model.pdopt"))
+        written = {"model.pdmodel": model._layers.state_dict()} | ({} if states is None else {"model.pdopt": states})
+        save_together({os.path.join(output, name): value for name, value in written.items()})
     barrier(group)
 
 
