@@ -8,9 +8,10 @@ import pytest
 from lockstep import parts_of, run_together
 
 from argosy_autoparallel import Layout, ProcessMesh, Replicate, Shard
+from argosy_autoparallel.collective_report import report_collectives
 from argosy_autoparallel.partition import partition
 from argosy_autoparallel.passes.combine_collectives import CombineCollectives
-from argosy_autoparallel.passes.overlap import Overlap, exposures
+from argosy_autoparallel.passes.overlap import Overlap
 from argosy_autoparallel.passes.spmd_partition import SpmdPartition
 from argosy_autoparallel.schedule import verify_programs
 from argosy_autoparallel.tensor_layout import print_layout
@@ -22,6 +23,10 @@ from argosy_pir import Builder, Program, TensorType, verify_program
 from argosy_pir.passes import PassManager
 
 N, LAYERS = 32, 4
+
+
+def collectives(program):
+    return report_collectives(program).collectives
 
 
 def matmul(a, b):
@@ -97,7 +102,7 @@ def test_gradients_are_summed_while_the_backward_pass_goes_on():
     """Two buckets of two gradients: the last layers' is on its way during the products of the first layers, the other
     during the one that is left."""
     for program in programs("data parallel", True):
-        found = [each for each in exposures(program) if each.kind == "all_reduce"]
+        found = [each for each in collectives(program) if each.kind == "all_reduce"]
         assert [each.nbytes for each in found] == [2 * 4 * N * N] * 2
         products = [each.computed // N**3 for each in found]  # of a rank's N rows
         assert products == [5, 1]  # two for each of two layers and the input's gradient of the third; the first's
@@ -106,16 +111,16 @@ def test_gradients_are_summed_while_the_backward_pass_goes_on():
 def test_what_blocks_is_exposed():
     """Without the pass nothing is computed meanwhile, and what is there to say of each collective is the same."""
     (first, *_), (second, *_) = programs("split weights", False), programs("split weights", True)
-    assert not any(each.computed for each in exposures(first))
+    assert not any(each.computed for each in collectives(first))
     key = lambda each: (each.kind, each.group, each.nbytes, each.line)  # noqa: E731
-    assert sorted(map(key, exposures(first))) == sorted(map(key, exposures(second)))
-    assert any(each.computed for each in exposures(second))
+    assert sorted(map(key, collectives(first))) == sorted(map(key, collectives(second)))
+    assert any(each.computed for each in collectives(second))
 
 
 def test_parameters_are_gathered_ahead():
     """Parameters split over ranks: two layers' are on their way while the layers before them compute."""
     for program in programs("split weights", True):
-        gathers = [each for each in exposures(program) if each.kind == "all_gather"]
+        gathers = [each for each in collectives(program) if each.kind == "all_gather"]
         assert [each.computed > 0 for each in gathers] == [False, True]
 
 
@@ -126,8 +131,8 @@ def test_a_pipeline_of_passes_says_the_same():
     made = step()
     SpmdPartition((texts[0],), (texts[1],) * LAYERS).run(made)
     PassManager(f"combine-collectives{{early=true, limit={2 * 4 * N * N}}},overlap").run(made)
-    found = [(each.kind, each.nbytes, each.computed) for each in exposures(made)]
-    assert found == [(e.kind, e.nbytes, e.computed) for e in exposures(programs("data parallel", True)[0])]
+    found = [(each.kind, each.nbytes, each.computed) for each in collectives(made)]
+    assert found == [(e.kind, e.nbytes, e.computed) for e in collectives(programs("data parallel", True)[0])]
 
 
 def test_a_collective_of_what_another_gives_starts_after_it():
@@ -174,7 +179,7 @@ def test_messages_are_on_their_way_while_others_compute():
         verify_program(program)
     names = [op.kind for op in changed[0].block if op.kind in ("send", "start_recv", "start", "wait", "dot_general")]
     assert names == ["send", "start_recv", "dot_general", "start", "dot_general", "wait", "wait"]
-    assert [(each.kind, each.computed > 0) for each in exposures(changed[0])] == [("recv", True), ("permute", True)]
+    assert [(each.kind, each.computed > 0) for each in collectives(changed[0])] == [("send", False), ("recv", True), ("permute", True)]
     verify_programs(changed)
 
     def run(communicator):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         shard_tensor,
         unshard_dtensor,
     )
+    from argosy_autoparallel.collective_report import Collective, CollectiveReport, report_collectives
     from argosy_autoparallel.counting import Counts, count_collectives
     from argosy_autoparallel.dist_tensor import ShardedArray, is_dist, layout_of
     from argosy_autoparallel.groups import communicators, ensure_groups, set_world, world
@@ -34,12 +35,12 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Cluster", "Counts", "ImplicitGatherError", "Layout", "LocalSlice", "ParallelStrategy", "Partial",
-    "PartitionedProgram", "Placement", "Planner", "PlanningError", "ProcessMesh", "ReduceType", "Replicate", "Shard",
-    "ShardedArray", "__version__", "communicators", "count_collectives", "dtensor_from_fn", "dtensor_from_local",
-    "dtensor_to_local", "ensure_groups", "get_planner", "is_dist", "largest_local_shape", "layout_of", "local_shape",
-    "local_slice", "partition_program", "planner_names", "reshard", "set_world", "shard_tensor", "strict",
-    "unshard_dtensor", "world",
+    "Cluster", "Collective", "CollectiveReport", "Counts", "ImplicitGatherError", "Layout", "LocalSlice",
+    "ParallelStrategy", "Partial", "PartitionedProgram", "Placement", "Planner", "PlanningError", "ProcessMesh",
+    "ReduceType", "Replicate", "Shard", "ShardedArray", "__version__", "communicators", "count_collectives",
+    "dtensor_from_fn", "dtensor_from_local", "dtensor_to_local", "ensure_groups", "get_planner", "is_dist",
+    "largest_local_shape", "layout_of", "local_shape", "local_slice", "partition_program", "planner_names",
+    "report_collectives", "reshard", "set_world", "shard_tensor", "strict", "unshard_dtensor", "world",
 ]  # fmt: skip
 
 #: What needs the IR, operators or devices is imported when first read: name -> "module" or "module:attribute".
@@ -48,6 +49,7 @@ _LAZY = {
         ("dtensor_from_fn", "dtensor_from_local", "dtensor_to_local", "reshard", "shard_tensor", "unshard_dtensor"),
         "api",
     ),
+    **dict.fromkeys(("Collective", "CollectiveReport", "report_collectives"), "collective_report"),
     **dict.fromkeys(("Counts", "count_collectives"), "counting"),
     **dict.fromkeys(("ShardedArray", "is_dist", "layout_of"), "dist_tensor"),
     **dict.fromkeys(("ImplicitGatherError", "strict"), "implicit_gathers"),

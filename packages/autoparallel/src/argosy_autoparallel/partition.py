@@ -123,7 +123,7 @@ class Partitioner:
             self.emitter.advance()
             ambient.location = op.location  # what it takes to run the operation comes from its line, too
             self._operation(op)
-        self._asking = None
+        self._asking, self.emitter.needed_by = None, ()
 
     def layout(self, value: Value) -> Layout | None:
         """How a value lies that has been walked over: where it is needed next, unless that place asks otherwise."""
@@ -283,7 +283,8 @@ class Partitioner:
         if earlier is not None:
             raise ValueError(f"partition: '{op.name}' is no primitive; run the pass {earlier} first")
         own = _OWN.get(op.name)
-        self._asking = op if own is None else None
+        implicit = own is None and op.name not in _COMMUNICATION
+        self._asking, self.emitter.needed_by = (op, (op.name,)) if implicit else (None, ())
         if own is not None:
             own(self, op)
         elif op.name in _COMMUNICATION:

@@ -16,7 +16,7 @@ program @combine_gathers(%0: tensor<[16, 6], float32>) state(%1 = "v": tensor<[3
   %6 = prim.reshape(%2) {shape = (1, 18)} : tensor<[1, 18], float32>
   %7 = prim.concat(%5, %6) {axis = 1} : tensor<[1, 36], float32>
   %8 = prim.reshape(%7) {shape = (36,)} : tensor<[36], float32>
-  %9, %10 = prim.all_gather(%8, %4) {group = (0, 1), size = 2, axis = 0} : tensor<[72], float32>, token
+  %9, %10 = prim.all_gather(%8, %4) {group = (0, 1), size = 2, axis = 0} : tensor<[72], float32>, token annotations {needed_by = ("prim.dot_general",)}
   %11 = prim.reshape(%9) {shape = (2, 36)} : tensor<[2, 36], float32>
   %12 = prim.slice(%11) {start = (0, 0), limit = (2, 18), stride = (1, 1)} : tensor<[2, 18], float32>
   %13 = prim.reshape(%12) {shape = (6, 6)} : tensor<[6, 6], float32>
@@ -30,7 +30,7 @@ program @combine_gathers(%0: tensor<[16, 6], float32>) state(%1 = "v": tensor<[3
   %21 = prim.reshape(%1) {shape = (1, 18)} : tensor<[1, 18], float32>
   %22 = prim.concat(%20, %21) {axis = 1} : tensor<[1, 36], float32>
   %23 = prim.reshape(%22) {shape = (36,)} : tensor<[36], float32>
-  %24, %25 = prim.all_gather(%23, %10) {group = (0, 1), size = 2, axis = 0} : tensor<[72], float32>, token
+  %24, %25 = prim.all_gather(%23, %10) {group = (0, 1), size = 2, axis = 0} : tensor<[72], float32>, token annotations {needed_by = ("prim.dot_general",)}
   %26 = prim.reshape(%24) {shape = (2, 36)} : tensor<[2, 36], float32>
   %27 = prim.slice(%26) {start = (0, 0), limit = (2, 18), stride = (1, 1)} : tensor<[2, 18], float32>
   %28 = prim.reshape(%27) {shape = (6, 6)} : tensor<[6, 6], float32>

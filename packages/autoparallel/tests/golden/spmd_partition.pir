@@ -14,7 +14,7 @@ program @spmd_partition(%0: tensor<[2, 6], float32>) state(%1 = "w": tensor<[6, 
   %4 = prim.dot_general(%0, %3) {lhs_contract = (0,), rhs_contract = (0,), lhs_batch = (), rhs_batch = ()} : tensor<[6, 5], float32>
   %5 = prim.reduce_sum(%3) {axes = (0, 1)} : tensor<[], float32>
   %6 = prim.create_token() : token
-  %7, %8 = prim.all_reduce(%4, %6) {group = (0, 1), size = 2, kind = "sum"} : tensor<[6, 5], float32>, token
+  %7, %8 = prim.all_reduce(%4, %6) {group = (0, 1), size = 2, kind = "sum"} : tensor<[6, 5], float32>, token annotations {needed_by = ("prim.sub",)}
   %9 = prim.sub(%1, %7) : tensor<[6, 5], float32>
   return(%5; %9)
 }

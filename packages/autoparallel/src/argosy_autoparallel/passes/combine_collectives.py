@@ -168,6 +168,7 @@ def _emit(ops: Sequence[Operation], before: Operation) -> tuple[list[Value], Val
         operands = [available(op.operand(0), before) for op in ops]
         if len(ops) == 1:
             whole, token = getattr(prim, first.kind)(operands[0], first.operand(1), **attributes)
+            whole.op.annotations = first.annotations
             return [whole], token
         rows = attributes["size"] if first.kind == "reduce_scatter" else 1
         attributes |= {"axis": 0} if "axis" in attributes else {}
@@ -177,6 +178,9 @@ def _emit(ops: Sequence[Operation], before: Operation) -> tuple[list[Value], Val
         whole, token = getattr(prim, first.kind)(
             prim.reshape(joined, shape=(rows * length,)), first.operand(1), **attributes
         )
+    needed_by = tuple(sorted({name for op in ops for name in op.annotations.get("needed_by", ())}))
+    if needed_by:
+        whole.op.annotate(needed_by=needed_by)
     asked = reduce(lambda one, other: other if other.is_before(one) else one, ops)
     with emit_at(builder_at(asked, first)):
         rows = attributes["size"] if first.kind == "all_gather" else 1

@@ -25,9 +25,8 @@ from argosy_phi_ops.context import emit_at
 from argosy_pir import Operation, Program, TensorType, Value
 from argosy_pir.passes import Pass, register_pass
 from argosy_pir.values import OpResult
-from argosy_tensorcore.dtype import as_dtype
 
-__all__ = ["Exposure", "Overlap", "exposures"]
+__all__ = ["Overlap", "total_work"]
 
 _STARTED = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast_rank", "permute", "recv")
 
@@ -48,7 +47,7 @@ class Overlap(Pass):
         if communicates_within(program):
             return False
         block = list(program.block)
-        moves = [m for m in _moves(block) if _total_work(block[m.start : m.wait]) >= self.least]
+        moves = [m for m in _moves(block) if total_work(block[m.start : m.wait]) >= self.least]
         for move in moves:
             _emit(block, move)
         for move in moves:
@@ -106,7 +105,7 @@ def _ancestor_in_block(op: Operation, like: Operation) -> Operation:
     return op
 
 
-def _total_work(between: Sequence[Operation]) -> int:
+def total_work(between: Sequence[Operation]) -> int:
     """How many numbers are computed: of a product, as many as it takes operations."""
     return sum(_work(op) for op in between)
 
@@ -136,40 +135,8 @@ def _emit(block: Sequence[Operation], move: _Move) -> None:
         else:
             given = available(op.operand(0), block[move.start])
             begun, handle, token = prim.start(given, op.operand(1), collective=op.kind, **a)
+        begun.op.annotations = op.annotations
     with emit_at(builder_at(block[move.wait], op)):
         result, _ = prim.wait(begun, handle, token)
     op.results[0].replace_all_uses_with(result)
     op.results[1].replace_all_uses_with(token)
-
-
-class Exposure(NamedTuple):
-    """A collective or receipt of a rank's program: its kind, group, the bytes of its operand (or of what is received),
-    the line it comes from, and
-    how many numbers are computed while it is on its way; none while it is waited for where it starts."""
-
-    kind: str
-    group: tuple[int, ...] | None
-    nbytes: int
-    line: str
-    computed: int
-
-
-def exposures(program: Program) -> list[Exposure]:
-    """All collectives of a rank's program, in order."""
-    block = list(program.block)
-    number = {op: at for at, op in enumerate(block)}
-    found = []
-    for at, op in enumerate(block):
-        if op.name in ("prim.start", "prim.start_recv"):
-            (wait,) = op.results[1].users
-            kind = op.attributes.get("collective", "recv")
-            found.append(_exposure(op, kind, _total_work(block[at : number[wait]])))
-        elif op.name in COMMUNICATION and op.kind in _STARTED:
-            found.append(_exposure(op, op.kind, 0))
-    return found
-
-
-def _exposure(op: Operation, kind: str, computed: int) -> Exposure:
-    given = op.operand(0) if op.operands and isinstance(op.operand(0).type, TensorType) else op.results[0]
-    nbytes = _size(given) * as_dtype(given.dtype).itemsize
-    return Exposure(kind, group_of(op), nbytes, "" if op.location.is_unknown else str(op.location), computed)

@@ -53,6 +53,8 @@ class Emitter:
         self.notes: list[CollectiveNote] = []
         self.terms: tuple[int | None, int | None] = None, None
         """Where the operand of the next collective comes from: ``ready`` and ``after`` of :class:`CollectiveNote`."""
+        self.needed_by: tuple[str, ...] = ()
+        """The operation that communication is for where nobody asked for it, as collectives are annotated."""
 
     def advance(self) -> None:
         """The next operation of the global program is worked on."""
@@ -94,12 +96,14 @@ class Emitter:
         if "group" in attributes:
             self.groups.add(attributes["group"])
         operands = () if x is None else (x,)
-        made = getattr(prim, name)(*operands, self._token, **attributes)
-        if isinstance(made, tuple):
-            value, self._token = made
-            return value  # type: ignore[no-any-return]
-        self._token = made
-        return None
+        *values, self._token = results = _listed(getattr(prim, name)(*operands, self._token, **attributes))
+        if self.needed_by:
+            results[0].op.annotate(needed_by=self.needed_by)  # type: ignore[attr-defined]
+        return values[0] if values else None
+
+
+def _listed(results: Value | tuple[Value, ...]) -> list[Value]:
+    return list(results) if isinstance(results, tuple) else [results]
 
 
 @lru_cache(maxsize=4096)

@@ -110,6 +110,7 @@ NAMES = {
         .: auto_parallel checkpoint communication debug fleet flex_checkpoint rpc sharding
         .checkpoint.loading: load_merged_state_dict load_state_dict
         .checkpoint.saving: save_state_dict
+        .collective_report: report_collectives
         .collective: all_gather all_reduce alltoall alltoall_single barrier broadcast gather reduce
             reduce_scatter scatter wait
         .data_parallel: DataParallel

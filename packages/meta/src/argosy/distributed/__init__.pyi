@@ -77,6 +77,7 @@ from argosy.distributed.point_to_point import recv as recv
 from argosy.distributed.objects import recv_object_list as recv_object_list
 from argosy.distributed.collective import reduce as reduce
 from argosy.distributed.collective import reduce_scatter as reduce_scatter
+from argosy.distributed.collective_report import report_collectives as report_collectives
 from argosy.distributed.semi_auto import reshard as reshard
 from argosy.distributed import rpc as rpc
 from argosy.distributed.checkpoint.saving import save_state_dict as save_state_dict
