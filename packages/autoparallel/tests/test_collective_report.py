@@ -7,7 +7,6 @@ from ranks import on_ranks
 from argosy_autoparallel import (
     Layout,
     ProcessMesh,
-    Replicate,
     Shard,
     communicators,
     count_collectives,

@@ -179,7 +179,11 @@ def test_messages_are_on_their_way_while_others_compute():
         verify_program(program)
     names = [op.kind for op in changed[0].block if op.kind in ("send", "start_recv", "start", "wait", "dot_general")]
     assert names == ["send", "start_recv", "dot_general", "start", "dot_general", "wait", "wait"]
-    assert [(each.kind, each.computed > 0) for each in collectives(changed[0])] == [("send", False), ("recv", True), ("permute", True)]
+    assert [(each.kind, each.computed > 0) for each in collectives(changed[0])] == [
+        ("send", False),
+        ("recv", True),
+        ("permute", True),
+    ]
     verify_programs(changed)
 
     def run(communicator):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import argosy as paddle
+from argosy import distributed as dist
 from argosy import nn
 from argosy.distributed import fleet
 from argosy.distributed.debug import run_ranks
@@ -122,3 +123,223 @@ def test_degrees_have_other_names():
         return groups.get_sharding_parallel_world_size(), groups.get_model_parallel_world_size()
 
     assert run_ranks(sizes, 4) == [(2, 2)] * 4
+
+
+def test_lars_takes_the_place_of_momentum():
+    """The rule by hand, on one parameter; without decay it is momentum. Raises for another optimizer."""
+    lars = {"lars": True, "lars_configs": {"lars_coeff": 0.5, "lars_weight_decay": 0.1, "epsilon": 0.01}}
+
+    def program():
+        fleet.init(is_collective=True, strategy=strategy_of(**lars))
+        layer = nn.Linear(3, 2, bias_attr=False)
+        plain = paddle.optimizer.Momentum(0.2, 0.9, parameters=layer.parameters())
+        optimizer = fleet.distributed_optimizer(plain)
+        p, v = layer.weight.numpy().astype(np.float64), np.zeros((3, 2))
+        for step in range(3):
+            (layer(paddle.to_tensor(ROWS[step : step + 2, :3])) ** 2).sum().backward()
+            g = layer.weight.grad.numpy().astype(np.float64)
+            size, slope = np.linalg.norm(p), np.linalg.norm(g)
+            v = 0.9 * v + 0.2 * 0.5 * size / (slope + 0.1 * size + 0.01) * (g + 0.1 * p)
+            p = p - v
+            optimizer.step()
+            optimizer.clear_grad()
+        np.testing.assert_allclose(layer.weight.numpy(), p, rtol=1e-5)
+        return type(optimizer).__name__
+
+    assert run_ranks(program, 1) == ["LarsMomentumOptimizer"]
+    without = {"lars": True, "lars_configs": {"lars_weight_decay": 0.0}}
+    make = lambda rate, parameters: paddle.optimizer.Momentum(rate, parameters=parameters)  # noqa: E731
+    ((found, _, _),) = run_ranks(lambda: train(make, **without), 1)
+    ((plain, _, _),) = run_ranks(lambda: train(make), 1)
+    np.testing.assert_allclose(found, plain, rtol=1e-5, atol=1e-6)
+    with pytest.raises(TypeError, match="makes LARS of Momentum, not of SGD"):
+        run_ranks(lambda: train(**lars), 1)
+
+
+@pytest.mark.parametrize("static", [False, True], ids=["eager", "captured"])
+def test_gradients_travel_in_half_precision(static):
+    """The mean of gradients that were rounded to float16."""
+
+    def program(narrow):
+        fleet.init(is_collective=True, strategy=strategy_of(fp16_allreduce=narrow))
+        net = nn.Linear(4, 1, bias_attr=False)
+        model = fleet.distributed_model(net)
+
+        def step(x):
+            model(x).sum().backward()
+            return net.weight.grad
+
+        x = paddle.to_tensor(ROWS[fleet.worker_index()])
+        return (paddle.jit.to_static(step, full_graph=True) if static else step)(x).numpy().ravel()
+
+    rounded = ROWS[:2].astype(np.float16).astype(np.float32).mean(0)
+    found, other = run_ranks(lambda: program(True), 2)
+    np.testing.assert_array_equal(found, other)
+    np.testing.assert_array_equal(found, rounded.astype(np.float16).astype(np.float32))
+    assert np.abs(run_ranks(lambda: program(False), 2)[0] - ROWS[:2].mean(0)).max() < 1e-7
+
+
+def test_as_many_local_steps_as_the_loss_says():
+    """After an average the loss is half of the first, so that 9 steps become 3 (more than the root of 4.5), then by a
+    quarter of the rate 5."""
+
+    def program():
+        fleet.init(is_collective=True, strategy=strategy_of(
+            adaptive_localsgd=True, adaptive_localsgd_configs={"init_k_steps": 9, "begin_step": 1}))  # fmt: skip
+        layer = nn.Linear(1, 1, bias_attr=False)
+        optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.0, parameters=layer.parameters()))
+        with pytest.raises(TypeError, match=r"call optimizer\.minimize"):
+            optimizer.step()
+        rank, counts = fleet.worker_index(), []
+        for step in range(14):
+            optimizer._inner_opt.set_lr(0.25 if step > 10 else 1.0)
+            optimizer.minimize(paddle.to_tensor((11.0 if step == 0 else 5.5) + (1.0, -1.0)[rank]))
+            counts.append(optimizer._k_steps)
+        return counts
+
+    assert run_ranks(program, 2) == [[9] * 9 + [3] * 3 + [5] * 2] * 2
+
+
+def test_the_largest_entries_of_gradients_are_exchanged():
+    """Each rank sends a hundredth of its entries, and what stays behind adds up: of zero gradients the rest is applied
+    in the end. Before the first compressed step, and for what is small, there is momentum."""
+    gradients = np.random.default_rng(0).standard_normal((2, 16384)).astype(np.float32)
+
+    def program():
+        configs = {"rampup_begin_step": 1, "rampup_step": 2, "sparsity": [0.99, 0.5]}
+        fleet.init(is_collective=True, strategy=strategy_of(dgc=True, dgc_configs=configs))
+        layer = nn.Linear(16384, 1)
+        model = fleet.distributed_model(layer)
+        layer.weight.set_value(np.zeros((16384, 1), np.float32))
+        plain = paddle.optimizer.Momentum(1.0, 0.0, parameters=layer.parameters())
+        optimizer, seen = fleet.distributed_optimizer(plain), []
+        for factor in (1, 1, 0, 0):
+            model(paddle.to_tensor(factor * gradients[fleet.worker_index()][None])).sum().backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            seen.append(layer.weight.numpy().ravel())
+        return seen, layer.bias.numpy()
+
+    (seen, bias), (others, _) = run_ranks(program, 2)
+    np.testing.assert_array_equal(seen, others)
+    mean = gradients.mean(0)
+    np.testing.assert_allclose(seen[0], -mean, rtol=1e-6)
+    moved = seen[1] != seen[0]
+    largest = np.abs(gradients) >= np.sort(np.abs(gradients), axis=1)[:, -164:][:, :1]
+    np.testing.assert_array_equal(moved, largest.any(0))
+    np.testing.assert_allclose(seen[3], -2 * mean, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(bias, -4.0, rtol=1e-6)
+    with pytest.raises(TypeError, match="for Momentum, not SGD"):
+        run_ranks(lambda: train(dgc=True), 1)
+
+
+def test_strategies_are_written_and_read(tmp_path):
+    """In the text format of protocol buffers, that of Paddle included."""
+    file = str(tmp_path / "strategy.prototxt")
+    amp = {"init_loss_scaling": 1e-7, "custom_white_list": ['a"b\n', "é"]}
+    strategy_of(dgc=True, amp=True, amp_configs=amp, hybrid_configs={"mp_degree": 2}).save_to_prototxt(file)
+    text = (tmp_path / "strategy.prototxt").read_text()
+    assert 'custom_white_list: "a\\"b\\n"' in text
+    assert "sparsity" not in text  # as ever
+    read = fleet.DistributedStrategy()
+    read.load_from_prototxt(file)
+    assert (read.dgc, read.amp, read.lars, read.hybrid_configs["mp_degree"]) == (True, True, False, 2)
+    assert read.amp_configs["custom_white_list"] == amp["custom_white_list"]
+    assert read.amp_configs["init_loss_scaling"] == 1e-7
+    (tmp_path / "strategy.prototxt").write_text(
+        """# by hand
+        localsgd: true, localsgd_configs < k_steps: 0x4; begin_step: 2 >
+        lamb_configs { exclude_from_weight_decay: ["a" 'b', "\\303\\251"] lamb_weight_decay: 1.5f }
+        """, encoding="utf-8",
+    )  # fmt: skip
+    read.load_from_prototxt(file)
+    assert (read.localsgd, read.localsgd_configs) == (True, {"k_steps": 4, "begin_step": 2})
+    assert read.lamb_configs == {"exclude_from_weight_decay": ["ab", "é"], "lamb_weight_decay": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("amp: true\ndgc: [", "the text ends"),
+        ("amp\n= true", "line 2: '= true' is no token"),
+        ("amp_configs { init_loss_scaling: 1", "expected '}', but the text ends"),
+        ("lars_configs { coefficient: 1 }", r"lars_configs has no \['coefficient'\]"),
+        ("amp true", "line 1: expected a value, got 'true'"),
+    ],
+)
+def test_a_wrong_text_is_refused_with_its_line(tmp_path, text, message):
+    (tmp_path / "wrong").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        fleet.DistributedStrategy().load_from_prototxt(str(tmp_path / "wrong"))
+
+
+def test_small_helpers_of_scripts(tmp_path):
+    """``fleet.util`` over ranks, and ``LocalFS``."""
+
+    def program():
+        fleet.init(is_collective=True)
+        util, rank = fleet.util, fleet.worker_index()
+        util.barrier()
+        shares = util.get_file_shard(["a", "b", "c"])
+        return util.all_reduce([rank, 2], "max").tolist(), util.all_gather(rank), shares
+
+    assert run_ranks(program, 2) == [([1, 2], [0, 1], ["a", "b"]), ([1, 2], [0, 1], ["c"])]
+    files, top = fleet.utils.LocalFS(), str(tmp_path)
+    files.mkdirs(f"{top}/one/two")
+    files.touch(f"{top}/one/x")
+    assert files.ls_dir(f"{top}/one") == (["two"], ["x"])
+    with pytest.raises(FileExistsError):
+        files.mv(f"{top}/one/x", f"{top}/one/two")
+    files.mv(f"{top}/one/x", f"{top}/y")
+    files.delete(f"{top}/one")
+    assert (files.is_file(f"{top}/y"), files.is_exist(f"{top}/one"), files.list_dirs(top)) == (True, False, [])
+    with pytest.raises(NotImplementedError, match="Hadoop"):
+        fleet.utils.HDFSClient("", {})
+
+
+def test_groups_are_shut_and_opened_again():
+    def program():
+        group, other = dist.new_group([0, 1]), dist.new_group([1, 2])
+        dist.shutdown_process_group()
+        if group.is_member():
+            with pytest.raises(ValueError, match=r"was shut down; restart_process_group\(\) opens it again"):
+                dist.all_reduce(paddle.ones([2]), group=group)
+        dist.restart_process_group(group)
+        dist.restart_process_group()
+        x = paddle.ones([1])
+        if group.is_member():
+            dist.all_reduce(x, group=group)
+        with pytest.raises(ValueError, match="cannot be shut down"):
+            dist.shutdown_process_group(dist.get_group(0))
+        return float(x), other.is_member()
+
+    assert run_ranks(program, 3) == [(2.0, False), (2.0, True), (1.0, True)]
+
+
+def test_operations_of_static_programs_are_split():
+    """Sums of all rows and all columns on each rank; collectives run in static programs."""
+    constant = lambda value: nn.initializer.Constant(value)  # noqa: E731
+
+    def program():
+        main, start = paddle.static.Program(), paddle.static.Program()
+        paddle.enable_static()
+        try:
+            with paddle.static.program_guard(main, start):
+                x, rows = paddle.static.data("x", [2, 4]), paddle.static.data("rows", [3], "int64")
+                found = [
+                    dist.split(x, (4, 6), "linear", 1, 2, weight_attr=constant(1.0)),
+                    dist.split(x, (4, 6), "linear", 0, 2, weight_attr=constant(2.0)),
+                    dist.split(rows, (4, 6), "embedding", 0, 2, weight_attr=constant(3.0)),
+                ]
+                with pytest.raises(ValueError, match="num_partitions is 3, but there are 2 ranks"):
+                    dist.split(x, (4, 6), "linear", 0, 3)
+            executor = paddle.static.Executor()
+            executor.run(start)
+            feed = {"x": np.ones((2, 4), np.float32), "rows": np.array([0, 2, 3])}
+            return [(y.shape, set(y.ravel().tolist())) for y in executor.run(main, feed=feed, fetch_list=found)]
+        finally:
+            paddle.disable_static()
+
+    assert run_ranks(program, 2) == [[((2, 6), {4.0}), ((2, 6), {8.0}), ((3, 6), {3.0})]] * 2
+    with pytest.raises(ValueError, match="use ColumnParallelLinear"):
+        dist.split(paddle.ones([2, 4]), (4, 6), "linear")

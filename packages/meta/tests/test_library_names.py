@@ -186,8 +186,8 @@ def test_what_fleet_lacks_is_named() -> None:
         strategy.recompute = True
     with pytest.raises(ValueError, match=r"lamb_configs has no \['decay'\]; it has \['exclude_from_weight_decay'"):
         strategy.lamb_configs = {"decay": 1.0}
-    with pytest.warns(UserWarning, match="DistributedStrategy.fp16_allreduce does nothing here: gradients travel"):
-        strategy.fp16_allreduce = True
+    with pytest.warns(UserWarning, match="DistributedStrategy.fuse_grad_merge does nothing here: gradients are added"):
+        strategy.fuse_grad_merge = True
     with pytest.raises(NotImplementedError, match="cp_degree of 2 is not implemented"):
         strategy.hybrid_configs = {"cp_degree": 2}
     strategy.hybrid_configs = {"order": ["tp"]}

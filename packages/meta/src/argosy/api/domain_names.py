@@ -94,6 +94,7 @@ DOMAIN_NAMES = {
         .: functional
         .lookahead: LookAhead
         .modelaverage: ModelAverage
+        argosy.optimizer.lars: LarsMomentumOptimizer
         argosy.optimizer.lbfgs: LBFGS
     """,
     "argosy.inference": """

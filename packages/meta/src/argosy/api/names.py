@@ -118,7 +118,8 @@ NAMES = {
         .dist_model: DistModel to_static
         .environment: get_rank get_world_size is_available is_initialized ParallelEnv ParallelMode
         .gloo: gloo_barrier gloo_init_parallel_env gloo_release
-        .group: destroy_process_group get_backend get_group Group init_parallel_env new_group
+        .group: destroy_process_group get_backend get_group Group init_parallel_env new_group restart_process_group
+            shutdown_process_group
         .local_layer: LocalLayer
         .local_parts: dtensor_from_local dtensor_to_local local_map
         .objects: all_gather_object broadcast_object_list recv_object_list scatter_object_list send_object_list
@@ -134,6 +135,7 @@ NAMES = {
         .sharded_scaler: shard_scaler
         .sharded_weight: build_sharded_state_dict shard_weight ShardedStateDict ShardedWeight
         .spawning: spawn
+        .split_operation: split
         .strategy: Strategy
         .auto_parallel.high_level_api: to_distributed
         absent parameter-servers: CountFilterEntry InMemoryDataset io ProbabilityEntry QueueDataset ShowClickEntry
@@ -150,6 +152,7 @@ NAMES = {
         .: base layers meta_optimizers meta_parallel model utils
         .base.role_maker: PaddleCloudRoleMaker Role UserDefinedRoleMaker
         .base.topology: CommunicateTopology HybridCommunicateGroup
+        .base.util_factory: UtilBase util
         .recompute.recompute: recompute recompute_sequential
         .strategy: DistributedStrategy
         .training: barrier_worker distributed_model distributed_optimizer distributed_scaler
@@ -159,6 +162,9 @@ NAMES = {
     """,
     "argosy.distributed.fleet.utils": """
         .: hybrid_parallel_util log_util sequence_parallel_utils
+        .fs: LocalFS
+        absent parameter-servers: DistributedInfer
+        absent hadoop: HDFSClient
         argosy.distributed.fleet.recompute.recompute: recompute
     """,
     "argosy.distributed.sharding": """

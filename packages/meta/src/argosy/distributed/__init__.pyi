@@ -79,6 +79,7 @@ from argosy.distributed.collective import reduce as reduce
 from argosy.distributed.collective import reduce_scatter as reduce_scatter
 from argosy.distributed.collective_report import report_collectives as report_collectives
 from argosy.distributed.semi_auto import reshard as reshard
+from argosy.distributed.group import restart_process_group as restart_process_group
 from argosy.distributed import rpc as rpc
 from argosy.distributed.checkpoint.saving import save_state_dict as save_state_dict
 from argosy.distributed.collective import scatter as scatter
@@ -93,7 +94,9 @@ from argosy.distributed.sharded_scaler import shard_scaler as shard_scaler
 from argosy.distributed.semi_auto import shard_tensor as shard_tensor
 from argosy.distributed.sharded_weight import shard_weight as shard_weight
 from argosy.distributed import sharding as sharding
+from argosy.distributed.group import shutdown_process_group as shutdown_process_group
 from argosy.distributed.spawning import spawn as spawn
+from argosy.distributed.split_operation import split as split
 from argosy_autoparallel.implicit_gathers import strict as strict
 from argosy.distributed.auto_parallel.high_level_api import to_distributed as to_distributed
 from argosy.distributed.dist_model import to_static as to_static

@@ -56,7 +56,9 @@ class _AverageHook(JointHook):
         for i, before in behind.items():
             sums[i] = sums[i] + before
         communicator, limit = owner._group.communicator, owner._buffer_bytes
-        means = dict(zip(order, all_reduce_buckets([sums[i] for i in order], communicator, "avg", limit), strict=True))
+        given = [sums[i].astype(np.float16) if owner._travels_narrow(sums[i].dtype) else sums[i] for i in order]
+        made = all_reduce_buckets(given, communicator, "avg", limit)
+        means = {i: mean.astype(sums[i].dtype, copy=False) for i, mean in zip(order, made, strict=True)}
         owner._behind.difference_update(numbers)
         whole = [means[i] - behind[i] if i in behind else means[i] for i in range(len(numbers))]
         return [Tensor._wrap(StridedArray(np.asarray(array))) for array in whole]
@@ -69,8 +71,10 @@ class _AverageHook(JointHook):
         for dtype in dict.fromkeys(gradients[i].dtype for i in order):
             places = [i for i in order if gradients[i].dtype == dtype]
             flat = get_operator("concat")([gradients[i].detach().reshape([-1]) for i in places])
+            if owner._travels_narrow(dtype.numpy):
+                flat = flat.cast("float16")
             all_reduce(flat, ReduceOp.AVG, owner._group)
-            parts = get_operator("split")(flat, [gradients[i].size for i in places])
+            parts = get_operator("split")(flat.cast(dtype), [gradients[i].size for i in places])
             for i, part in zip(places, parts, strict=True):
                 made[i] = part.reshape(gradients[i].shape)
         return made
@@ -96,7 +100,7 @@ class DataParallel(WrappedLayer):
     ) -> None:
         super().__init__(layers)
         self._group = world_group() if group is None else group
-        self._averaging = True
+        self._averaging, self._narrow = True, False
         self._buffer_bytes = int(comm_buffer_size * (1 << 20))
         self._behind: set[int] = set()  # parameters whose gradients differ between ranks, after no_sync()
         if not self._group.is_member():
@@ -120,6 +124,10 @@ class DataParallel(WrappedLayer):
             yield
         finally:
             self._averaging = before
+
+    def _travels_narrow(self, dtype: Any) -> bool:
+        """Whether gradients are rounded to float16 for the way (``DistributedStrategy.fp16_allreduce``)."""
+        return self._narrow and dtype == np.float32
 
     def scale_loss(self, loss: Tensor) -> Tensor:
         """The loss itself: gradients are averaged, not added."""

@@ -20,6 +20,8 @@ __all__ = [
     "init_parallel_env",
     "line_group",
     "new_group",
+    "restart_process_group",
+    "shutdown_process_group",
     "world_group",
 ]
 
@@ -32,6 +34,7 @@ class Group:
         self.ranks = list(ranks)
         self.name = name
         self._communicator = communicator
+        self._is_shut = False
         self._postboxes: dict[int, Postbox] = {}
 
     @property
@@ -66,6 +69,8 @@ class Group:
     @property
     def communicator(self) -> Communicator:
         """What moves the data. Raises ValueError on a rank that is not a member."""
+        if self._is_shut:
+            raise ValueError(f"{self!r} was shut down; restart_process_group() opens it again")
         if self._communicator is None:
             raise ValueError(f"rank {context().rank} is not a member of {self!r}")
         return self._communicator
@@ -188,3 +193,35 @@ def destroy_process_group(group: Group | None = None) -> None:
             if communicators().get(tuple(left.ranks)) is left.communicator:
                 del communicators()[tuple(left.ranks)]
             left.communicator.close()
+
+
+def shutdown_process_group(group: Group | None = None) -> None:
+    """Close the communicators of ``group``, or of every group but that of all ranks, until
+    :func:`restart_process_group`. Each member calls when nothing is on its way."""
+    for each in _closable(group):
+        if not each._is_shut and each._communicator is not None:
+            if communicators().get(tuple(each.ranks)) is each._communicator:
+                del communicators()[tuple(each.ranks)]
+            each._communicator.close()
+        each._is_shut = True
+
+
+def restart_process_group(group: Group | None = None) -> None:
+    """Open again what :func:`shutdown_process_group` closed; every rank of the job must call, members or not."""
+    joined = environment()
+    for each in _closable(group):
+        if each._is_shut:
+            member = joined.communicator.rank in each.ranks
+            each._communicator = joined.communicator.split(0 if member else -1, joined.communicator.rank)
+            each._is_shut = False
+
+
+def _closable(group: Group | None) -> list[Group]:
+    """``group``, or all that :func:`new_group` made. Raises ValueError for groups whose communicator others have."""
+    joined = environment()
+    fixed = [joined.groups.get(0), *joined.lines.values()]
+    if group is None:
+        return [each for each in joined.groups.values() if each not in fixed]
+    if group in fixed:
+        raise ValueError(f"{group!r} cannot be shut down: distributed tensors communicate in it")
+    return [group]

@@ -10,8 +10,10 @@ import numpy as np
 from argosy.argument_repr import ArgumentRepr
 from argosy.jit import lowering
 from argosy.jit.counting import note_compile
+from argosy.jit.partitioned_program import lower_partitioned, makes_distributed
 from argosy.static.program import Program, default_main_program
 from argosy_autograd.modes import no_grad
+from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.eager.dispatch import suspend_layers
 from argosy_pir.program import Program as Captured
 from argosy_pir.types import TensorType
@@ -65,7 +67,11 @@ class _CompiledProgram:
         self.inputs = [(value.name_hint or "", value.type) for value in ended.inputs]
         self.states = [tensors[state.name] for state in ended.states]
         self.device = lowering.device_of(list(tensors.values()))
-        self.executable = lowering.lower(ended, "CINN", self.device)
+        self.executable: Executable
+        if makes_distributed(ended):
+            self.executable = lower_partitioned(ended, "CINN", self.device, None, None)
+        else:
+            self.executable = lowering.lower(ended, "CINN", self.device)
         self._bound: list[Any] = []
         self._run: Callable[[list[StridedArray]], list[StridedArray]] | None = None
         note_compile("static program")

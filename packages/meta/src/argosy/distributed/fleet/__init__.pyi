@@ -9,6 +9,7 @@ from argosy.distributed.fleet.base.topology import HybridCommunicateGroup as Hyb
 from argosy.distributed.fleet.base.role_maker import PaddleCloudRoleMaker as PaddleCloudRoleMaker
 from argosy.distributed.fleet.base.role_maker import Role as Role
 from argosy.distributed.fleet.base.role_maker import UserDefinedRoleMaker as UserDefinedRoleMaker
+from argosy.distributed.fleet.base.util_factory import UtilBase as UtilBase
 from argosy.distributed import auto_parallel as _own_auto
 from argosy.distributed.fleet.training import barrier_worker as barrier_worker
 from argosy.distributed.fleet import base as base
@@ -26,6 +27,7 @@ from argosy.distributed.fleet import meta_parallel as meta_parallel
 from argosy.distributed.fleet import model as model
 from argosy.distributed.fleet.recompute.recompute import recompute as recompute
 from argosy.distributed.fleet.recompute.recompute import recompute_sequential as recompute_sequential
+from argosy.distributed.fleet.base.util_factory import util as util
 from argosy.distributed.fleet import utils as utils
 from argosy.distributed.fleet.training import worker_index as worker_index
 from argosy.distributed.fleet.training import worker_num as worker_num

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from argosy.argument_repr import ArgumentRepr
+from argosy.distributed.fleet.prototxt import format_message, parse_message
 
 __all__ = ["AXES", "DistributedStrategy"]
 
@@ -31,8 +33,14 @@ _CONFIGS: dict[str, dict[str, Any]] = {
         "custom_black_varnames": [], "use_pure_fp16": False, "use_pure_bf16": False, "use_fp16_guard": True,
         "use_optimizer_fp16": False,
     },
+    "adaptive_localsgd": {"init_k_steps": 1, "begin_step": 1},
+    "dgc": {"rampup_begin_step": 0, "rampup_step": 1, "sparsity": [0.999]},
+    "fp16_allreduce": {},
     "gradient_merge": {"k_steps": 1, "avg": True},
     "lamb": {"lamb_weight_decay": 0.01, "exclude_from_weight_decay": []},
+    "lars": {
+        "lars_coeff": 0.001, "lars_weight_decay": 0.0005, "epsilon": 0.0, "exclude_from_weight_decay": [],
+    },
     "localsgd": {"k_steps": 1, "begin_step": 1},
     "pipeline": {
         "accumulate_steps": 1, "micro_batch_size": 1, "schedule_mode": "1F1B", "p2p_cache_shape": True,
@@ -49,7 +57,6 @@ _CONFIGS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """Switches that act, with the defaults of their ``..._configs``."""
 _IDLE = {
-    "fp16_allreduce": "gradients travel in their own dtype",
     "use_hierarchical_allreduce": "MPI chooses how it reduces",
     "fuse_grad_merge": "gradients are added where they are",
     "heter_ccl_mode": "there is one kind of link",
@@ -60,9 +67,7 @@ _INSTEAD = {
     "recompute": "fleet.recompute, or recompute_interval of a PipelineLayer",
     "semi_auto": "distributed.shard_tensor",
     "auto": "distributed.shard_tensor",
-    "lars": "optimizer.Momentum with a trust ratio of your own",
     "a_sync": "is_collective=True: there are no parameter servers",
-    "adaptive_localsgd": "localsgd",
     "asp": "incubate.asp.decorate",
     "qat": "quantization.QAT",
 }
@@ -75,8 +80,10 @@ class DistributedStrategy(ArgumentRepr):
     ``hybrid_configs`` are degrees of a grid. ``amp`` runs forward passes under ``auto_cast`` (bfloat16 with
     ``use_pure_bf16``, else float16, where the script scales losses itself), ``gradient_merge`` updates in every
     ``k_steps``-th step, ``localsgd`` averages parameters after every ``k_steps`` steps instead of gradients, ``lamb``
-    makes Lamb of Adam, ``sharding`` is ``sharding_degree`` and ``tensor_parallel`` is ``mp_degree`` by another name,
-    ``sync_batch_norm`` converts the layers of what :func:`distributed_model` is given.
+    makes Lamb of Adam, ``lars`` LARS of Momentum, ``adaptive_localsgd`` is localsgd with as many steps as the loss
+    says, ``dgc`` exchanges the largest entries of gradients alone, ``fp16_allreduce`` rounds them for the way,
+    ``sharding`` is ``sharding_degree`` and ``tensor_parallel`` is ``mp_degree`` by another name, ``sync_batch_norm``
+    converts the layers of what :func:`distributed_model` is given.
 
     Settings that change no result may be set to anything, a switch that does nothing here says so once. Raises
     NotImplementedError, with what to use instead, where another switch is on, and for ``hybrid_configs`` of a
@@ -129,6 +136,21 @@ class DistributedStrategy(ArgumentRepr):
                 )
         self.__dict__["hybrid_configs"] = {**self.hybrid_configs, **given}
 
+    @property
+    def averages_later(self) -> bool:
+        """Whether the optimizer makes ranks alike, and no backward pass."""
+        return bool(self.localsgd or self.adaptive_localsgd or self.dgc)
+
+    def save_to_prototxt(self, output: str) -> None:
+        """Write what differs from a new strategy to a file, in the text format of Paddle's protocol buffer."""
+        Path(output).write_text(format_message(_difference(vars(self), vars(DistributedStrategy()))), "utf-8")
+
+    def load_from_prototxt(self, pb_file: str) -> None:
+        """Set what a file of :meth:`save_to_prototxt`, or of Paddle's, says. Raises ValueError with the line for what
+        is no such text, and as setting does."""
+        for name, value in parse_message(Path(pb_file).read_text("utf-8"), _REPEATED).items():
+            setattr(self, name, value)
+
     def degrees(self) -> dict[str, int]:
         """The sizes of the grid by the names of ``order``; -1 as many copies as fill it."""
         configs = self.hybrid_configs
@@ -139,3 +161,22 @@ class DistributedStrategy(ArgumentRepr):
         if self.sharding:
             found["sharding"] = int(self.sharding_configs["sharding_degree"])
         return found
+
+
+_REPEATED = frozenset(
+    {name for given in _CONFIGS.values() for name, value in given.items() if isinstance(value, list)}
+    | {"checkpoints", "checkpoint_shape", "not_quant_pattern"}
+)
+"""Fields of the protocol buffer that are lists."""
+
+
+def _difference(given: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``given`` has that ``usual`` has not, mappings in it included. The order of a grid is no field."""
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        before = usual.get(name)
+        if isinstance(value, Mapping):
+            value = _difference(value, before if isinstance(before, Mapping) else {})
+        if name != "order" and value != before and value != {}:
+            found[name] = value
+    return found

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import ceil, isfinite, sqrt
 from typing import Any
 
 from argosy.amp import auto_cast
 from argosy.distributed.captured_collectives import is_capturing
+from argosy.distributed.fleet.gradient_compression import DGCOptimizer
 from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import WrappedOptimizer, average
 from argosy.distributed.fleet.strategy import DistributedStrategy
 from argosy.distributed.group import Group
 from argosy.nn.batch_norm import SyncBatchNorm
 from argosy.nn.layer import Layer
 from argosy.optimizer.adam import Adam
+from argosy.optimizer.lars import LarsMomentumOptimizer
 from argosy.optimizer.moments import Lamb
+from argosy.optimizer.momentum import Momentum
 from argosy.optimizer.optimizer import Optimizer
 from argosy_autograd.modes import no_grad
+from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["prepare_model", "prepare_optimizer", "wrap_optimizer"]
 
@@ -41,24 +46,44 @@ def _run_under(precision: Callable[[], Any], forward: Callable[..., Any], *input
 
 
 def prepare_optimizer(optimizer: Optimizer, strategy: DistributedStrategy) -> Any:
-    """The optimizer to begin with: Lamb in the place of Adam where asked for. Raises TypeError for another one."""
+    """The optimizer to begin with: Lamb in the place of Adam, LARS in that of Momentum where asked for. Raises
+    TypeError for another one."""
+    if strategy.lars:
+        return _lars_of(optimizer, strategy)
     if not strategy.lamb:
         return optimizer
     if not isinstance(optimizer, Adam):
         raise TypeError(f"DistributedStrategy.lamb makes Lamb of Adam, not of {type(optimizer).__name__}")
     given = strategy.lamb_configs
     names = given["exclude_from_weight_decay"]
-    rate: Any = optimizer._scheduler if optimizer._scheduler is not None else optimizer.get_lr()
     return Lamb(
-        rate, given["lamb_weight_decay"], optimizer._beta1, optimizer._beta2, optimizer._epsilon,
+        _rate_of(optimizer), given["lamb_weight_decay"], optimizer._beta1, optimizer._beta2, optimizer._epsilon,
         parameters=optimizer._parameter_list, grad_clip=optimizer._grad_clip,
         exclude_from_weight_decay_fn=lambda p: any(name in p.name for name in names),
     )  # fmt: skip
 
 
+def _rate_of(optimizer: Optimizer) -> Any:
+    return optimizer._scheduler if optimizer._scheduler is not None else optimizer.get_lr()
+
+
+def _lars_of(optimizer: Optimizer, strategy: DistributedStrategy) -> LarsMomentumOptimizer:
+    if not isinstance(optimizer, Momentum):
+        raise TypeError(f"DistributedStrategy.lars makes LARS of Momentum, not of {type(optimizer).__name__}")
+    return LarsMomentumOptimizer(
+        _rate_of(optimizer), optimizer._momentum, parameter_list=optimizer._parameter_list,
+        regularization=optimizer._weight_decay, grad_clip=optimizer._grad_clip,
+        multi_precision=optimizer._multi_precision, rescale_grad=optimizer._rescale, **strategy.lars_configs,
+    )  # fmt: skip
+
+
 def wrap_optimizer(optimizer: Any, strategy: DistributedStrategy, copies: Group) -> Any:
     """The optimizer whose steps are those that the strategy asks for."""
-    if strategy.localsgd:
+    if strategy.dgc:
+        optimizer = DGCOptimizer(optimizer, copies, **strategy.dgc_configs)
+    if strategy.adaptive_localsgd:
+        optimizer = AdaptiveLocalSGDOptimizer(optimizer, copies, **strategy.adaptive_localsgd_configs)
+    elif strategy.localsgd:
         optimizer = LocalSGDOptimizer(optimizer, copies, **strategy.localsgd_configs)
     if strategy.gradient_merge:
         optimizer = GradientMergeOptimizer(optimizer, **strategy.gradient_merge_configs)
@@ -104,19 +129,61 @@ class LocalSGDOptimizer(WrappedOptimizer):
     """Ranks step by their own gradients, and take the mean of their parameters after every ``k_steps`` steps; up to
     step ``begin_step`` after each one (Lin et al., 2020)."""
 
+    _switch = "localsgd"
+
     def __init__(self, optimizer: Any, copies: Group, k_steps: int, begin_step: int) -> None:
         super().__init__(optimizer)
         if k_steps < 1:
-            raise ValueError(f"DistributedStrategy.localsgd_configs: k_steps is a number from 1, not {k_steps!r}")
+            raise ValueError(f"DistributedStrategy.{self._switch}_configs: k_steps is a number from 1, not {k_steps!r}")
         self._copies, self._k_steps, self._begin_step, self._steps = copies, k_steps, begin_step, 0
+        self._latest = begin_step  # the step that has averaged
 
     def step(self) -> None:
         """Update by this rank's gradients; then, when it is time, by the others' parameters."""
+        self._step()
+
+    def _step(self) -> bool:
+        """Update; whether parameters were averaged after ``begin_step``."""
         if is_capturing():
-            raise NotImplementedError("DistributedStrategy.localsgd in a captured step is not implemented")
+            raise NotImplementedError(f"DistributedStrategy.{self._switch} in a captured step is not implemented")
         self._inner_opt.step()
         self._steps += 1
-        if self._steps <= self._begin_step or (self._steps - self._begin_step) % self._k_steps == 0:
-            parameters = self._inner_opt._parameter_list
-            for parameter, mean in zip(parameters, average(parameters, self._copies), strict=True):
-                parameter.set_value(mean)
+        first = self._steps <= self._begin_step
+        if not first and self._steps - self._latest < self._k_steps:
+            return False
+        self._latest = self._steps
+        parameters = self._inner_opt._parameter_list
+        for parameter, mean in zip(parameters, average(parameters, self._copies), strict=True):
+            parameter.set_value(mean)
+        return not first
+
+
+class AdaptiveLocalSGDOptimizer(LocalSGDOptimizer):
+    """LocalSGD whose number of steps grows as the loss falls and the rate does: after each average it is
+    ``ceil(sqrt(init_k_steps * lr0 * loss / (lr * loss0)))`` from 1 to 16, of the mean loss over ranks and that of the
+    first step (Wang and Joshi, 2019)."""
+
+    _switch = "adaptive_localsgd"
+
+    def __init__(self, optimizer: Any, copies: Group, init_k_steps: int, begin_step: int) -> None:
+        super().__init__(optimizer, copies, init_k_steps, begin_step)
+        self._init_k_steps = init_k_steps
+        self._first: tuple[float, float] | None = None  # loss and rate
+
+    def step(self) -> None:
+        """Raises TypeError: it needs the loss."""
+        raise TypeError("DistributedStrategy.adaptive_localsgd needs the loss: call optimizer.minimize(loss)")
+
+    def minimize(self, loss: Tensor, *args: Any, **kwargs: Any) -> tuple[None, list[Any]]:
+        """The backward pass is the caller's; a step, and a new number of steps after an average."""
+        rate = self._inner_opt.get_lr()
+        if self._first is None:
+            self._first = self._mean_of(loss), rate
+        if self._step():
+            loss0, rate0 = self._first
+            grown = self._init_k_steps * rate0 * self._mean_of(loss) / (rate * loss0)
+            self._k_steps = min(16, max(1, ceil(sqrt(max(0.0, grown))))) if isfinite(grown) else 1
+        return None, []
+
+    def _mean_of(self, loss: Tensor) -> float:
+        return float(average([loss], self._copies)[0])

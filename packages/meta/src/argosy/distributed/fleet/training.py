@@ -113,11 +113,13 @@ def distributed_model(model: Layer) -> Layer:
         return kind(model, job.groups, job.strategy)
     if get_world_size() == 1:
         return model
-    if mode == ParallelMode.DATA_PARALLEL and job.strategy.localsgd:  # nothing is averaged in the backward pass
+    if mode == ParallelMode.DATA_PARALLEL and job.strategy.averages_later:
         equalize(model, job.groups.get_data_parallel_group(), split_too=True)
         return model
     if mode == ParallelMode.DATA_PARALLEL:
-        return DataParallel(model, comm_buffer_size=job.strategy.fuse_grad_size_in_MB)
+        made = DataParallel(model, comm_buffer_size=job.strategy.fuse_grad_size_in_MB)
+        made._narrow = job.strategy.fp16_allreduce
+        return made
     return _WRAPPERS[mode](model, job.groups, job.strategy)
 
 
@@ -130,14 +132,16 @@ _WRAPPERS: dict[int, Callable[..., Layer]] = {
 def distributed_optimizer(optimizer: Any, strategy: DistributedStrategy | None = None) -> Any:
     """The optimizer itself where there are copies only, as gradients are averaged in the backward pass; else a
     ``HybridParallelOptimizer``; with the steps that the strategy asks for. Raises RuntimeError before :func:`init`,
-    NotImplementedError for ``localsgd`` on other grids than copies. Returns an optimizer."""
+    NotImplementedError for ``localsgd`` and ``dgc`` on other grids than copies. Returns an optimizer."""
     job = _require_job("distributed_optimizer")
     if strategy is not None:
         job.strategy = strategy
     made = prepare_optimizer(optimizer, job.strategy)
     if job.groups.get_parallel_mode() != ParallelMode.DATA_PARALLEL:
-        if job.strategy.localsgd:
-            raise NotImplementedError("DistributedStrategy.localsgd is implemented for copies of a model alone")
+        if job.strategy.averages_later:
+            raise NotImplementedError(
+                "DistributedStrategy.localsgd, adaptive_localsgd and dgc are implemented for copies of a model alone"
+            )
         made = HybridParallelOptimizer(made, job.groups, job.strategy)
     return wrap_optimizer(made, job.strategy, job.groups.get_data_parallel_group())
 
