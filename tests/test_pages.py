@@ -35,6 +35,7 @@ NOT_RUN = {
     "pip install 'argosy[mpi]'": "needs the package index",
     "python -m argosy_hwadapt.testing virtual": "packages/hwadapt/tests/test_conformance.py runs the kit",
     "import argosy.as_paddle": "tests/clients runs libraries so",
+    "kernel k0_max_sum_3x5 ": "packages/cinn/tests/test_form_text.py compares it",
     "kernel  ": "a table that the page prints, which is compared where it does",
     "packages/<name>/": "a picture of folders",
     '[project.entry-points."argosy.devices"]': "lines of a plug-in's pyproject.toml",

@@ -8,7 +8,7 @@ from argosy_cinn.fourier.products import TransformsToProducts
 from argosy_cinn.kinds import emitter_of
 from argosy_cinn.printers.opencl import Kernel, SimtTarget, UnprintableError
 from argosy_cinn.printers.types import Value
-from argosy_cinn.simt import program as simt_program
+from argosy_cinn.simt import sources
 from argosy_cinn.simt.program import SimtProgram
 from argosy_hwadapt import device, why
 from argosy_hwadapt.opencl.runtime import OpenClRuntime
@@ -177,7 +177,7 @@ def test_transforms_are_products(case, inverse):
 @on_device
 @pytest.mark.parametrize("lanes", [4, 16])
 def test_transforms_agree_with_the_interpreter(lanes, monkeypatch):
-    monkeypatch.setattr(simt_program, "SimtTarget", lambda **_: SimtTarget(lanes))
+    monkeypatch.setattr(sources, "SimtTarget", lambda **_: SimtTarget(lanes))
     for kind, shape, dtype in (
         ("c2c", (5, 34), "complex64"),
         ("r2c", (3, 30), "float32"),
@@ -212,7 +212,7 @@ def test_bits_do_not_depend_on_the_vectors_of_an_item(case, monkeypatch):
     x = np.random.default_rng(4).standard_normal(shape).astype(np.float32)
     program = program_of(name, x, x.T.copy()) if name == "matmul" else program_of(name, x)
     wide = check(program, *[x, x.T.copy()][: len(program.inputs)])
-    monkeypatch.setattr(simt_program, "SimtTarget", lambda lanes: SimtTarget(4))
+    monkeypatch.setattr(sources, "SimtTarget", lambda lanes: SimtTarget(4))
     narrow = check(program, *[x, x.T.copy()][: len(program.inputs)])
     assert [a.tobytes() for a in wide] == [a.tobytes() for a in narrow]
 

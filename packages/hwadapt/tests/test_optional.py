@@ -10,7 +10,7 @@ import argosy_hwadapt as hw
 from argosy_hwadapt.device import Device
 from argosy_hwadapt.kernel import Scalar
 from argosy_hwadapt.optional import DEFAULTS, OPTIONAL_GROUPS
-from argosy_hwadapt.testing.kernels import kit_kernel
+from argosy_hwadapt.testing.kernels import kit_source, load_kernel
 from argosy_hwadapt.virtual import VirtualRuntime
 
 
@@ -108,7 +108,7 @@ def test_a_captured_graph_keeps_its_memory(device):
 def test_a_launch_is_captured_with_its_kernel_and_buffers():
     """Also buffers that are passed with an offset."""
     device = open_device(VirtualRuntime())
-    kernel = kit_kernel(device, "native-object", "affine_float32")
+    kernel = load_kernel(device, kit_source("native-object", ""), "native-object", "affine_float32")
     buffer = device.allocate(512)
     device.memset(buffer, 0)
     device.call("capture_begin")

@@ -130,12 +130,14 @@ def _launches_for(
             ExpandDecompositions().run(primitives)
             return LaunchedExecutable(compiler.compile(primitives, host_device(), (), options), device)
         return LaunchedExecutable(compile(host_device()), device)
-    if "opencl-c" in forms:
+    if "opencl-c" in forms or "nest" in forms:
         from argosy_cinn.simt.executable import SimtExecutable
 
         _check(program())
         return SimtExecutable(program(), device, chosen_options(options))
-    raise CompileError(f"kernels are printed as address and opencl-c; {device} takes: {', '.join(forms) or 'none'}")
+    raise CompileError(
+        f"kernels are printed as address, opencl-c and nest; {device} takes: {', '.join(forms) or 'none'}"
+    )
 
 
 @dataclass(frozen=True, slots=True)

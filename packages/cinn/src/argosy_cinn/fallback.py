@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from argosy_hwadapt import Device
+from argosy_phi_ops.eager.fallback import note_fallback
 from argosy_phi_ops.reference.compiler import ReferenceCompiler
 from argosy_phi_ops.user_line import warn_user
 from argosy_pir.core import Operation
@@ -45,6 +46,19 @@ class InterpretedExecutable:
     def bind(self, states: Sequence[StridedArray]) -> Callable[[Sequence[StridedArray]], list[StridedArray]]:
         """A callable for repeated execution on the same states."""
         return self._made.bind(states)
+
+    def bind_from(
+        self, device: Device, states: Sequence[StridedArray]
+    ) -> Callable[[Sequence[StridedArray]], list[StridedArray]]:
+        """`bind` for tensors of a device that is no host: each call is counted as one that falls back."""
+        there = InterpretedExecutable(self.program, device, {}, self.reason).bind(states)
+
+        def call(inputs: Sequence[StridedArray]) -> list[StridedArray]:
+            moved = sum(payload.nbytes for payload in (*inputs, *states))
+            note_fallback(f"program {self.program.name!r}", device, self.reason, moved)
+            return there(inputs)
+
+        return call
 
     def report(self) -> dict[str, Any]:
         """The interpreter's figures, and why it runs: ``fallback``."""

@@ -32,9 +32,10 @@ class Kind:
     lowering: str = ""
 
 
+_TEXT = ".simt.sources:EMITTER"
 KINDS = {
-    "nest": Kind({"chunks": ".loops.nest:EMITTER", "simt": ".simt.nest:EMITTER"}),
-    "product": Kind({"chunks": ".assembly.products:EMITTER", "simt": ".simt.product:EMITTER"}),
+    "nest": Kind({"chunks": ".loops.nest:EMITTER", "simt": ".simt.nest:EMITTER", "text": _TEXT}),
+    "product": Kind({"chunks": ".assembly.products:EMITTER", "simt": ".simt.product:EMITTER", "text": _TEXT}),
     "attention": Kind({"chunks": ".attention.emit:EMITTER"}),
     "paged attention": Kind(
         {"chunks": ".paged_attention.emit:EMITTER"},
@@ -48,7 +49,7 @@ KINDS = {
     ),
     "sum of parts": Kind({"chunks": ".attention.emit:SUM_EMITTER"}),
     "order": Kind(
-        {"chunks": ".ordering.emit:EMITTER", "simt": ".simt.order:EMITTER"},
+        {"chunks": ".ordering.emit:EMITTER", "simt": ".simt.order:EMITTER", "text": _TEXT},
         operations=(ORDER,),
         lowering=".ordering.lowering:lower_order",
     ),
@@ -56,11 +57,13 @@ KINDS = {
         {"chunks": ".fourier.emit:EMITTER"}, operations=(FOURIER,), lowering=".fourier.lowering:lower_fourier"
     ),
     "index check": Kind(
-        {"chunks": ".checks.emit:EMITTER", "simt": ".simt.index_check:EMITTER"},
+        {"chunks": ".checks.emit:EMITTER", "simt": ".simt.index_check:EMITTER", "text": _TEXT},
         operations=(NOTE,),
         lowering=".checks.lowering:lower_check",
     ),
-    "control": Kind({"chunks": ".assembly.control:EMITTER", "simt": ".simt.control:EMITTER"}),
+    "control": Kind(
+        {"chunks": ".assembly.control:EMITTER", "simt": ".simt.control:EMITTER", "text": ".simt.control:EMITTER"}
+    ),
 }
 #: The kind of what an operation becomes alone.
 KIND_OF_OPERATION = {op: name for name, kind in KINDS.items() for op in kind.operations}

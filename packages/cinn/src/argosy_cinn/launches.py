@@ -23,7 +23,6 @@ from argosy_cinn.runtime.linking import Library, link
 from argosy_cinn.runtime.trampolines import cached_object
 from argosy_cinn.specialise import SpecialisingExecutable
 from argosy_hwadapt import Buffer, Device, Scalar
-from argosy_phi_ops.eager.fallback import note_fallback
 from argosy_phi_ops.user_line import user_location
 from argosy_pir.location import Location
 from argosy_pir.program import Program
@@ -69,19 +68,8 @@ class LaunchedExecutable:
 
     def _bind_states(self, made: Executable | InterpretedExecutable, states: list[StridedArray]) -> Call:
         if isinstance(made, InterpretedExecutable):
-            return self._bind_interpreter(made, states)
+            return made.bind_from(self.device, states)
         return Launches(made, self.device, states)
-
-    def _bind_interpreter(self, made: InterpretedExecutable, states: list[StridedArray]) -> Call:
-        """The reference interpreter on the host, between copies."""
-        there = InterpretedExecutable(made.program, self.device, {}, made.reason).bind(states)
-
-        def call(inputs: Sequence[StridedArray]) -> list[StridedArray]:
-            moved = sum(p.nbytes for p in (*inputs, *states))
-            note_fallback(f"program {made.program.name!r}", self.device, made.reason, moved)
-            return there(inputs)
-
-        return call
 
     def report(self) -> dict[str, Any]:
         """The figures of the code, as :meth:`Executable.report` gives them."""

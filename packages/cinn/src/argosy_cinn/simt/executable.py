@@ -8,16 +8,18 @@ from functools import partial
 from typing import Any
 
 from argosy_cinn.device_call import Address, DeviceCall
+from argosy_cinn.fallback import InterpretedExecutable
 from argosy_cinn.forms.index_check import RECORD_BYTES
 from argosy_cinn.simt.program import SimtProgram
 from argosy_cinn.simt.steps import Run, address_of
 from argosy_cinn.specialise import bind_sizes
 from argosy_hwadapt import Buffer, Device
+from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.reference.symbols import bind_symbols
 from argosy_phi_ops.user_line import user_location
 from argosy_pir.location import Location
 from argosy_pir.program import Program
-from argosy_tensorcore.storage import StridedArray
+from argosy_tensorcore.storage import StridedArray, host_device
 
 __all__ = ["SimtExecutable"]
 
@@ -25,14 +27,25 @@ Call = Callable[[Sequence[StridedArray]], list[StridedArray]]
 
 
 class SimtExecutable:
-    """``program`` on ``device``. Raises `CompileError` for what has no schedule of work-groups."""
+    """``program`` on ``device``. ``reason`` is why it runs on the host instead, counted: a kernel has no schedule of
+    work-groups, no text, or the device refuses it. It is empty where all kernels are there, or sizes are not known."""
 
     def __init__(self, program: Program, device: Device, options: Mapping[str, Any]) -> None:
         self.program, self.device, self._options = program, device, options
-        self._made: dict[tuple[int, ...], SimtProgram] = {}
+        self._made: dict[tuple[int, ...], SimtProgram | InterpretedExecutable] = {}
         self._symbols = program.symbols()
+        self.reason = ""
         if not self._symbols:
-            self._made[()] = SimtProgram(program, device, options)
+            made = self._made[()] = self._attempt(program)
+            self.reason = made.reason if isinstance(made, InterpretedExecutable) else ""
+
+    def _attempt(self, program: Program) -> SimtProgram | InterpretedExecutable:
+        try:
+            made = SimtProgram(program, self.device, self._options)
+            made.load()
+        except CompileError as error:
+            return InterpretedExecutable(program, host_device(), {}, str(error))
+        return made
 
     def run(self, inputs: Sequence[StridedArray], states: Sequence[StridedArray] = ()) -> list[StridedArray]:
         """Submit one run."""
@@ -42,7 +55,7 @@ class SimtExecutable:
         """A callable for repeated execution on the same states."""
         held = list(states)
         if not self._symbols:
-            return KernelLaunches(self._made[()], self.device, held)
+            return self._bind(self._made[()], held)
         bound: dict[tuple[int, ...], Call] = {}
 
         def call(inputs: Sequence[StridedArray]) -> list[StridedArray]:
@@ -51,15 +64,17 @@ class SimtExecutable:
             symbols = bind_symbols(labelled)
             key = tuple([symbols[name] for name in self._symbols])
             if key not in bound:
-                bound[key] = KernelLaunches(self._program_for(key, symbols), self.device, held)
+                if key not in self._made:
+                    self._made[key] = self._attempt(bind_sizes(self.program, symbols))
+                bound[key] = self._bind(self._made[key], held)
             return bound[key](inputs)
 
         return call
 
-    def _program_for(self, key: tuple[int, ...], symbols: dict[str, int]) -> SimtProgram:
-        if key not in self._made:
-            self._made[key] = SimtProgram(bind_sizes(self.program, symbols), self.device, self._options)
-        return self._made[key]
+    def _bind(self, made: SimtProgram | InterpretedExecutable, states: list[StridedArray]) -> Call:
+        if isinstance(made, InterpretedExecutable):
+            return made.bind_from(self.device, states)
+        return KernelLaunches(made, self.device, states)
 
     def report(self) -> dict[str, Any]:
         """The figures of the latest sizes."""
@@ -70,7 +85,7 @@ class SimtExecutable:
         return f"on {self.device}:\n{self._latest.describe()}" if self._made else f"on {self.device}"
 
     @property
-    def _latest(self) -> SimtProgram:
+    def _latest(self) -> SimtProgram | InterpretedExecutable:
         return list(self._made.values())[-1]
 
 

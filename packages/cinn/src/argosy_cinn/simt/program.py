@@ -14,21 +14,20 @@ from argosy_cinn.forms.form import Form, PartialResults
 from argosy_cinn.forms.index_check import RECORD
 from argosy_cinn.fuel import Budget
 from argosy_cinn.host import HostCall
-from argosy_cinn.kinds import emitter_of
 from argosy_cinn.pipeline import lower_program
 from argosy_cinn.plan.control import ControlForm
 from argosy_cinn.plan.memory import Place
 from argosy_cinn.plan.planning import plan_program
 from argosy_cinn.plan.steps import ExecutionPlan
 from argosy_cinn.plan.steps import Step as PlanStep
-from argosy_cinn.printers.opencl import HEAD, Kernel, SimtTarget, UnprintableError
 from argosy_cinn.recursion import deep_recursion
 from argosy_cinn.runtime.cache import cache_key, default_cache
 from argosy_cinn.shapes import nbytes
 from argosy_cinn.simt.control import ControlStep
+from argosy_cinn.simt.sources import SOURCES, Source
 from argosy_cinn.simt.steps import HostStep, Launch, Step
 from argosy_cinn.target import Target
-from argosy_hwadapt import Device
+from argosy_hwadapt import Device, UnsupportedOperation
 from argosy_phi_ops.compiler import get_compiler
 from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import AxisError, CompileError
@@ -41,13 +40,11 @@ from argosy_tensorcore.storage import host_device
 
 __all__ = ["Launch", "SimtProgram"]
 
-FORM = "opencl-c"
-
 
 class SimtProgram:
-    """The launches of ``program`` on a device of kernel form ``opencl-c``: source, and what a call needs besides.
+    """The launches of ``program`` on a device of a kernel form that has sources: those, and what a call needs besides.
 
-    Raises `CompileError` for what has no schedule of work-groups, or no OpenCL C.
+    Raises `CompileError` for what has no schedule of work-groups, or no text.
     """
 
     def __init__(self, program: Program, device: Device, options: Mapping[str, Any]) -> None:
@@ -56,7 +53,9 @@ class SimtProgram:
         self.states = [state.name for state in program.states]
         self.signature: list[tuple[tuple[int, ...], str]] = [(v.shape, v.dtype) for v in program.block.arguments]  # type: ignore[misc]
         self.outputs: list[tuple[tuple[int, ...], str]] = [(v.shape, v.dtype) for v in program.outputs]  # type: ignore[misc]
-        self.target = SimtTarget(lanes=4 if device.info.simt_width > 1 else 16)
+        form = next((form for form in device.info.kernel_forms if form in SOURCES), "opencl-c")
+        self.printer: Source = SOURCES[form](device.info)
+        self.target = self.printer.target
         self.primitives = to_primitives(program, options)
         budget = Budget.from_options(options)
         with own_context(), deep_recursion(), budget.simplification():
@@ -68,7 +67,7 @@ class SimtProgram:
         self._texts: list[str] = []
         self._names: list[str] = []
         self.steps = self._steps(simplified, plan)
-        self.source = "\n".join([HEAD, *self._texts]).encode()
+        self.source = "\n".join([self.printer.head, *self._texts]).encode()
         self.arena_bytes = plan.arena_bytes
         self.record = plan.places.get(RECORD)
         self.copies = [(plan.places[v], plan.places[to], nbytes(v)) for v, to in plan.copies]
@@ -103,29 +102,22 @@ class SimtProgram:
         if isinstance(form, ControlForm):
             regions = [self._steps(region.program, region.plan) for region in form.regions]
             return [ControlStep(form, regions, {buffer: _place(plan, step.key(buffer)) for buffer in form.slots()})]
-        emitter: Any = emitter_of(form.kind, "simt")
-        slots: dict[Any, int] = {}
-        key = form.key(slots)
-        name = self.kernels.get(key)
-        if name is None:
-            name = f"k{len(self._texts)}_{form.name()}"
-            if key:
-                self.kernels[key] = name
-            kernel = Kernel(name, self.target, len(slots))
-            try:
-                emitter.emit(kernel, form, slots)
-            except UnprintableError as error:
-                raise CompileError(str(error)) from error
-            self._texts.append(kernel.text())
+        name = f"k{len(self._texts)}_{form.name()}"
+        key, text, buffers = self.printer.print(name, form)
+        if not key or key not in self.kernels:
+            self.kernels[key] = name
+            self._texts.append(text)
             self._names.append(name)
-        groups, items = emitter.extents(form, self.target)
-        found: list[Step] = [Launch(name, groups, items, [_place(plan, step.key(buffer)) for buffer in slots])]
-        for following in form.completion_forms():
+        groups, items = self.printer.extents(form)
+        places = [_place(plan, step.key(buffer)) for buffer in buffers]
+        found: list[Step] = [Launch(self.kernels[key], groups, items, places)]
+        for following in self.printer.completions(form):
             found += self._steps_of(plan, step, following)
         return found
 
     def load(self) -> dict[str, Any]:
-        """The kernels by name: built now, or found in the cache by source and device."""
+        """The kernels by name: built now, or found in the cache by source and device. Raises `CompileError` where the
+        device says that it has no code for one."""
         if not self._texts:
             return {}
         info, store = self.device.info, default_cache()
@@ -133,7 +125,10 @@ class SimtProgram:
         blob = store.get(key)
         self.cache_hit = blob is not None
         if blob is None:
-            blob = self.device.build(FORM, self.source)
+            try:
+                blob = self.device.build(self.printer.form, self.source)
+            except UnsupportedOperation as error:
+                raise CompileError(str(error)) from error
             store.put(key, blob)
         return {name: self.device.load(blob, name) for name in self._names}
 

@@ -10,7 +10,7 @@ from argosy_hwadapt.device import Device
 from argosy_hwadapt.errors import AbiMismatch, DeviceError, DeviceLost, DeviceOutOfMemory
 from argosy_hwadapt.kernel import Scalar
 from argosy_hwadapt.registry import check_abi
-from argosy_hwadapt.testing.kernels import kit_kernel, usable_form
+from argosy_hwadapt.testing.kernels import KitKernel, usable_form
 from argosy_hwadapt.testing.suite import CheckSkipped, Subject, check, require, require_error
 
 _ANSWER_SECONDS = 1.0
@@ -26,9 +26,9 @@ def _faulty(subject: Subject, **faults: Any) -> Device:
 
 
 def _launch(device: Device) -> None:
-    kernel, buffer = kit_kernel(device, usable_form(device), "affine_float32"), device.allocate(4)
+    kernel, buffer = KitKernel(device, usable_form(device), "affine_float32"), device.allocate(4)
     device.memset(buffer, 0)
-    device.launch(kernel, (1,), (1,), [buffer, buffer, Scalar("f", 1), Scalar("f", 1), Scalar("q", 1)])
+    kernel.launch((1,), [buffer, buffer, Scalar("f", 1), Scalar("f", 1), Scalar("q", 1)])
 
 
 @check(6)

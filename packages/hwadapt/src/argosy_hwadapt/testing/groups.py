@@ -7,7 +7,7 @@ import numpy as np
 from argosy_hwadapt.device import LaunchArgument
 from argosy_hwadapt.kernel import Scalar
 from argosy_hwadapt.optional import OPTIONAL_GROUPS
-from argosy_hwadapt.testing.kernels import kit_kernel, usable_form
+from argosy_hwadapt.testing.kernels import KitKernel, usable_form
 from argosy_hwadapt.testing.suite import CheckSkipped, Subject, check, require
 
 
@@ -27,12 +27,12 @@ def synchronises_streams_by_events(subject: Subject) -> None:
     device = subject.device
     first, second = device.call("stream_create"), device.call("stream_create")
     buffer, out = device.allocate(1 << 20), np.zeros(1 << 18, np.float32)
-    kernel = kit_kernel(device, usable_form(device), "affine_float32")
+    kernel = KitKernel(device, usable_form(device), "affine_float32")
     device.memset(buffer, 0)
     device.synchronize()
     for _ in range(20):
         arguments: list[LaunchArgument] = [buffer, buffer, Scalar("f", 1), Scalar("f", 1), Scalar("q", 1 << 18)]
-        device.launch(kernel, (1 << 18,), (1,), arguments, stream=first)
+        kernel.launch((1 << 18,), arguments, stream=first)
     device.call("stream_wait_event", second, device.call("event_record", first))
     device.copy(out, buffer, stream=second)
     device.synchronize(second)
@@ -47,10 +47,10 @@ def replays_captured_work(subject: Subject) -> None:
     _need(subject, "graph_capture")
     device = subject.device
     buffer, out = device.allocate(4), np.zeros(1, np.float32)
-    kernel = kit_kernel(device, usable_form(device), "affine_float32")
+    kernel = KitKernel(device, usable_form(device), "affine_float32")
     device.copy(buffer, out)
     device.call("capture_begin")
-    device.launch(kernel, (1,), (1,), [buffer, buffer, Scalar("f", 1), Scalar("f", 1), Scalar("q", 1)])
+    kernel.launch((1,), [buffer, buffer, Scalar("f", 1), Scalar("f", 1), Scalar("q", 1)])
     graph = device.call("capture_end")
     for _ in range(3):
         device.call("capture_replay", graph)

@@ -1,5 +1,5 @@
 """The kit's own kernels, in the forms it can write: C for ``native-object``, numpy callbacks for ``address``,
-OpenCL C for ``opencl-c``.
+OpenCL C for ``opencl-c``, text for ``nest``.
 
 Every kernel takes buffers first, then scalars, the element count (int64) last.
 """
@@ -9,21 +9,28 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from argosy_hwadapt.blob_cache import BlobCache
 from argosy_hwadapt.contract import Kernel
 from argosy_hwadapt.cpu.c_bindings import ffi
-from argosy_hwadapt.device import Device
+from argosy_hwadapt.device import Device, LaunchArgument
+from argosy_hwadapt.kernel import Scalar
+from argosy_hwadapt.testing.nest_kernels import ENTRIES, nest_source
 from argosy_hwadapt.testing.opencl_kernels import SOURCE as OPENCL_SOURCE
 from argosy_hwadapt.testing.suite import CheckSkipped
 
 #: dtype -> struct letter of its scalars.
 DTYPES = {"float32": "f", "float64": "d", "int32": "i", "int64": "q"}
+NEST = "nest"
+#: What checks of sources put into those of form ``nest``.
+_SCALARS = {"relu": (Scalar("q", 100),), "axpby": (Scalar("f", 1), Scalar("f", 1), Scalar("q", 100)),
+            "affine_float32": (Scalar("f", 3), Scalar("f", -7), Scalar("q", 100))}  # fmt: skip
 
 _C_SOURCE = r"""
 #include <stdint.h>
@@ -65,14 +72,40 @@ KERNEL(sum_squares) {
 """
 
 
-def kit_kernel(device: Device, form: str, entry: str) -> Kernel:
-    """Build and load one of the kit's kernels. Raises CheckSkipped when the kit cannot write this form here."""
-    return device.load(device.build(form, kit_source(form, entry)), entry)
+class KitKernel:
+    """One of the kit's kernels on a device. Raises CheckSkipped where the kit cannot write this form here."""
+
+    def __init__(self, device: Device, form: str, entry: str, cache: BlobCache | None = None) -> None:
+        self._device, self._form, self._entry, self._cache = device, form, entry, cache
+        self._made: dict[tuple[Scalar, ...], Kernel] = {}
+        if form == NEST and entry not in ENTRIES:
+            raise CheckSkipped(f"kernels of form {form!r} see no {'grid' if entry == 'count_items' else 'scalars'}")
+        if form != NEST:
+            self._made[()] = load_kernel(device, kit_source(form, entry), form, entry, cache)
+
+    def launch(
+        self, grid: Sequence[int], arguments: Sequence[LaunchArgument], block: Sequence[int] = (1,), stream: Any = None
+    ) -> None:
+        """Launch it; in form ``nest`` the kernel that has these scalars in its text."""
+        if self._form != NEST:
+            self._device.launch(self._made[()], tuple(grid), tuple(block), arguments, stream=stream)
+            return
+        scalars = tuple([a for a in arguments if isinstance(a, Scalar)])
+        if scalars not in self._made:
+            source = nest_source(self._entry, scalars)
+            self._made[scalars] = load_kernel(self._device, source, NEST, self._entry, self._cache)
+        buffers = [a for a in arguments if not isinstance(a, Scalar)]
+        self._device.launch(self._made[scalars], (1,), (1,), buffers, stream=stream)
+
+
+def load_kernel(device: Device, source: bytes, form: str, entry: str, cache: BlobCache | None = None) -> Kernel:
+    """Build and load a kernel."""
+    return device.load(device.build(form, source, cache=cache), entry)
 
 
 def usable_form(device: Device) -> str:
     """Return the device's most preferred form that the kit can write. Raises CheckSkipped if there is none."""
-    for form in ("address", "native-object", "opencl-c"):
+    for form in ("address", "native-object", "opencl-c", NEST):
         if form in device.info.kernel_forms:
             return form
     raise CheckSkipped(f"the kit has no kernels in the forms {', '.join(device.info.kernel_forms) or '(none)'}")
@@ -86,6 +119,8 @@ def kit_source(form: str, entry: str) -> bytes:
         return _compile_kit()
     if form == "opencl-c":
         return OPENCL_SOURCE
+    if form == NEST:
+        return nest_source(entry, _SCALARS[entry])
     raise CheckSkipped(f"the kit has no kernels in form {form!r}")
 
 

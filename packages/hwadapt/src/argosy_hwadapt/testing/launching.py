@@ -7,11 +7,10 @@ from itertools import product
 import numpy as np
 
 from argosy_hwadapt.blob_cache import BlobCache
-from argosy_hwadapt.contract import Kernel
 from argosy_hwadapt.device import Device, LaunchArgument
 from argosy_hwadapt.errors import KernelBuildError, LaunchError, UnsupportedOperation
 from argosy_hwadapt.kernel import TRANSIENT_FORMS, Scalar
-from argosy_hwadapt.testing.kernels import DTYPES, kit_kernel, kit_source, usable_form
+from argosy_hwadapt.testing.kernels import DTYPES, KitKernel, kit_source, load_kernel, usable_form
 from argosy_hwadapt.testing.reference_run import check_reference_run
 from argosy_hwadapt.testing.suite import CheckSkipped, Subject, check, require, require_error
 
@@ -28,12 +27,12 @@ def _forms(subject: Subject) -> list[str]:
     return forms or [usable_form(subject.device)]
 
 
-def _affine(device: Device, kernel: Kernel, dtype: str, n: int, seed: int) -> None:
+def _affine(device: Device, kernel: KitKernel, dtype: str, n: int, seed: int) -> None:
     x = (np.arange(n) % 100 + seed).astype(dtype)
     source, target = device.allocate(x.nbytes), device.allocate(x.nbytes)
     device.copy(source, x)
     a, b = Scalar(DTYPES[dtype], 3), Scalar(DTYPES[dtype], -7)
-    device.launch(kernel, (n,), (1,), [source, target, a, b, Scalar("q", n)])
+    kernel.launch((n,), [source, target, a, b, Scalar("q", n)])
     y = np.empty_like(x)
     device.copy(y, target)
     device.synchronize()
@@ -45,7 +44,7 @@ def computes_in_each_form_and_dtype(subject: Subject) -> None:
     """Every form that the kit can write computes every dtype that the device declares."""
     dtypes = [dtype for dtype in DTYPES if dtype in subject.device.info.dtypes]
     for form, dtype in product(_forms(subject), dtypes):
-        _affine(subject.device, kit_kernel(subject.device, form, f"affine_{dtype}"), dtype, 1000, 0)
+        _affine(subject.device, KitKernel(subject.device, form, f"affine_{dtype}"), dtype, 1000, 0)
 
 
 @check(2)
@@ -54,8 +53,8 @@ def packs_scalars_by_exact_type(subject: Subject) -> None:
     values = [("b", -128), ("H", 65535), ("i", -(2**31)), ("f", 0.5), ("B", 255), ("d", -1e300), ("q", 2**52)]
     for form in _forms(subject):
         out, buffer = np.zeros(len(values)), subject.device.allocate(8 * len(values))
-        kernel = kit_kernel(subject.device, form, "scalars")
-        subject.device.launch(kernel, (1,), (1,), [buffer, *(Scalar(code, value) for code, value in values)])
+        kernel = KitKernel(subject.device, form, "scalars")
+        kernel.launch((1,), [buffer, *(Scalar(code, value) for code, value in values)])
         subject.device.copy(out, buffer)
         subject.device.synchronize()
         require(out.tolist() == [value for _, value in values], f"{form}: scalars arrived as {out.tolist()}")
@@ -67,12 +66,12 @@ def covers_the_grid(subject: Subject) -> None:
     widest = subject.device.info.max_block
     shapes = [((1,), (1,)), ((257,), (1,)), ((3, 5, 7), (1,)), ((3,), (min(64, widest),)), ((1,), (min(256, widest),))]
     for form in _forms(subject):
-        kernel = kit_kernel(subject.device, form, "count_items")
+        kernel = KitKernel(subject.device, form, "count_items")
         for grid, block in shapes:
             items = int(np.prod(grid) * np.prod(block))
             counts, buffer = np.zeros(items + 5, np.int32), subject.device.allocate(4 * (items + 5))
             subject.device.memset(buffer, 0)
-            subject.device.launch(kernel, grid, block, [buffer, Scalar("q", items + 5)])
+            kernel.launch(grid, [buffer, Scalar("q", items + 5)], block)
             subject.device.copy(counts, buffer)
             subject.device.synchronize()
             expected = [1] * items + [0] * 5
@@ -87,7 +86,7 @@ def passes_buffers_with_offsets(subject: Subject) -> None:
         buffer, out = device.allocate(x.nbytes), np.empty_like(x)
         device.copy(buffer, x)
         arguments: list[LaunchArgument] = [(buffer, 32), (buffer, 4), Scalar("f", 1), Scalar("f", 100), Scalar("q", 3)]
-        device.launch(kit_kernel(device, form, "affine_float32"), (3,), (1,), arguments)
+        KitKernel(device, form, "affine_float32").launch((3,), arguments)
         device.copy(out, buffer)
         device.synchronize()
         require(out[:5].tolist() == [0, 108, 109, 110, 4], f"{form}: offsets gave {out.tolist()}")
@@ -109,8 +108,8 @@ def runs_blobs_from_the_cache(subject: Subject) -> None:
             continue
         with tempfile.TemporaryDirectory() as folder:
             for _ in range(2):
-                blob = subject.device.build(form, kit_source(form, "affine_float32"), cache=BlobCache(folder))
-                _affine(subject.device, subject.device.load(blob, "affine_float32"), "float32", 100, 1)
+                kernel = KitKernel(subject.device, form, "affine_float32", BlobCache(folder))
+                _affine(subject.device, kernel, "float32", 100, 1)
 
 
 @check(2)
@@ -119,7 +118,7 @@ def serves_eight_threads(subject: Subject) -> None:
     form = _forms(subject)[0]
 
     def work(seed: int) -> None:
-        kernel = kit_kernel(subject.device, form, "affine_float32")
+        kernel = KitKernel(subject.device, form, "affine_float32")
         for turn in range(10):
             _affine(subject.device, kernel, "float32", 500 + seed, seed + turn)
 
@@ -131,10 +130,10 @@ def serves_eight_threads(subject: Subject) -> None:
 def orders_launches_and_copies(subject: Subject) -> None:
     """A chain of launches, each reading what the last one wrote, gives the last one's result."""
     device, form = subject.device, _forms(subject)[0]
-    kernel, buffer, out = kit_kernel(device, form, "affine_float32"), device.allocate(256), np.zeros(64, np.float32)
+    kernel, buffer, out = KitKernel(device, form, "affine_float32"), device.allocate(256), np.zeros(64, np.float32)
     device.copy(buffer, out)
     for _ in range(100):
-        device.launch(kernel, (64,), (1,), [buffer, buffer, Scalar("f", 1), Scalar("f", 1), Scalar("q", 64)])
+        kernel.launch((64,), [buffer, buffer, Scalar("f", 1), Scalar("f", 1), Scalar("q", 64)])
     device.copy(out, buffer)
     device.synchronize()
     require(set(out) == {100}, f"a hundred increments gave {sorted(set(out))}")
@@ -152,7 +151,8 @@ def refuses_bad_sources(subject: Subject) -> None:
 @check(2)
 def refuses_what_does_not_fit(subject: Subject) -> None:
     """Launch limits are checked before the device sees the launch."""
-    device, kernel = subject.device, kit_kernel(subject.device, _forms(subject)[0], "relu")
+    device, form = subject.device, _forms(subject)[0]
+    kernel = load_kernel(device, kit_source(form, "relu"), form, "relu")
     require_error(LaunchError, lambda: device.launch(kernel, (1,), (device.info.max_block + 1,)), "block too large")
     require_error(LaunchError, lambda: device.launch(kernel, (0,)), "empty grid")
     shared = device.info.shared_bytes + 1

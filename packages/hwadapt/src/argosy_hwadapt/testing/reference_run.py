@@ -11,7 +11,7 @@ from argosy_hwadapt.contract import DeviceRuntime
 from argosy_hwadapt.device import Device
 from argosy_hwadapt.kernel import Scalar
 from argosy_hwadapt.memory import Buffer
-from argosy_hwadapt.testing.kernels import kit_kernel, usable_form
+from argosy_hwadapt.testing.kernels import KitKernel, usable_form
 from argosy_hwadapt.testing.suite import require
 
 _B, _I, _H, _O = 8, 5, 16, 3  # batch, inputs, hidden units, outputs
@@ -52,7 +52,7 @@ class _Trainer:
         self._device, self._kernels = device, {}
         form = usable_form(device)
         for entry in ("matmul", "relu", "relu_backward", "axpby", "sum_squares"):
-            self._kernels[entry] = kit_kernel(device, form, entry)
+            self._kernels[entry] = KitKernel(device, form, entry)
         self._x, self._t, self._w1, self._w2 = (self._upload(array) for array in _data())
 
     def losses(self) -> list[float]:
@@ -77,7 +77,7 @@ class _Trainer:
     ) -> Buffer:
         c = self._device.allocate(4 * m * n)
         sizes = [Scalar("i", value) for value in (m, n, k, transpose_a, transpose_b)]
-        self._device.launch(self._kernels["matmul"], (m, n), (1,), [a, b, c, *sizes])
+        self._kernels["matmul"].launch((m, n), [a, b, c, *sizes])
         return c
 
     def _relu(self, x: Buffer, n: int) -> Buffer:
@@ -91,7 +91,7 @@ class _Trainer:
         return out
 
     def _launch(self, entry: str, args: list[Any], n: int) -> None:
-        self._device.launch(self._kernels[entry], (n,), (1,), [*args, Scalar("q", n)])
+        self._kernels[entry].launch((n,), [*args, Scalar("q", n)])
 
     def _upload(self, array: Array) -> Buffer:
         buffer = self._device.allocate(array.nbytes)

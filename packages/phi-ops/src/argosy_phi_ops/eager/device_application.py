@@ -80,7 +80,9 @@ class DeviceApplication:
             self.reason = "no compiler is installed that makes code for it"
         else:
             try:
-                self.run_program = get_compiler().compile(program, device).bind(())
+                made: Any = get_compiler().compile(program, device)
+                self.reason = getattr(made, "reason", "")
+                self.run_program = None if self.reason else made.bind(())
             except CompileError as error:
                 self.reason = str(error)
 
