@@ -135,7 +135,7 @@ def test_sequences_are_split_between_layers(name, dims):
         ({"dp_config": {"sharding_level": 4}}, ValueError, "sharding_level is 0, 1, 2 or 3, not 4"),
         ({"dp_config": {"sharding_level": 1}}, ValueError, "sharding_level=1 needs a mesh dimension 'dp'"),
         ({"pp_config": {"split_spec": "blocks"}}, ValueError, "pp_config needs a mesh dimension 'pp'"),
-        ({"cp_config": {"parallelize_plan": {}}}, NotImplementedError, "context parallelism"),
+        ({"cp_config": {"parallelize_plan": {"wide": dist.ContextParallel()}}}, ValueError, "a mesh dimension 'sep'"),
         ({"tp_config": {}}, ValueError, "no part"),
     ],
 )

@@ -228,6 +228,45 @@ def test_sequences_are_split_between_split_layers():
             np.testing.assert_allclose(value, part, rtol=1e-4, atol=1e-4, err_msg=name)
 
 
+def test_groups_of_sequences_and_of_experts_are_cut():
+    """Of two stages with a sharding group of two each; those of experts go across a stage. All ranks add up in them."""
+
+    def program():
+        strategy = fleet.DistributedStrategy()
+        strategy.hybrid_configs = {"pp_degree": 2, "sharding_degree": 2, "cp_degree": 2, "ep_degree": 1}
+        fleet.init(is_collective=True, strategy=strategy)
+        hcg = fleet.get_hybrid_communicate_group()
+        found = [hcg.get_context_parallel_group().ranks, hcg.get_cp_sharding_parallel_group().ranks]
+        assert hcg.get_context_parallel_rank() == hcg.get_context_parallel_group().rank
+        assert hcg.get_context_parallel_world_size() == 2
+        assert hcg.get_context_parallel_group_src_rank() == found[0][0]
+        assert hcg.get_cp_sharding_parallel_group_src_rank() == paddle.distributed.get_rank()
+        total = paddle.to_tensor([float(paddle.distributed.get_rank())])
+        paddle.distributed.all_reduce(total, group=hcg.get_context_parallel_group())
+        assert float(total) == sum(found[0])
+        strategy.hybrid_configs = {"pp_degree": 1, "sharding_degree": 4, "cp_degree": 2, "ep_degree": 2}
+        fleet.init(is_collective=True, strategy=strategy)
+        hcg = fleet.get_hybrid_communicate_group()
+        found += [hcg.get_cp_sharding_parallel_group().ranks, hcg.get_expert_parallel_group().ranks]
+        found += [hcg.get_moe_sharding_parallel_group().ranks]
+        places = hcg.get_expert_parallel_rank(), hcg.get_moe_sharding_parallel_rank()
+        assert (hcg.get_expert_parallel_world_size(), hcg.get_moe_sharding_parallel_world_size()) == (2, 2)
+        assert hcg.get_expert_parallel_group_src_rank() == found[3][0]
+        assert hcg.get_moe_sharding_parallel_group_src_rank() == found[4][0]
+        with pytest.raises(NotImplementedError, match="ep_degree"):
+            fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=nn.Linear(2, 2).parameters()))
+        strategy.hybrid_configs = {"cp_degree": 3}
+        with pytest.raises(ValueError, match="4 ranks are not groups of 3 for 'context'"):
+            fleet.init(is_collective=True, strategy=strategy)
+        return found, places
+
+    expected = [([0, 1], [0], [0, 2], [0, 1], [0, 2]), ([0, 1], [1], [1, 3], [0, 1], [1, 3]),
+                ([2, 3], [2], [0, 2], [2, 3], [0, 2]), ([2, 3], [3], [1, 3], [2, 3], [1, 3])]  # fmt: skip
+    found = run_ranks(program, 4)
+    assert [tuple(map(list, ranks)) for ranks, _ in found] == expected
+    assert [places for _, places in found] == [(0, 0), (1, 0), (0, 1), (1, 1)]
+
+
 def test_ranks_meet_by_the_calls_of_gloo():
     """What the launcher says must be what the caller says."""
 

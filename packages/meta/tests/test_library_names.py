@@ -188,8 +188,6 @@ def test_what_fleet_lacks_is_named() -> None:
         strategy.lamb_configs = {"decay": 1.0}
     with pytest.warns(UserWarning, match="DistributedStrategy.fuse_grad_merge does nothing here: gradients are added"):
         strategy.fuse_grad_merge = True
-    with pytest.raises(NotImplementedError, match="cp_degree of 2 is not implemented"):
-        strategy.hybrid_configs = {"cp_degree": 2}
     strategy.hybrid_configs = {"order": ["tp"]}
     with pytest.raises(ValueError, match=r"hybrid_configs\['order'\] names \['tp'\]"):
         fleet.init(is_collective=True, strategy=strategy)

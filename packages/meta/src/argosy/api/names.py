@@ -113,6 +113,7 @@ NAMES = {
         .collective_report: report_collectives
         .collective: all_gather all_reduce alltoall alltoall_single barrier broadcast gather reduce
             reduce_scatter scatter wait
+        .context_plans: ContextParallel PrepareContextParallel
         .data_parallel: DataParallel
         .dist_attr: DistAttr
         .dist_model: DistModel to_static

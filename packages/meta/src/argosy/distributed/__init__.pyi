@@ -4,6 +4,7 @@ from typing import Any as _Any
 from typing import NoReturn as _NoReturn
 
 from argosy.distributed.plans import ColWiseParallel as ColWiseParallel
+from argosy.distributed.context_plans import ContextParallel as ContextParallel
 from argosy.distributed.data_parallel import DataParallel as DataParallel
 from argosy.distributed.dist_attr import DistAttr as DistAttr
 from argosy.distributed.dist_model import DistModel as DistModel
@@ -14,6 +15,7 @@ from argosy.distributed.environment import ParallelEnv as ParallelEnv
 from argosy.distributed.environment import ParallelMode as ParallelMode
 from argosy_autoparallel.placement import Partial as Partial
 from argosy_autoparallel.placement import Placement as Placement
+from argosy.distributed.context_plans import PrepareContextParallel as PrepareContextParallel
 from argosy.distributed.plans import PrepareLayerInput as PrepareLayerInput
 from argosy.distributed.plans import PrepareLayerOutput as PrepareLayerOutput
 from argosy_autoparallel.mesh import ProcessMesh as ProcessMesh

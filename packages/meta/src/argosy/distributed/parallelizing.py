@@ -18,8 +18,7 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["parallelize"]
 
 _STAGES: dict[int, Any] = {0: None, 1: ShardingStage1, 2: ShardingStage2, 3: ShardingStage3}
-_PARTS = ("dp_config", "mp_config", "pp_config")
-_MISSING = {"cp_config": "context parallelism"}
+_PARTS = ("dp_config", "mp_config", "pp_config", "cp_config")
 
 
 def parallelize(
@@ -36,6 +35,9 @@ def parallelize(
          "mp_config": {"parallelize_plan": {                        # along "mp"
              "blocks.*.wide": dist.ColWiseParallel(),
              "blocks.*.narrow": dist.RowWiseParallel()}},
+         "cp_config": {"parallelize_plan": {                        # along "sep"
+             "": dist.PrepareContextParallel("all2all"),
+             "blocks.*.attend": dist.ContextParallel("all2all")}},
          "pp_config": {"split_spec": "blocks"}}                     # along "pp": cut between the blocks, evenly
 
     ``split_spec`` may also name the layers to cut at: ``{"blocks.3": dist.SplitPoint.END}``. A model that is cut runs
@@ -46,7 +48,7 @@ def parallelize(
     them for one parameter; its values are plans or lists of plans. What no plan places is replicated.
 
     Raises TypeError for what is no layer, mesh or plan, ValueError for keys that match no layer and for meshes without
-    the dimension that is asked for, NotImplementedError for ``cp_config``.
+    the dimension that is asked for.
     """
     if not isinstance(model, Layer):
         raise TypeError(f"parallelize takes a Layer, not {type(model).__name__}")
@@ -57,9 +59,10 @@ def parallelize(
     if chosen is None:
         raise ValueError("parallelize needs a mesh: give it, or set_mesh(mesh) before")
     mesh_of = _meshes_of_layers(model, chosen, parts["pp_config"])
-    for name, layer, plan, parameters in _matches(model, parts["mp_config"].get("parallelize_plan") or {}):
-        _require(chosen, "mp", f"the plan of {name!r}")
-        plan.apply(layer, mesh_of[name], parameters)
+    for part, dim in (("mp_config", "mp"), ("cp_config", "sep")):
+        for name, layer, plan, parameters in _matches(model, parts[part].get("parallelize_plan") or {}):
+            _require(chosen, dim, f"the plan of {name!r}")
+            plan.apply(layer, mesh_of[name], parameters)
     for name, layer in model.named_sublayers(include_self=True):
         replicate_parameters(layer, mesh_of[name])
     level = _level(parts["dp_config"].get("sharding_level", 0))
@@ -87,10 +90,7 @@ def _meshes_of_layers(model: Layer, mesh: ProcessMesh, config: Mapping[str, Any]
 
 
 def _checked_parts(config: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    for name, what in _MISSING.items():
-        if config.get(name):
-            raise NotImplementedError(f"parallelize(config={{{name!r}: ...}}): {what} are not implemented")
-    unknown = [name for name in config if name not in (*_PARTS, *_MISSING)]
+    unknown = [name for name in config if name not in _PARTS]
     if unknown:
         raise ValueError(f"parallelize: config has no part {unknown}; it has {list(_PARTS)}")
     return {name: config.get(name) or {} for name in _PARTS}
@@ -123,7 +123,7 @@ def _matches(model: Layer, plans: Mapping[str, Any]) -> list[tuple[str, Layer, P
         wrong = [plan for plan in chosen if not isinstance(plan, PlanBase)]
         if wrong:
             raise TypeError(f"parallelize: the plan of {key!r} is {wrong[0]!r}, not one as ColWiseParallel()")
-        layers = model.named_sublayers()
+        layers = model.named_sublayers(include_self=True)
         hits = [
             (name, layer, meant)
             for name, layer in layers

@@ -16,7 +16,6 @@ __all__ = ["AXES", "DistributedStrategy"]
 AXES = {"dp": "data", "pp": "pipe", "sharding": "sharding", "sep": "sep", "cp": "context", "mp": "model"}
 """From the names of ``hybrid_configs["order"]`` to those of the grid, in the order that they have by default."""
 _DEGREES = ("dp_degree", "mp_degree", "pp_degree", "sharding_degree", "sep_degree", "cp_degree", "ep_degree")
-_NOT_SPLIT = ("cp_degree", "ep_degree")
 _SUB_CONFIGS = ("mp_configs", "pp_configs", "sharding_configs", "dp_comm_configs", "ep_configs", "cp_configs")
 
 _SETTINGS: dict[str, Any] = {
@@ -77,17 +76,18 @@ _INSTEAD = {
 class DistributedStrategy(ArgumentRepr):
     """How :func:`init` is to train: by default copies of the model on all ranks, each with data of its own.
 
-    ``hybrid_configs`` are degrees of a grid. ``amp`` runs forward passes under ``auto_cast`` (bfloat16 with
-    ``use_pure_bf16``, else float16, where the script scales losses itself), ``gradient_merge`` updates in every
-    ``k_steps``-th step, ``localsgd`` averages parameters after every ``k_steps`` steps instead of gradients, ``lamb``
-    makes Lamb of Adam, ``lars`` LARS of Momentum, ``adaptive_localsgd`` is localsgd with as many steps as the loss
-    says, ``dgc`` exchanges the largest entries of gradients alone, ``fp16_allreduce`` rounds them for the way,
-    ``sharding`` is ``sharding_degree`` and ``tensor_parallel`` is ``mp_degree`` by another name, ``sync_batch_norm``
-    converts the layers of what :func:`distributed_model` is given.
+    ``hybrid_configs`` are degrees of a grid, of whose groups ``cp_degree`` and ``ep_degree`` cut some. ``amp`` runs
+    forward passes under ``auto_cast`` (bfloat16 with ``use_pure_bf16``, else float16, where the script scales
+    losses itself), ``gradient_merge`` updates in every ``k_steps``-th step, ``localsgd`` averages parameters after
+    every ``k_steps`` steps instead of gradients, ``lamb`` makes Lamb of Adam, ``lars`` LARS of Momentum,
+    ``adaptive_localsgd`` is localsgd with as many steps as the loss says, ``dgc`` exchanges the largest entries of
+    gradients alone, ``fp16_allreduce`` rounds them for the way, ``sharding`` is ``sharding_degree`` and
+    ``tensor_parallel`` is ``mp_degree`` by another name, ``sync_batch_norm`` converts the layers of what
+    :func:`distributed_model` is given.
 
     Settings that change no result may be set to anything, a switch that does nothing here says so once. Raises
-    NotImplementedError, with what to use instead, where another switch is on, and for ``hybrid_configs`` of a
-    ``cp_degree`` or ``ep_degree`` above 1; ValueError for keys of ``..._configs`` that there are not.
+    NotImplementedError, with what to use instead, where another switch is on; ValueError for keys of
+    ``..._configs`` that there are not.
     """
 
     def __init__(self) -> None:
@@ -128,12 +128,6 @@ class DistributedStrategy(ArgumentRepr):
         self.__dict__[name] = {**getattr(self, name), **value}
 
     def _set_degrees(self, given: Mapping[str, Any]) -> None:
-        for name in _NOT_SPLIT:
-            if given.get(name, 1) not in (1, -1):
-                raise NotImplementedError(
-                    f"DistributedStrategy.hybrid_configs: {name} of {given[name]} is not implemented here; annotate: "
-                    "distributed.parallelize, shard_layer, shard_optimizer"
-                )
         self.__dict__["hybrid_configs"] = {**self.hybrid_configs, **given}
 
     @property
@@ -154,7 +148,7 @@ class DistributedStrategy(ArgumentRepr):
     def degrees(self) -> dict[str, int]:
         """The sizes of the grid by the names of ``order``; -1 as many copies as fill it."""
         configs = self.hybrid_configs
-        found = {axis: int(configs.get(f"{axis}_degree", 1)) for axis in AXES}
+        found = {axis: int(configs.get(f"{axis}_degree", 1)) if axis != "cp" else 1 for axis in AXES}
         found = {axis: degree if axis == "dp" and degree == -1 else max(1, degree) for axis, degree in found.items()}
         if self.tensor_parallel:
             found["mp"] = int(self.tensor_parallel_configs["tensor_parallel_degree"])

@@ -68,7 +68,7 @@ def init(
     logging.getLogger("argosy").setLevel(log_level)
     init_parallel_env()
     chosen = DistributedStrategy() if strategy is None else strategy
-    groups = HybridCommunicateGroup(_topology(chosen))
+    groups = HybridCommunicateGroup(_topology(chosen), chosen.hybrid_configs)
     _job.value = Job(chosen, groups)
     rank_groups.groups.value = groups
     from argosy.distributed import fleet

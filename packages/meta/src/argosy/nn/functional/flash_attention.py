@@ -17,6 +17,7 @@ import argosy.runtime  # noqa: F401  (operators and the tape come with the first
 from argosy.api import lazy_names
 from argosy.argument_checks import validate_call
 from argosy.nn.regularization import dropout as drop
+from argosy.nn.split_sequences import gather_parts
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_phi_ops.errors import ShapeError
 from argosy_tensorcore.interchange import to_numpy
@@ -51,13 +52,19 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """``softmax(query key^T * scale + mask) value`` with operands [b, s, h, d] and [b, t, k, d] (Vaswani et al., 2017).
 
-    ``scale`` is ``1 / sqrt(d)`` by default. A boolean mask keeps where it is True, a float one is added; it broadcasts
-    to [b, h, s, t]. With ``is_causal`` query i sees the keys up to i. While ``training``, weights are set to zero with
-    probability ``dropout_p`` and the rest divided by ``1 - dropout_p``. ``backend`` is Paddle's choice of a kernel and
-    changes nothing. Beyond Paddle's: with ``is_causal`` a query sees the last ``window`` keys alone; ``softcap`` c > 0
-    makes scores ``c * tanh(scores / c)``; ``sinks`` [h] are logits that take weight and have no value. Raises
-    ValueError for a ``dropout_p`` that is no probability and for shapes that do not fit.
+    ``scale`` is ``1 / sqrt(d)`` by default. A boolean mask keeps where it is True, a float one is added; it
+    broadcasts to [b, h, s, t]. With ``is_causal`` query i sees the keys up to i. While ``training``, weights are
+    set to zero with probability ``dropout_p`` and the rest divided by ``1 - dropout_p``. ``backend`` of "p2p"
+    attends to keys of all ranks along the mesh dimension "sep", in zig-zag order; others are Paddle's choice of a
+    kernel and change nothing. Beyond Paddle's: with ``is_causal`` a query sees the last ``window`` keys alone;
+    ``softcap`` c > 0 makes scores ``c * tanh(scores / c)``; ``sinks`` [h] are logits that take weight and have no
+    value. Raises ValueError for a ``dropout_p`` that is no probability and for shapes that do not fit.
     """
+    if backend == "p2p":
+        if attn_mask is not None or window is not None:
+            raise ValueError("scaled_dot_product_attention: with backend='p2p' there is no mask but is_causal")
+        key, value, attn_mask = gather_parts(query, key, value, is_causal)
+        is_causal = False
     further: dict[str, Any] = {"window": window, "softcap": softcap, "sinks": sinks}
     if window is None and not softcap and sinks is None:
         further = {}

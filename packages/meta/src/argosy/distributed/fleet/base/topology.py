@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -100,10 +100,14 @@ class HybridCommunicateGroup:
     """The groups of this rank along the axes of ``topology``: copies of a model ("data"), stages of a pipeline
     ("pipe"), states split over ranks ("sharding"), parts of sequences ("sep", "context") and of layers ("model").
 
-    Raises ValueError where the topology has another number of ranks than the job.
+    Of ``hybrid_configs``, ``cp_degree`` members of a sharding group beside each other have parts of the same sequences,
+    and ``ep_degree`` ranks of a stage beside each other have experts of their own ("expert"); ranks at the same place
+    in other such groups have the same experts ("moe_sharding").
+
+    Raises ValueError where the topology has another number of ranks than the job, and for degrees that do not divide.
     """
 
-    def __init__(self, topology: CommunicateTopology) -> None:
+    def __init__(self, topology: CommunicateTopology, hybrid_configs: Mapping[str, Any] | None = None) -> None:
         if topology.world_size() != get_world_size():
             raise ValueError(f"HybridCommunicateGroup: {topology.world_size()} places for {get_world_size()} ranks")
         self._topo = topology
@@ -121,6 +125,22 @@ class HybridCommunicateGroup:
             for with_sharding in (False, True)
         }
         self.stage_id = topology.get_coord(self.global_rank).pipe if "pipe" in names else 0
+        configs = hybrid_configs or {}
+        if (degree := max(1, configs.get("cp_degree", 1))) > 1:
+            self._cut("context", "cp_sharding", topology.get_comm_list("sharding"), degree)
+        if (degree := max(1, configs.get("ep_degree", 1))) > 1:
+            stages = [topology.get_axis_list("pipe", stage) for stage in range(topology.get_dim("pipe"))]
+            self._cut("expert", "moe_sharding", stages, degree)
+
+    def _cut(self, inner: str, outer: str, lines: Sequence[Sequence[int]], degree: int) -> None:
+        """Make groups of ``degree`` members of each line beside each other, and of those at the same place in them."""
+        if len(lines[0]) % degree:
+            raise ValueError(f"HybridCommunicateGroup: {len(lines[0])} ranks are not groups of {degree} for {inner!r}")
+        grids = [[line[start : start + degree] for start in range(0, len(line), degree)] for line in lines]
+        groups = [group for grid in grids for group in grid]
+        across = [list(ranks) for grid in grids for ranks in zip(*grid, strict=True)]
+        for name, found in ((inner, groups), (outer, across)):
+            self._lines[name] = self._alone if len(found[0]) == 1 else _line(found)
 
     def _axis_group(self, axis: str) -> Group:
         size = self._topo.get_dim(axis)
@@ -271,13 +291,61 @@ class HybridCommunicateGroup:
         """The ranks that hold parts of one model."""
         return self._check_groups[False]
 
-    def get_expert_parallel_group(self) -> Group:
-        """This rank alone: experts are not split."""
-        return self._alone
+    def get_context_parallel_rank(self) -> int:
+        """This rank's part of the sequences of its context group."""
+        return self._place("context")
+
+    def get_context_parallel_world_size(self) -> int:
+        """How many parts they have."""
+        return self._length("context")
+
+    def get_context_parallel_group(self) -> Group:
+        """The ranks of a sharding group that have parts of the same sequences."""
+        return self._line("context")
+
+    def get_context_parallel_group_src_rank(self) -> int:
+        """The first of them."""
+        return int(self._line("context").ranks[0])
+
+    def get_cp_sharding_parallel_group(self) -> Group:
+        """The ranks of a sharding group that have the same part of other sequences."""
+        return self._line("cp_sharding")
+
+    def get_cp_sharding_parallel_group_src_rank(self) -> int:
+        """The first of them."""
+        return int(self._line("cp_sharding").ranks[0])
+
+    def get_expert_parallel_rank(self) -> int:
+        """This rank's place among those with other experts."""
+        return self._place("expert")
 
     def get_expert_parallel_world_size(self) -> int:
-        """1: experts are not split."""
-        return 1
+        """Over how many ranks the experts are spread."""
+        return self._length("expert")
+
+    def get_expert_parallel_group(self) -> Group:
+        """The ranks that have all experts together."""
+        return self._line("expert")
+
+    def get_expert_parallel_group_src_rank(self) -> int:
+        """The first of them."""
+        return int(self._line("expert").ranks[0])
+
+    def get_moe_sharding_parallel_rank(self) -> int:
+        """This rank's place among those with the same experts."""
+        return self._place("moe_sharding")
+
+    def get_moe_sharding_parallel_world_size(self) -> int:
+        """How many ranks have the same experts."""
+        return self._length("moe_sharding")
+
+    def get_moe_sharding_parallel_group(self) -> Group:
+        """The ranks that have the same experts."""
+        return self._line("moe_sharding")
+
+    def get_moe_sharding_parallel_group_src_rank(self) -> int:
+        """The first of them."""
+        return int(self._line("moe_sharding").ranks[0])
 
 
 def _line(lines: Sequence[Sequence[int]]) -> Group:

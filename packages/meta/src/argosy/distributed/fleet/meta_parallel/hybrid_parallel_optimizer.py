@@ -116,6 +116,11 @@ class HybridParallelOptimizer(WrappedOptimizer):
     _owners: ParameterOwners | None
 
     def __init__(self, optimizer: Optimizer, hcg: Any = None, strategy: Any = None) -> None:
+        if hcg is not None and hcg.get_expert_parallel_world_size() > 1:
+            raise NotImplementedError(
+                "HybridParallelOptimizer: experts that ranks have of their own (ep_degree) are not implemented; "
+                "annotate their weights: distributed.shard_tensor, Shard(0) along a mesh dimension"
+            )
         piped = hcg is not None and hcg.get_pipe_parallel_world_size() > 1
         shards = None if hcg is None else _group_or_none(hcg.get_sharding_parallel_group())
         self._prepare(optimizer, None if hcg is None else _group_or_none(hcg.get_model_parallel_group()), shards)
