@@ -57,6 +57,12 @@ class _Asking(Mapping):
     def all_to_all(self, send, recv):
         raise _Arrived("all_to_all", self.group, send, "")
 
+    def send(self, buffer, peer, tag=0):
+        raise _Arrived("send", peer, np.array(buffer), tag)
+
+    def recv(self, buffer, peer, tag=0):
+        raise _Arrived("recv", peer, buffer, tag)
+
     def __getattr__(self, name):
         """What is started is done at once."""
         if not name.startswith("start_"):
@@ -81,6 +87,13 @@ class _Answering(_Asking):
 
     def all_to_all(self, send, recv):
         recv.reshape(-1)[:] = self.answer
+
+    def send(self, buffer, peer, tag=0):
+        pass
+
+    def recv(self, buffer, peer, tag=0):
+        assert (buffer.shape, buffer.dtype) == (self.answer.shape, self.answer.dtype)
+        buffer[...] = self.answer
 
 
 def _meet(kind, sent, op):
@@ -116,22 +129,39 @@ def _one_rank(program, arrays):
 def run_together(programs, inputs, ranks):
     """The outputs of each rank's program; ``ranks`` are their numbers. Fails where they do not communicate alike."""
     running = {rank: _one_rank(p, arrays) for rank, p, arrays in zip(ranks, programs, inputs, strict=True)}
-    waiting, done, answers = {}, {}, dict.fromkeys(ranks)
+    waiting, done, answers, messages = {}, {}, dict.fromkeys(ranks), {}
     while len(done) < len(ranks):
         for rank in [r for r in ranks if r not in waiting and r not in done]:
             try:
                 waiting[rank] = running[rank].send(answers.pop(rank, None))
             except StopIteration as stop:
                 done[rank] = stop.value
-        met = [c for r, c in waiting.items() if all(m in waiting for m in c[1])]
-        assert met or not waiting, f"ranks {sorted(waiting)} wait for others, which are done: {waiting}"
+        passed = _pass_messages(waiting, messages)
+        answers.update(passed)
+        met = [c for c in waiting.values() if c[0] != "recv" and all(m in waiting for m in c[1])]
+        assert met or passed or not waiting, f"ranks {sorted(waiting)} wait for others, which are done: {waiting}"
         for kind, group, _, op in met:
             if group[0] in waiting:
                 calls = [waiting.pop(m) for m in group]
                 told = {(c[0], c[1], c[2].size, c[2].dtype, c[3]) for c in calls}
                 assert len(told) == 1, f"ranks {group} call different collectives: {told}"
                 answers.update(zip(group, _meet(kind, [c[2] for c in calls], op), strict=True))
+    assert not any(messages.values()), f"nobody receives {messages}"
     return [done[rank] for rank in ranks]
+
+
+def _pass_messages(waiting, messages):
+    """Take sent arrays into ``messages`` and give them to those that wait for them; the answers by rank."""
+    answers = {}
+    for rank, (_, peer, array, tag) in [(r, c) for r, c in waiting.items() if c[0] == "send"]:
+        messages.setdefault((rank, peer, tag), []).append(array)
+        answers[rank] = None
+    for rank, (_, peer, _, tag) in [(r, c) for r, c in waiting.items() if c[0] == "recv"]:
+        if messages.get((peer, rank, tag)):
+            answers[rank] = messages[peer, rank, tag].pop(0)
+    for rank in answers:
+        del waiting[rank]
+    return answers
 
 
 # Terms of reductions: what a rank adds to a term (or takes from it) so that ranks differ and the result stays.

@@ -147,13 +147,19 @@ def choices(op, mesh, kinds):
         longer = []
         for chosen, taken in found:
             options = {}
-            for given in [[Partial(kind)] * len(types[0]) for kind in kinds] or [[Replicate()] * len(types[0])]:
+            for given in [[placement] * len(types[0]) for placement in _placements(types[0], kinds)]:
                 options.update(dict.fromkeys(strategies(StrategyQuery(op, *types, op.attributes, size, taken, given))))
             for s in filter(_exists(types[0], kinds), drop_mixed_reductions(options, chosen)):
                 now = {**taken, s.factor: taken.get(s.factor, 1) * size} if s.factor else taken
                 longer.append(((*chosen, s), now))
         found = longer
     return [chosen for chosen, _ in found]
+
+
+def _placements(types, kinds):
+    """What rules may ask operands for: axes that are split, reductions that are left."""
+    ndim = max((len(x.shape) for x in types), default=0)
+    return [Replicate(), *map(Shard, range(ndim)), *map(Partial, kinds)]
 
 
 def _exists(types, kinds):
@@ -181,10 +187,8 @@ def _prove_choice(op, mesh, chosen, arrays, expected):
     what = f"{op.name} {dict(op.attributes)} of {[str(x.type) for x in op.operands]} as {given} -> {wanted}"
     try:
         parts = [parts_of(a, layout) for a, layout in zip(arrays, given, strict=True)]
-        made = []
-        for number, rank in enumerate(mesh.process_ids):
-            program = _local_program(op, rank, given, wanted)
-            made.append(interpret(program, [p[number] for p in parts])[0])
+        programs = [_local_program(op, rank, given, wanted) for rank in mesh.process_ids]
+        made = run_together(programs, list(zip(*parts, strict=True)) or [()] * len(programs), mesh.process_ids)
         for number, (layout, array) in enumerate(zip(wanted, expected, strict=True)):
             assert_close(whole_of([m[number] for m in made], layout), array, what)
     except Exception as error:

@@ -8,6 +8,7 @@ import argosy.distributed as dist
 from argosy import nn
 from argosy.distributed.debug import run_ranks
 from argosy.models import GPT, GPTConfig
+from argosy_autoparallel import count_collectives
 
 PLAN = {
     "tokens": dist.ColWiseParallel(gather_output=True),
@@ -162,3 +163,45 @@ def test_a_mesh_and_a_function_are_wanted():
         dist.PrepareLayerInput(3)
     with pytest.raises(TypeError, match="takes a Layer"):
         dist.parallelize(3)
+
+
+def _train_images(parallel, static=False):
+    """Losses and weights of convolutions, activations and pools; what was communicated forward and for all."""
+    paddle.seed(3)
+    net = nn.Sequential(
+        nn.Conv2D(2, 3, 3, padding=1), nn.Tanh(), nn.MaxPool2D(2), nn.Conv2D(3, 2, 3, stride=2, padding=1)
+    )
+    optimizer = paddle.optimizer.SGD(1e-3, parameters=net.parameters())
+    images = paddle.to_tensor(np.random.default_rng(0).standard_normal((2, 2, 6, 16)).astype(np.float32))
+    if parallel:
+        plan = {"0": dist.ConvParallel(), "3": dist.ConvParallel()}
+        mesh = dist.ProcessMesh([0, 1], dim_names=["mp"])
+        net, optimizer = dist.parallelize(net, optimizer, mesh, {"mp_config": {"parallelize_plan": plan}})
+    with count_collectives() as forward, paddle.no_grad():
+        seen = net(images).placements
+
+    def step(x):
+        loss = net(x).square().sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    run = paddle.jit.to_static(step, full_graph=True) if static else step
+    with count_collectives() as counts:
+        losses = [float(run(images)) for _ in range(3)]
+    return losses, [p.numpy() for p in net.parameters()], seen, {*forward.calls}, {*counts.calls}
+
+
+@pytest.mark.parametrize("static", [False, True], ids=["eager", "compiled"])
+def test_images_are_split_by_their_width(static):
+    """Convolutions and pools read what they lack of their neighbours: messages forward, sums of weights' gradients; no
+    image is gathered."""
+    ((losses, weights, *_),) = run_ranks(lambda: _train_images(False), 1)
+    for found, trained, seen, forward, kinds in run_ranks(lambda: _train_images(True, static), 2):
+        np.testing.assert_allclose(found, losses, rtol=1e-5)
+        for x, y in zip(trained, weights, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-6)
+        assert seen == [dist.Shard(3)]
+        assert forward <= {"send"}
+        assert kinds <= {"send", "all_reduce"}

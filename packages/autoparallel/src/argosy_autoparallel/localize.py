@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from argosy_autoparallel.resharding.emitter import Emitter, neutral_term, static_shape
+import numpy as np
+
+from argosy_autoparallel.halo_exchange import exchange
+from argosy_autoparallel.placement import Shard
+from argosy_autoparallel.resharding.emitter import Emitter, block, neutral_term, static_shape
+from argosy_autoparallel.spmd.windows import Window, reads_of, window_of
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import prim
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Operation, TensorType, Value
+from argosy_tensorcore.dtype import as_dtype
 
 __all__ = ["LocalOperation", "emit_local"]
 
@@ -108,28 +114,128 @@ def _(local: LocalOperation) -> list[Value]:
     return made
 
 
-@_emission("slice")
+@_emission("slice", "pad", "conv")
 def _(local: LocalOperation) -> list[Value]:
-    attributes = local.attributes
-    layout = local.operand_layouts[0]
-    split = [bool(layout.sharding_dims(i)) for i in range(len(local.operands[0].shape))]
-    limit = [n if s else h for n, s, h in zip(local.operands[0].shape, split, attributes["limit"], strict=True)]
-    return _create(local, {**attributes, "limit": tuple(limit)})
+    """Windows along split axes read what is brought here from other ranks."""
+    attributes, operands, layout = local.attributes, list(local.operands), local.operand_layouts[0]
+    plain = []
+    for dim, placement in enumerate(layout.placements):
+        if isinstance(placement, Shard):
+            window = _window(local, placement.dim)
+            if window is None:
+                plain.append(placement.dim)
+            else:
+                x, found = _read_windows(local, operands[0], window, dim, placement.dim)
+                if x is None:
+                    return [_without_elements(local)]
+                operands[0] = x
+                attributes = _with_window(local.op.kind, attributes, placement.dim, x, found)
+    if local.op.kind == "slice":
+        at = [
+            n if i in plain else h for i, (n, h) in enumerate(zip(operands[0].shape, attributes["limit"], strict=True))
+        ]
+        attributes = {**attributes, "limit": tuple(at)}
+    elif local.op.kind == "conv" and attributes.get("groups", 1) > 1:
+        attributes = {**attributes, "groups": operands[0].shape[1] // operands[1].shape[1]}
+    return _create(local, attributes, operands)
+
+
+def _window(local: LocalOperation, axis: int) -> Window | None:
+    op = local.op
+    weight = op.operand(1).shape if op.kind == "conv" else ()
+    return window_of(op.kind, op.attributes, op.operand(0).shape, axis, weight)
+
+
+def _read_windows(
+    local: LocalOperation, x: Value, window: Window, dim: int, axis: int
+) -> tuple[Value | None, tuple[int, int]]:
+    """The elements along ``axis`` that this rank's windows read, None where they read none; how many positions lie
+    before and behind them."""
+    group, me = local.emitter.line(local.operand_layouts[0].mesh, dim)
+    dilation, taps = None, 0
+    if local.op.kind == "conv" and local.operand_layouts[1].sharding_dims(axis):
+        dilation, taps = local.op.attributes["rhs_dilation"][axis - 2], static_shape(local.op.operand(1))[axis]
+    reads = reads_of(window, static_shape(local.op.results[0])[axis], len(group), dilation, taps)
+    wanted = [window.elements(*each) for each in reads]
+    made = exchange(local.emitter, x, group, axis, window.size, wanted)
+    (first, end), (start, stop) = reads[me], wanted[me]
+    return made, (window.spread * start - first, end - window.spread * (stop - 1) - 1)
+
+
+def _with_window(kind: str, attributes: dict[str, Any], axis: int, x: Value, around: tuple[int, int]) -> dict[str, Any]:
+    """The attributes for the elements that ``x`` has along ``axis``, with positions around them that are not there."""
+    low, high = around
+    if kind == "conv":
+        return {**attributes, "padding": _put(attributes["padding"], axis - 2, (low, high))}
+    if kind == "pad":
+        return {**attributes, "low": _put(attributes["low"], axis, low), "high": _put(attributes["high"], axis, high)}
+    start, limit = _put(attributes["start"], axis, 0), _put(attributes["limit"], axis, x.shape[axis])
+    return {**attributes, "start": start, "limit": limit}
+
+
+def _put(values: Sequence[Any], at: int, value: Any) -> tuple[Any, ...]:
+    return (*values[:at], value, *values[at + 1 :])
+
+
+def _without_elements(local: LocalOperation) -> Value:
+    """The result of windows that read nothing."""
+    made: Value
+    if local.op.kind == "pad":
+        made = prim.broadcast(local.operands[1], shape=local.result_shape(), axes=())
+    else:
+        made = prim.constant(0, local.op.result.dtype, local.result_shape())
+    return made
+
+
+@_emission("cumulative")
+def _(local: LocalOperation) -> list[Value]:
+    """What comes before (in ``reverse`` behind) this rank's part along a split axis is joined to it by its total."""
+    attributes, layout = local.attributes, local.operand_layouts[0]
+    axis, kind, reverse = (attributes[name] for name in ("axis", "kind", "reverse"))
+    dims = layout.sharding_dims(axis)
+    (made,) = _create(local, attributes)
+    if not dims:
+        return [made]
+    group, me = local.emitter.line(layout.mesh, dims[0])
+    length = static_shape(made)[axis]
+    shape = tuple(1 if i == axis else n for i, n in enumerate(made.shape))
+    if length:
+        total = block(made, axis, 0 if reverse else length - 1, 1)
+    else:
+        total = prim.constant(_neutral(kind, made.dtype), made.dtype, shape)
+    totals = local.emitter.communicate("all_gather", total, group=group, size=len(group), axis=axis)
+    start, count = (me + 1, len(group) - me - 1) if reverse else (0, me)
+    if not count:
+        return [made]
+    assert totals is not None
+    reduce, join = _JOINED[kind]
+    before = prim.broadcast(
+        getattr(prim, reduce)(block(totals, axis, start, count), axes=(axis,)), shape=tuple(made.shape),
+        axes=tuple(i for i in range(len(shape)) if i != axis),
+    )  # fmt: skip
+    return [getattr(prim, join)(before, made)]
+
+
+_JOINED = {
+    "sum": ("reduce_sum", "add"), "prod": ("reduce_prod", "mul"), "max": ("reduce_max", "maximum"),
+    "min": ("reduce_min", "minimum"),
+}  # fmt: skip
+
+
+def _neutral(kind: str, dtype: str) -> Any:
+    """What does not change a running ``kind``."""
+    if kind in ("sum", "prod"):
+        return neutral_term(dtype) if kind == "sum" else 1
+    sign = -1 if kind == "max" else 1
+    if as_dtype(dtype).kind == "f":
+        return sign * float("inf")
+    limits = np.iinfo(as_dtype(dtype).numpy)
+    return int(limits.min if kind == "max" else limits.max)
 
 
 @_emission("dynamic_slice")
 def _(local: LocalOperation) -> list[Value]:
     return _create(local, {**local.attributes, "sizes": local.result_shape()})
-
-
-@_emission("conv")
-def _(local: LocalOperation) -> list[Value]:
-    attributes = local.attributes
-    x, w = local.operands
-    groups = attributes.get("groups", 1)
-    if groups > 1:
-        groups = x.shape[1] // w.shape[1]
-    return _create(local, {**attributes, "groups": groups})
 
 
 @_emission("gather")

@@ -40,3 +40,11 @@ def _(query: StrategyQuery) -> Iterator[Strategy]:
     for i, (n, m) in enumerate(zip(x.shape, update.shape, strict=True)):
         if n == m:
             yield Strategy((Shard(i), Shard(i), *starts), (Shard(i),), f"d{i}")
+
+
+@rule("cumulative")
+def _(query: StrategyQuery) -> Iterator[Strategy]:
+    """The axis itself: each rank adds what the totals of those before it come to."""
+    axis = query.attributes["axis"]
+    if query.given[0] == Shard(axis) and query.attributes["kind"] != "logsumexp" and "scanned" not in query.taken:
+        yield Strategy((Shard(axis),), (Shard(axis),), "scanned")

@@ -126,8 +126,8 @@ NAMES = {
         .objects: all_gather_object broadcast_object_list recv_object_list scatter_object_list send_object_list
         .parallelizing: parallelize
         .pipeline.marks: SplitPoint
-        .plans: ColWiseParallel PrepareLayerInput PrepareLayerOutput RowWiseParallel SequenceParallelBegin
-            SequenceParallelDisable SequenceParallelEnable SequenceParallelEnd
+        .plans: ColWiseParallel ConvParallel PrepareLayerInput PrepareLayerOutput RowWiseParallel
+            SequenceParallelBegin SequenceParallelDisable SequenceParallelEnable SequenceParallelEnd
         .point_to_point: batch_isend_irecv irecv isend P2POp recv send
         .reduction: ReduceOp
         .semi_auto: dtensor_from_fn get_mesh reshard set_mesh shard_layer shard_tensor unshard_dtensor

@@ -5,6 +5,7 @@ from typing import NoReturn as _NoReturn
 
 from argosy.distributed.plans import ColWiseParallel as ColWiseParallel
 from argosy.distributed.context_plans import ContextParallel as ContextParallel
+from argosy.distributed.plans import ConvParallel as ConvParallel
 from argosy.distributed.data_parallel import DataParallel as DataParallel
 from argosy.distributed.dist_attr import DistAttr as DistAttr
 from argosy.distributed.dist_model import DistModel as DistModel

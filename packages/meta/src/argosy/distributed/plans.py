@@ -15,7 +15,7 @@ from argosy_autoparallel import Placement, ProcessMesh, Replicate, Shard
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "ColWiseParallel", "PlanBase", "PrepareLayerInput", "PrepareLayerOutput", "RowWiseParallel",
+    "ColWiseParallel", "ConvParallel", "PlanBase", "PrepareLayerInput", "PrepareLayerOutput", "RowWiseParallel",
     "SequenceParallelBegin", "SequenceParallelDisable", "SequenceParallelEnable", "SequenceParallelEnd",
 ]  # fmt: skip
 
@@ -72,6 +72,20 @@ class RowWiseParallel(PlanBase):
     def split_input_hook(self, process_mesh: ProcessMesh) -> Hook:
         """The hook that splits inputs along their last axis."""
         return lambda layer, inputs: _change_first(inputs, lambda x: _lay_out(x, process_mesh, x.ndim - 1))
+
+
+class ConvParallel(PlanBase):
+    """The input of a convolution is split along its last spatial axis, its width; what windows read of other ranks'
+    parts is brought, and the output is split as well. Weights stay whole."""
+
+    def apply(self, layer: Layer, process_mesh: ProcessMesh, shard_param_list: Sequence[str]) -> None:
+        """See :class:`PlanBase`."""
+        layer.register_forward_pre_hook(self.conv_parallel_start(process_mesh, layer._data_format))
+
+    def conv_parallel_start(self, process_mesh: ProcessMesh, data_format: str) -> Hook:
+        """The hook that splits inputs; channels are last in a ``data_format`` that ends with C."""
+        last = 2 if data_format.endswith("C") else 1
+        return lambda layer, inputs: _change_first(inputs, lambda x: _lay_out(x, process_mesh, x.ndim - last))
 
 
 class PrepareLayerInput(PlanBase):
