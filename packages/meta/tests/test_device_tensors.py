@@ -1,5 +1,7 @@
 """Tensors on a device whose memory the host cannot see: how they come there and back, and what counts as a plug-in."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import argosy as paddle
 from argosy.device import places
 from argosy.jit import lowering
 from argosy_hwadapt import DeviceNotFound, device, plugins, registry
+from argosy_hwadapt.virtual import VirtualRuntime
 from argosy_phi_ops.compiler import get_compiler
 from argosy_tensorcore.place import Place
 
@@ -65,6 +68,35 @@ def test_a_layer_brings_its_tensors_to_the_host():
     assert layer.to("virtual").weight.place == Place("virtual")
     with pytest.raises(DeviceNotFound, match="no device plug-in is named 'cuda'"):
         layer.to("gpu")
+
+
+def test_memory_is_pinned_for_the_current_device(monkeypatch):
+    """By the plug-in, which gets it back when the last tensor is gone; gradients go through."""
+    given = []
+    allocate = lambda self, ctx, n: given.append(n) or bytearray(n)  # noqa: E731
+    monkeypatch.setattr(VirtualRuntime, "pinned_alloc", allocate, raising=False)
+    monkeypatch.setattr(VirtualRuntime, "pinned_free", lambda self, ctx, memory: given.append("free"), raising=False)
+    monkeypatch.setattr(device("virtual"), "_methods", {})
+    x = paddle.to_tensor([1.0, 2.0], place="virtual", stop_gradient=False)
+    with pytest.raises(NotImplementedError, match="set_device"):
+        x.pin_memory()
+    with paddle.device.device_guard("virtual"):
+        pinned = x.pin_memory()
+    assert (pinned.tolist(), str(pinned.place)) == ([1.0, 2.0], "Place(cpu)")
+    (pinned * 3).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    part = pinned[1:].detach()
+    del pinned
+    gc.collect()
+    assert (given, part.tolist()) == ([8], [2.0])
+    del part
+    gc.collect()
+    assert given == [8, "free"]
+
+
+def test_a_gpu_that_is_not_there_is_named():
+    with pytest.raises(DeviceNotFound, match="no device plug-in is named 'cuda'"):
+        paddle.to_tensor([1.0]).cuda()
 
 
 def test_what_is_built_in_for_tests_is_no_custom_device(monkeypatch):

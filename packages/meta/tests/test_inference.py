@@ -8,6 +8,7 @@ import pytest
 
 import argosy as paddle
 from argosy import inference
+from argosy_hwadapt import DeviceNotFound
 from argosy_infer.errors import InputError, ProgramFileError
 
 FILES = Path(__file__).parent / "paddle_programs"
@@ -47,6 +48,22 @@ def test_weights_may_have_another_name(tmp_path):
     x = np.load(FILES / "outputs.npz")["mlp_x"]
     expected = _served(_predictor(FILES / "mlp.json", FILES / "mlp.pdiparams"), x)
     np.testing.assert_array_equal(_served(_predictor(tmp_path / "program.json", tmp_path / "weights"), x), expected)
+
+
+def test_programs_are_served_on_devices():
+    """Clones stay there; a device that is not there is refused when it is asked for."""
+    recorded = np.load(FILES / "outputs.npz")
+    config = inference.Config(str(FILES / "mlp.json"), str(FILES / "mlp.pdiparams"))
+    config.enable_custom_device("virtual", 1)
+    assert (config.use_custom_device(), config.custom_device_type(), config.custom_device_id()) == (True, "virtual", 1)
+    predictor = inference.create_predictor(config)
+    for each in (predictor, predictor.clone()):
+        assert str(each._program.device) == "virtual:1"
+        np.testing.assert_allclose(_served(each, recorded["mlp_x"]), recorded["mlp_y"], rtol=1e-4, atol=1e-6)
+    with pytest.raises(DeviceNotFound, match="no device plug-in is named 'nothing'"):
+        config.enable_custom_device("nothing")
+    config.disable_gpu()
+    assert not config.use_custom_device()
 
 
 @pytest.fixture
@@ -138,7 +155,7 @@ def test_settings_answer_as_paddles_build_for_the_cpu():
     assert not config.tensorrt_engine_enabled()
     assert not config.use_xpu()
     config.pass_builder().delete_pass("fc_fuse_pass")
-    for name in ("enable_tensorrt_engine", "enable_xpu", "enable_custom_device", "enable_onnxruntime"):
+    for name in ("enable_tensorrt_engine", "enable_xpu", "enable_onnxruntime"):
         with pytest.raises(RuntimeError, match=name):
             getattr(config, name)()
     for name in ("enable_mkldnn_bfloat16", "enable_mkldnn_int8"):

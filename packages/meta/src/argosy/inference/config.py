@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from argosy.inference.kinds import PrecisionType
+from argosy_hwadapt import why
+from argosy_tensorcore.place import CPU, Place
 
 __all__ = ["Config"]
 
-_ENGINES = ("tensorrt", "trt", "xpu", "ipu", "onnxruntime", "ort", "openvino", "lite", "npu", "custom_device", "dlnne")
+_ENGINES = ("tensorrt", "trt", "xpu", "ipu", "onnxruntime", "ort", "openvino", "lite", "npu", "dlnne")
 """Words of the methods that belong to an engine or a chip that is not here."""
 
 
@@ -33,6 +35,7 @@ class Config:
         self._passes = PassBuilder()
         self._switches = {"ir_optim": True, "mkldnn": True, "glog_info": True, "memory_optim": True, "names": False}
         self._threads: int | None = None
+        self._place = CPU
         if params is not None or os.fspath(model):
             self.set_model(model, params)
 
@@ -88,15 +91,38 @@ class Config:
         raise RuntimeError(f"inference: cannot open file {named}, please confirm whether the file is normal")
 
     def disable_gpu(self) -> None:
-        """Run on the cpu, as always."""
+        """Run on the cpu."""
+        self._place = CPU
 
     def enable_use_gpu(self, memory_pool_init_size_mb: int, device_id: int = 0, precision_mode: Any = None) -> None:
-        """Warns, as Paddle's build for the cpu does, and goes on there."""
-        warnings.warn("inference: there is no GPU; the predictor runs on the cpu", stacklevel=2)
+        """Run on a GPU; warns where there is none, as Paddle's build for the cpu does, and goes on there."""
+        if why("cuda") is not None:
+            warnings.warn("inference: there is no GPU; the predictor runs on the cpu", stacklevel=2)
+            return
+        self._place = Place("gpu", device_id)
 
     def use_gpu(self) -> bool:
-        """False."""
-        return False
+        """Whether predictors run on a GPU."""
+        return self._place.is_gpu_place()
+
+    def enable_custom_device(self, device_type: str, device_id: int = 0, precision_mode: Any = None) -> None:
+        """Run on a device of a plug-in. Raises DeviceNotFound where there is none of that name; programs compute in the
+        dtypes they were exported in."""
+        place = Place(device_type, device_id)
+        place.device()
+        self._place = place
+
+    def use_custom_device(self) -> bool:
+        """Whether predictors run on a device of a plug-in."""
+        return not (self._place.is_cpu_place() or self._place.is_gpu_place())
+
+    def custom_device_type(self) -> str:
+        """Its name, or nothing."""
+        return self._place.kind if self.use_custom_device() else ""
+
+    def custom_device_id(self) -> int:
+        """Its number, or 0."""
+        return self._place.index if self.use_custom_device() else 0
 
     def switch_ir_optim(self, x: bool = True) -> None:
         """Kept; the compiler optimises."""

@@ -118,10 +118,10 @@ class Predictor:
 
     def clone(self) -> Predictor:
         """A predictor of the same program and weights with handles of its own, for another thread."""
-        states = {name: state.array() for name, state in self._program.states.items()}
+        states = {name: state.to_host() for name, state in self._program.states.items()}
         if isinstance(self._program, StepwiseProgram):
             return Predictor(self._program.with_weights(states))
-        return Predictor(Program(LoadedProgram(self._program.program, states)))
+        return Predictor(Program(LoadedProgram(self._program.program, states), device=self._program.device))
 
     def clear_intermediate_tensor(self) -> None:
         """Nothing to do: intermediates lie in one arena, which the next run uses again."""
@@ -153,7 +153,10 @@ def create_predictor(config: Config) -> Predictor:
         loaded = read_paddle_program(file.with_suffix(""), weights)
     else:
         loaded = load_program(file.with_suffix(""))
-    predictor = Predictor(loaded if isinstance(loaded, StepwiseProgram) else Program(loaded))
+    stepwise = isinstance(loaded, StepwiseProgram)
+    if stepwise and not config._place.is_cpu_place():
+        raise NotImplementedError(f"inference: {file} is run operator by operator, which is not implemented on devices")
+    predictor = Predictor(loaded if isinstance(loaded, StepwiseProgram) else Program(loaded, device=config._place))
     if config._threads is not None:
         set_threads(min(config._threads, default_threads()))
     return predictor

@@ -5,9 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import finalize
+
+import numpy as np
 
 from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.declare.operator import get_operator as op
+from argosy_phi_ops.eager.creation import creation_device
 from argosy_phi_ops.eager.recording import record_results
 from argosy_phi_ops.errors import CaptureError
 from argosy_tensorcore.dtype import DType, as_dtype
@@ -113,13 +117,25 @@ def _on_place(self: Tensor, place: Place) -> Tensor:
 
 
 def cuda(self: Tensor, device_id: int | None = None, blocking: bool = True) -> Tensor:
-    """The tensor on a CUDA device. Raises ``NotImplementedError``: operators compute on the host."""
-    raise NotImplementedError("Tensor.cuda: there is no CUDA device that operators compute on")
+    """The tensor on a GPU. Raises ``DeviceNotFound`` where there is none."""
+    return _on_place(self, Place("gpu", device_id or 0))
 
 
 def pin_memory(self: Tensor, blocking: bool = True) -> Tensor:
-    """The tensor in pinned memory. Raises ``NotImplementedError``: that needs a CUDA device."""
-    raise NotImplementedError("Tensor.pin_memory: pinned memory needs a CUDA device")
+    """A copy in host memory from which the current device copies fast. Raises ``NotImplementedError`` where the host is
+    the current device."""
+    device = creation_device()
+    if device is None or device.is_host:
+        raise NotImplementedError("Tensor.pin_memory: memory is pinned for a device, and set_device() has set none")
+    array = cpu(self).payload.array()
+    memory = device.call("pinned_alloc", array.nbytes)
+    held = np.frombuffer(memory, np.uint8, array.nbytes)
+    finalize(held, device.call, "pinned_free", memory)
+    pinned = held.view(array.dtype).reshape(array.shape)
+    pinned[...] = array
+    copy = Tensor._wrap(StridedArray(pinned))
+    record_results(op("assign"), [self], {}, (copy,))
+    return copy
 
 
 def astype(self: Tensor, dtype: Any) -> Tensor:
