@@ -19,7 +19,7 @@ from argosy_hwadapt.errors import (
     RankFailure,
     UnsupportedOperation,
 )
-from argosy_hwadapt.kernel import Pointer, Scalar
+from argosy_hwadapt.kernel import DeviceArray, Pointer, Scalar
 from argosy_hwadapt.memory import Buffer, MemoryStats
 from argosy_hwadapt.registry import available, device, device_infos, device_names, why
 
@@ -39,6 +39,7 @@ __all__ = [
     "Communicator",
     "CommunicatorError",
     "Device",
+    "DeviceArray",
     "DeviceError",
     "DeviceInfo",
     "DeviceLost",

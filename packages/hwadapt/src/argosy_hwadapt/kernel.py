@@ -13,6 +13,16 @@ class Pointer(NamedTuple):
     offset: int = 0
 
 
+class DeviceArray(NamedTuple):
+    """An operand or result of a vendor's operator or graph: elements in row-major order in device memory, from a byte
+    on. A handle of None has none."""
+
+    handle: Any
+    offset: int
+    dtype: str
+    shape: tuple[int, ...]
+
+
 class Scalar(NamedTuple):
     """A kernel argument passed by value. ``code`` is a :mod:`struct` letter: ``i`` int32, ``q`` int64,
     ``f``, ``d``...

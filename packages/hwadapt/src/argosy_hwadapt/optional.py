@@ -7,7 +7,7 @@ the context's place, so that the layers above never ask which one they got.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from argosy_hwadapt.communicator import Communicator
     from argosy_hwadapt.contract import Event, Handle, Stream
     from argosy_hwadapt.device import Device
+    from argosy_hwadapt.kernel import DeviceArray
 
 #: Group name -> its methods. A chip's author fills the groups its driver has, in any order, and leaves the
 #: rest.
@@ -146,28 +147,29 @@ def host_view(device: Device, handle: Handle, offset: int, nbytes: int, keep: ob
 # A library of whole operators, and graph compilers: nothing unless the vendor has it.
 
 
-def ops(device: Device) -> Mapping[str, Any]:
-    """Return the vendor's operators by name: none."""
+def ops(device: Device) -> Mapping[str, Collection[str]]:
+    """Return the vendor's operators by name, with the dtypes that operands and results may have: none."""
     return {}
 
 
-def run_op(device: Device, name: str, args: Sequence[Any], attributes: Mapping[str, Any]) -> None:
-    """Refuse: the device has no operator library, so generated kernels are used."""
+def run_op(device: Device, name: str, args: Sequence[DeviceArray], attributes: Mapping[str, Any]) -> None:
+    """Compute an operator's results, which follow its operands among ``args``; refused here: there is no library."""
     raise UnsupportedOperation(f"{device} has no operator library, so it cannot run operator {name!r}")
 
 
-def supports(device: Device, subgraph: Any) -> str:
-    """Answer why the device does not take this subgraph whole (an empty string would mean that it does)."""
+def supports(device: Device, subgraph: str) -> str:
+    """Answer why the device does not take this subgraph, the text of a program of primitives, whole (an empty string
+    would mean that it does)."""
     return f"{device} has no graph compiler"
 
 
-def compile_graph(device: Device, graph: Any) -> bytes:
-    """Refuse: the device compiles kernels, not graphs."""
+def compile_graph(device: Device, graph: str) -> Any:
+    """Make what ``run_graph`` takes of a program's text; refused here: the device compiles kernels, not graphs."""
     raise UnsupportedOperation(f"{device} has no graph compiler; programs are lowered to kernels for it")
 
 
-def run_graph(device: Device, graph: Any, args: Sequence[Any]) -> None:
-    """Refuse: the device runs kernels, not graphs."""
+def run_graph(device: Device, graph: Any, args: Sequence[DeviceArray]) -> None:
+    """Run a graph: inputs, states (to be updated where they lie) and outputs are ``args``; refused here, too."""
     raise UnsupportedOperation(f"{device} has no graph compiler; programs are lowered to kernels for it")
 
 

@@ -83,7 +83,7 @@ def lists_its_operators(subject: Subject) -> None:
 def explains_what_it_does_not_compile(subject: Subject) -> None:
     """A graph compiler answers with a reason."""
     _need(subject, "graph_compile")
-    require(isinstance(subject.device.call("supports", None), str), "supports() must answer with a string")
+    require(isinstance(subject.device.call("supports", ""), str), "supports() must answer with a string")
 
 
 @check(5)

@@ -23,6 +23,7 @@ from argosy_phi_ops.eager.application import Application, kernel_of
 from argosy_phi_ops.eager.fallback import note_fallback
 from argosy_phi_ops.eager.placement import device_of, send
 from argosy_phi_ops.eager.recording import record_results
+from argosy_phi_ops.eager.vendor_operator import vendor_operator
 from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.primitives.checks import REAL_OF
 from argosy_phi_ops.reference.interpreter import prepare
@@ -70,6 +71,9 @@ class DeviceApplication:
         if op.view and len(types) == 1:
             run = prepare(expansion.runs)
             self.kernel = kernel_of(op, attributes) if op.kernel is not None else lambda x: tuple(run([x]))
+        self.run_program = vendor_operator(op.name, expansion.runs, attributes, device)
+        if self.run_program is not None:
+            return
         program = checked_program(op, expansion.runs, attributes)
         values = [v for each in program.walk() for v in (*each.operands, *each.results)]
         dtypes = {v.type.dtype for v in values if isinstance(v.type, TensorType)}
