@@ -20,6 +20,7 @@ from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir.builder import Builder
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
+from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
@@ -62,8 +63,10 @@ def test_what_has_no_text_is_named():
     b = Kernel("f", SimtTarget(), 0)
     with pytest.raises(UnprintableError, match=r"llvm\.ctpop"):
         b.intrinsic("llvm.ctpop", "i32", Value("i32", "1"))
-    with pytest.raises(UnprintableError, match="values of type half"):
-        b.op("half", "0")
+    with pytest.raises(UnprintableError, match="values of type fp128"):
+        b.op("fp128", "0")
+    with pytest.raises(UnprintableError, match="from double to half"):
+        b.convert("fptrunc", Value("double", "1.0"), "half")
 
 
 def test_schedules_depend_on_shapes_alone():
@@ -140,6 +143,28 @@ def test_convolutions_agree_with_the_interpreter(settings):
     x = rng.standard_normal((2, 4, 9, 11)).astype(np.float32)
     w = rng.standard_normal((6, 4 // settings.get("groups", 1), 3, 3)).astype(np.float32)
     check(program_of("conv2d", x, w, **settings), x, w)
+
+
+@on_device
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_narrow_floats_are_those_of_the_interpreter(dtype):
+    """Bit for bit: numbers too large, too small, and none; products and sums are rounded once."""
+    x = np.random.default_rng(8).standard_normal((9, 33)).astype(np.float32) * 3
+    x[0, :6] = np.inf, -np.inf, np.nan, 1e-6, 60000, 6e-8
+    x, y = x.astype(as_dtype(dtype).numpy), np.eye(33, 17).astype(as_dtype(dtype).numpy)
+    program = Program("narrow")
+    a, b = (program.add_input(TensorType(z.shape, dtype)) for z in (x, y))
+    with emit_at(Builder.at_end(program.block)):
+        finite = prim.select(prim.is_finite(a), a, prim.constant(1, dtype, x.shape))
+        product = prim.dot_general(finite, b, lhs_contract=(1,), rhs_contract=(0,))
+        program.set_outputs(
+            [prim.add(prim.mul(a, a), a), prim.add(product, product), prim.reduce_sum(finite, axes=(1,))]
+        )
+    with np.errstate(over="ignore"):
+        expected, _ = interpret(program, [x, y])
+    given = [StridedArray.from_array(z, device("opencl")) for z in (x, y)]
+    for made, wanted in zip(CinnCompiler().compile(program, device("opencl")).run(given), expected, strict=True):
+        np.testing.assert_array_equal(made.to_host().astype(np.float32), wanted.astype(np.float32))
 
 
 def transform_program(kind, shape, dtype, inverse):

@@ -47,7 +47,7 @@ def test_models_train_and_generate_without_falling_back(name):
     """Losses are the CPU's, and so are greedy tokens."""
     found = list(testing.check_models(name))
     assert [o for o in found if o.status != "passed"] == []
-    assert len(found) == (9 if name == "virtual" else 8)
+    assert len(found) == 9
 
 
 def test_the_command_reports(monkeypatch, capsys):

@@ -118,9 +118,9 @@ def _launches_for(
     compiler: CinnCompiler, device: Device, program: Callable[[], Program], options: Mapping[str, Any] | None,
     compile: Callable[[Device], Any],
 ) -> Any:  # fmt: skip
-    """The executable of ``program()`` for a device that is no host: a graph where the device takes it whole, launches of
-    what ``compile`` makes for the host where it runs that, or of kernels. Raises `CompileError` for a device that takes
-    no form of kernels that there is."""
+    """The executable of ``program()`` for a device that is no host: a graph where the device takes it whole, launches
+    of what ``compile`` makes for the host where it runs that, or of kernels. Raises `CompileError` for a device that
+    takes no form of kernels that there is."""
     forms = device.info.kernel_forms
     if hasattr(device.runtime, "supports"):
         from argosy_cinn.graphs import graph_executable

@@ -5,12 +5,26 @@ from __future__ import annotations
 import re
 import struct
 
-from argosy_cinn.printers.types import DOUBLE, FLOAT, I1, I32, I64, Value, bits_of, element_of, is_float, lanes_of
+from argosy_cinn.printers.types import (
+    BFLOAT,
+    DOUBLE,
+    FLOAT,
+    HALF,
+    I1,
+    I32,
+    I64,
+    Value,
+    bits_of,
+    element_of,
+    is_float,
+    lanes_of,
+)
 
 __all__ = ["C_TYPES", "c_constant", "c_type"]
 
-#: Of scalars; truth values are 0 and 1.
-C_TYPES = {I1: "int", "i8": "char", "i16": "short", I32: "int", I64: "long", FLOAT: "float", DOUBLE: "double"}
+#: Of scalars; truth values are 0 and 1, and narrow floats are their bits: arithmetic is that of wider ones.
+C_TYPES = {I1: "int", "i8": "char", "i16": "short", I32: "int", I64: "long", FLOAT: "float", DOUBLE: "double",
+           HALF: "short", BFLOAT: "short"}  # fmt: skip
 _SPLAT = re.compile(r"splat \(\w+ (.*)\)")
 
 
@@ -36,6 +50,8 @@ def c_constant(value: Value) -> str:
 def _scalar_literal(type: str, text: str) -> str:
     if type == I1:
         return "1" if text == "true" else "0"
+    if type in (HALF, BFLOAT):
+        return f"(short)0x{text[3:]}"
     if not is_float(type):
         return _integer(int(text), bits_of(type), C_TYPES[type])
     if type == DOUBLE:

@@ -22,7 +22,9 @@ from argosy_cinn.printers.c_constants import C_TYPES, c_constant, c_type
 from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.llvm import Loop
 from argosy_cinn.printers.types import (
+    BFLOAT,
     FLOAT,
+    HALF,
     I1,
     I64,
     PTR,
@@ -80,6 +82,7 @@ _LIBRARY = frozenset(
 )
 
 
+_NARROW = frozenset({HALF, BFLOAT})
 #: Integers as wide as what they choose, by bytes.
 _MASKS = {1: "char", 2: "short", 8: "long"}
 
@@ -93,6 +96,7 @@ class SimtTarget(Target):
 
     __slots__ = ()
     schedules = "simt"
+    has_float16 = False
 
     def __init__(self, lanes: int = 4) -> None:
         super().__init__("spir64-unknown-unknown", "generic", "+fma")
@@ -278,6 +282,8 @@ class Kernel(Instructions):
         lanes, source = lanes_of(x.type), element_of(x.type)
         if source == element:
             return x
+        if {source, element} & _NARROW:
+            raise UnprintableError(f"no OpenCL C from {source} to {element}")
         type, a = vector(element, lanes), self.c(x)
         if source == I1:  # 0 and 1, or of vectors 0 and -1
             a = f"-({a})" if (opcode == "sext") == (lanes == 1) else a

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from argosy_cinn.contraction.packing import convert_element
-from argosy_cinn.forms.dtypes import FLOATS, UNSIGNED
+from argosy_cinn.forms.dtypes import FLOATS, NARROW, UNSIGNED
 from argosy_cinn.forms.product import Axis, OperandMatrix, Product, ProductForm
 from argosy_cinn.loops import elementwise
 from argosy_cinn.loops.elementwise import REGISTER
@@ -314,12 +314,14 @@ class _Product:
         with b.loop(0, own) as loop:
             row = b.add(self.first, loop.index)
             total = b.load(self.vector, b.gep(tile, b.mul(loop.index, t.lanes), self.compute))
+            dtype = p.op.result.dtype
+            rounded = elementwise.round_to(b, total, dtype) if dtype in NARROW else total
             variables = {v.number: i for v, i in zip(self.epilogue.variables, (*self.batch, row, column), strict=True)}
 
             def store(mask: Value | None) -> list[Value]:
                 lane = self.epilogue.variables[-1].number
                 inside = Evaluator(b, self.pointers, variables, lane, t.lanes, mask)
-                inside.known[self.epilogue.cell.number] = total
+                inside.known[self.epilogue.cell.number] = rounded
                 inside.store_all(self.epilogue.stores)
                 return []
 

@@ -93,7 +93,7 @@ class OpenClRuntime:
         def number(key: int) -> int:
             return int.from_bytes(query(library().clGetDeviceInfo, device, key), "little")
 
-        dtypes = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32".split()
+        dtypes = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32".split()
         dtypes += ["float64"] if "cl_khr_fp64" in text(_EXTENSIONS) else []
         return DeviceInfo(
             name=text(_NAME), arch=f"{text(_VERSION)} {text(_DRIVER)}", memory_bytes=number(_MEMORY),
