@@ -21,7 +21,15 @@ def numbers(dtype, *shape):
 
 
 def check(name, *arrays, **attributes):
-    """The expanded program beside LAPACK, by the interpreter: the code of loops has tests of its own."""
+    """The expanded program gives what LAPACK gives."""
+    found, expected = expanded(name, *arrays, **attributes)
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=1e-11 * np.abs(y).max(initial=1))
+    return found
+
+
+def expanded(name, *arrays, **attributes):
+    """Results of the expanded program and of LAPACK, by the interpreter: the code of loops has tests of its own."""
     program = Program("decomposition")
     inputs = [program.add_input(TensorType(x.shape, x.dtype.name)) for x in arrays]
     with emit_at(Builder.at_end(program.block)):
@@ -31,10 +39,8 @@ def check(name, *arrays, **attributes):
     assert ExpandDecompositions().run(program)
     assert not [op for op in program.block if op.name == f"prim.{name}"]
     found, _ = interpret(program, list(arrays))
-    for x, y in zip(found, expected, strict=True):
-        np.testing.assert_allclose(x, y, rtol=0, atol=1e-11 * np.abs(y).max(initial=1))
-        assert x.dtype == y.dtype
-    return found
+    assert [(x.dtype, x.shape) for x in found] == [(y.dtype, y.shape) for y in expected]
+    return found, expected
 
 
 @on_fields
@@ -72,6 +78,37 @@ def test_rectangles_have_pivots_and_signs_of_lapack(shape, dtype):
         check("lu", given)
         for full in (False, True):
             check("qr", given, full=full)
+
+
+@on_fields
+@pytest.mark.parametrize("shape", [(5, 5), (7, 2), (2, 5), (4, 1), (1, 3)], ids=str)
+def test_singular_values_are_those_of_lapack(shape, dtype):
+    """Vectors are, but for their phases; of matrices without full rank they are unitary."""
+    x = numbers(dtype, 2, *shape)
+    x[1, :, 0] = 0
+    for full in (False, True):
+        (u, s, vh), (_, expected, _) = expanded("svd", x, full=full)
+        np.testing.assert_allclose(s, expected, rtol=0, atol=1e-12 * expected.max())
+        k = min(shape)
+        np.testing.assert_allclose(u[..., :k] * s[:, None] @ vh[:, :k], x, atol=1e-12 * expected.max())
+        for q in (u, vh.conj().swapaxes(1, 2)):
+            np.testing.assert_allclose(q.conj().swapaxes(1, 2) @ q, np.eye(q.shape[2])[None].repeat(2, 0), atol=1e-12)
+
+
+@on_fields
+@pytest.mark.parametrize("lower", [False, True])
+def test_eigenvalues_of_symmetric_matrices_are_those_of_lapack(lower, dtype):
+    """Read from one triangle; values of both signs, equal ones, and none but zero."""
+    q = np.linalg.qr(numbers(dtype, 6, 6))[0]
+    x = np.stack([q * values @ q.conj().T for values in ([3, -3, 1, 1, 0, 1e-3], [0] * 6)])
+    other = (
+        np.where(np.tri(6, k=-1, dtype=bool) == lower, x, 9) if lower else np.where(np.tri(6, k=-1, dtype=bool), 9, x)
+    )
+    other = np.where(np.eye(6, dtype=bool), x, other)
+    (values, vectors), (expected, _) = expanded("eigh", other, lower=lower)
+    np.testing.assert_allclose(values, expected, atol=1e-13)
+    np.testing.assert_allclose(x @ vectors, vectors * values[:, None], atol=1e-12)
+    np.testing.assert_allclose(vectors.conj().swapaxes(1, 2) @ vectors, np.eye(6)[None].repeat(2, 0), atol=1e-12)
 
 
 def test_what_is_not_positive_definite_is_not_finite():

@@ -2,7 +2,8 @@
 
 A step eliminates one column of all matrices of a stack at once: Cholesky factors by outer products, LU with partial
 pivoting, QR by Householder reflections with LAPACK's signs, and substitution (Golub and Van Loan, "Matrix
-computations", 2013, chapters 3 to 5). Matrices that LAPACK refuses have results that are not finite.
+computations", 2013, chapters 3 to 5); singular values by rotations (see `jacobi`), whose vectors differ from LAPACK's
+by their phases. Matrices that LAPACK refuses have results that are not finite.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from argosy_cinn.rewrites.jacobi import MOST_COLUMNS, conjugate, orthogonalise, real_part
 from argosy_cinn.shapes import sizes
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
@@ -29,8 +31,8 @@ __all__ = ["ExpandDecompositions", "calls_library"]
 @register_pass("expand-decompositions")
 @dataclass(frozen=True)
 class ExpandDecompositions(Pass):
-    """Rewrites decompositions and solutions of known sizes as loops; those by iteration (singular values, eigenvalues)
-    stay."""
+    """Rewrites decompositions and solutions of known sizes as loops; eigenvalues of what is not symmetric stay, and
+    large matrices whose singular values are wanted."""
 
     def run(self, program: Program) -> bool:
         """Rewrite all blocks; True where anything changed."""
@@ -50,7 +52,9 @@ def calls_library(program: Program) -> bool:
 
 def _is_known(op: Operation) -> bool:
     types = [v.type for v in (*op.operands, *op.results)]
-    return all(isinstance(type, TensorType) and type.is_static and 0 not in type.shape for type in types)
+    if not all(isinstance(type, TensorType) and type.is_static and 0 not in type.shape for type in types):
+        return False
+    return op.name not in ("prim.svd", "prim.eigh") or min(sizes(op.operand(0))[-2:]) <= MOST_COLUMNS
 
 
 def _as_stack(x: Value) -> Value:
@@ -79,15 +83,7 @@ def _where(condition: Value, x: Value, other: float = 0.0) -> Value:
 
 
 def _adjoint(x: Value) -> Value:
-    return _conj(prim.transpose(x, permutation=(0, 2, 1)))
-
-
-def _conj(x: Value) -> Value:
-    return prim.conj(x) if x.dtype in COMPLEX else x
-
-
-def _real(x: Value) -> Value:
-    return prim.real(x) if x.dtype in COMPLEX else x
+    return conjugate(prim.transpose(x, permutation=(0, 2, 1)))
 
 
 def _as_dtype(x: Value, like: Value) -> Value:
@@ -116,7 +112,7 @@ def _cholesky(op: Operation, x: Value) -> Sequence[Value]:
 
     def step(slices: Sequence[Value], carried: Sequence[Value]) -> tuple[list[Value], list[Value]]:
         (k,), (left,) = slices, carried
-        root = _as_dtype(prim.sqrt(_real(_part(left, k, k))), x)
+        root = _as_dtype(prim.sqrt(real_part(_part(left, k, k))), x)
         below = _where(prim.gt(rows, k), prim.div(_part(left, None, k), root))
         column = prim.select(prim.eq(rows, k), root, below)
         return [_flat(column)], [prim.sub(left, prim.mul(column, _adjoint(column)))]
@@ -162,7 +158,7 @@ def _qr(op: Operation, x: Value) -> Sequence[Value]:
 
     def reflect(v: Value, factor: Value, y: Value) -> Value:
         """``(1 - factor v v^H) y``."""
-        product = prim.reduce_sum(prim.mul(_conj(v), y), axes=(1,))
+        product = prim.reduce_sum(prim.mul(conjugate(v), y), axes=(1,))
         product = prim.reshape(product, shape=(batch, 1, sizes(y)[2]))
         return prim.sub(y, prim.mul(prim.mul(v, factor), product))  # type: ignore[no-any-return]
 
@@ -172,7 +168,7 @@ def _qr(op: Operation, x: Value) -> Sequence[Value]:
         size = prim.abs(below)
         rest = prim.reshape(prim.reduce_sum(prim.mul(size, size), axes=(1,)), shape=(batch, 1, 1))
         length = prim.sqrt(prim.add(rest, prim.mul(prim.abs(head), prim.abs(head))))
-        beta = prim.select(prim.lt(_real(head), 0.0), length, prim.neg(length))
+        beta = prim.select(prim.lt(real_part(head), 0.0), length, prim.neg(length))
         done = prim.eq(rest, 0.0)
         if x.dtype in COMPLEX:
             done = prim.logical_and(done, prim.eq(prim.imag(head), 0.0))
@@ -181,7 +177,7 @@ def _qr(op: Operation, x: Value) -> Sequence[Value]:
         v = prim.add(prim.div(below, divisor), _as_dtype(prim.eq(row, k), x))
         target = _as_dtype(_where(going, beta, 1.0), x)
         tau = _where(going, prim.div(prim.sub(target, head), target))
-        return [_flat(v), _flat(tau)], [reflect(v, _conj(tau), left)]
+        return [_flat(v), _flat(tau)], [reflect(v, conjugate(tau), left)]
 
     (vectors, factors), (left,) = scan(step, [_steps(min(rows, columns))], [x])
     upper = _where(prim.le(row, _numbers(x, 2)), left)
@@ -214,7 +210,7 @@ def _substitute(a: Value, b: Value, lower: bool, unit: bool) -> Value:
 
 def _triangular_solve(op: Operation, a: Value, b: Value) -> Sequence[Value]:
     given, lower, left = op.attributes, op.attributes["lower"], op.attributes["left"]
-    matrix = _conj(a) if given["conjugate"] else a
+    matrix = conjugate(a) if given["conjugate"] else a
     if given["transpose"] == left:  # solving from the right transposes once more
         matrix, lower = prim.transpose(matrix, permutation=(0, 2, 1)), not lower
     if left:
@@ -228,7 +224,54 @@ def _solve(op: Operation, a: Value, b: Value) -> Sequence[Value]:
     return [_substitute(packed, _substitute(packed, _take_rows(b, order), True, True), False, False)]
 
 
+def _singular_values(op: Operation, x: Value) -> Sequence[Value]:
+    batch, rows, columns = sizes(x)
+    if rows < columns:
+        u, s, vh = _singular_values(op, _adjoint(x))
+        return [_adjoint(vh), s, _adjoint(u)]
+    scaled, v = orthogonalise(x)
+    size = prim.abs(scaled)
+    s = prim.sqrt(prim.reduce_sum(prim.mul(size, size), axes=(2,)))
+    order = _order(s, True)
+    scaled, v = (_take_rows(y, order) for y in (scaled, v))
+    s = _flat(_take_rows(prim.reshape(s, shape=(batch, columns, 1)), order))
+    u, upper = _qr(op, prim.transpose(scaled, permutation=(0, 2, 1)))
+    diagonal = prim.reduce_sum(_where(prim.eq(_numbers(upper, 1), _numbers(upper, 2)), upper), axes=(1,))
+    length = prim.abs(diagonal)
+    some = prim.gt(length, 0.0)
+    sign = _where(some, prim.div(diagonal, _as_dtype(_where(some, length, 1.0), x)), 1.0)
+    width = sizes(u)[2]
+    if width > columns:
+        one = prim.cast(prim.constant(1.0, "float32"), dtype=x.dtype)
+        sign = prim.pad(sign, one, low=(0, 0), high=(0, width - columns), interior=(0, 0))
+    return [prim.mul(u, prim.reshape(sign, shape=(batch, 1, width))), s, conjugate(v)]
+
+
+def _order(x: Value, descending: bool) -> Value:
+    """The numbers [batch, n] of elements in order."""
+    numbers = prim.iota(shape=sizes(x), axis=1, dtype="int64")
+    return prim.sort(x, numbers, axis=1, descending=descending)[1]  # type: ignore[no-any-return]
+
+
+def _eigenvalues(op: Operation, x: Value) -> Sequence[Value]:
+    """Of what is positive definite singular values are eigenvalues: a multiple of the identity is added before."""
+    batch, n, _ = sizes(x)
+    row, column = _numbers(x, 1), _numbers(x, 2)
+    inside = prim.gt(row, column) if op.attributes["lower"] else prim.lt(row, column)
+    triangle, diagonal = _where(inside, x), _where(prim.eq(row, column), _as_dtype(real_part(x), x))
+    whole = prim.add(prim.add(triangle, _adjoint(triangle)), diagonal)
+    size = prim.abs(whole)
+    norm = prim.reshape(prim.sqrt(prim.reduce_sum(prim.mul(size, size), axes=(1, 2))), shape=(batch, 1, 1))
+    shift = _as_dtype(prim.add(norm, norm), x)
+    _, v = orthogonalise(prim.add(whole, _where(prim.eq(row, column), shift)))
+    product = prim.dot_general(v, whole, lhs_batch=(0,), rhs_batch=(0,), lhs_contract=(2,), rhs_contract=(2,))
+    values = real_part(prim.reduce_sum(prim.mul(conjugate(v), product), axes=(2,)))
+    order = _order(values, False)
+    values = _flat(_take_rows(prim.reshape(values, shape=(batch, n, 1)), order))
+    return [values, prim.transpose(_take_rows(v, order), permutation=(0, 2, 1))]
+
+
 _RULES: Mapping[str, Callable[..., Sequence[Value]]] = {
     "prim.cholesky": _cholesky, "prim.lu": _lu, "prim.qr": _qr, "prim.triangular_solve": _triangular_solve,
-    "prim.solve": _solve,
+    "prim.solve": _solve, "prim.svd": _singular_values, "prim.eigh": _eigenvalues,
 }  # fmt: skip
