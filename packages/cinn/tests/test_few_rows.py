@@ -119,15 +119,29 @@ def test_groups_of_four_bits_are_summed_as_integers(rows):
     want = x.astype(np.float64) @ exact.T
     of_groups = np.einsum("rgk,ogk->rgo", *(np.asarray(a, np.float64).reshape(-1, groups, 128) for a in (x, exact)))
     assert (np.abs(got - want) <= np.abs(want) * 2.0**-8 + np.abs(of_groups).sum(1) * 2.0**-21).all()
-    for number in (0.0, 2.0**-90, 2.0**90, np.inf, -np.inf, np.nan):
+    for number in (0.0, 2.0**-90, 2.0**90, 2.0**120, np.inf, -np.inf, np.nan):
         special = x.copy()
         special[rows - 1, 130 if number > 1 or np.isnan(number) else slice(128, 256)] = number
         got = run(executable, special, arrays).astype(np.float64)
+        assert np.isfinite(got).all() or not np.isfinite(number)
         with np.errstate(invalid="ignore"):
             terms = special.astype(np.float64)[:, None] * exact
             want, room = terms.sum(-1), np.abs(terms).sum(-1)
             close = np.abs(got - want) <= np.abs(want) * 2.0**-8 + room * 2.0**-15
         assert (close | (got == want) | (np.isnan(got) & np.isnan(want))).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("kind", ["int4", "int4 in 128"])
+def test_large_rows_are_multiplied_with_numbers_of_four_bits_as_they_are(kind, dtype):
+    """No place that they have in a byte makes sums overflow that scales would bring back."""
+    arrays, exact = weight_of(kind)
+    executable = CinnCompiler().compile(program_of(kind, arrays, SymExpr.symbol("n"), dtype), device("cpu"))
+    for rows in (1, 3, 40):
+        x = (RNG.uniform(-1, 1, (rows, SIZE)) * 2.0**118).astype(dtype if dtype == "float32" else ml_dtypes.bfloat16)
+        got, wide = run(executable, x, arrays).astype(np.float64), x.astype(np.float64)
+        room = np.abs(wide) @ np.abs(exact).T * (2.0**-14 if dtype == "bfloat16" else 2.0**-20)
+        assert (np.abs(got - wide @ exact.T) <= room + np.abs(got) * (2.0**-8 if dtype == "bfloat16" else 0)).all()
 
 
 @pytest.mark.parametrize("kind", ["float32", "bfloat16", "int4"])

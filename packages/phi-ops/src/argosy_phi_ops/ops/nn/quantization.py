@@ -94,12 +94,12 @@ def weight_only_linear(
     if weight.shape[1] != size:
         raise ShapeError(f"weight_only_linear: x {x.type} has not the features of weight {weight.type} [out, in]")
     groups = _group_count("weight_only_linear", size, group_size)
-    parts = _scaled_halves(weight) if weight_dtype == "int4" else [(weight, 1.0)]
+    parts = _halves(weight) if weight_dtype == "int4" else [weight]
     scales = _by_group(weight_scale)
     results = []
-    for i, (part, unit) in enumerate(parts):
+    for i, part in enumerate(parts):
         own = prim.slice(scales, start=(0, i * part.shape[0]), limit=(groups, (i + 1) * part.shape[0]), stride=(1, 1))
-        results.append(_scaled_product(x, part, own if unit == 1.0 else prim.mul(own, unit)))
+        results.append(_scaled_product(x, part, own))
     result = results[0] if len(results) == 1 else prim.concat(*results, axis=x.ndim - 1)
     return _finish(result, bias, x.dtype)
 
@@ -165,15 +165,9 @@ def _pack(whole: Tensor, algo: str) -> Tensor:
 
 
 def _halves(packed: Tensor) -> list[Tensor]:
-    """The low and the high numbers of four bits, sign extended, in bytes."""
-    return [prim.shift_right(prim.shift_left(packed, 4), 4), prim.shift_right(packed, 4)]
-
-
-def _scaled_halves(packed: Tensor) -> list[tuple[Tensor, float]]:
-    """Those numbers where they lie in an int32, and what one of them counts: no shift brings them down, since scales
-    do, exactly (units are powers of two)."""
+    """The low and the high numbers of four bits as int32."""
     wide = prim.cast(packed, dtype="int32")
-    return [(prim.shift_left(wide, 28), 2.0**-28), (prim.bitwise_and(wide, -16), 2.0**-4)]
+    return [prim.shift_right(prim.shift_left(wide, 28), 28), prim.shift_right(wide, 4)]
 
 
 def _unpack(packed: Tensor) -> Tensor:
@@ -184,9 +178,6 @@ def _scaled_product(x: Tensor, weight: Tensor, scales: Tensor) -> Tensor:
     """``x`` [..., in] times a quantised weight [out, in] with scales [groups, out], in float32."""
     groups, out = scales.shape
     *outer, size = x.shape
-    # Numbers of four bits at the upper end of an int32 are bfloat16, but too large for float16.
-    if weight.dtype == "int32" and x.dtype == "float16":
-        x = prim.cast(x, dtype="float32")
     last, values = len(outer), prim.cast(weight, dtype=x.dtype)
     if groups == 1:
         y = prim.dot_general(x, values, lhs_contract=(last,), rhs_contract=(1,), accumulate="float32")
