@@ -3,7 +3,8 @@
     python tests/language/record.py
 
 (transformers 5, torch, safetensors). A record holds the ``config.json`` that transformers writes, names and shapes of
-the tensors in its file, ids and logits; the weights follow from their names.
+the tensors in its file, ids and logits; the weights follow from their names. Of language models it also holds prompts
+and the ``GREEDY`` tokens that follow each, none of which is nearly a tie.
 """
 
 import json
@@ -18,11 +19,12 @@ from safetensors.torch import load_file, save_file
 sys.path.insert(0, str(Path(__file__).parent))
 from weights_by_name import weights
 
+GREEDY, TIE = 64, 3e-4  # a tie: the two largest logits differ by less, relative to the largest magnitude
 HERE = Path(__file__).parent
 IDS = [[3, 17, 5, 40, 8, 8, 21, 33, 2, 11, 30, 9], [1, 2, 3, 4, 5, 6, 7, 38, 9, 10, 11, 12]]
 SIZES = {
     "vocab_size": 48, "hidden_size": 32, "intermediate_size": 40, "num_hidden_layers": 3, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "max_position_embeddings": 64, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+    "num_key_value_heads": 2, "max_position_embeddings": 80, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
 }  # fmt: skip
 MOE = {"moe_intermediate_size": 24, "num_experts_per_tok": 2}
 ENCODER = {**SIZES, "type_vocab_size": 2}
@@ -151,7 +153,7 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
         "GptOss",
         {**SIZES, "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 4, "head_dim": 8},
     ),
-    "gpt2": ("GPT2", {"vocab_size": 48, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 32}),
+    "gpt2": ("GPT2", {"vocab_size": 48, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 80}),
     "bert": ("Bert", ENCODER),
     "bert-masked": ("BertForMaskedLM", ENCODER),
     "bert-classes": ("BertForSequenceClassification", {**ENCODER, "num_labels": 3}),
@@ -189,7 +191,26 @@ def record(kind: str, options: dict[str, object]) -> dict[str, object]:
         "outputs": rounded(get(whole)),
         "padded": rounded(get(padded)),
     }
+    if name.endswith(("ForCausalLM", "LMHeadModel")):
+        found["prompts"], found["greedy"] = zip(*(continuation(model, row) for row in IDS), strict=True)
     return found
+
+
+def continuation(model: torch.nn.Module, prompt: list[int]) -> tuple[list[int], list[int]]:
+    """A prompt, which is ``prompt`` with its last id counted up until no token is nearly a tie, and the most likely
+    tokens after it, computed of the whole text each."""
+    for last in range(48):
+        ids = [*prompt[:-1], (prompt[-1] + last) % 48]
+        while len(ids) < len(prompt) + GREEDY:
+            with torch.no_grad():
+                logits = model(torch.tensor([ids]), use_cache=False).logits[0, -1]
+            (first, second), (token, _) = (part.tolist() for part in logits.topk(2))
+            if first - second < TIE * logits.abs().max():
+                break
+            ids.append(token)
+        else:
+            return ids[: len(prompt)], ids[len(prompt) :]
+    raise RuntimeError("every prompt leads to a tie")
 
 
 def rounded(x: torch.Tensor) -> list:

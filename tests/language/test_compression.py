@@ -7,8 +7,8 @@ import argosy as paddle
 from argosy.jit.export import export_program
 from argosy.models import GPT, GPTConfig
 from argosy.static import InputSpec
-from argosy_infer import Generator, LoadedProgram, Predictor, load_program, save_program
-from argosy_infer.compress import awq, gptq, round_to_nearest, smooth_quant
+from argosy_infer import Generator, LoadedProgram, Predictor, compress, load_program, save_program
+from argosy_infer.compress import awq, gptq, mixed_precision, round_to_float8, round_to_nearest, smooth_quant
 from argosy_infer.compress.calibration import observe_inputs
 from argosy_infer.errors import InputError
 from argosy_infer.weights import find_weight_products, lay_out_weights
@@ -67,13 +67,7 @@ def trained():
 
 
 def perplexity(loaded):
-    ids = windows(text(2, 12_000))
-    (logits,) = Predictor(loaded).run(ids[:, :-1])
-    logits = logits.astype(np.float64)
-    peak = logits.max(-1, keepdims=True)
-    total = np.log(np.exp(logits - peak).sum(-1)) + peak[..., 0]
-    chosen = np.take_along_axis(logits, ids[:, 1:, None], -1)[..., 0]
-    return float(np.exp((total - chosen).mean()))
+    return compress.perplexity(loaded, windows(text(2, 12_000)))
 
 
 def calibration():
@@ -92,8 +86,15 @@ def test_calibrated_rounding_loses_less_than_rounding_to_the_nearest(trained, tm
     }
     lost = {name: perplexity(loaded) / whole - 1 for name, (loaded, _) in made.items()}
     assert perplexity(eight) / whole - 1 < 0.005
-    assert max(lost.values()) < perplexity(nearest) / whole - 1
+    worst = perplexity(nearest) / whole - 1
+    assert max(lost.values()) < worst
     assert lost["gptq"] < 0.02
+    mixed, report = mixed_precision(trained, calibration(), 5.0, 32)
+    check_precision_of_layers(trained, report)
+    assert 0 < perplexity(mixed) / whole - 1 < worst
+    small, report = round_to_float8(trained, 32)
+    assert abs(perplexity(small) / whole - 1) < 0.005
+    assert all(layer.bytes_after < 0.3 * layer.bytes_before and 0.01 < layer.error < 0.04 for layer in report.layers)
     sizes = {}
     for name, loaded in {"whole": trained, "eight": eight, "four": made["gptq"][0]}.items():
         sizes[name] = save_program(loaded.program, loaded.states, tmp_path / name)[1].stat().st_size
@@ -103,20 +104,33 @@ def test_calibrated_rounding_loses_less_than_rounding_to_the_nearest(trained, tm
     assert perplexity(again) == perplexity(made["gptq"][0])
 
 
-@pytest.mark.parametrize("compress", [gptq, awq])
-def test_reports_say_what_was_done(trained, compress):
+def check_precision_of_layers(trained, report):
+    """Those that results depend on most have eight bits, within the bits allowed; the others have four."""
+    bits = {x.name: 8 if x.bytes_after > 0.25 * x.bytes_before else 4 for x in report.layers}
+    sizes = {name: trained.states[name].size for name in bits}
+    worth = {name: report.sensitivity[name] / sizes[name] for name in bits}
+    assert 4.5 < sum(bits[name] * sizes[name] for name in bits) / sum(sizes.values()) <= 5
+    assert bits[max(worth, key=worth.get)] == 8
+    assert bits[min(worth, key=worth.get)] == 4
+
+
+@pytest.mark.parametrize("calibrated", [gptq, awq])
+def test_reports_say_what_was_done(trained, calibrated):
     """Every weight product of the model; errors are those of the numbers that are stored."""
-    loaded, report = compress(trained, calibration(), 4, 64)
+    loaded, report = calibrated(trained, calibration(), 4, 64)
     products, _ = find_weight_products(trained.program)
     assert {layer.name for layer in report.layers} == set(products)
     for layer in report.layers:
         assert layer.bytes_after < 0.17 * layer.bytes_before
         assert 0 < layer.error < 0.4
         assert f"{layer.name}.bytes" in loaded.states
-    with pytest.raises(InputError, match="there is no entry"):
-        compress(trained, [])
+    for with_data in (calibrated, mixed_precision):
+        with pytest.raises(InputError, match="there is no entry"):
+            with_data(trained, [])
+    with pytest.raises(ValueError, match="4 bits or more"):
+        mixed_precision(trained, calibration(), 3)
     with pytest.raises(ValueError, match="groups of -1, 32, 64 or 128"):
-        compress(trained, calibration(), 4, 48)
+        calibrated(trained, calibration(), 4, 48)
 
 
 @pytest.mark.parametrize("static", [False, True])

@@ -1,5 +1,6 @@
 """Models of every family beside what transformers on torch computed with the same weights (see ``record.py``)."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -11,30 +12,38 @@ import pytest
 
 import argosy as paddle
 from argosy import models
+from argosy.jit.export import export_program
 from argosy.models import attention, files
 from argosy_infer import Generator, Predictor, load_program, make_incremental
 from argosy_infer.caches import caches_of
 from argosy_infer.compress import round_to_nearest
+from argosy_infer.errors import IncrementalError
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save_file
 from language.weights_by_name import weights
 
-RECORDS = sorted((Path(__file__).parent / "records").glob("*.json"))
+
+def _read(path):
+    return json.loads(path.read_text())
+
+
+RECORDS = sorted((Path(__file__).parent / "records").glob("*.json"), key=lambda path: "greedy" not in _read(path))
+CAUSAL = [path for path in RECORDS if "greedy" in _read(path)]
 VALID = np.array([[True] * 12, [True] * 9 + [False] * 3])
 
 
-@pytest.fixture(params=RECORDS, ids=lambda path: path.stem)
-def case(request, tmp_path):
-    """A record, and a folder with its configuration and weights."""
-    record = json.loads(request.param.read_text())
-    (tmp_path / "config.json").write_text(json.dumps(record["config"]))
-    tensors = {name: weights(name, shape) for name, shape in record["tensors"].items()}
-    save_file(tensors, tmp_path / "model.safetensors")
-    return record, tmp_path
+@pytest.fixture(scope="module")
+def case(request, tmp_path_factory):
+    """A record, and its model of a folder with its configuration and weights."""
+    record, folder = _read(request.param), tmp_path_factory.mktemp("model")
+    (folder / "config.json").write_text(json.dumps(record["config"]))
+    save_file({name: weights(name, shape) for name, shape in record["tensors"].items()}, folder / "model.safetensors")
+    return record, models.load_model(folder)
 
 
-def test_outputs_are_those_of_transformers(case):
-    record, folder = case
-    model = models.load_model(folder)
+@pytest.mark.parametrize("case", RECORDS, indirect=True, ids=lambda path: path.stem)
+def test_outputs_are_those_of_transformers(case, tmp_path):
+    """Whole and padded; and the same bits of a folder that is written back."""
+    record, model = case
     ids = paddle.to_tensor(record["ids"])
     made = model(ids).numpy()
     expected = np.array(record["outputs"], np.float32).reshape(made.shape)
@@ -43,15 +52,32 @@ def test_outputs_are_those_of_transformers(case):
     expected = np.array(record["padded"], np.float32).reshape(made.shape)
     seen = VALID if made.ndim == 3 else slice(None)
     np.testing.assert_allclose(padded[seen], expected[seen], rtol=0, atol=1e-4 * np.abs(expected).max())
+    models.save(model, tmp_path)
+    np.testing.assert_array_equal(models.load_model(tmp_path)(ids).numpy(), made)
 
 
-def test_a_folder_written_back_is_the_same(case, tmp_path_factory):
-    record, folder = case
-    model = models.load_model(folder)
-    again = tmp_path_factory.mktemp("again")
-    models.save(model, again)
-    ids = paddle.to_tensor(record["ids"])
-    np.testing.assert_array_equal(models.load_model(again)(ids).numpy(), model(ids).numpy())
+@pytest.mark.parametrize("case", CAUSAL, indirect=True, ids=lambda path: path.stem)
+def test_greedy_tokens_over_the_cache_are_those_of_transformers(case):
+    """64 tokens after a prompt: alone, decoded beside another text whose pieces are others, and all of them checked in
+    pieces as guesses are. Rotations that a text's length changes are refused."""
+    record, model = case
+    loaded = export_program(model, [paddle.static.InputSpec([None, None], "int64", "ids")])
+    scaling = record["config"].get("rope_parameters", {}).get("rope_type")
+    if scaling in ("dynamic", "longrope"):
+        with pytest.raises(IncrementalError, match="length of the text"):
+            make_incremental(loaded.program)
+        return
+    generator = Generator(loaded, capacity=256, block_size=8)
+    first, second = (prompt + made for prompt, made in zip(record["prompts"], record["greedy"], strict=True))
+    assert generator.generate(first[:12], 64) == first[12:]
+    beside, pieces = [], zip(*(itertools.pairwise((0, *x, *range(12, 76))) for x in ((1, 8), (5, 6))), strict=True)
+    for (a, b), (c, d) in pieces:
+        places, owners = [*range(a, b), *range(c, d)], [1] * (b - a) + [2] * (d - c)
+        logits = generator.step(first[a:b] + second[c:d], places, owners, [b - a - 1, b - a + d - c - 1])
+        beside.append(logits.argmax(-1))
+    assert np.array(beside[2:]).T.tolist() == [first[12:], second[12:]]
+    guesses = [generator.step(second[a:b], range(a, b), [3] * (b - a)) for a, b in ((0, 5), (5, 22), (22, 75))]
+    assert np.concatenate(guesses).argmax(-1)[11:].tolist() == second[12:]
 
 
 # ---- bad folders
@@ -162,16 +188,6 @@ def test_training_leaves_the_files_as_they_are(folder):
     assert [path.read_bytes() for path in sorted(folder.glob("*.safetensors"))] == before
 
 
-@pytest.mark.parametrize("name", ["llama-yarn", "qwen3_moe", "deepseek_v3", "gemma2", "gpt_oss", "gpt2"])
-def test_what_is_generated_from_a_cache_is_what_the_model_says(name, tmp_path):
-    """The incremental form of the exported model decodes the tokens that the whole model gives, one by one."""
-    model, prompt = exported(name, tmp_path)
-    made = Generator(tmp_path / "export", capacity=64).generate(prompt, max_new_tokens=12)
-    whole = [*prompt, *made]
-    scores = model(paddle.to_tensor([whole])).numpy()[0, len(prompt) - 1 : -1]
-    assert made == scores.argmax(-1).tolist()
-
-
 @pytest.mark.parametrize("cache_dtype", [None, "int8"])
 @pytest.mark.parametrize("name", ["deepseek_v2", "deepseek_v2-no-query-latent", "deepseek_v3-yarn"])
 def test_latent_attention_keeps_latent_channels_of_each_token(name, cache_dtype, tmp_path):
@@ -265,6 +281,7 @@ def test_experts_are_trained_as_they_are_captured(name, tmp_path):
 SAVER = """
 import sys
 import numpy as np
+from argosy.jit.export import export_program
 from argosy.models import attention, files
 files.SHARD_BYTES = int(sys.argv[3])
 value = int(sys.argv[2])

@@ -10,9 +10,11 @@ import pytest
 
 import argosy as paddle
 from argosy import models
+from argosy.jit.export import export_program
 from argosy.models.configuration import ConfigurationError
 from argosy.static import InputSpec
-from argosy_infer import Generator, load_program
+from argosy_infer import Generator, Predictor, load_program
+from argosy_infer.compress import awq, gptq
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, load_file, save_file
 
 WIDTH, HIDDEN, GROUP = 128, 256, 64
@@ -119,8 +121,15 @@ def folders(tmp_path, form):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_integers_give_what_the_weights_that_they_stand_for_give(form, tmp_path):
-    """Logits, and greedy tokens of the export over its cache; no float weight is in the model or in its export."""
-    integers, floats = (models.load_model(folder) for folder in folders(tmp_path, form))
+    """Logits, and greedy tokens of the export over its cache; no float weight is in the model or in its export. The
+    folder that is written back holds the same bytes."""
+    paths = folders(tmp_path, form)
+    integers, floats = map(models.load_model, paths)
+    models.save(integers, tmp_path / "again")
+    before, after = (load_file(folder / "model.safetensors") for folder in (paths[0], tmp_path / "again"))
+    assert before.keys() == after.keys()
+    for name, array in before.items():
+        assert np.array(array).tobytes() == np.array(after[name]).tobytes(), name
     ids = np.random.default_rng(0).integers(0, 64, (2, 20))
     got, want = (model(paddle.to_tensor(ids)).numpy() for model in (integers, floats))
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 * np.abs(want).max())
@@ -132,6 +141,28 @@ def test_integers_give_what_the_weights_that_they_stand_for_give(form, tmp_path)
     for _ in range(8):
         spoken.append(int(floats(paddle.to_tensor([spoken])).numpy()[0, -1].argmax()))
     assert Generator(tmp_path / "export").generate(list(ids[0, :6]), 8) == spoken[6:]
+
+
+def test_compressed_programs_are_written_as_folders(tmp_path):
+    """What GPTQ made of a model's program is the model's own, and, in the layouts of other tools, that of whoever loads
+    the folder. What a layout cannot hold is named."""
+    model = models.load_model(folders(tmp_path, "gptq")[1])
+    ids = np.random.default_rng(0).integers(0, 64, (4, 40))
+    whole = export_program(model, [InputSpec([None, None], "int64", "ids")])
+    small, _ = gptq(whole, [[ids]], 4, GROUP, act_order=True)
+    (want,) = Predictor(small).run(ids)
+    models.use_integers(model, small)
+    room = {"rtol": 0, "atol": 2e-6 * np.abs(want).max()}
+    np.testing.assert_allclose(model(paddle.to_tensor(ids)).numpy(), want, **room)
+    for layout in ("gptq", "gptq_v2", "compressed-tensors"):
+        models.save(model, tmp_path / layout, layout)
+        np.testing.assert_allclose(models.load_model(tmp_path / layout)(paddle.to_tensor(ids)).numpy(), want, **room)
+    with pytest.raises(NotImplementedError, match=r"q_proj has no awq layout: it takes .* inputs in their order"):
+        models.save(model, tmp_path / "awq", "awq")
+    with pytest.raises(NotImplementedError, match="q_proj are multiplied first"):
+        models.use_integers(models.load_model(tmp_path / "floats"), awq(whole, [[ids]], 4, GROUP)[0])
+    with pytest.raises(ValueError, match="no weight of a linear layer"):
+        models.use_integers(model, whole)
 
 
 RECORDED = SafetensorsFile(Path(__file__).parent / "quantized.safetensors")
@@ -184,6 +215,8 @@ def test_what_is_wrong_is_named(tmp_path):
         rewritten(integers, config, tensors)
         with pytest.raises(error, match=message):
             models.load_model(integers)
-    integers, _ = folders(tmp_path, "awq")
-    with pytest.raises(NotImplementedError, match="integer weights"):
-        models.save(models.load_model(integers), tmp_path / "again")
+    model = models.load_model(folders(tmp_path, "awq")[0])
+    with pytest.raises(ValueError, match=r"layouts of integer weights are gptq, .*'marlin'"):
+        models.save(model, tmp_path / "again", "marlin")
+    with pytest.raises(NotImplementedError, match=r"layers.0.self_attn.q_proj has no fp8 layout: it takes e4m3"):
+        models.save(model, tmp_path / "again", "fp8")

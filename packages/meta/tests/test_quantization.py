@@ -8,8 +8,9 @@ from argosy.nn.quant import Stub
 from argosy.nn.quant.format import LinearDequanter, LinearQuanter
 from argosy.nn.quant.qat import QuantedConv2D, QuantedLinear
 from argosy.quantization import PTQ, QAT, BaseQuanter, QuantConfig, quanter
-from argosy.quantization.observers import AbsmaxObserver, GroupWiseWeightObserver
-from argosy.quantization.quanters import FakeQuanterWithAbsMaxObserver
+from argosy.quantization.imperative import HistQuantizer, KLQuantizer
+from argosy.quantization.observers import AbsmaxObserver, GroupWiseWeightObserver, HistObserver, KLObserver
+from argosy.quantization.quanters import FakeQuanterLSQ, FakeQuanterWithAbsMaxObserver
 
 
 def _net():
@@ -58,6 +59,58 @@ def test_evaluation_keeps_the_scale_and_halves_go_away_from_zero():
     assert y.tolist() == [1.0, 2.0, 3.0, -1.0, -2.0, 127.0, -127.0, 127.0]
     assert x.grad.tolist() == [1.0] * 8
     assert layer.scales().item() == 127.0
+
+
+def test_a_learned_step_has_the_gradient_of_its_paper():
+    """``round(v) - v`` within the range and its ends beyond, over the root of elements and levels; inputs beyond have
+    none. Training finds a better step than the first."""
+    layer = FakeQuanterLSQ(bit_length=3)._instance(paddle.nn.Linear(2, 2))
+    values = np.random.default_rng(0).standard_normal(64).astype("float32") * 3
+    x = paddle.to_tensor(values, stop_gradient=False)
+    y = layer(x)
+    step = layer.scales().item() / 3
+    assert step == pytest.approx(2 * np.abs(values).mean() / 3**0.5, rel=1e-5)
+    v = values / step
+    np.testing.assert_allclose(y.numpy(), np.clip(np.rint(v), -3, 3) * step, rtol=1e-5, atol=1e-6)
+    y.sum().backward()
+    inside = np.abs(v) < 3
+    np.testing.assert_array_equal(x.grad.numpy(), inside)
+    expected = np.where(inside, np.rint(v) - v, np.sign(v) * 3).sum() / (64 * 3) ** 0.5
+    np.testing.assert_allclose(layer.parameters()[0].grad.item(), expected, rtol=1e-4)
+    layer.clear_gradients()
+    adam, losses = paddle.optimizer.Adam(0.02, parameters=layer.parameters()), []
+    for _ in range(60):
+        loss = ((layer(x.detach()) - x.detach()) ** 2).mean()
+        loss.backward()
+        adam.step()
+        adam.clear_grad()
+        losses.append(loss.item())
+    assert losses[-1] < 0.9 * losses[0]
+    assert (layer.bit_length(), layer.quant_axis(), layer.zero_points()) == (3, -1, None)
+
+
+@pytest.mark.parametrize(
+    ("factory", "quantizer"),
+    [(HistObserver(percent=0.99), HistQuantizer(hist_percent=0.99)), (KLObserver(), KLQuantizer())],
+)
+def test_observers_cut_magnitudes_off_by_their_histogram(factory, quantizer):
+    """Where the quantizers of `quantization.imperative` do, over several calls; PTQ converts what they found."""
+    net = paddle.nn.Sequential(paddle.nn.Linear(32, 4))
+    net.eval()
+    ptq = PTQ(QuantConfig(activation=factory, weight=AbsmaxObserver()))
+    watched = ptq.quantize(net)
+    for seed in range(3):
+        x = np.random.default_rng(seed).standard_t(3, (64, 32)).astype("float32")
+        watched(paddle.to_tensor(x))
+        quantizer.sample_data(None, (paddle.to_tensor(x),))
+    quantizer.cal_thresholds()
+    observer = watched[0].activation_quanter
+    assert observer.scales().item() == pytest.approx(quantizer.thresholds[0], rel=1e-6)
+    assert observer.scales().item() < 0.7 * quantizer.abs_max_vals[0]
+    made = ptq.convert(watched)(paddle.to_tensor(x)).numpy()
+    clipped = np.clip(x, -quantizer.thresholds[0], quantizer.thresholds[0])
+    want = clipped @ net[0].weight.numpy() + net[0].bias.numpy()
+    np.testing.assert_allclose(made, want, rtol=0, atol=0.03 * np.abs(want).max())
 
 
 def test_fixed_quanters_round_halves_to_even():

@@ -309,6 +309,8 @@ class _Rewriter:
         return any(_mentions(dim, self.batch) or _mentions(dim, self.sequence) for shape in shapes for dim in shape)
 
     def _copy(self, op: Operation) -> None:
+        if any(_mentions(value, self.sequence) for value in op.attributes.values()):
+            raise IncrementalError(f"{_place(op)} computes with the length of the text, which grows in decoding")
         clone = op.clone(self.values)
         self.target.block.append(clone)
         for old in op.results:

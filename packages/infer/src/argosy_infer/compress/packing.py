@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ from argosy_infer.weights import Replacement, WeightProduct, apply_operator, fin
 from argosy_pir.values import Value
 
 __all__ = [
-    "LARGEST", "CalibrationData", "LayerReport", "QuantizationReport", "QuantizedWeight", "quantize_weights",
-    "replace_weights", "round_with", "scales_of",
+    "LARGEST", "CalibrationData", "LayerReport", "QuantizationReport", "QuantizedWeight", "choose_products",
+    "packed_layer", "quantize_weights", "replace_weights", "round_matrix", "round_with", "scales_of",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
@@ -37,17 +37,23 @@ class LayerReport:
 
 @dataclass(frozen=True)
 class QuantizationReport:
-    """What a pass has done: ``layers``, and weights that were ``skipped`` with the reason."""
+    """What a pass has done: ``layers``, and weights that were ``skipped`` with the reason; what results lose by each
+    layer (``sensitivity``) where that was measured."""
 
     layers: tuple[LayerReport, ...]
     skipped: Mapping[str, str]
+    sensitivity: Mapping[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        rows = [f"{x.name}: {x.bytes_before:,} bytes to {x.bytes_after:,}, error {x.error:.3g}" for x in self.layers]
+        return "\n".join(rows + [f"{name}: skipped, {reason}" for name, reason in self.skipped.items()])
 
 
 @dataclass(frozen=True)
 class QuantizedWeight:
-    """Whole numbers ``whole`` [in, out] that stand for ``whole * scales``, [groups, out] of ``group_size`` inputs (-1:
-    all are one group). ``order``: which input each row belongs to, where they are not in order; ``factors`` [in]: what
-    inputs are multiplied with first."""
+    """Numbers ``whole`` [in, out] (integers, or in e4m3) that stand for ``whole * scales``, [groups, out] of
+    ``group_size`` inputs (-1: all are one group). ``order``: which input each row belongs to, where they are not in
+    order; ``factors`` [in]: what inputs are multiplied with first."""
 
     whole: Array
     scales: Array
@@ -58,7 +64,8 @@ class QuantizedWeight:
 
     def dequantize(self) -> Array:
         """The matrix [in, out] in float32 that is multiplied with the inputs as they were."""
-        made = self.whole * np.repeat(self.scales.astype(np.float32), self.whole.shape[0] // len(self.scales), axis=0)
+        spread = np.repeat(self.scales.astype(np.float32), self.whole.shape[0] // len(self.scales), axis=0)
+        made = self.whole.astype(np.float32) * spread
         if self.order is not None:
             made = made[np.argsort(self.order)]
         return made if self.factors is None else made * self.factors.astype(np.float32)[:, None]
@@ -74,7 +81,7 @@ def _explain_refusal(shape: tuple[int, ...], bits: int, group_size: int) -> str:
     return ""
 
 
-def _choose_products(
+def choose_products(
     loaded: LoadedProgram, bits: int, group_size: int
 ) -> tuple[dict[str, WeightProduct], dict[str, str]]:
     """The weight products that have such a form by the weight's name, and why others have none."""
@@ -98,7 +105,7 @@ def replace_weights(
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with ``replace(product, matrix, inputs)`` in the place of its weight products that have such a form:
     ``matrix`` is the weight [in, out], ``inputs`` its :class:`Inputs` on ``data``, None without data."""
-    found, skipped = _choose_products(loaded, bits, group_size)
+    found, skipped = choose_products(loaded, bits, group_size)
     observed = {} if data is None else observe_inputs(loaded, list(found.values()), data)
     made, layers = {}, []
     for name, product in found.items():
@@ -121,7 +128,7 @@ def quantize_weights(
         raise ValueError(f"{name}: bits 8 or 4, groups of -1, 32, 64 or 128; got {bits} and {group_size}")
 
     def replace(product: WeightProduct, matrix: Array, inputs: Any) -> tuple[Replacement, LayerReport]:
-        return _packed_layer(product, matrix, quantize(matrix, inputs))
+        return packed_layer(product, matrix, quantize(matrix, inputs))
 
     return replace_weights(loaded, bits, group_size, replace, data)
 
@@ -140,7 +147,14 @@ def round_with(matrix: Array, scales: Array, bits: int) -> Array:
     return whole.reshape(matrix.shape).astype(np.int8)
 
 
-def _packed_layer(product: WeightProduct, before: Array, made: QuantizedWeight) -> tuple[Replacement, LayerReport]:
+def round_matrix(matrix: Array, bits: int, group_size: int) -> QuantizedWeight:
+    """A matrix [in, out] rounded to the nearest, its scales in its dtype."""
+    wide = matrix.astype(np.float32)
+    scales = scales_of(wide, bits, group_size).astype(matrix.dtype)
+    return QuantizedWeight(round_with(wide, scales.astype(np.float32), bits), scales, bits, group_size)
+
+
+def packed_layer(product: WeightProduct, before: Array, made: QuantizedWeight) -> tuple[Replacement, LayerReport]:
     """What takes the place of a product whose weight [in, out] was ``before``, and the report of it."""
     name = product.name
     numbers = np.ascontiguousarray(made.whole.T)
@@ -160,7 +174,8 @@ def _packed_layer(product: WeightProduct, before: Array, made: QuantizedWeight) 
         if f"{name}.order" in parts:
             x = apply_operator("index_select", x, parts[f"{name}.order"], axis=-1, location=where)
         weight, scales = parts[f"{name}.bytes"], parts[f"{name}.scales"]
-        form = {"weight_dtype": f"int{made.bits}", "group_size": made.group_size}
+        dtype = f"int{made.bits}" if made.whole.dtype == np.int8 else made.whole.dtype.name
+        form = {"weight_dtype": dtype, "group_size": made.group_size}
         return apply_operator("weight_only_linear", x, weight, bias, scales, location=where, **form)
 
     norm = float(np.linalg.norm(before.astype(np.float32))) or 1.0

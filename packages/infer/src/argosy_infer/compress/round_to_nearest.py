@@ -1,4 +1,4 @@
-"""Weights rounded to the nearest of 8 or 4 bits, with a scale for each output or group of inputs.
+"""Weights rounded to the nearest of 8 or 4 bits, or of e4m3, with a scale for each output or group of inputs.
 
 Linear layers and products with a weight become `weight_only_linear`: the bytes are what lies in the file and in memory,
 and products read them as they are.
@@ -10,12 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from argosy_infer.compress.packing import QuantizationReport, QuantizedWeight, quantize_weights, round_with, scales_of
+from argosy_infer.compress.packing import (
+    LARGEST,
+    QuantizationReport,
+    QuantizedWeight,
+    quantize_weights,
+    round_matrix,
+    scales_of,
+)
 from argosy_infer.export import LoadedProgram
+from argosy_tensorcore.dtype import as_dtype
 
-__all__ = ["round_to_nearest"]
+__all__ = ["round_to_float8", "round_to_nearest"]
 
 Array = np.ndarray[Any, Any]
+_LARGEST_FLOAT8 = 448.0  # of e4m3
 
 
 def round_to_nearest(
@@ -29,9 +38,19 @@ def round_to_nearest(
     """
 
     def nearest(matrix: Array, inputs: None) -> QuantizedWeight:
-        wide = matrix.astype(np.float32)
-        scales = scales_of(wide, bits, group_size).astype(matrix.dtype)
-        whole = round_with(wide, scales.astype(np.float32), bits)
-        return QuantizedWeight(whole, scales, bits, group_size)
+        return round_matrix(matrix, bits, group_size)
 
     return quantize_weights("round_to_nearest", loaded, bits, group_size, nearest)
+
+
+def round_to_float8(loaded: LoadedProgram, group_size: int = -1) -> tuple[LoadedProgram, QuantizationReport]:
+    """The same with weights in float8 (e4m3: four bits of exponent, three of fraction), whose largest is 448."""
+
+    def nearest(matrix: Array, inputs: None) -> QuantizedWeight:
+        wide = matrix.astype(np.float32)
+        scales = (scales_of(wide, 8, group_size) * np.float32(LARGEST[8] / _LARGEST_FLOAT8)).astype(matrix.dtype)
+        spread = np.repeat(scales.astype(np.float32), len(wide) // len(scales), axis=0)
+        steps = np.clip(wide / spread, -_LARGEST_FLOAT8, _LARGEST_FLOAT8)
+        return QuantizedWeight(steps.astype(as_dtype("float8_e4m3fn").numpy), scales, 8, group_size)
+
+    return quantize_weights("round_to_float8", loaded, 8, group_size, nearest)

@@ -107,10 +107,13 @@ DOMAIN_NAMES = {
     "argosy.models": """
         .configuration: ConfigFile ConfigurationError DecoderConfig
         .decoder: CausalLM Decoder SequenceClassifier
+        .distillation: distillation_step hidden_loss logits_loss
         .encoder: Encoder EncoderClassifier EncoderConfig MaskedLM
         .gpt: GPT GPTConfig
         .language_model: LanguageModel load
         .loading: build load_model save
+        .pruning: prune
+        .quantized_layouts: use_integers
     """,
     "argosy.quantization": """
         .: base_observer base_quanter config factory imperative observers quanters quantize wrapper
@@ -137,9 +140,11 @@ DOMAIN_NAMES = {
     "argosy.quantization.observers": """
         .abs_max: AbsmaxObserver AbsmaxObserverLayer
         .groupwise: GroupWiseWeightObserver GroupWiseWeightObserverLayer
+        .histogram: HistObserver HistObserverLayer KLObserver KLObserverLayer
     """,
     "argosy.quantization.quanters": """
         .abs_max: FakeQuanterWithAbsMaxObserver FakeQuanterWithAbsMaxObserverLayer
+        .lsq: FakeQuanterLSQ FakeQuanterLSQLayer
     """,
     "argosy.science": """
         .implicit: fixed_point linear_solve root

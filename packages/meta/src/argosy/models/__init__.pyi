@@ -14,6 +14,11 @@ from argosy.models.language_model import LanguageModel as LanguageModel
 from argosy.models.encoder import MaskedLM as MaskedLM
 from argosy.models.decoder import SequenceClassifier as SequenceClassifier
 from argosy.models.loading import build as build
+from argosy.models.distillation import distillation_step as distillation_step
+from argosy.models.distillation import hidden_loss as hidden_loss
 from argosy.models.language_model import load as load
 from argosy.models.loading import load_model as load_model
+from argosy.models.distillation import logits_loss as logits_loss
+from argosy.models.pruning import prune as prune
 from argosy.models.loading import save as save
+from argosy.models.quantized_layouts import use_integers as use_integers

@@ -12,13 +12,14 @@ from argosy.models.decoder import CausalLM, SequenceClassifier
 from argosy.models.families import FAMILIES
 from argosy.models.files import ModelFiles, write_folder
 from argosy.models.gguf import GgufFile, write_gguf
+from argosy.models.quantized_layouts import pack_layers
 from argosy.models.quantized_weights import QuantizedLinear, quantize_layers
 from argosy.models.weights import collect_weights, fill_weights
 from argosy.nn.layer import Layer
 from argosy.nn.lazy import LazyGuard
 from argosy_tensorcore.wait_notice import announce_wait
 
-__all__ = ["build", "family_of", "load_model", "save"]
+__all__ = ["build", "config_of", "family_of", "load_model", "save"]
 
 _CONFIG = "_model_file"  # where a loaded layer keeps its config.json
 
@@ -47,6 +48,14 @@ def build(config: ConfigFile) -> Layer:
     return model
 
 
+def config_of(model: Layer) -> ConfigFile:
+    """The ``config.json`` of a model. Raises TypeError for another layer than those of ``load_model`` and ``build``."""
+    config: ConfigFile | None = model.__dict__.get(_CONFIG)
+    if config is None:
+        raise TypeError(f"expected a model that load() or build() made, with a config.json; got {type(model).__name__}")
+    return config
+
+
 def load_model(folder: str | os.PathLike[str], dtype: str | None = None) -> Layer:
     """The model of a folder, or of a GGUF file, in evaluation mode, its weights mapped from the files.
 
@@ -73,20 +82,34 @@ def _load_model(folder: str | os.PathLike[str], dtype: str | None) -> Layer:
     return model
 
 
-def save(model: Layer, folder: str | os.PathLike[str], format: str = "F32") -> None:
+def save(model: Layer, folder: str | os.PathLike[str], format: str | None = None) -> None:
     """Write ``model``, which ``load_model`` or ``build`` made, as a folder that transformers reads, or as a GGUF file
-    whose matrices have ``format`` where the path ends so. Raises TypeError for another layer, ValueError for what GGUF
-    files cannot hold."""
-    config = model.__dict__.get(_CONFIG)
-    if config is None:
-        raise TypeError(
-            f"save() takes models that load() or build() made, whose config.json is known; got {type(model).__name__}"
-        )
-    if any(isinstance(layer, QuantizedLinear) for layer in model.sublayers()):
-        raise NotImplementedError("save(): writing models of integer weights is not implemented; export them instead")
+    whose matrices have ``format`` ("F32" unless given) where the path ends so.
+
+    A model with integer weights is written in the layout ``format``: "gptq", "gptq_v2", "awq", "compressed-tensors"
+    (that of the folder that it was loaded from, unless given). Raises TypeError for another layer, ValueError for what
+    GGUF files cannot hold and for a layout that is not known, NotImplementedError naming a layer that it cannot hold.
+    """
+    config = config_of(model)
+    family, values = family_of(config), json.loads(json.dumps(config.values))
+    is_gguf = os.fspath(folder).endswith(".gguf")
+    integers = any(isinstance(layer, QuantizedLinear) for layer in model.sublayers())
+    if is_gguf and integers:
+        raise NotImplementedError("save(): integer weights are not written to GGUF files; name a folder")
     with announce_wait(f"saving {folder}"):
-        tensors = collect_weights(model, family_of(config))
-        if os.fspath(folder).endswith(".gguf"):
-            write_gguf(folder, config, tensors, format)
-        else:
-            write_folder(folder, json.loads(json.dumps(config.values)), tensors)
+        tensors = collect_weights(model, family)
+        if is_gguf:
+            write_gguf(folder, config, tensors, format or "F32")
+            return
+        values.pop("quantization_config", None)
+        if integers:
+            values["quantization_config"], packed = pack_layers(model, family, format or _layout_of(config))
+            tensors.update(packed)
+        write_folder(folder, values, tensors)
+
+
+def _layout_of(config: ConfigFile) -> str:
+    """The layout of integer weights that a ``config.json`` names."""
+    settings = config.table("quantization_config")
+    method = settings.text("quant_method", default="compressed-tensors")
+    return settings.text("checkpoint_format", default=method) if method == "gptq" else method

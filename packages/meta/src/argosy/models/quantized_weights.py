@@ -25,10 +25,10 @@ from argosy.nn.layer import Layer
 from argosy.nn.quant import weight_only_linear
 from argosy_tensorcore.safetensors import CheckpointError
 
-__all__ = ["QuantizedLinear", "quantize_layers"]
+__all__ = ["AWQ_ORDER", "Numbers", "QuantizedLinear", "linear_layers", "quantize_layers", "unpack_outputs"]
 
 Array = np.ndarray[Any, Any]
-_AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
+AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
 """The output that the four bits at each place of an int32 belong to (Lin et al.'s GEMM layout)."""
 _GROUPS = (32, 64, 128)
 
@@ -54,6 +54,7 @@ class QuantizedLinear(Layer):
         self.register_buffer("numbers", paddle.to_tensor(whole))
         self.register_buffer("scales", paddle.to_tensor(np.ascontiguousarray(scales)))
         self.register_buffer("order", None if made.order is None else paddle.to_tensor(made.order.astype(np.int64)))
+        self.zeros = made.zeros
         offsets = None if made.zeros is None else made.zeros.astype(np.float32) * made.scales.astype(np.float32)
         self.register_buffer("offsets", None if offsets is None else paddle.to_tensor(offsets))
         self.bias = self.create_parameter([out], is_bias=True) if bias else None
@@ -69,6 +70,18 @@ class QuantizedLinear(Layer):
         shape = [*[0] * (x.ndim - 1), self.groups, x.shape[-1] // self.groups]
         sums = x.astype("float32").reshape(shape).sum(-1)
         return y - paddle.matmul(sums, self.offsets).astype(y.dtype)
+
+    def to_numbers(self) -> Numbers:
+        """What the layer was made of."""
+        bits = 4 if self.dtype_of_numbers == "int4" else 8
+        order = None if self.order is None else self.order.numpy()
+        whole = unpack_outputs(self.numbers.payload.array(), bits).T
+        return Numbers(whole, bits, np.atleast_2d(self.scales.payload.array()), self.zeros, order)
+
+
+def unpack_outputs(packed: Array, bits: int) -> Array:
+    """The numbers [out, in] of a weight as `weight_only_linear` reads it."""
+    return packed if bits == 8 else np.concatenate([(packed << 4).astype(np.int8) >> 4, packed >> 4])
 
 
 @dataclass(frozen=True)
@@ -100,7 +113,7 @@ def quantize_layers(
         raise settings.error("quant_method", f"one of {', '.join(_READERS)}", method)
     reader, known, used = _READERS[method](settings), TensorNames(files), set[str]()
     stacked = [pattern for pattern, *_ in getattr(family, "STACKED", ())]
-    for parent, attribute, name, layer in _linear_layers(model):
+    for parent, attribute, name, layer in linear_layers(model):
         base = file_name(f"{name}.weight", family).removesuffix(".weight")
         if known.find(f"{base}.{reader.mark}") is None:
             continue
@@ -116,7 +129,7 @@ def quantize_layers(
     return {name: files[name] for name in files if name not in used}
 
 
-def _linear_layers(model: Layer) -> Iterator[tuple[Layer, str, str, nn.Linear]]:
+def linear_layers(model: Layer) -> Iterator[tuple[Layer, str, str, nn.Linear]]:
     """The linear layers with their parents, attributes and full names."""
     owners = dict(model.named_sublayers(include_self=True))
     for name, layer in list(owners.items()):
@@ -228,7 +241,7 @@ class _Awq:
 
     def _outputs(self, words: Array) -> Array:
         made = _unpack(words, 4, 1).reshape(len(words), -1, 8)
-        return made[..., np.argsort(_AWQ_ORDER)].reshape(len(words), -1)
+        return made[..., np.argsort(AWQ_ORDER)].reshape(len(words), -1)
 
 
 class _CompressedTensors:

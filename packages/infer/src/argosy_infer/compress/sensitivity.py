@@ -1,0 +1,84 @@
+"""Precision by layer: what a program's results lose when one weight alone has few bits says which ones get more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from argosy_infer.compress.packing import (
+    GROUPS,
+    CalibrationData,
+    LayerReport,
+    QuantizationReport,
+    choose_products,
+    packed_layer,
+    replace_weights,
+    round_matrix,
+)
+from argosy_infer.errors import InputError
+from argosy_infer.export import LoadedProgram
+from argosy_infer.predictor import Predictor
+from argosy_infer.weights import Replacement, WeightProduct
+from argosy_tensorcore.storage import StridedArray
+from argosy_tensorcore.wait_notice import announce_wait
+
+__all__ = ["mixed_precision"]
+
+Array = np.ndarray[Any, Any]
+
+
+@announce_wait("measuring what each layer's precision is worth")
+def mixed_precision(
+    loaded: LoadedProgram, data: CalibrationData, average_bits: float = 6.0, group_size: int = -1
+) -> tuple[LoadedProgram, QuantizationReport]:
+    """The program with its linear layers' weights in 4 or 8 bits, ``average_bits`` of a weight at most, rounded to the
+    nearest: 8 where results on ``data`` change most for the bits that it takes. ``loaded`` stays as it is.
+
+    The report's ``sensitivity`` is the mean square of that change, relative to that of the results. Raises ValueError
+    for fewer bits than 4 and other groups, InputError for no data.
+    """
+    if average_bits < 4 or group_size not in GROUPS:
+        raise ValueError(
+            f"mixed_precision: 4 bits or more, groups of -1, 32, 64 or 128; got {average_bits}, {group_size}"
+        )
+    products, _ = choose_products(loaded, 4, group_size)
+    found = _sensitivities(loaded, products, data, group_size)
+    sizes = {name: product.matrix(loaded.states).size for name, product in products.items()}
+    room, bits = (average_bits - 4) * sum(sizes.values()), dict.fromkeys(products, 4)
+    for name in sorted(found, key=lambda name: found[name] / sizes[name], reverse=True):
+        if 4 * sizes[name] <= room:
+            bits[name], room = 8, room - 4 * sizes[name]
+    made, report = replace_weights(loaded, 4, group_size, partial(_replace, bits=bits, group_size=group_size))
+    return made, replace(report, sensitivity=found)
+
+
+def _replace(
+    product: WeightProduct, matrix: Array, inputs: None, bits: Mapping[str, int], group_size: int
+) -> tuple[Replacement, LayerReport]:
+    return packed_layer(product, matrix, round_matrix(matrix, bits[product.name], group_size))
+
+
+def _sensitivities(
+    loaded: LoadedProgram, products: Mapping[str, WeightProduct], data: CalibrationData, group_size: int
+) -> dict[str, float]:
+    """One program, compiled once, whose weights have four bits one after the other."""
+    entries, predictor = list(data), Predictor(loaded)
+    if not entries:
+        raise InputError("calibration needs data: there is no entry")
+
+    def results() -> list[Array]:
+        runs = [predictor.run(**e) if isinstance(e, Mapping) else predictor.run(*e) for e in entries]
+        return [array.astype(np.float64) for run in runs for array in run]
+
+    whole, states, found = results(), dict(predictor.states), {}
+    for name, product in products.items():
+        matrix = round_matrix(product.matrix(loaded.states), 4, group_size).dequantize()
+        weight = np.ascontiguousarray(matrix.T if product.is_turned else matrix).astype(loaded.states[name].dtype)
+        predictor.move(predictor.device, {**states, name: StridedArray.from_array(weight, predictor.device)})
+        change = sum(float(np.square(got - want).sum()) for got, want in zip(results(), whole, strict=True))
+        found[name] = change / (sum(float(np.square(want).sum()) for want in whole) or 1.0)
+    return found

@@ -1,0 +1,212 @@
+"""Integer weights as other tools lay them out: GPTQ, AWQ and compressed-tensors, and DeepSeek's blocks of e4m3.
+
+`quantized_weights` reads what is written here. All layers of a folder have the same bits and groups.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from argosy.models.quantized_weights import AWQ_ORDER, Numbers, QuantizedLinear, linear_layers, unpack_outputs
+from argosy.models.weights import file_name
+from argosy.nn.layer import Layer
+from argosy_infer.export import LoadedProgram
+
+__all__ = ["LAYOUTS", "pack_layers", "use_integers"]
+
+Array = np.ndarray[Any, Any]
+Packed = dict[str, Array]
+Layout = Callable[[Numbers], Packed]
+
+
+def use_integers(model: Layer, compressed: LoadedProgram) -> None:
+    """Give ``model`` the integer weights of its own program after a pass of `argosy_infer.compress`: it computes the
+    same then, and :func:`~argosy.models.save` writes it in the layouts of other tools.
+
+    Raises NotImplementedError for inputs that the pass multiplies first (AWQ, SmoothQuant), which no layout holds,
+    ValueError for a program that holds none of the model's weights as integers.
+    """
+    states, found = compressed.states, False
+    for parent, attribute, name, layer in list(linear_layers(model)):
+        packed = states.get(f"{name}.weight.bytes")
+        if packed is None:
+            continue
+        if f"{name}.weight.factors" in states:
+            raise NotImplementedError(f"use_integers(): inputs of {name} are multiplied first; no layout holds that")
+        out = int(layer.weight.shape[1])
+        scales, order = np.atleast_2d(states[f"{name}.weight.scales"]), states.get(f"{name}.weight.order")
+        bits = 4 if packed.shape[0] != out else 8
+        made = Numbers(unpack_outputs(packed, bits).T, bits, scales, None, order)
+        fresh = QuantizedLinear(made, layer.bias is not None)
+        fresh.bias = layer.bias
+        setattr(parent, attribute, fresh)
+        found = True
+    if not found:
+        raise ValueError("use_integers(): the program holds no weight of a linear layer of the model as integers")
+
+
+def pack_layers(model: Layer, family: ModuleType, layout: str) -> tuple[dict[str, Any], Packed]:
+    """``quantization_config`` and tensors of the integer layers of ``model`` by their names in a file.
+
+    Raises ValueError for a layout that is not known, NotImplementedError naming a layer that it cannot hold.
+    """
+    if layout not in LAYOUTS:
+        raise ValueError(f"layouts of integer weights are {', '.join(LAYOUTS)}; got {layout!r}")
+    numbers = {name: layer.to_numbers() for name, layer in _integer_layers(model, family)}
+    group_size = _common_groups(numbers)
+    pack, describe = LAYOUTS[layout]
+    tensors = {}
+    for name, each in numbers.items():
+        try:
+            tensors.update({f"{name}.{suffix}": array for suffix, array in pack(each).items()})
+        except ValueError as error:
+            raise NotImplementedError(f"save(): {name} has no {layout} layout: {error}") from None
+    floats = [file_name(f"{name}.weight", family).removesuffix(".weight") for _, _, name, _ in linear_layers(model)]
+    return describe(list(numbers.values()), group_size, floats), tensors
+
+
+def _common_groups(numbers: dict[str, Numbers]) -> int:
+    """How many inputs a group has in all layers; -1 where each has all of them in one."""
+    alone = all(len(each.scales) == 1 for each in numbers.values())
+    forms = {
+        name: (each.bits, each.numbers.dtype, -1 if alone else len(each.numbers) // len(each.scales))
+        for name, each in numbers.items()
+    }
+    first = next(iter(forms.values()))
+    for name, form in forms.items():
+        if form != first:
+            raise NotImplementedError(f"save(): {name} has other bits or groups than the layers before it")
+    return first[2]
+
+
+def _integer_layers(model: Layer, family: ModuleType) -> Iterator[tuple[str, QuantizedLinear]]:
+    stacked = [pattern for pattern, *_ in getattr(family, "STACKED", ())]
+    for name, layer in model.named_sublayers():
+        if isinstance(layer, QuantizedLinear):
+            if any(re.search(pattern, f"{name}.weight") for pattern in stacked):
+                raise NotImplementedError(f"save(): {name} is one of several layers in one tensor of a file")
+            yield file_name(f"{name}.weight", family).removesuffix(".weight"), layer
+
+
+# ---- layouts: the tensors of a layer, and what ``quantization_config`` says
+
+
+def _pack(numbers: Array, bits: int, axis: int) -> Array:
+    """Numbers less their middle as unsigned ones in int32, the first in the lowest bits, along an axis."""
+    each, unsigned = 32 // bits, np.moveaxis(numbers.astype(np.int64) + (1 << (bits - 1)), axis, -1).astype(np.uint32)
+    if unsigned.shape[-1] % each:
+        raise ValueError(f"{unsigned.shape[-1]} numbers do not fill words of {each}")
+    shifts = np.arange(0, 32, bits, dtype=np.uint32)
+    words = np.bitwise_or.reduce(unsigned.reshape(*unsigned.shape[:-1], -1, each) << shifts, axis=-1)
+    return np.ascontiguousarray(np.moveaxis(words, -1, axis)).view(np.int32)
+
+
+def _zeros_of(made: Numbers) -> Array:
+    return np.zeros(made.scales.shape, np.int64) if made.zeros is None else made.zeros
+
+
+def _by_input(made: Numbers) -> tuple[Array, Array]:
+    """Numbers [in, out] as inputs are ordered, and the group of each input."""
+    groups = np.repeat(np.arange(len(made.scales)), len(made.numbers) // len(made.scales))
+    order = np.arange(len(groups)) if made.order is None else made.order
+    numbers, of = np.empty_like(made.numbers), np.empty(len(groups), np.int32)
+    numbers[order], of[order] = made.numbers, groups
+    return numbers, of
+
+
+def _integers(made: Numbers) -> None:
+    if made.numbers.dtype != np.int8:
+        raise ValueError(f"its numbers are {made.numbers.dtype}, no integers")
+
+
+def _gptq(shift: int) -> Layout:
+    def pack(made: Numbers) -> Packed:
+        _integers(made)
+        numbers, groups = _by_input(made)
+        if _zeros_of(made).min() < shift - (1 << (made.bits - 1)):
+            raise ValueError("a zero of 0 less one is no unsigned number; gptq_v2 holds it")
+        zeros = _pack(_zeros_of(made) - shift, made.bits, 1)
+        return {"qweight": _pack(numbers, made.bits, 0), "qzeros": zeros, "scales": made.scales, "g_idx": groups}
+
+    return pack
+
+
+def _describe_gptq(version: str) -> Callable[..., dict[str, Any]]:
+    def describe(layers: list[Numbers], group_size: int, floats: list[str]) -> dict[str, Any]:
+        return {
+            "quant_method": "gptq", "bits": layers[0].bits, "group_size": group_size, "checkpoint_format": version,
+            "sym": all(each.zeros is None for each in layers),
+            "desc_act": any(each.order is not None for each in layers),
+        }  # fmt: skip
+
+    return describe
+
+
+def _awq(made: Numbers) -> Packed:
+    _integers(made)
+    if made.bits != 4 or made.order is not None:
+        raise ValueError("it takes four bits, and inputs in their order")
+    if made.numbers.shape[1] % 8:
+        raise ValueError(f"{made.numbers.shape[1]} outputs do not fill words of 8")
+    spread = [x.reshape(len(x), -1, 8)[..., AWQ_ORDER].reshape(len(x), -1) for x in (made.numbers, _zeros_of(made))]
+    return {"qweight": _pack(spread[0], 4, 1), "qzeros": _pack(spread[1], 4, 1), "scales": made.scales}
+
+
+def _describe_awq(layers: list[Numbers], group_size: int, floats: list[str]) -> dict[str, Any]:
+    return {
+        "quant_method": "awq", "bits": 4, "group_size": group_size, "version": "gemm", "zero_point": True,
+        "modules_to_not_convert": floats,
+    }  # fmt: skip
+
+
+def _compressed(made: Numbers) -> Packed:
+    _integers(made)
+    numbers, groups = _by_input(made)
+    scales, shape = np.ascontiguousarray(made.scales.T), np.array(numbers.shape[::-1], np.int64)
+    parts = {"weight_packed": _pack(numbers.T, made.bits, 1), "weight_scale": scales, "weight_shape": shape}
+    if made.zeros is not None:
+        parts["weight_zero_point"] = _pack(made.zeros.T, made.bits, 0)
+    return parts if made.order is None else {**parts, "weight_g_idx": groups}
+
+
+def _describe_compressed(layers: list[Numbers], group_size: int, floats: list[str]) -> dict[str, Any]:
+    symmetric = {each.zeros is None for each in layers}
+    if len(symmetric) > 1:
+        raise NotImplementedError("save(): compressed-tensors takes zeros of all layers or of none")
+    weights = {
+        "num_bits": layers[0].bits, "type": "int", "symmetric": symmetric.pop(), "dynamic": False,
+        "group_size": group_size if group_size > 0 else None, "strategy": "group" if group_size > 0 else "channel",
+        "actorder": "group" if any(each.order is not None for each in layers) else None,
+    }  # fmt: skip
+    group = {"targets": ["Linear"], "weights": weights, "input_activations": None, "output_activations": None}
+    return {
+        "quant_method": "compressed-tensors", "format": "pack-quantized", "quantization_status": "compressed",
+        "config_groups": {"group_0": group}, "ignore": floats,
+    }  # fmt: skip
+
+
+def _float8(made: Numbers) -> Packed:
+    scales = made.scales[:, ::128]
+    if made.numbers.dtype.name != "float8_e4m3fn" or not np.array_equal(
+        np.repeat(scales, 128, axis=1)[:, : made.scales.shape[1]], made.scales
+    ):
+        raise ValueError("it takes e4m3 with a scale for each block of 128 x 128")
+    return {"weight": np.ascontiguousarray(made.numbers.T), "weight_scale_inv": np.ascontiguousarray(scales.T)}
+
+
+def _describe_float8(layers: list[Numbers], group_size: int, floats: list[str]) -> dict[str, Any]:
+    return {"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128], "activation_scheme": "dynamic"}
+
+
+LAYOUTS: Mapping[str, tuple[Layout, Callable[[list[Numbers], int, list[str]], dict[str, Any]]]] = {
+    "gptq": (_gptq(1), _describe_gptq("gptq")),
+    "gptq_v2": (_gptq(0), _describe_gptq("gptq_v2")),
+    "awq": (_awq, _describe_awq),
+    "compressed-tensors": (_compressed, _describe_compressed),
+    "fp8": (_float8, _describe_float8),
+}
