@@ -14,16 +14,17 @@ __all__ = ["distillation_step", "hidden_loss", "logits_loss"]
 
 
 def logits_loss(student: Any, teacher: Any, temperature: float = 1.0) -> Any:
-    """The mean divergence (Kullback-Leibler, nats a row) of the student's probabilities from the teacher's, both of
-    logits [..., V] over ``temperature``, times its square (Hinton et al., 2015)."""
+    """Returns the mean divergence (Kullback-Leibler, nats a row) of the student's probabilities from the teacher's,
+    both of logits [..., V] over ``temperature``, times its square (Hinton et al., 2015). ``student``, ``teacher``: the
+    logits."""
     learned = F.log_softmax(student.astype("float32") / temperature, axis=-1)
     wanted = F.log_softmax(teacher.detach().astype("float32") / temperature, axis=-1)
     return (wanted.exp() * (wanted - learned)).sum(-1).mean() * temperature**2
 
 
 def hidden_loss(student: Any, teacher: Any, projection: Layer | None = None) -> Any:
-    """The mean squared difference of hidden states [..., D]; ``projection`` makes the student's as wide as the
-    teacher's (Romero et al., 2015)."""
+    """Returns the mean squared difference of hidden states [..., D] of ``student`` and ``teacher``; ``projection``
+    makes the student's as wide as the teacher's (Romero et al., 2015)."""
     given = student if projection is None else projection(student)
     return F.mse_loss(given.astype("float32"), teacher.detach().astype("float32"))
 
@@ -38,8 +39,8 @@ def distillation_step(
     projection: Layer | None = None,
 ) -> Callable[[Any, Any], Any]:
     """A captured training step ``(ids_BT, next_BT) -> loss``: ``1 - soft`` of the cross entropy of the next tokens,
-    ``soft`` of :func:`logits_loss` and ``hidden`` of :func:`hidden_loss` of the last hidden states. The optimizer has
-    the student's parameters, and those of ``projection``; the teacher stays as it is."""
+    ``soft`` of :func:`logits_loss` at ``temperature`` and ``hidden`` of :func:`hidden_loss` of the last hidden states.
+    ``optimizer`` has the parameters of ``student``, and those of ``projection``; ``teacher`` stays as it is."""
     teacher.eval()
 
     def step(ids_BT: Any, next_BT: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from argosy.models.attention import Attention
 from argosy.models.configuration import ConfigFile
-from argosy.models.decoder import Block, CausalLM
+from argosy.models.decoder import CausalLM
 from argosy.models.feedforward import GatedFeedForward
 from argosy.models.loading import build, config_of
 from argosy_tensorcore.storage import StridedArray
@@ -71,7 +71,7 @@ def _select(name: str, given: dict[str, Any], kept: list[int], chosen: list[dict
     return np.ascontiguousarray(np.take(array, indices, axis))
 
 
-def _choices(block: Block, heads: int | None, channels: int | None) -> dict[str, Choice]:
+def _choices(block: Any, heads: int | None, channels: int | None) -> dict[str, Choice]:
     """What is kept of a layer's parameters that have heads or channels, by their names in it."""
     found: dict[str, Choice] = {}
     if heads is not None:

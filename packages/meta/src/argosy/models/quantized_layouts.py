@@ -25,8 +25,8 @@ Layout = Callable[[Numbers], Packed]
 
 
 def use_integers(model: Layer, compressed: LoadedProgram) -> None:
-    """Give ``model`` the integer weights of its own program after a pass of `argosy_infer.compress`: it computes the
-    same then, and :func:`~argosy.models.save` writes it in the layouts of other tools.
+    """Give ``model`` the integer weights of ``compressed``, its own program after a pass of `argosy_infer.compress`: it
+    computes the same then, and :func:`~argosy.models.save` writes it in the layouts of other tools.
 
     Raises NotImplementedError for inputs that the pass multiplies first (AWQ, SmoothQuant), which no layout holds,
     ValueError for a program that holds none of the model's weights as integers.

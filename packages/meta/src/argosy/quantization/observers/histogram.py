@@ -37,7 +37,8 @@ class HistObserverLayer(AbsmaxObserverLayer):
 
 
 class KLObserverLayer(HistObserverLayer):
-    """One scale: where integers lose the least information of the magnitudes (Migacz, 2017)."""
+    """One scale: where integers lose the least information of the magnitudes (Migacz, 2017), by a histogram of
+    ``bins_count`` bins."""
 
     def __init__(self, layer: Any, quant_bits: int = 8, bins_count: int = 1024) -> None:
         super().__init__(layer, quant_bits, bins_count)
