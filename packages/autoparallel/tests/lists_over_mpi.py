@@ -1,5 +1,5 @@
-"""Run under mpiexec: a pipeline's lists over MPI. ``exact`` compares gradients with those of one thread; ``raise`` and
-``kill`` end one rank in the middle, after its process id was printed.
+"""Run under mpiexec: a pipeline's lists over MPI. ``exact`` compares gradients with those of one thread; ``raise`` ends
+one rank in the middle, ``kill`` before the n-th instruction, after its process id was printed.
 """
 
 import os
@@ -16,7 +16,7 @@ from argosy_hwadapt.communicators import open_world
 MICROBATCHES = 4
 
 
-def main(case):
+def main(case, killed=0):
     """Walk this rank's list."""
     world = open_world("mpi")
     orders = zb_h1(world.size, MICROBATCHES)
@@ -28,16 +28,19 @@ def main(case):
     def third(*arrays):
         nonlocal runs
         runs += 1
-        if runs == 3 and case == "kill":
-            os.kill(os.getpid(), signal.SIGKILL)
         if runs == 3:
             raise ArithmeticError("no gradient")
         return functions(world.size)["backward_input", 1](*arrays)
 
-    if case != "exact" and world.rank == 1:
+    def kill(place, _):
+        if world.rank == 1 and place.number == killed - 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    if case == "raise" and world.rank == 1:
         pieces["backward_input", 1] = third
     try:
-        left = run(lists[world.rank], pieces, values(types)[world.rank], open_groups(world, []))
+        observer = kill if case == "kill" else None
+        left = run(lists[world.rank], pieces, values(types)[world.rank], open_groups(world, []), observer)
     except InstructionError as error:
         print(f"[{world.rank}] {error}", flush=True)  # noqa: T201
         raise
@@ -48,4 +51,4 @@ def main(case):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], *map(int, sys.argv[2:]))

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stages import pieces, random_lists
+from stages import functions, lists_of, pieces, random_lists, values
+from stages import given as given_types
 
+from argosy_autoparallel.pipeline.schedules import one_f_one_b
 from argosy_autoparallel.schedule import (
     Costs,
     Free,
@@ -197,6 +199,21 @@ def test_a_piece_that_raises_is_named_with_rank_instruction_and_line():
     for runner in (run_on_threads, run_in_step):
         with pytest.raises(InstructionError, match=r"rank 1, instruction 0: run f\[0, 3\] at model.py:7: ZeroDivision"):
             runner([waits, fails], [{}, {("f", None): broken}], [{}, {}])
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("rank-")]
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_rank_that_ends_in_any_instruction_ends_all(failing):
+    """Each instruction of a pipeline in turn; the others' errors name what they waited in."""
+    lists, types = lists_of(one_f_one_b(2, 2), 2, 2), given_types(one_f_one_b(2, 2), 2)
+    for number in range(len(lists[failing].instructions)):
+
+        def fail(place, _, number=number):
+            if (place.rank, place.number) == (failing, number):
+                raise OSError("gone")
+
+        with pytest.raises((OSError, InstructionError), match="gone"):
+            run_on_threads(lists, [functions(2)] * 2, values(types), observer=fail)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("rank-")]
 
 

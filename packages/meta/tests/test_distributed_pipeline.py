@@ -205,22 +205,52 @@ def test_layers_lie_on_the_stage_that_their_order_gives():
 
 
 @pytest.mark.parametrize(
-    ("points", "count", "rows", "message"),
+    ("points", "count", "schedule", "message"),
     [
-        ({"blocks.9": SplitPoint.END}, 4, ROWS, r"cut at its layers; 'blocks.9' is none of"),
-        ({"blocks.1": "end"}, 4, ROWS, "is SplitPoint.BEGINNING or SplitPoint.END, not 'end'"),
-        ({"blocks.1": SplitPoint.END}, 3, ROWS, "a batch of 8 is not 3 microbatches"),
-        ({"blocks.0": SplitPoint.END, "blocks.1": SplitPoint.END}, 4, ROWS, "a pipeline of 3 ranks does not divide 2"),
+        ({"blocks.9": SplitPoint.END}, 4, "1F1B", r"cut at its layers; 'blocks.9' is none of"),
+        ({"blocks.1": "end"}, 4, "1F1B", "is SplitPoint.BEGINNING or SplitPoint.END, not 'end'"),
+        ({"blocks.1": SplitPoint.END}, 3, "1F1B", "a batch of 8 is not 3 microbatches"),
+        (
+            {"blocks.0": SplitPoint.END, "blocks.1": SplitPoint.END},
+            4,
+            "1F1B",
+            "a pipeline of 3 ranks does not divide 2",
+        ),
+        ({"tokens": SplitPoint.BEGINNING}, 4, "1F1B", r"stages \[0\] of 2 have no layers"),
+        (
+            {"blocks.0": SplitPoint.END, "blocks.1": SplitPoint.BEGINNING},
+            4,
+            "1F1B",
+            r"stages \[1\] of 3 have no layers",
+        ),
+        (
+            dict.fromkeys(QUARTERS, SplitPoint.END),
+            1,
+            "VPP",
+            "must be divisible by 2, got 1",
+        ),
+        (
+            dict.fromkeys(QUARTERS, SplitPoint.END),
+            2,
+            "DualPipeV",
+            "at least 4 microbatches",
+        ),
+        (dict.fromkeys(QUARTERS[:2], SplitPoint.END), 4, "ZBVPP", "3 stages do not make 2 for each rank"),
+        (5, 4, "VPP", "4 layers of class Block do not make 10 stages"),
     ],
 )
-def test_what_does_not_fit_is_named(points, count, rows, message):
+def test_what_does_not_fit_is_named(points, count, schedule, message):
     """Before the first instruction, on every rank."""
 
     def program():
         model, optimizer = built()
-        split_model(model, points)
-        pipeline = {"enable": True, "accumulate_steps": count}
-        dist.to_static(model, None, loss_of, optimizer, Strategy({"pipeline": pipeline}))(*batches(rows)[0])
+        pipeline = {"enable": True, "accumulate_steps": count, "schedule_mode": schedule}
+        pipeline["vpp_degree"] = 2 if schedule == "VPP" else 1
+        if isinstance(points, int):
+            pipeline |= {"pp_degree": points, "vpp_seg_method": "Block"}
+        else:
+            split_model(model, points)
+        dist.to_static(model, None, loss_of, optimizer, Strategy({"pipeline": pipeline}))(*batches()[0])
 
     with pytest.raises((ValueError, TypeError), match=message):
         run_ranks(program, 2)

@@ -187,6 +187,24 @@ def test_models_that_cannot_be_cut_are_named(options, error, message):
         parts.PipelineLayer(described(), **options)
 
 
+def test_a_shared_weight_is_in_a_stage():
+    """Before the first instruction: a name that the layer does not have, and a weight that nobody reads."""
+    with pytest.raises(ValueError, match=r"SharedLayerDesc 'table': Embedding has no \['wieght'\]"):
+        parts.PipelineLayer([parts.SharedLayerDesc("table", nn.Embedding, None, "wieght", 4, 4), nn.Linear(4, 4)], 2)
+
+    def program():
+        strategy = fleet.DistributedStrategy()
+        strategy.hybrid_configs = {"pp_degree": 2}
+        fleet.init(is_collective=True, strategy=strategy)
+        layers = [parts.SharedLayerDesc("table", nn.Linear, lambda layer, x: x, "weight", 4, 4), nn.Linear(4, 4)]
+        layers.insert(0, nn.Linear(4, 4))
+        model = fleet.distributed_model(parts.PipelineLayer(layers, 2, loss_fn=nn.MSELoss()))
+        model.forward_backward_pipeline([paddle.ones([2, 4]), paddle.ones([2, 4])])
+
+    with pytest.raises(ValueError, match=r"shared weights \['linear_\d+.w_0'\] are in no stage"):
+        run_ranks(program, 2)
+
+
 @pytest.mark.parametrize("shards", [1, 2])
 def test_passes_without_an_update_add_their_gradients(expected, shards):
     """``forward_backward_pipeline``, then the optimizer's own step: the losses of ``train_batch``. Two of them before

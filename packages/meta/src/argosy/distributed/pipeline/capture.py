@@ -14,6 +14,7 @@ from argosy.jit.partitioned_program import layouts_of
 from argosy.jit.static_function import StaticFunction
 from argosy_autoparallel.pipeline.cut import Cut, cut
 from argosy_autoparallel.pipeline.stages import assign_stages
+from argosy_autoparallel.schedule import ScheduleError
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.capture.tracer import CapturedProgram
 from argosy_phi_ops.context import context
@@ -102,8 +103,12 @@ class PipelinedFunction(StaticFunction):
 
 
 def _marked_stages(program: Program) -> int:
-    marks = [int(op.annotations["stage"]) for op in program.walk() if "stage" in op.annotations]
-    return max(marks, default=0) + 1
+    """The number of stages. Raises ScheduleError where one has no layers."""
+    marks = {int(op.annotations["stage"]) for op in program.walk() if "stage" in op.annotations}
+    count = max(marks, default=0) + 1
+    if empty := sorted({*range(count)} - marks):
+        raise ScheduleError(f"stages {empty} of {count} have no layers: a model is cut between layers")
+    return count
 
 
 def _counter(captured: CapturedProgram) -> int | None:

@@ -116,6 +116,8 @@ class Pipeline:
         }
         self._update = StaticFunction(update, None, backend, True)
         self._steps: dict[tuple[int, ...], PipelineStep] = {}
+        self.shared: list[Tensor] = []
+        """Weights that are to be in a stage."""
 
     def train(self, entries: Sequence[Any]) -> Tensor:
         """One step; the mean of the microbatches' losses from before it, on every rank."""
@@ -181,6 +183,9 @@ class Pipeline:
 
     def _make_step(self, mode: str, captured: Sequence[CapturedStep]) -> PipelineStep:
         settings = self.settings
+        read = {id(tensor) for tensor in captured[0].captured.states}
+        if absent := [weight.name for weight in self.shared if id(weight) not in read]:
+            raise ScheduleError(f"the shared weights {absent} are in no stage: no layer's function reads them")
         stages = captured[0].whole.stages
         orders = settings.orders(stages)
         if not mode.startswith("train"):

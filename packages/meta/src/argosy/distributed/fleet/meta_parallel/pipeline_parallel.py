@@ -125,6 +125,7 @@ class PipelineParallel(Layer):
             self._pipeline = Pipeline(
                 settings, self._loss_of, self._outputs_of, self._update, "CINN", meshes, self._copies, self._shards
             )
+            self._pipeline.shared = self._layers.shared_weights()
         return self._pipeline
 
     def _set(self, data: Any, loss_number: int) -> list[Any]:

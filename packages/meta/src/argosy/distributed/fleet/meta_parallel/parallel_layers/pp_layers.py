@@ -70,7 +70,8 @@ class PipelineLayer(Layer):
 
     With ``use_dualpipev`` each rank has two stages, the second of rank r the one before that of rank r - 1.
 
-    Raises ValueError without ``num_stages`` or ``topology`` and for fewer layers than stages.
+    Raises ValueError without ``num_stages`` or ``topology``, for fewer layers than stages and for shared weights that
+    their layer does not have.
     """
 
     def __init__(
@@ -115,6 +116,8 @@ class PipelineLayer(Layer):
             if given.layer_name not in self.shared_layers:
                 self.shared_layers[given.layer_name] = given.build_layer()
             shared: Layer = self.shared_layers[given.layer_name]
+            if missing := [name for name in given.shared_weight_attr if not hasattr(shared, name)]:
+                raise ValueError(f"SharedLayerDesc {given.layer_name!r}: {type(shared).__name__} has no {missing}")
             return shared if given.forward_func is None else partial(given.forward_func, shared)
         made = given.build_layer() if isinstance(given, LayerDesc) else given
         if isinstance(made, Layer):
@@ -130,6 +133,11 @@ class PipelineLayer(Layer):
 
     def _stage_of(self, layer: int) -> int:
         return bisect_right(self.segment_parts, layer) - 1
+
+    def shared_weights(self) -> list[Tensor]:
+        """What descriptions of shared layers name."""
+        shared = [given for given in self._layers_desc if isinstance(given, SharedLayerDesc)]
+        return [getattr(self.shared_layers[x.layer_name], name) for x in shared for name in x.shared_weight_attr]
 
     def get_num_virtual_stages(self) -> int:
         """How many stages a rank has."""
