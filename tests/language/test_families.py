@@ -5,6 +5,8 @@ import json
 import subprocess
 import sys
 import time
+import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +118,20 @@ def rewritten(folder, change):
 
 def test_shards_are_read(folder):
     assert models.load_model(folder)(paddle.to_tensor([[1, 2, 3]])).shape == [1, 3, 48]
+
+
+def test_folders_are_imported_as_programs(folder):
+    """By the importer that the distribution names; with the positions of the model."""
+    project = tomllib.loads((Path(__file__).parents[2] / "packages" / "meta" / "pyproject.toml").read_text())
+    ((_, named),) = project["project"]["entry-points"]["argosy.importers"].items()
+    importer = getattr(import_module(named.partition(":")[0]), named.partition(":")[2])()
+    assert importer.accepts(str(folder))
+    assert not importer.accepts(str(folder / "config.json"))
+    loaded = importer.load(str(folder))
+    (logits,) = Predictor(loaded, "reference").run(np.array([[1, 2, 3]]))
+    want = models.load_model(folder)(paddle.to_tensor([[1, 2, 3]])).numpy()
+    np.testing.assert_allclose(logits, want, rtol=0, atol=1e-5 * np.abs(want).max())
+    assert loaded.program.attributes["positions_limit"] == 80
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Load, optimise and run exported argosy programs.
 
-``save_program`` / ``load_program`` keep a program with its weights; ``Predictor`` runs one; ``make_incremental`` turns
-a causal program into its decoding form; ``Generator`` generates with it.
+``save_program`` / ``load_program`` keep a program with its weights; ``import_program`` makes one of others' files;
+``Predictor`` runs one; ``make_incremental`` turns a causal program into its decoding form; ``Generator`` generates with
+it.
 """
 
 from importlib import import_module
@@ -12,18 +13,20 @@ from argosy_infer.__about__ import __version__
 if TYPE_CHECKING:  # what names stand for, for editors and type checkers
     from argosy_infer.adapters import Adapter, add_adapters, read_adapter
     from argosy_infer.export import LoadedProgram, load_program, save_program
+    from argosy_infer.importers import Importer, import_program
     from argosy_infer.incremental import make_incremental
     from argosy_infer.llm.generator import Generator
     from argosy_infer.llm.sampling import SamplingOptions
     from argosy_infer.predictor import Predictor
 
 __all__ = [
-    "Adapter", "Generator", "LoadedProgram", "Predictor", "SamplingOptions", "__version__", "add_adapters",
-    "load_program", "make_incremental", "read_adapter", "save_program",
+    "Adapter", "Generator", "Importer", "LoadedProgram", "Predictor", "SamplingOptions", "__version__", "add_adapters",
+    "import_program", "load_program", "make_incremental", "read_adapter", "save_program",
 ]  # fmt: skip
 
 _HOMES = {
     "Adapter": "adapters", "add_adapters": "adapters", "read_adapter": "adapters",
+    "Importer": "importers", "import_program": "importers",
     "Generator": "llm.generator", "SamplingOptions": "llm.sampling", "LoadedProgram": "export",
     "load_program": "export", "save_program": "export", "Predictor": "predictor", "make_incremental": "incremental",
 }  # fmt: skip

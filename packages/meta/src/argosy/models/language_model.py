@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 
 import argosy as paddle
-from argosy.jit.export import export_program
 from argosy.models.configuration import ConfigurationError
 from argosy.models.decoder import SequenceClassifier
 from argosy.models.encoder import Encoder, EncoderClassifier, MaskedLM
 from argosy.models.gguf_tokenizer import read_tokenizer
+from argosy.models.importer import program_of
 from argosy.models.loading import load_model
 from argosy.models.pooling import Pooling
 from argosy.nn.layer import Layer
-from argosy.static import InputSpec
 from argosy_infer.llm import GenerationSettings, Generator, SamplingOptions, Tokenizer
 
 __all__ = ["LanguageModel", "load"]
@@ -118,9 +117,7 @@ class LanguageModel:
     def _generator(self) -> Generator:
         if isinstance(self.model, (Encoder, EncoderClassifier, MaskedLM, SequenceClassifier)):
             raise TypeError(f"{type(self.model).__name__} generates no text: expected a model with a causal head")
-        program = export_program(self.model, [InputSpec([None, None], "int64", "ids")])
-        program.program.attributes["positions_limit"] = self._positions
-        return Generator(program, capacity=self._positions)
+        return Generator(program_of(self.model), capacity=self._positions)
 
     @property
     def _tokenizer(self) -> Tokenizer:
