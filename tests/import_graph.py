@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Graph = dict[str, dict[str, int]]
 """By module, relative to its package (``""`` for the package itself): what it imports, with the line."""
@@ -23,8 +24,7 @@ def import_graph(source: Path) -> Graph:
     paths = {_name(path.relative_to(source)): path for path in sorted(source.rglob("*.py"))}
     graph: Graph = {name: {} for name in paths}
     for name, path in paths.items():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for line, base, member in _imported(tree.body, source.name, name, path.name == "__init__.py"):
+        for line, base, member in _imported(path, source.name, name):
             inner = f"{base}.{member}".strip(".")
             target = inner if member and inner in paths else base
             if target in paths and target != name:
@@ -110,15 +110,15 @@ def _reachable(graph: Graph, start: str) -> set[str]:
     return found
 
 
-def _imported(body: list[ast.stmt], package: str, name: str, is_folder: bool) -> Iterator[tuple[int, str, str]]:
+def _imported(path: Path, package: str, name: str) -> Iterator[tuple[int, str, str]]:
     """The line, the module and the member (empty for none) of each import of the package's own."""
-    for node in _statements(body):
-        if isinstance(node, ast.Import):
+    for node, checked in import_statements(path):
+        if isinstance(node, ast.Import) and not checked:
             for alias in node.names:
                 if alias.name.startswith(package + "."):
                     yield node.lineno, alias.name.removeprefix(package + "."), ""
-        elif isinstance(node, ast.ImportFrom):
-            base = _base(node, package, name, is_folder)
+        elif isinstance(node, ast.ImportFrom) and not checked:
+            base = _base(node, package, name, path.name == "__init__.py")
             if base is not None:
                 for alias in node.names:
                     yield node.lineno, base, alias.name
@@ -133,13 +133,18 @@ def _base(node: ast.ImportFrom, package: str, name: str, is_folder: bool) -> str
     return ".".join([*kept, *filter(None, [node.module])])
 
 
-def _statements(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """All nodes except those that only type checkers see."""
-    pending: list[ast.AST] = list(body)
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            pending += node.orelse
-        else:
-            yield node
-            pending += ast.iter_child_nodes(node)
+@cache
+def import_statements(path: Path) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """The imports anywhere in a file, each with whether type checkers alone see it."""
+    return list(_walk(ast.parse(path.read_text(encoding="utf-8")).body, False))
+
+
+def _walk(body: list[Any], checked: bool) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """Those of some statements; expressions hold none."""
+    for node in body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield node, checked
+        typing = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        yield from _walk(getattr(node, "body", []), checked or typing)
+        for field in ("handlers", "orelse", "finalbody", "cases"):
+            yield from _walk(getattr(node, field, []), checked)

@@ -8,7 +8,7 @@ import sys
 from functools import cache
 
 import pytest
-from import_graph import HEADING, Floors, Graph, circles, import_graph
+from import_graph import HEADING, Floors, Graph, circles, import_graph, import_statements
 from workspace import ALLOWED, MODULES, ROOT, project
 
 _DISTRIBUTIONS = {
@@ -35,7 +35,7 @@ def imports(package: str) -> dict[str, list[str]]:
     """Top-level names imported anywhere in the sources, each with the places."""
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "packages" / package / "src").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node, _ in import_statements(path):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and not node.level:
                 names = [node.module or ""]
