@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -92,15 +93,14 @@ def test_constructors_name_the_argument_that_is_wrong(kind, value):
     assert list(refusals(kind, value)) == []
 
 
-@pytest.mark.parametrize("value", WRONG.values(), ids=WRONG)
-def test_layers_name_the_input_that_is_no_tensor(value):
+def test_layers_name_the_input_that_is_no_tensor():
     """What is no tensor where a layer takes one is refused with the layer's or an operator's name."""
     failed = []
     for shown, case in cases("layer").items():
         if not runs(case):
             continue
         layer = made(case)
-        for at in range(len(case.inputs)):
+        for at, (what, value) in product(range(len(case.inputs)), WRONG.items()):
             inputs = list(_Run(paddle).build(case.inputs))
             inputs[at] = value
             try:
@@ -108,7 +108,7 @@ def test_layers_name_the_input_that_is_no_tensor(value):
             except Exception as error:  # noqa: BLE001 (which is the question)
                 wrong = complaint(error, "(): ", "argument", "tensor", case.target.rpartition(".")[2])
                 if wrong:
-                    failed.append(f"{shown} input {at}: {wrong}")
+                    failed.append(f"{shown} input {at} is {what}: {wrong}")
     assert failed == []
 
 

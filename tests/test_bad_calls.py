@@ -8,7 +8,6 @@ from __future__ import annotations
 import builtins
 import re
 import warnings
-from collections.abc import Iterator
 from functools import cache
 from zlib import crc32
 
@@ -91,30 +90,17 @@ def complaint(error: Exception) -> str:
     return f"from inside: {text}" if inside else ""
 
 
-def bad_errors(part: int, parts: int) -> Iterator[str]:
-    """The errors that are not for users, in one part of the calls."""
-    for how, bad in calls()[part::parts]:
-        error = refused(how, bad)
-        wrong = complaint(error) if error is not None else ""
-        if wrong:
-            yield f"{bad.id} ({how}): {wrong}"
-
-
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_refused_is_refused_in_words_for_users(part):
-    """No error of a spoiled call is one of Python's or numpy's insides."""
+    """No error of a spoiled call is one of Python's or numpy's insides, and all but a few tell the argument, what came
+    and what was expected. ``python tests/test_bad_calls.py`` counts those of all calls."""
     with np.errstate(all="ignore"):
-        assert list(bad_errors(part, 4)) == []
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_errors_tell_the_argument_what_came_and_what_was_expected():
-    """All but a few: of every fourth of the calls. ``python tests/test_bad_calls.py`` counts them all."""
-    with np.errstate(all="ignore"):
-        found = [error for how, bad in calls()[::4] if (error := refused(how, bad)) is not None]
-    silent = sorted({str(error)[:120] for error in found if not tells(error)})
-    assert sum(map(tells, found)) >= SHARE * len(found), silent
+        found = [(how, bad.id, refused(how, bad)) for how, bad in calls()[part::4]]
+    errors = [(f"{call} ({how})", error) for how, call, error in found if error is not None]
+    assert [f"{call}: {wrong}" for call, error in errors if (wrong := complaint(error))] == []
+    silent = sorted({str(error)[:120] for _, error in errors if not tells(error)})
+    assert sum(tells(error) for _, error in errors) >= SHARE * len(errors), silent
 
 
 INDICES = {
