@@ -35,11 +35,12 @@ WHEELS = [line for line in _lines() if "dist" in line]
 
 
 def _shell(command: str, cwd: Path, home: Path, **more: str) -> str:
-    """Run one line in a shell whose ``python`` is the one of the environment ``home``."""
+    """Run one line in a shell whose ``python`` is the one of the environment ``home``; pip makes no bytecode of what is
+    not run."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYTEST", "VIRTUAL_ENV", "PIP_"))}
-    path = f"{home / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    given = {"PATH": f"{home / 'bin'}{os.pathsep}{os.environ['PATH']}", "PIP_COMPILE": "0"}
     done = subprocess.run(
-        command, shell=True, cwd=cwd, env={**kept, "PATH": path, **more}, capture_output=True, text=True, check=False
+        command, shell=True, cwd=cwd, env={**kept, **given, **more}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
