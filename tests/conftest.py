@@ -26,6 +26,12 @@ def hot_at_once(monkeypatch):
     table.forget()
 
 
+@pytest.fixture
+def quick_code(monkeypatch):
+    """LLVM's code generator optimises nothing: for tests that compile much and run it a few times."""
+    monkeypatch.setenv("ARGOSY_CODEGEN_LEVEL", "0")
+
+
 @pytest.fixture(scope="session")
 def dist(tmp_path_factory):
     """The folder with the wheels of all packages, as ``hatch run build`` makes it."""

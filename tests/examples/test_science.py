@@ -13,6 +13,7 @@ HELPERS = {"pinn.py", "spectral.py"}
 NAMES = sorted(p.stem for p in EXAMPLES.glob("*.py") if p.name not in HELPERS)
 
 
+@pytest.mark.usefixtures("quick_code")
 @pytest.mark.parametrize("name", NAMES)
 def test_example_runs(name, monkeypatch, capsys, tmp_path):
     """The error it prints is finite and what main gives; the bar reached the end."""

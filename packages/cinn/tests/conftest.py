@@ -15,6 +15,12 @@ def unguarded(monkeypatch):
     monkeypatch.delenv("ARGOSY_GUARD", raising=False)
 
 
+@pytest.fixture
+def quick_code(monkeypatch):
+    """LLVM's code generator optimises nothing: for tests that compile much, of what the compiler itself decides."""
+    monkeypatch.setenv("ARGOSY_CODEGEN_LEVEL", "0")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _private_cache(tmp_path_factory):
     from argosy_cinn.runtime.cache import default_cache

@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from argosy_cinn.runtime import jit
+from argosy_cinn.settings import CODEGEN_LEVEL
 from argosy_cinn.target import PROCESSORS, Target
 
 
@@ -149,7 +150,7 @@ def portable(text):
 
 
 def emulate(wanted):
-    """Let this process be on a machine like ``wanted``."""
+    """Let this process be on a machine like ``wanted``. LLVM optimises nothing, which takes half as long."""
     host, parse = EmulatedTarget(Target.host(), wanted), jit.parse_module
     Target.host = staticmethod(lambda: host)
 
@@ -159,15 +160,7 @@ def emulate(wanted):
     import argosy_cinn.runtime.objects as objects
 
     jit.parse_module = objects.parse_module = parse_portable
-    jit.target_machine = objects.target_machine = quick_target_machine
-
-
-def quick_target_machine(target):
-    """A code generator that optimises nothing, which takes half as long: what it makes is not what ships."""
-    factory = jit.initialized_llvm().Target.from_triple(target.triple)
-    return factory.create_target_machine(
-        cpu=target.cpu, features=target.features, opt=0, reloc="pic", codemodel="small"
-    )
+    CODEGEN_LEVEL.write("0")
 
 
 if __name__ == "__main__":

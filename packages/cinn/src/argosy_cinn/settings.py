@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from argosy_phi_ops.settings import MEMORY, SWITCH, TEXT, Setting, one_of
+from argosy_phi_ops.settings import MEMORY, SWITCH, TEXT, Kind, Setting, one_of
 
-__all__ = ["APP_DATA", "BATCH_INVARIANT", "CACHE_DIR", "GUARD", "MEMORY_BUDGET", "TUNE", "WINOGRAD"]
+__all__ = ["APP_DATA", "BATCH_INVARIANT", "CACHE_DIR", "CODEGEN_LEVEL", "GUARD", "MEMORY_BUDGET", "TUNE", "WINOGRAD"]
 
 APP_DATA = Setting("LOCALAPPDATA", TEXT, "", "the user's folder of caches on Windows")
 BATCH_INVARIANT = Setting(
@@ -16,6 +16,14 @@ BATCH_INVARIANT = Setting(
 )
 CACHE_DIR: Setting[str | None] = Setting(
     "ARGOSY_CACHE_DIR", TEXT, None, "the folder of compiled code, instead of the user's; empty: none", blank=True
+)
+_LEVELS = {str(level): level for level in range(4)}
+CODEGEN_LEVEL = Setting(
+    "ARGOSY_CODEGEN_LEVEL",
+    Kind("0, 1, 2 or 3", _LEVELS.get, "0, 1, 2 or 3", lambda value: type(value) is int and value in range(4)),
+    2,
+    "how much LLVM's code generator optimises; 0 takes a third of its time for much slower code",
+    changes_code=True,
 )
 GUARD = Setting(
     "ARGOSY_GUARD",

@@ -16,6 +16,7 @@ from argosy_cinn.printers.llvm import Module
 from argosy_cinn.recursion import deep_recursion
 from argosy_cinn.runtime.objects import compile_objects
 from argosy_cinn.runtime.workers import default_threads
+from argosy_cinn.settings import CODEGEN_LEVEL
 from argosy_cinn.store.program_cache import Manifest
 from argosy_cinn.target import Target
 from argosy_cinn.tuning.tuner import tune
@@ -34,7 +35,8 @@ def build(
         plan, assembly = assemble_program(program, target, budget, traced)
     passes = options.get("passes")
     texts = assembly.module.texts(_parts(assembly.module) if passes is None else 1)
-    return manifest_from(program, plan, assembly), compile_objects(texts, target, passes)
+    code = compile_objects(texts, target, passes, CODEGEN_LEVEL.resolve(options))
+    return manifest_from(program, plan, assembly), code
 
 
 def _parts(module: Module) -> int:

@@ -52,14 +52,15 @@ def parse_module(text: str, target: Target, machine: Any, passes: int | None) ->
     return module
 
 
-def target_machine(target: Target) -> Any:
-    """A code generator: cheap to make, and not safe to share between threads."""
+def target_machine(target: Target, level: int = 2) -> Any:
+    """A code generator that optimises as much as LLVM's ``level`` (0 to 3) says: cheap to make, and not safe to share
+    between threads."""
     llvm = initialized_llvm()
     if target.family != target.host().family:
         _initialize_foreign()
     factory = llvm.Target.from_triple(target.triple)
     return factory.create_target_machine(
-        cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
+        cpu=target.cpu, features=target.features, opt=level, reloc="pic", codemodel="small"
     )
 
 

@@ -19,11 +19,12 @@ _MAGIC = b"!<arch>\n"
 _HEADER = "{name:<16}{time:<12}{user:<6}{group:<6}{mode:<8}{size:<10}`\n"
 
 
-def compile_objects(texts: Sequence[str], target: Target, passes: int | None = None) -> bytes:
+def compile_objects(texts: Sequence[str], target: Target, passes: int | None = None, level: int = 2) -> bytes:
     """The object files of modules that refer to each other, each made on a thread of its own: the file itself where
-    there is one, else an archive (see `members`)."""
+    there is one, else an archive (see `members`). IR passes run at level ``passes``, code is generated at ``level``.
+    """
     with LLVM:
-        machines = [target_machine(target) for _ in texts]
+        machines = [target_machine(target, level) for _ in texts]
         modules = [parse_module(text, target, machine, passes) for text, machine in zip(texts, machines, strict=True)]
         if len(texts) == 1:
             return bytes(machines[0].emit_object(modules[0]))
