@@ -23,7 +23,8 @@ class FakeQuanterLSQLayer(BaseQuanter):
     """``round(clip(x / step, -limit, limit)) * step`` with ``limit = 2**(bits - 1) - 1``; the step is a parameter.
 
     Rounding has the gradient of the identity; that of the step is multiplied by ``1 / sqrt(elements * limit)``. The
-    first call sets it to ``2 * mean|x| / sqrt(limit)``. layer: whose input or weight it is; nothing is asked of it.
+    first call whose input is not all zeros sets it to ``2 * mean|x| / sqrt(limit)``. layer: whose input or weight it
+    is; nothing is asked of it.
     """
 
     def __init__(self, layer: Any, bit_length: int = 8, dtype: object = "float32", name: str | None = None) -> None:
@@ -39,7 +40,7 @@ class FakeQuanterLSQLayer(BaseQuanter):
             write(self._step, _where(self._step == 0, start, self._step))
         share = (_ones_like(input).sum() * self._limit).astype(self._step.dtype) ** -0.5
         step = (self._step * share + (self._step * (1 - share)).detach()).astype(input.dtype)
-        steps = (input / step).clip(-self._limit, self._limit)
+        steps = (input / _where(step == 0, _ones_like(step), step)).clip(-self._limit, self._limit)
         return (steps + (steps.round() - steps).detach()) * step
 
     def scales(self) -> Any:
