@@ -3,13 +3,16 @@
 import re
 import sys
 from copy import deepcopy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import argosy as paddle
 from argosy import nn, static
-from argosy_hwadapt import UnsupportedOperation, why
+from argosy_hwadapt import DeviceLost, KernelBuildError, UnsupportedOperation, device, registry, why
+from argosy_hwadapt.opencl.runtime import OpenClRuntime
+from argosy_hwadapt.virtual import VirtualRuntime
 from argosy_infer import Predictor
 from argosy_phi_ops.eager.fallback import clear_fallbacks, fallbacks
 from argosy_phi_ops.errors import DeviceMismatch, OperatorError
@@ -299,3 +302,40 @@ def test_a_saved_program_is_predicted_on_the_device(tmp_path):
     for rows in (5, 2):
         x = np.random.default_rng(rows).random((rows, 3), "float32")
         np.testing.assert_allclose(predictor.run(x)[0], net(paddle.to_tensor(x)).numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("fault", [{"die_at_launch": 25}, {"hang_at_launch": 25}], ids=["death", "hang"])
+def test_a_device_that_fails_in_the_middle_of_fit_is_lost(fault, monkeypatch):
+    """The loop ends with the cause, every further call at once; other devices go on."""
+    monkeypatch.setitem(registry._runtimes, "chip", VirtualRuntime().faulty(**fault))
+    monkeypatch.setattr(device("chip"), "watchdog", 0.5)
+    data = paddle.io.TensorDataset([paddle.ones([64, 4]), paddle.ones([64], dtype="int64")])
+    try:
+        with paddle.device.device_guard("chip"):
+            net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).to("chip")
+            model = paddle.Model(net)
+            model.prepare(paddle.optimizer.SGD(0.1, parameters=net.parameters()), nn.CrossEntropyLoss())
+            with pytest.raises(DeviceLost, match=r"died in launch 25|did not answer"):
+                model.fit(data, batch_size=4, epochs=3, verbose=0)
+        with pytest.raises(DeviceLost, match="cannot be used any more"):
+            paddle.to_tensor([1.0], place="chip")
+    finally:
+        del registry._devices["chip", 0]
+    assert (there([1.0]) + 1).tolist() == [2.0]
+
+
+@without_opencl
+def test_a_kernel_that_does_not_build_is_named(monkeypatch):
+    """By its operator and line, eager and captured; it is built when the compiler is whole again."""
+    x, double = paddle.ones([3, 71]).to("opencl"), paddle.jit.to_static(lambda x: paddle.tanh(x) * 2, full_graph=True)
+    with monkeypatch.context() as broken:
+        broken.setattr(OpenClRuntime, "_build", _refuse)
+        broken.setattr("argosy_cinn.simt.program.default_cache", lambda: SimpleNamespace(get=lambda key: None))
+        for run in (paddle.tanh, double):
+            with pytest.raises(KernelBuildError, match=r"opencl:0: prim\..* of program .*test_device_training.*no log"):
+                run(x)
+    assert double(x).shape == paddle.tanh(x).shape == [3, 71]
+
+
+def _refuse(runtime, context, source):
+    raise KernelBuildError("no log")

@@ -27,15 +27,17 @@ from argosy_cinn.simt.control import ControlStep
 from argosy_cinn.simt.sources import SOURCES, Source
 from argosy_cinn.simt.steps import HostStep, Launch, Step
 from argosy_cinn.target import Target
-from argosy_hwadapt import Device, UnsupportedOperation
+from argosy_hwadapt import Device, KernelBuildError, UnsupportedOperation
 from argosy_phi_ops.compiler import get_compiler
 from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import AxisError, CompileError
 from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_phi_ops.reference.constants import constant_array
+from argosy_phi_ops.user_line import user_location
+from argosy_pir.core import Operation
 from argosy_pir.location import Location
 from argosy_pir.program import Program
-from argosy_pir.values import Value
+from argosy_pir.values import OpResult, Value
 from argosy_tensorcore.storage import host_device
 
 __all__ = ["Launch", "SimtProgram"]
@@ -66,6 +68,7 @@ class SimtProgram:
         self.kernels: dict[str, str] = {}
         self._texts: list[str] = []
         self._names: list[str] = []
+        self._origins: dict[str, Operation] = {}
         self.steps = self._steps(simplified, plan)
         self.source = "\n".join([self.printer.head, *self._texts]).encode()
         self.arena_bytes = plan.arena_bytes
@@ -108,6 +111,7 @@ class SimtProgram:
             self.kernels[key] = name
             self._texts.append(text)
             self._names.append(name)
+            self._origins[name] = step.group.op or next(v.op for v in step.group.members if isinstance(v, OpResult))
         groups, items = self.printer.extents(form)
         places = [_place(plan, step.key(buffer)) for buffer in buffers]
         found: list[Step] = [Launch(self.kernels[key], groups, items, places)]
@@ -129,8 +133,22 @@ class SimtProgram:
                 blob = self.device.build(self.printer.form, self.source)
             except UnsupportedOperation as error:
                 raise CompileError(str(error)) from error
+            except KernelBuildError as error:
+                raise self._build_error(error) from error
             store.put(key, blob)
         return {name: self.device.load(blob, name) for name in self._names}
+
+    def _build_error(self, whole: KernelBuildError) -> KernelBuildError:
+        """The error of the first kernel that does not build, with its operations and the user's line."""
+        for name, text in zip(self._names, self._texts, strict=True):
+            try:
+                self.device.build(self.printer.form, f"{self.printer.head}\n{text}".encode())
+            except KernelBuildError as error:
+                op = self._origins[name]
+                where = op.location.suffix or user_location().suffix
+                what = f"{op.name} of program {self.name!r}"
+                return KernelBuildError(f"{self.device}: {what} was not built{where}: {error}", error.log)
+        return whole
 
     def refusal(self, record: int, caller: Location) -> AxisError:
         """The error for what a run that ``caller`` submitted has noted at the address ``record``."""

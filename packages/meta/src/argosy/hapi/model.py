@@ -24,7 +24,9 @@ from argosy.nn.layer import Layer
 from argosy.nn.state import misfit
 from argosy.optimizer.checkpoint import GENERATOR
 from argosy_autograd.modes import no_grad
+from argosy_phi_ops.eager.creation import creation_device
 from argosy_tensorcore.interchange import to_numpy
+from argosy_tensorcore.place import place_of
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Model", "count_steps"]
@@ -307,7 +309,10 @@ def _as_list(x: Any) -> list[Any]:
 
 
 def _tensors(x: Any) -> list[Any]:
-    return [item if type(item) is Tensor else Tensor(np.asarray(item)) for item in _as_list(x)]
+    """The entries of a batch, where new tensors are made."""
+    found = [item if type(item) is Tensor else Tensor(np.asarray(item)) for item in _as_list(x)]
+    device = creation_device()
+    return found if device is None else [item.to(place_of(device)) for item in found]
 
 
 def _params(verbose: int, batch_size: int, epochs: int | None, steps: int | None, metrics: list[str]) -> dict[str, Any]:
