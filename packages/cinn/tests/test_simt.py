@@ -10,7 +10,7 @@ from argosy_cinn.printers.opencl import Kernel, SimtTarget, UnprintableError
 from argosy_cinn.printers.types import Value
 from argosy_cinn.simt import sources
 from argosy_cinn.simt.program import SimtProgram
-from argosy_hwadapt import device, why
+from argosy_hwadapt import device, optional, why
 from argosy_hwadapt.opencl.runtime import OpenClRuntime
 from argosy_phi_ops import get_operator, prim
 from argosy_phi_ops.context import emit_at
@@ -223,6 +223,39 @@ def test_what_has_no_kernel_runs_on_the_host_between_launches():
         check(program, x)
     assert [(f.operator, f.calls) for f in fallbacks()] == [("prim.eig", 2)]
     assert SimtProgram(program, device("opencl"), {}).report()["host_calls"] == {"prim.eig": 1}
+
+
+@on_device
+def test_runs_are_replayed_where_the_device_captures_graphs(monkeypatch):
+    """From the third on: other inputs, states where they lie or elsewhere; not while somebody else captures."""
+    there, calls = device("opencl"), []
+    for name in ("capture_begin", "capture_end", "capture_replay"):
+        record = lambda self, ctx, *rest, name=name: calls.append(name) or getattr(optional, name)(there, *rest)  # noqa: E731
+        monkeypatch.setattr(OpenClRuntime, name, record, raising=False)
+    monkeypatch.setattr(there, "_methods", {})
+    program = Program("step")
+    x = program.add_input(TensorType((5, 7), "float32"))
+    w = program.add_state("w", TensorType((7, 7), "float32")).argument
+    with emit_at(Builder.at_end(program.block)):
+        y = x
+        for _ in range(3):
+            y = prim.dot_general(y, w, lhs_contract=(1,), rhs_contract=(0,))
+        program.set_outputs([y], [prim.mul(w, 0.5)])
+    call = CinnCompiler().compile(program, there)
+    state = StridedArray.from_array(np.eye(7, dtype=np.float32), there)
+    run = call.bind([state])
+    for i in range(5):
+        x = np.full((5, 7), 1 + i, np.float32)
+        (made,) = run([StridedArray.from_array(x, there)])
+        np.testing.assert_array_equal(made.to_host(), x * 0.125**i)
+    assert state.to_host()[0, 0] == 0.5**5
+    assert calls == ["capture_begin", "capture_end", *["capture_replay"] * 3]
+    del calls[:]
+    there.call("capture_begin")
+    run([StridedArray.from_array(x, there)])
+    there.call("capture_end")
+    assert calls == ["capture_begin", "capture_end"]
+    assert state.to_host()[0, 0] == 0.5**5
 
 
 @on_device
