@@ -8,6 +8,7 @@ import argosy.distributed as dist
 from argosy import nn
 from argosy.distributed.auto_parallel import Engine
 from argosy.distributed.debug import run_ranks
+from argosy.distributed.pipeline.marks import SplitPoint, split_model
 from argosy.io import TensorDataset
 from argosy.metric import Accuracy
 from argosy.static import InputSpec
@@ -124,8 +125,37 @@ def test_metrics_of_a_step_are_those_of_its_batch():
         step = dist.DistModel(model, None, nn.CrossEntropyLoss(), optimizer, metrics=[metric])
         step(x, y)
         assert metric.accumulate() == pytest.approx(right)
-        strategy = dist.Strategy({"pipeline": {"enable": True}})
-        with pytest.raises(NotImplementedError, match=r"DistModel\(metrics\) of a pipeline"):
-            dist.DistModel(model, None, nn.CrossEntropyLoss(), optimizer, strategy, [metric])
 
     run_ranks(program, 2)
+
+
+def test_metrics_of_a_pipeline_are_those_of_its_batch():
+    """On every rank, of all microbatches, in training and evaluation."""
+
+    def program():
+        paddle.seed(0)
+        model = nn.Sequential(nn.Linear(WIDTH, 16), nn.GELU(), nn.Linear(16, CLASSES))
+        split_model(model, {"1": SplitPoint.BEGINNING})
+        x, y = data().tensors
+        wanted, metric = [model(x).numpy()], Accuracy()
+        optimizer = paddle.optimizer.SGD(0.5, parameters=model.parameters())
+        strategy = dist.Strategy({"pipeline": {"enable": True, "accumulate_steps": 4}})
+        step = dist.DistModel(model, None, nn.CrossEntropyLoss(), optimizer, strategy, [metric])
+        step(x, y)
+        found = [metric.accumulate()]
+        metric.reset()
+        step.eval()
+        step(x, y)
+        found.append(metric.accumulate())
+        step.predict()
+        wanted.append(step(x).numpy())
+        rates = [float((logits.argmax(-1) == y.numpy().ravel()).mean()) for logits in wanted]
+        mesh = dist.ProcessMesh([0, 1])
+        step.eval()
+        with pytest.raises(NotImplementedError, match="of a pipeline takes batches that every rank has whole"):
+            step(x, dist.shard_tensor(y, mesh, [dist.Shard(0)]))
+        return found, rates
+
+    for found, rates in run_ranks(program, 2):
+        assert rates[0] != rates[1]
+        np.testing.assert_allclose(found, rates)

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +12,21 @@ import pytest
 import argosy as paddle
 import argosy.distributed as dist
 from argosy import nn
-from argosy.distributed import Strategy
-from argosy.distributed.debug import run_ranks
+from argosy.distributed import Strategy, debug
 from argosy.distributed.launch.mpiexec import NoMpi, command
 from argosy.distributed.pipeline.marks import SplitPoint, split_model, stages_of_layers
 from argosy.models import GPT, GPTConfig
+from argosy.models.configuration import (
+    AttentionConfig,
+    BlockConfig,
+    DecoderConfig,
+    ExpertsConfig,
+    FeedForwardConfig,
+    RotaryConfig,
+)
+from argosy.models.decoder import CausalLM
 
+run_ranks = partial(debug.run_ranks, timeout=600)
 STEPS, LAYERS, ROWS = 2, 4, 8
 
 
@@ -116,6 +125,47 @@ def test_stages_share_a_weight(schedule):
     results = run_ranks(lambda: train(schedule, HALVES, tied=True), 2)
     assert all("tokens.weight" in held for _, held in results)
     check(results, expected(tied=True))
+
+
+class Llama(CausalLM):
+    """A Llama that takes tokens alone."""
+
+    def forward(self, ids):
+        return super().forward(ids)
+
+
+def mixture(split):
+    """A block without experts and one with four, of which tokens take two and each of two ranks has two."""
+    paddle.seed(0)
+    attention = AttentionConfig(2, 1, 8, RotaryConfig(8))
+    blocks = [BlockConfig(attention, part) for part in (FeedForwardConfig(8), ExpertsConfig(4, 2, 8))]
+    model = Llama(DecoderConfig(64, 16, 16, tuple(blocks)))
+    if split:
+        mesh = dist.ProcessMesh([[0, 1], [2, 3]], ["pp", "ep"])
+        for weight in model.model.layers[1].mlp.experts.parameters():
+            dist.shard_tensor(weight, mesh.get_mesh_with_dim("pp", 1), [dist.Shard(0)])
+        dist.parallelize(model, None, mesh, {"pp_config": {"split_spec": {"model.layers.0": SplitPoint.END}}})
+    return model, paddle.optimizer.SGD(0.5, parameters=model.parameters())
+
+
+def test_a_mixture_of_experts_is_a_pipeline_of_ranks_with_experts_of_their_own():
+    """Two stages of two ranks each: losses and parameters of one process."""
+
+    def program(split):
+        model, optimizer = mixture(split)
+        pipeline = {"enable": split, "accumulate_steps": 4}
+        step = dist.to_static(model, None, loss_of, optimizer, Strategy({"pipeline": pipeline}))
+        losses = [float(step(x, y)) for x, y in batches()]
+        held = {}
+        for name, p in model.named_parameters():
+            if split and p.payload.is_held:
+                assert p._local_value().shape[0] == (2 if "experts" in name else p.shape[0])
+                p = dist.reshard(p, p.process_mesh, [dist.Replicate()])._local_value()
+            if not split or p.process_mesh is None:
+                held[name] = p.numpy()
+        return losses, held
+
+    check(run_ranks(lambda: program(True), 4), run_ranks(lambda: program(False), 1)[0])
 
 
 def test_the_last_microbatch_may_be_smaller():

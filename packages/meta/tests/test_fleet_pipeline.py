@@ -7,10 +7,10 @@ import pytest
 
 import argosy as paddle
 from argosy import nn
-from argosy.distributed import fleet
-from argosy.distributed.debug import run_ranks
+from argosy.distributed import debug, fleet
 from argosy.distributed.fleet import meta_parallel as parts
 
+run_ranks = partial(debug.run_ranks, timeout=600)
 STEPS, COUNT, ROWS, WIDTH = 3, 4, 8, 6
 
 

@@ -60,7 +60,7 @@ class DistModel:
 
     Modes: ``train()`` updates and returns the loss from before, ``eval()`` the loss, ``predict()`` the outputs. Where
     gradients of several batches are merged every so many calls update. ``metrics`` are updated by each call that has
-    labels. Raises NotImplementedError for metrics of a pipeline, whose outputs only its last ranks have.
+    labels. Raises NotImplementedError where those of a pipeline get labels that not every rank has.
     """
 
     def __init__(
@@ -87,8 +87,6 @@ class DistModel:
         self._specs: list[Any] = []
         if input_spec is not None:
             self.expect(input_spec)
-        if self._metrics and self._strategy.pipeline.enable:
-            raise NotImplementedError("DistModel(metrics) of a pipeline is not implemented: compute them of predict()")
         self._merging = merging_of(self._strategy, optimizer)
         self._batches = 0
         self._pipeline = self._make_pipeline() if self._strategy.pipeline.enable else None
@@ -176,11 +174,15 @@ class DistModel:
         return Pipeline(settings, self._loss_of, lambda entries: self._predict_step(*entries), self._update_step)
 
     def _run_pipeline(self, pipeline: Pipeline, entries: Sequence[Any]) -> Any:
+        if self._metrics and any(isinstance(x, Tensor) and x.is_dist() for x in entries):
+            raise NotImplementedError("DistModel(metrics) of a pipeline takes batches that every rank has whole")
         if self.mode == "train":
-            return pipeline.train(entries)
+            loss = pipeline.train(entries)
+            return self._note_metrics((loss, pipeline.outputs) if self._metrics else loss, entries)
         with no_grad():
             if self.mode == "eval":
-                return pipeline.evaluate(entries)
+                loss = pipeline.evaluate(entries)
+                return self._note_metrics((loss, pipeline.outputs) if self._metrics else loss, entries)
             outputs = pipeline.predict(entries)
             return outputs[0] if len(outputs) == 1 else outputs
 
@@ -209,7 +211,8 @@ class DistModel:
             return self.network(*entries[: _positions(self.network.forward)])
 
     def _loss_of(self, entries: Sequence[Any]) -> Any:
-        return self._run_forward(entries)[0]
+        loss, outputs = self._run_forward(entries)
+        return [loss, *outputs] if self._metrics else loss
 
     def _run_forward(self, entries: Sequence[Any]) -> tuple[Any, list[Any]]:
         """The loss and the outputs."""

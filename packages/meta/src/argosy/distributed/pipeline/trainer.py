@@ -73,11 +73,12 @@ class PipelineSettings:
 class Pipeline:
     """The steps of a model that is cut into stages.
 
-    ``loss_of(entries)`` is the loss of a microbatch, ``outputs_of(entries)`` what the model gives, ``update()`` changes
-    the parameters by their gradients. The gradient is that of the mean of the microbatches' losses. ``meshes`` are
-    those of the pipeline's ranks, where they are known; over ``copies``, groups of ranks with the same stage of other
-    pipelines, gradients and losses are averaged, and over ``shards``, whose members each update parameters of their own
-    (ZeRO 1; Rajbhandari et al., 2020).
+    ``loss_of(entries)`` is the loss of a microbatch, or a list of it and of outputs that :attr:`outputs` then has
+    of the last batch, ``outputs_of(entries)`` what the model gives, ``update()`` changes the parameters by their
+    gradients. The gradient is that of the mean of the microbatches' losses. ``meshes`` are those of the pipeline's
+    ranks, where they are known; over ``copies``, groups of ranks with the same stage of other pipelines, gradients
+    and losses are averaged, and over ``shards``, whose members each update parameters of their own (ZeRO 1;
+    Rajbhandari et al., 2020).
     """
 
     def __init__(
@@ -91,20 +92,20 @@ class Pipeline:
 
         def train(*entries: Any) -> Any:
             begin_stages()
-            loss = loss_of(entries)
+            loss, *outputs = _listed(loss_of(entries))
             (loss / share).backward()
-            return loss
+            return [loss, *outputs]
 
         def train_scaled(*entries: Any) -> Any:
             begin_stages()
             *given, scale = entries
-            loss = loss_of(given)
+            loss, *outputs = _listed(loss_of(given))
             (loss * scale / share).backward()
-            return loss
+            return [loss, *outputs]
 
         def evaluate(*entries: Any) -> Any:
             begin_stages()
-            return loss_of(entries)
+            return _listed(loss_of(entries))
 
         def predict(*entries: Any) -> Any:
             begin_stages()
@@ -116,6 +117,7 @@ class Pipeline:
         }
         self._update = StaticFunction(update, None, backend, True)
         self._steps: dict[tuple[int, ...], PipelineStep] = {}
+        self.outputs: list[Tensor] = []
         self.shared: list[Tensor] = []
         """Weights that are to be in a stage."""
 
@@ -156,11 +158,11 @@ class Pipeline:
 
     def predict(self, entries: Sequence[Any]) -> list[Tensor]:
         """The model's outputs for the whole batch, on every rank."""
-        results = self._run("predict", entries)
-        return [Tensor._wrap(StridedArray(np.concatenate(parts))) for parts in zip(*results, strict=True)]
+        return _joined(self._run("predict", entries))
 
     def _mean(self, results: Sequence[Sequence[Any]]) -> Tensor:
         loss = _mean(results)
+        self.outputs = _joined([each[1:] for each in results])
         for group in self.copies if self.shards is None else (*self.copies, self.shards):
             all_reduce(loss, ReduceOp.AVG, group)
         return loss
@@ -230,6 +232,15 @@ def _own_meshes(captured: CapturedProgram) -> list[ProcessMesh]:
     """The meshes of the states, in the order in which they are first read."""
     meshes = [getattr(tensor.payload, "mesh", None) for tensor in captured.states]
     return list(dict.fromkeys(mesh for mesh in meshes if mesh is not None))
+
+
+def _listed(made: Any) -> list[Any]:
+    return list(made) if isinstance(made, (list, tuple)) else [made]
+
+
+def _joined(results: Sequence[Sequence[Any]]) -> list[Tensor]:
+    """The results of microbatches, one behind the other."""
+    return [Tensor._wrap(StridedArray(np.concatenate(parts))) for parts in zip(*results, strict=True)]
 
 
 def _shape(x: Any) -> Any:
