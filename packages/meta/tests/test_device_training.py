@@ -10,7 +10,7 @@ import pytest
 
 import argosy as paddle
 from argosy import nn, static
-from argosy_hwadapt import DeviceLost, KernelBuildError, UnsupportedOperation, device, registry, why
+from argosy_hwadapt import DeviceLost, DeviceOutOfMemory, KernelBuildError, UnsupportedOperation, device, registry, why
 from argosy_hwadapt.opencl.runtime import OpenClRuntime
 from argosy_hwadapt.virtual import VirtualRuntime
 from argosy_infer import Predictor
@@ -322,6 +322,18 @@ def test_a_device_that_fails_in_the_middle_of_fit_is_lost(fault, monkeypatch):
     finally:
         del registry._devices["chip", 0]
     assert (there([1.0]) + 1).tolist() == [2.0]
+
+
+def test_a_captured_step_without_room_leaves_the_device_usable(monkeypatch):
+    monkeypatch.setitem(registry._runtimes, "chip", VirtualRuntime().faulty(memory_bytes=1 << 20))
+    try:
+        x = paddle.ones([100, 100]).to("chip")
+        step = paddle.jit.to_static(lambda x: paddle.concat([x] * 50) @ x, full_graph=True)
+        with pytest.raises(DeviceOutOfMemory, match="chip:0 is out of memory"):
+            step(x)
+        assert float((x * 2).sum()) == 20000
+    finally:
+        del registry._devices["chip", 0]
 
 
 @without_opencl
