@@ -2,6 +2,7 @@
 
 from functools import partial
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from lockstep import parts_of, run_together
 from argosy_autoparallel import Layout, ProcessMesh, Replicate, Shard
 from argosy_autoparallel.collective_report import report_collectives
 from argosy_autoparallel.partition import partition
-from argosy_autoparallel.passes.combine_collectives import CombineCollectives
+from argosy_autoparallel.passes.combine_collectives import CombineCollectives, _by_readiness
 from argosy_autoparallel.passes.overlap import Overlap
 from argosy_autoparallel.passes.spmd_partition import SpmdPartition
 from argosy_autoparallel.schedule import verify_programs
@@ -193,3 +194,11 @@ def test_messages_are_on_their_way_while_others_compute():
     for before, after in run_ranks(run, 2):
         for a, b in zip(before, after, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def test_an_early_bucket_ends_where_a_member_is_wanted():
+    """A sum whose terms come later begins another bucket, though there is room: else the first would wait for it."""
+    times = ((0, 3), (1, 9), (4, 9), (5, 9))
+    notes = [SimpleNamespace(key="sum", ready=ready, wanted=wanted, nbytes=1) for ready, wanted in times]
+    assert _by_readiness(notes, range(4), 100) == [[0, 1], [2, 3]]
+    assert _by_readiness(notes[1:], range(3), 100) == [[0, 1, 2]]
