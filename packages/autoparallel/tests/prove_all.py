@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from prover import MESHES, Proven, calls, combinations, laid_out
+from prover import MESHES, STEP_MESHES, Proven, calls, combinations, laid_out
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 from steps import Steps
@@ -107,11 +107,12 @@ def work(options):
         for name in names[part - 1 :: parts]:
             if not calls(name):
                 continue
-            program, layouts, entry = fingerprint(name), possible(name, mesh), record.get(name, {})
+            program, entry = fingerprint(name), record.get(name, {})
             if options.steps:
                 if entry.get("program") != program or f"steps {mesh}" not in entry:
                     found.append(Task(name, program, mesh, None, 0))
                 continue
+            layouts = possible(name, mesh)
             limit = None if layouts <= options.whole else options.limit
             if not is_proven(entry, program, mesh, limit):
                 longest = max(primitives for *_, primitives in calls(name))
@@ -122,7 +123,7 @@ def work(options):
 def run(options, console):
     """Prove and record; returns the number of failures."""
     todo, failures = work(options), 0
-    steps = {mesh: Steps(MESHES[mesh], options.seed) for mesh in MESHES}
+    steps = {mesh: Steps(ranks, options.seed) for mesh, ranks in STEP_MESHES.items()}
     with Progress(*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn(),
                   console=console) as progress:  # fmt: skip
         bar = progress.add_task("", total=len(todo))
@@ -146,13 +147,13 @@ def run(options, console):
 
 def summary(record):
     """One line for each mesh: operators, layouts tried and possible, uneven and partial ones."""
-    for mesh in MESHES:
+    for mesh, ranks in STEP_MESHES.items():
         entries = [Recorded(*entry[mesh]) for entry in record.values() if mesh in entry]
         total = {field: sum(getattr(entry, field) for entry in entries) for field in Proven._fields}
         whole = sum(entry.cases == entry.possible for entry in entries)
         steps = [entry[f"steps {mesh}"] for entry in record.values() if f"steps {mesh}" in entry]
         yield (
-            f"mesh {np.asarray(MESHES[mesh]).shape}: {len(entries)} operators, {whole} of them wholly, {total}; "
+            f"mesh {np.asarray(ranks).shape}: {len(entries)} operators, {whole} of them wholly, {total}; "
             f"{len(steps)} by steps, {sum(steps)} of them"
         )
 
@@ -161,7 +162,7 @@ def main():
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shard", default="1/1", help="this part of so many")
-    parser.add_argument("--meshes", default=",".join(MESHES))
+    parser.add_argument("--meshes", default="", help="names of meshes, separated by commas (default: all)")
     parser.add_argument("--names", default="", help="operators, separated by commas (default: all)")
     parser.add_argument("--limit", type=int, default=400, help="layouts a sample at most, then by chance")
     parser.add_argument("--whole", type=int, default=0, help="operators of at most so many layouts are run in all")
@@ -169,6 +170,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--record", type=Path, default=RECORD)
     options = parser.parse_args()
+    options.meshes = options.meshes or ",".join(STEP_MESHES if options.steps else MESHES)
     console = Console()
     failures = run(options, console)
     console.print(*summary(read(options.record)), sep="\n")

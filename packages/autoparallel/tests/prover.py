@@ -21,6 +21,10 @@ from argosy_pir import TensorType
 from argosy_tensorcore.tensor import Tensor
 
 MESHES = {"2": [0, 1], "4": [0, 1, 2, 3], "2x2": [[0, 1], [2, 3]]}
+STEP_MESHES = {
+    **MESHES, "3": [0, 1, 2], "2x3": [[0, 1, 2], [3, 4, 5]], "2x2x2": [[[0, 1], [2, 3]], [[4, 5], [6, 7]]],
+}  # fmt: skip
+"""Those on which operators are proven by steps."""
 
 
 def samples(name):

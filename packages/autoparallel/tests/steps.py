@@ -10,7 +10,7 @@ an operator's program gives what one process gives, and every change of layout o
 then any composition does, by induction over the program. What is left to go wrong is the bookkeeping (which step reads
 which value), which does not depend on layouts: operators are run in layouts by chance as well.
 
-Regions of loops and branches run on whole values, so that they take no strategy.
+Bodies of loops and branches take the same steps, for layouts that stay as they are from one time to the next.
 """
 
 import itertools
@@ -77,7 +77,7 @@ def steps_of(name):
     for _, operands, attributes, _ in [] if op.opaque else calls(name):
         program = op.expand(types_of(op, operands), attributes).program
         tensors = list(program.inputs)
-        for made in program.block:
+        for made in program.walk():
             tensors += [x for x in (*made.operands, *made.results) if isinstance(x.type, TensorType)]
             if made.dialect == "prim":
                 given = tuple(made.attributes.items())

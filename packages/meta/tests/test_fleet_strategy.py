@@ -299,7 +299,8 @@ def test_small_helpers_of_scripts(tmp_path):
 
 def test_groups_are_shut_and_opened_again():
     def program():
-        group, other = dist.new_group([0, 1]), dist.new_group([1, 2])
+        settings = dist.create_nccl_config({"nchannels": 4})
+        group, other = dist.new_group([0, 1], nccl_config=settings), dist.new_group([1, 2])
         dist.shutdown_process_group()
         if group.is_member():
             with pytest.raises(ValueError, match=r"was shut down; restart_process_group\(\) opens it again"):
@@ -314,6 +315,8 @@ def test_groups_are_shut_and_opened_again():
         return float(x), other.is_member()
 
     assert run_ranks(program, 3) == [(2.0, False), (2.0, True), (1.0, True)]
+    with pytest.raises(ValueError, match=r"there is no \['channels'\]"):
+        dist.create_nccl_config({"channels": 4})
 
 
 def test_operations_of_static_programs_are_split():

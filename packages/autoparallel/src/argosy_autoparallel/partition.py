@@ -20,10 +20,11 @@ from argosy_autoparallel.localize import LocalOperation, emit_local
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.passes.combine_collectives import CombineCollectives, note_collectives
 from argosy_autoparallel.passes.overlap import Overlap
-from argosy_autoparallel.placement import Partial, ReduceType, Replicate
+from argosy_autoparallel.placement import Replicate
+from argosy_autoparallel.region_partition import split_regions
 from argosy_autoparallel.resharding.convert import convert
 from argosy_autoparallel.resharding.emitter import Emitter, static_shape
-from argosy_autoparallel.resharding.path import path_cost
+from argosy_autoparallel.resharding.path import communicates, path_cost
 from argosy_autoparallel.spmd import Strategy
 from argosy_autoparallel.strategy_choice import StrategyChoice
 from argosy_autoparallel.tensor_layout import WHOLE, Layout, parse_layout
@@ -31,7 +32,7 @@ from argosy_autoparallel.value_layouts import ValueLayouts, captured_values, is_
 from argosy_phi_ops.context import context
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.primitives import PRIMITIVES
-from argosy_pir import Operation, Program, TensorType, Value
+from argosy_pir import Block, Operation, Program, TensorType, Value
 from argosy_tensorcore.dtype import as_dtype
 
 __all__ = ["PartitionedProgram", "partition"]
@@ -103,18 +104,19 @@ class Partitioner:
         self.choosing = StrategyChoice(self.held)
         self._asking: Operation | None = None  # what is worked on, where it asks for no layouts
         self._strict = is_strict()
+        self.moves = False  # whether anything has been communicated, on all ranks alike
         arguments = [state.argument for state in program.states] if reshard_after_use else []
         self._gathered_states = GatheredStates(self.held, arguments)
         self.state_layouts = tuple(states) or (None,) * len(program.states)
         for value, layout in zip(program.inputs, inputs, strict=True):
             self.enter(value, layout)
         for state, layout in zip(program.states, self.state_layouts, strict=True):
-            made = self.target.add_state(state.name, self._local_type(state.argument, layout), dict(state.attributes))
-            self._enter(state.argument, layout, made.argument)
+            made = self.target.add_state(state.name, self.local_type(state.argument, layout), dict(state.attributes))
+            self.enter_local(state.argument, layout, made.argument)
 
     def enter(self, value: Value, layout: Layout | None) -> None:
         """Add an input of the source, laid out as told."""
-        self._enter(value, layout, self.target.add_input(self._local_type(value, layout)))
+        self.enter_local(value, layout, self.target.add_input(self.local_type(value, layout)))
 
     def walk(self, ops: Iterable[Operation]) -> None:
         """Go on with the next operations of the source."""
@@ -127,7 +129,10 @@ class Partitioner:
 
     def layout(self, value: Value) -> Layout | None:
         """How a value lies that has been walked over: where it is needed next, unless that place asks otherwise."""
-        return self._natural_layout(value)
+        held = self.held[value]
+        if held.is_deferred and held.mesh is not None:
+            return Layout.replicate(held.mesh)
+        return held.primary
 
     def run(self, wanted: Sequence[Layout | None]) -> PartitionedProgram:
         with self.emitter.emit_here():
@@ -135,7 +140,7 @@ class Partitioner:
             self.walk(op for op in self.source.block if op is not last)
             self.emitter.advance()
             layouts = [
-                layout if layout is not None else self._natural_layout(value)
+                layout if layout is not None else self.layout(value)
                 for value, layout in zip(self.source.outputs, wanted or [None] * len(self.source.outputs), strict=True)
             ]
             outputs = [self._output(v, layout) for v, layout in zip(self.source.outputs, layouts, strict=True)]
@@ -153,38 +158,32 @@ class Partitioner:
 
     # Entry and exit
 
-    def _local_type(self, value: Value, layout: Layout | None) -> TensorType:
+    def local_type(self, value: Value, layout: Layout | None) -> TensorType:
         if layout is None:
             return value.type  # type: ignore[return-value]
         if not layout.mesh.contains(self.rank):
             return _OUTSIDE
         return TensorType(layout.local_slice(static_shape(value), self.rank).shape, value.dtype)
 
-    def _enter(self, value: Value, layout: Layout | None, local: Value) -> None:
+    def enter_local(self, value: Value, layout: Layout | None, local: Value | None) -> None:
         held = self.held[value] = ValueLayouts()
         held.primary = layout
         held.keep(layout, local if layout is None or layout.mesh.contains(self.rank) else None, -1)
         held.mesh = None if layout is None else layout.mesh
 
-    def _natural_layout(self, value: Value) -> Layout | None:
-        held = self.held[value]
-        if held.is_deferred and held.mesh is not None:
-            return Layout.replicate(held.mesh)
-        return held.primary
-
     def _output(self, value: Value, layout: Layout | None) -> Value:
-        made = self._get(value, layout)
+        made = self.get(value, layout)
         return self.emitter.builder.constant(_OUTSIDE, b"") if made is None else made
 
     def _update(self, argument: Value, value: Value, layout: Layout | None) -> Value:
-        made = self._get(value, layout)
+        made = self.get(value, layout)
         if made is None:
             made = self.target.block.arguments[self.source.block.arguments.index(argument)]
         return made
 
     # Values in layouts
 
-    def _get(self, value: Value, layout: Layout | None) -> Value | None:
+    def get(self, value: Value, layout: Layout | None) -> Value | None:
         """The local value of ``value`` in ``layout``, emitting what it takes; None outside the mesh."""
         held = self.held[value]
         if layout in held.versions:
@@ -213,6 +212,7 @@ class Partitioner:
             if best is None or cost < best[0]:
                 best = cost, source, local, held.since[found]
         assert best is not None
+        self.moves |= communicates(best[1], layout)
         again = self._repeat_broadcast(value, layout, best[0])
         if again:
             return again[0]
@@ -228,7 +228,7 @@ class Partitioner:
         Ranks outside the mesh come to the same answer, since what they know of layouts must stay the same.
         """
         op = broadcast_of(value)
-        if op is None:
+        if op is None or op.operand(0) not in self.held:  # made outside of the region
             return []
         placements = [source_placement(op, wanted) for wanted in layout.placements]
         if any(p is None for p in placements) or self.held[op.operand(0)].is_deferred:
@@ -252,23 +252,23 @@ class Partitioner:
         op = held.op
         assert op is not None
         if layout is None:
-            operands = [self._get(x, None) for x in op.operands]
+            operands = [self.get(x, None) for x in op.operands]
             return self._copy(op, operands)[value.index]  # type: ignore[attr-defined]
         if held.mesh is not None and held.mesh != layout.mesh:
             base = Layout.replicate(held.mesh)
-            self._get(value, base)
+            self.get(value, base)
             return self._convert(value, held, layout)
         if layout.is_partial:
             whole = Layout(layout.mesh, [Replicate() if p.is_partial() else p for p in layout.placements])
-            made = self._get(value, whole)
-            if is_zero(value) and _sums(layout):
+            made = self.get(value, whole)
+            if is_zero(value) and layout.is_sum:
                 return made
             return convert(self.emitter, made, whole, layout, static_shape(value), value.dtype)
         if not layout.mesh.contains(self.rank):
             return None
         if op.name == "builtin.constant":
             whole = Layout.replicate(layout.mesh)
-            made = self._get(value, None)
+            made = self.get(value, None)
             return convert(self.emitter, made, whole, layout, static_shape(value), value.dtype)
         chosen = self.choosing.choose(op, layout.mesh, [layout.placements[d] for d in range(layout.mesh.ndim)], value)
         results = self._emit(op, layout.mesh, chosen)
@@ -338,12 +338,12 @@ class Partitioner:
             return
         target = parse_layout(op.attributes["target"]) if op.attributes.get("target") else None
         if target is None and like:
-            natural = self._natural_layout(like[0])
+            natural = self.layout(like[0])
             target = None if natural is None else natural.cotangent()
         if target is None:
             self.held[op.result] = self.held[x]
             return
-        self._store(op.result, target, self._get(x, target))
+        self._store(op.result, target, self.get(x, target))
 
     def _gather(self, op: Operation, x: Value) -> None:
         """The result is ``x`` as an ordinary tensor: all ranks have to have it."""
@@ -356,12 +356,12 @@ class Partitioner:
                 f"unshard_dtensor{op.location.suffix}: rank {self.rank} is outside of {mesh!r}; in a captured function "
                 "the mesh should have all ranks"
             )
-        self._store(op.result, None, self._get(x, Layout.replicate(mesh)))
+        self._store(op.result, None, self.get(x, Layout.replicate(mesh)))
 
     def _to_local(self, op: Operation) -> None:
         """The result is an ordinary tensor, another one on each rank: this one's part."""
         x, *like = op.operands
-        layout = self._natural_layout(like[0]) if like else self._natural_layout(x)
+        layout = self.layout(like[0]) if like else self.layout(x)
         if layout is None:
             raise ValueError(f"dtensor_to_local{op.location.suffix}: {x.type} is not distributed; it is its own part")
         if not layout.mesh.contains(self.rank):
@@ -369,22 +369,22 @@ class Partitioner:
                 f"dtensor_to_local{op.location.suffix}: rank {self.rank} is outside of {layout.mesh!r} and has "
                 "no part; in a captured function the mesh should have all ranks"
             )
-        self._store(op.result, None, self._get(x, layout.cotangent() if like else layout))
+        self._store(op.result, None, self.get(x, layout.cotangent() if like else layout))
 
     def _from_local(self, op: Operation) -> None:
         part, *like = op.operands
         layout = parse_layout(op.attributes["target"]) if op.attributes.get("target") else None
         if layout is None:
-            layout = self._natural_layout(like[0]).cotangent()  # type: ignore[union-attr]
-        self._store(op.result, layout, self._get(part, None) if layout.mesh.contains(self.rank) else None)
+            layout = self.layout(like[0]).cotangent()  # type: ignore[union-attr]
+        self._store(op.result, layout, self.get(part, None) if layout.mesh.contains(self.rank) else None)
 
     def _check_index(self, op: Operation) -> None:
         """Each rank looks at its part of the indices, wherever that is: nothing is moved for a check."""
         (indices,) = op.operands
-        layout = self._natural_layout(indices)
+        layout = self.layout(indices)
         if layout is not None and layout.is_partial:
             layout = Layout(layout.mesh, [Replicate() if p.is_partial() else p for p in layout.placements])
-        made = self._get(indices, layout)
+        made = self.get(indices, layout)
         if made is not None:
             self._copy(op, [made])
 
@@ -398,7 +398,7 @@ class Partitioner:
                 f"'{op.name}'{op.location.suffix}: communication is started in programs of one rank only"
             )
         operands = [x for x in op.operands if isinstance(x.type, TensorType)]
-        layout = self._natural_layout(operands[0]) if operands else None
+        layout = self.layout(operands[0]) if operands else None
         if layout is not None:
             layout = layout.cotangent()
             axes = {op.attributes[name] for name in ("axis", "split_axis", "concat_axis") if name in op.attributes}
@@ -406,7 +406,7 @@ class Partitioner:
                 raise NotImplementedError(
                     f"'{op.name}'{op.location.suffix} joins or splits an axis that lies on {layout!r}"
                 )
-        local = [self._get(x, layout) for x in operands]
+        local = [self.get(x, layout) for x in operands]
         made = None
         if layout is None or layout.mesh.contains(self.rank):
             made = self.emitter.communicate(op.kind, local[0] if local else None, **dict(op.attributes))
@@ -417,15 +417,17 @@ class Partitioner:
         inner = captured_values(op)
         mesh = self._mesh(op, [*op.operands, *inner])
         if mesh is None:
-            operands = [self._get(x, None) for x in op.operands]
-            mapping = {x: self._get(x, None) for x in inner}
+            operands = [self.get(x, None) for x in op.operands]
+            mapping = {x: self.get(x, None) for x in inner}
             self._store_all(op, [None] * len(op.results), self._copy(op, operands, mapping))
             return
         if op.dialect != "prim":
             whole = Layout.replicate(mesh)
+            if op.regions and self._run_on_parts(op, mesh, inner):
+                return
             layouts = [whole if isinstance(x.type, TensorType) else None for x in op.operands]
-            operands = [self._get(x, layout) for x, layout in zip(op.operands, layouts, strict=True)]
-            mapping = {x: self._get(x, whole) for x in inner}
+            operands = [self.get(x, layout) for x, layout in zip(op.operands, layouts, strict=True)]
+            mapping = {x: self.get(x, whole) for x in inner}
             made = self._copy(op, operands, mapping) if mesh.contains(self.rank) else [None] * len(op.results)
             kinds = [whole if isinstance(r.type, TensorType) else None for r in op.results]
             self._store_all(op, kinds, made)
@@ -433,9 +435,32 @@ class Partitioner:
         for value in (*op.operands, *op.results):
             static_shape(value)  # refused here, with a reason
         chosen = self.choosing.choose(op, mesh)
+        self.moves |= any(s.factor.startswith(("window", "scanned")) for s in chosen)
         results = self._emit(op, mesh, chosen)
         layouts = [Layout(mesh, [s.results[i] for s in chosen]) for i in range(len(op.results))]
         self._store_all(op, layouts, results)
+
+    def _run_on_parts(self, op: Operation, mesh: ProcessMesh, inner: Sequence[Value]) -> bool:
+        """Run a loop or branch with split bodies; False where they would communicate."""
+        values = [*op.operands, *inner]
+        layouts = [self.layout(x) or Layout.replicate(mesh) for x in values if is_static(x)]
+        if len(layouts) < len(values) or all(layout.is_replicated for layout in layouts):
+            return False
+        count = len(op.operands)
+        known = {x: (layout, self.get(x, layout)) for x, layout in zip(inner, layouts[count:], strict=True)}
+        made = split_regions(op, mesh, layouts[:count], known, self._partitioner_of)
+        if made is None:
+            return False
+        given = [self.get(x, layout) for x, layout in zip(op.operands, made.operands, strict=True)]
+        results = made.emit(op, self.emitter, given) if mesh.contains(self.rank) else [None] * len(op.results)
+        self._store_all(op, made.results, results)
+        return True
+
+    def _partitioner_of(self, block: Block) -> Partitioner:
+        """The partitioner of a region, which writes to ``block``."""
+        made = Partitioner(Program("region"), (), (), self.rank)
+        made.emitter, made._strict = Emitter(self.target, self.rank, block), False
+        return made
 
     def _store_all(self, op: Operation, layouts: Sequence[Layout | None], values: Sequence[Value | None]) -> None:
         for result, layout, value in zip(op.results, layouts, values, strict=True):
@@ -451,7 +476,7 @@ class Partitioner:
     ) -> list[Value]:
         mapping = {**dict(zip(op.operands, operands, strict=True)), **(inner or {})}
         made = op.clone({k: v for k, v in mapping.items() if v is not None})
-        self.target.block.append(made)
+        self.emitter.block.append(made)
         return list(made.results)
 
     # Emitting
@@ -459,7 +484,7 @@ class Partitioner:
     def _emit(self, op: Operation, mesh: ProcessMesh, chosen: Sequence[Strategy]) -> list[Value | None]:
         operand_layouts = [Layout(mesh, [s.operands[i] for s in chosen]) for i in range(len(op.operands))]
         result_layouts = [Layout(mesh, [s.results[i] for s in chosen]) for i in range(len(op.results))]
-        operands = [self._get(x, layout) for x, layout in zip(op.operands, operand_layouts, strict=True)]
+        operands = [self.get(x, layout) for x, layout in zip(op.operands, operand_layouts, strict=True)]
         if not mesh.contains(self.rank):
             return [None] * len(op.results)
         local = LocalOperation(self.emitter, op, operands, operand_layouts, result_layouts)  # type: ignore[arg-type]
@@ -473,7 +498,3 @@ _OWN = {
     "prim.check_index": Partitioner._check_index,
 }
 """What is not computed but decides where values lie, or looks at them where they are."""
-
-
-def _sums(layout: Layout) -> bool:
-    return all(p.reduce_type() is ReduceType.kRedSum for p in layout.placements if isinstance(p, Partial))

@@ -84,6 +84,11 @@ class Layout:
         """Whether a reduction is still to be made."""
         return any(p.is_partial() for p in self.placements)
 
+    @property
+    def is_sum(self) -> bool:
+        """Whether every reduction that is still to be made is a sum."""
+        return all(p.reduce_type() is ReduceType.kRedSum for p in self.placements if isinstance(p, Partial))
+
     def cotangent(self) -> Layout:
         """The layout of a gradient of a tensor of this layout: that of each term of a sum is the whole gradient."""
         return Layout(self.mesh, [cotangent_placement(p) for p in self.placements])

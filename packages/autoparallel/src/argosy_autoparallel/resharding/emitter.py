@@ -11,7 +11,7 @@ from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
-from argosy_pir import Builder, Operation, Program, Value
+from argosy_pir import Block, Builder, Operation, Program, Value
 from argosy_pir.values import OpResult
 from argosy_tensorcore.dtype import as_dtype
 
@@ -38,12 +38,12 @@ class CollectiveNote(NamedTuple):
 
 
 class Emitter:
-    """Writes the local program of one ``rank``. All its communication is in one chain of tokens."""
+    """Writes the local program of one ``rank``, or a block of it. All its communication is in one chain of tokens."""
 
-    def __init__(self, program: Program, rank: int) -> None:
-        self.program = program
+    def __init__(self, program: Program, rank: int, block: Block | None = None) -> None:
+        self.block = program.block if block is None else block
         self.rank = rank
-        self.builder = Builder.at_end(program.block)
+        self.builder = Builder.at_end(self.block)
         self._token: Value | None = None
         self.groups: set[tuple[int, ...]] = set()
         self.clock = -1
@@ -59,11 +59,11 @@ class Emitter:
     def advance(self) -> None:
         """The next operation of the global program is worked on."""
         self.clock += 1
-        self._ends.append(self.program.block.last)
+        self._ends.append(self.block.last)
 
     def places(self) -> list[CollectiveNote]:
         """The notes with their places."""
-        number = {op: at + 1 for at, op in enumerate(self.program.block)}
+        number = {op: at + 1 for at, op in enumerate(self.block)}
         ends = [0 if op is None else number[op] for op in self._ends]
         return [s if s.ready is None else s._replace(place=ends[s.ready + 1]) for s in self.notes]
 

@@ -15,7 +15,7 @@ from argosy_autoparallel.placement import Placement, Replicate, Shard
 from argosy_autoparallel.resharding.costs import has_step, step_cost
 from argosy_autoparallel.tensor_layout import Layout
 
-__all__ = ["Step", "is_allowed", "layout_path", "path_cost"]
+__all__ = ["Step", "communicates", "is_allowed", "layout_path", "path_cost"]
 
 Step = tuple[int, Placement]
 """Mesh dimension, and the placement that it gets."""
@@ -78,3 +78,11 @@ def _mixes(at: Layout, dim: int, new: Placement) -> bool:
     """Whether reductions of different kinds would meet: they have no order."""
     others = (p for d, p in enumerate(at.placements) if d != dim and p.is_partial())
     return new.is_partial() and any(p != new for p in others)
+
+
+def communicates(source: Layout, target: Layout) -> bool:
+    """Whether ranks need of each other what they have in ``source``."""
+    pairs = zip(source.placements, target.placements, strict=True)
+    return source.mesh != target.mesh or any(
+        a != b and not a.is_replicated() and not (a.is_shard() and b.is_partial()) for a, b in pairs
+    )

@@ -119,8 +119,8 @@ NAMES = {
         .dist_model: DistModel to_static
         .environment: get_rank get_world_size is_available is_initialized ParallelEnv ParallelMode
         .gloo: gloo_barrier gloo_init_parallel_env gloo_release
-        .group: destroy_process_group get_backend get_group Group init_parallel_env new_group restart_process_group
-            shutdown_process_group
+        .group: create_nccl_config destroy_process_group get_backend get_group Group init_parallel_env new_group
+            restart_process_group shutdown_process_group
         .local_layer: LocalLayer
         .local_parts: dtensor_from_local dtensor_to_local local_map
         .objects: all_gather_object broadcast_object_list recv_object_list scatter_object_list send_object_list

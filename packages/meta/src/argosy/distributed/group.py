@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from argosy.distributed.environment import environment
 from argosy.distributed.task import Postbox
@@ -14,6 +14,7 @@ from argosy_phi_ops.context import context
 
 __all__ = [
     "Group",
+    "create_nccl_config",
     "destroy_process_group",
     "get_backend",
     "get_group",
@@ -116,6 +117,20 @@ def init_parallel_env(nccl_config: object = None) -> Group:
     accepted for compatibility: communication here is MPI's.
     """
     return world_group()
+
+
+_NCCL_SETTINGS = frozenset((
+    "commName", "ll_buffsize", "ll128_buffsize", "simple_buffsize", "buffsize_align", "nchannels", "algoStr",
+    "protoStr",
+))  # fmt: skip
+
+
+def create_nccl_config(nccl_config: Mapping[str, int | str] | None = None) -> dict[str, int | str] | None:
+    """The settings as :func:`new_group` and :func:`init_parallel_env` accept them, which change nothing here. Raises
+    ValueError for one that NCCL does not have."""
+    if unknown := {*(nccl_config or ())} - _NCCL_SETTINGS:
+        raise ValueError(f"create_nccl_config: there is no {sorted(unknown)}; there are {sorted(_NCCL_SETTINGS)}")
+    return None if nccl_config is None else dict(nccl_config)
 
 
 def new_group(

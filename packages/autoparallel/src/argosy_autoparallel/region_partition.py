@@ -1,0 +1,190 @@
+"""Loops and branches on parts: their bodies are partitioned like programs, for layouts that stay as they are from step
+to step, where that moves nothing within the body.
+
+The layouts of carried values are found by iteration: those of the initial values, then those that the body gives, until
+both are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from argosy_autoparallel.mesh import ProcessMesh
+from argosy_autoparallel.placement import Partial, Placement, Replicate, Shard
+from argosy_autoparallel.resharding.emitter import Emitter
+from argosy_autoparallel.tensor_layout import Layout
+from argosy_autoparallel.value_layouts import is_zero
+from argosy_phi_ops.primitives import PRIMITIVES
+from argosy_pir import Block, Operation, Region, TensorType, Value
+
+__all__ = ["BlockPartitioner", "SplitRegions", "split_regions"]
+
+_MOST_TRIES = 4
+
+
+class BlockPartitioner(Protocol):
+    """What walks over the block of a region; ``moves`` says whether it has communicated."""
+
+    emitter: Emitter
+    moves: bool
+
+    def local_type(self, value: Value, layout: Layout | None) -> TensorType:
+        """The type of a value's part."""
+
+    def enter_local(self, value: Value, layout: Layout | None, local: Value | None) -> None:
+        """Let a value be there as ``local``."""
+
+    def walk(self, ops: Iterable[Operation]) -> None:
+        """Go on with these operations."""
+
+    def layout(self, value: Value) -> Layout | None:
+        """How a value lies."""
+
+    def get(self, value: Value, layout: Layout | None) -> Value | None:
+        """The local value in a layout."""
+
+
+class SplitRegions(NamedTuple):
+    """A local operation's regions, the layouts of its operands, and of its results."""
+
+    regions: list[Region]
+    operands: list[Layout]
+    results: list[Layout]
+
+    def emit(self, op: Operation, emitter: Emitter, operands: Sequence[Value | None]) -> list[Value | None]:
+        """Emit the local operation of ``op``; its results."""
+        given = [x for x in operands if x is not None]
+        made = emitter.builder.create(op.name, given, op.attributes, None, self.regions, op.location)
+        made.annotations = op.annotations
+        return list(made.results)
+
+
+Make = Callable[[Block], BlockPartitioner]
+Inner = dict[Value, tuple[Layout, Value | None]]
+
+
+class _Body(NamedTuple):
+    block: Block
+    partitioner: BlockPartitioner
+    yields: tuple[Value, ...]
+
+    def natural(self, mesh: ProcessMesh) -> list[Layout]:
+        """How what it yields lies by itself."""
+        return [self.partitioner.layout(value) or Layout.replicate(mesh) for value in self.yields]
+
+    def close(self, source: Region, wanted: Sequence[Layout]) -> bool:
+        """End the block with what the source yields in these layouts; False where that moves anything."""
+        last = source.block.last
+        assert last is not None
+        with self.partitioner.emitter.emit_here():
+            values = [self.partitioner.get(v, layout) for v, layout in zip(self.yields, wanted, strict=True)]
+        if self.partitioner.moves:
+            return False
+        known = {x: y for x, y in zip(last.operands, values, strict=True) if y is not None}
+        self.block.append(last.clone(known))
+        return True
+
+
+def split_regions(
+    op: Operation, mesh: ProcessMesh, operands: Sequence[Layout], inner: Inner, make: Make
+) -> SplitRegions | None:
+    """The regions of ``op`` on parts, whose operands come in the layouts ``operands`` and whose values from outside are
+    ``inner``; None where a body would have to communicate."""
+    if any(inside.dialect == "prim" and _is_of_one_rank(inside) for inside in op.walk()):
+        return None
+    if op.name == "control.if":
+        return _split_branches(op, mesh, inner, make)
+    first = {"control.for": 3, "control.scan": op.attributes.get("inputs", 0)}.get(op.name, 0)
+    heads = [Layout.replicate(mesh)] * first
+    if op.name == "control.scan":
+        heads = [_without_axis(layout) for layout in operands[:first]]
+    given = [*heads, *(layout for layout, _ in inner.values())]
+    for carried in _beginnings(op, mesh, given, list(operands[first:])):
+        made = _split_loop(op, mesh, heads, carried, inner, make)
+        if made is not None:
+            return made
+    return None
+
+
+def _is_of_one_rank(op: Operation) -> bool:
+    return op.kind in ("to_local", "from_local") or PRIMITIVES[op.kind].category == "communication"
+
+
+def _beginnings(op: Operation, mesh: ProcessMesh, given: list[Layout], carried: list[Layout]) -> Iterator[list[Layout]]:
+    """Layouts of carried values to begin with: those of the initial ones; then zeros as terms of sums along what is
+    split of them and of what is ``given`` besides, as gradients add up."""
+    yield carried
+    split = [any(x.placements[dim].is_shard() for x in (*given, *carried)) for dim in range(mesh.ndim)]
+    terms = Layout(mesh, [Partial() if is_split else Replicate() for is_split in split])
+    zeros = [is_zero(x) for x in op.operands[len(op.operands) - len(carried) :]]
+    if any(zeros):
+        yield [terms if zero else layout for zero, layout in zip(zeros, carried, strict=True)]
+
+
+def _split_loop(
+    op: Operation, mesh: ProcessMesh, heads: Sequence[Layout], carried: list[Layout], inner: Inner, make: Make
+) -> SplitRegions | None:
+    given = heads[:1] if op.name == "control.for" else heads
+    for _ in range(_MOST_TRIES):
+        body = _walk(op.regions[-1], [*given, *carried], inner, make)
+        found = body.natural(mesh)
+        stacked, after = found[: len(found) - len(carried)], found[len(found) - len(carried) :]
+        if after == carried:
+            break
+        carried = after
+    if after != carried or body.partitioner.moves or not body.close(op.regions[-1], [*stacked, *carried]):
+        return None
+    regions = [Region([body.block])]
+    if op.name == "control.while":
+        condition = _walk(op.regions[0], carried, inner, make)
+        if condition.partitioner.moves or not condition.close(op.regions[0], [Layout.replicate(mesh)]):
+            return None
+        regions.insert(0, Region([condition.block]))
+    if op.name == "control.scan":
+        heads = [_with_axis(layout) for layout in heads]
+    return SplitRegions(regions, [*heads, *carried], [*map(_with_axis, stacked), *carried])
+
+
+def _split_branches(op: Operation, mesh: ProcessMesh, inner: Inner, make: Make) -> SplitRegions | None:
+    bodies = [_walk(region, [], inner, make) for region in op.regions]
+    one, other = (body.natural(mesh) for body in bodies)
+    results = [b if a.is_replicated else a for a, b in zip(one, other, strict=True)]
+    for body, region in zip(bodies, op.regions, strict=True):
+        if body.partitioner.moves or not body.close(region, results):
+            return None
+    return SplitRegions([Region([body.block]) for body in bodies], [Layout.replicate(mesh)], results)
+
+
+def _walk(region: Region, layouts: Sequence[Layout], inner: Inner, make: Make) -> _Body:
+    types = [make(Block()).local_type(x, at) for x, at in zip(region.block.arguments, layouts, strict=True)]
+    block = Block(types)
+    made = make(block)
+    for value, (layout, local) in inner.items():
+        made.enter_local(value, layout, local)
+    for argument, layout, local in zip(region.block.arguments, layouts, block.arguments, strict=True):
+        made.enter_local(argument, layout, local)
+    last = region.block.last
+    assert last is not None
+    with made.emitter.emit_here():
+        made.walk(op for op in region.block if op is not last)
+        made.emitter.advance()
+    return _Body(block, made, tuple(last.operands))
+
+
+def _moved(layout: Layout, change: Callable[[int], int]) -> Layout:
+    placements: list[Placement] = [
+        p if not isinstance(p, Shard) else Replicate() if change(p.dim) < 0 else Shard(change(p.dim))
+        for p in layout.placements
+    ]
+    return Layout(layout.mesh, placements)
+
+
+def _without_axis(layout: Layout) -> Layout:
+    """The layout of slices along the first axis, which are made of whole ones."""
+    return _moved(layout, lambda axis: axis - 1)
+
+
+def _with_axis(layout: Layout) -> Layout:
+    """The layout of what is stacked along a new first axis."""
+    return _moved(layout, lambda axis: axis + 1)
