@@ -1,6 +1,7 @@
 """Integer weights as other tools lay them out: GPTQ, AWQ and compressed-tensors, and DeepSeek's blocks of e4m3.
 
-`quantized_weights` reads what is written here. All layers of a folder have the same bits and groups.
+`quantized_weights` reads what is written here, and transformers does with compressed-tensors 0.20, which has given up
+inputs in another order (``actorder``). All layers of a folder have the same bits and groups.
 """
 
 from __future__ import annotations
