@@ -175,7 +175,9 @@ def documentation(value: Any) -> str:
 
 
 def parameters(value: Any) -> list[tuple[str, str, str]]:
-    """Name, annotation and default of each parameter."""
+    """Name, annotation and default of each parameter; protocols are not made."""
+    if getattr(value, "_is_protocol", False):
+        return []
     try:
         found = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):

@@ -18,11 +18,12 @@ __all__ = ["Collective", "CollectiveReport", "report_collectives"]
 class Collective(NamedTuple):
     """A collective or message of a rank's program.
 
-    ``group`` is its ranks, none for all of them, None for messages; ``type`` that of the operand, or of what is
-    received; ``nbytes`` what this rank sends by ring algorithms (as :class:`~argosy_autoparallel.counting.Counts` has
-    it). ``needed_by`` names the operations that it was put in for; none where somebody asked for it: by a layout, by
-    ``reshard`` or by the collective itself. ``computed`` numbers are computed while it is on its way, none while it is
-    waited for where it starts. ``repeated`` in a loop or branch: it counts once, as it is written.
+    ``kind`` is its primitive, at the user's ``line``; ``group`` its ranks, none for all of them, None for messages;
+    ``type`` that of the operand, or of what is received; ``nbytes`` what this rank sends by ring algorithms (as
+    :class:`~argosy_autoparallel.counting.Counts` has it). ``needed_by`` names the operations that it was put in for;
+    none where somebody asked for it: by a layout, by ``reshard`` or by the collective itself. ``computed`` numbers are
+    computed while it is on its way, none while it is waited for where it starts. ``repeated`` in a loop or branch: it
+    counts once, as it is written.
     """
 
     kind: str

@@ -14,8 +14,8 @@ class Pointer(NamedTuple):
 
 
 class DeviceArray(NamedTuple):
-    """An operand or result of a vendor's operator or graph: elements in row-major order in device memory, from a byte
-    on. A handle of None has none."""
+    """An operand or result of a vendor's operator or graph: elements in row-major order in device memory, from the byte
+    ``offset`` on. A handle of None has none."""
 
     handle: Any
     offset: int

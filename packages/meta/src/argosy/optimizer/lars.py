@@ -18,7 +18,8 @@ class LarsMomentumOptimizer(Optimizer):
     """``v = momentum * v + r * (g + d * p); p -= v`` with ``r = lr * lars_coeff * |p| / (|g| + d * |p| + epsilon)``,
     which is ``lr`` where a norm or ``d``, the ``lars_weight_decay``, is 0 (You, Gitman and Ginsburg, 2017).
 
-    Parameters whose name has one of ``exclude_from_weight_decay`` in it have a ``d`` of 0.
+    Parameters whose name has one of ``exclude_from_weight_decay`` in it have a ``d`` of 0; ``regularization`` adds to
+    the gradients of all.
     """
 
     def __init__(
