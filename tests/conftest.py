@@ -28,8 +28,10 @@ def hot_at_once(monkeypatch):
 
 @pytest.fixture
 def quick_code(monkeypatch):
-    """LLVM's code generator optimises nothing: for tests that compile much and run it a few times."""
-    monkeypatch.setenv("ARGOSY_CODEGEN_LEVEL", "0")
+    """LLVM's code generator optimises nothing, unless a level is set: for tests that compile much and run it a few
+    times."""
+    if "ARGOSY_CODEGEN_LEVEL" not in os.environ:
+        monkeypatch.setenv("ARGOSY_CODEGEN_LEVEL", "0")
 
 
 @pytest.fixture(scope="session")

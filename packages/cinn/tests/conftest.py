@@ -17,8 +17,10 @@ def unguarded(monkeypatch):
 
 @pytest.fixture
 def quick_code(monkeypatch):
-    """LLVM's code generator optimises nothing: for tests that compile much, of what the compiler itself decides."""
-    monkeypatch.setenv("ARGOSY_CODEGEN_LEVEL", "0")
+    """LLVM's code generator optimises nothing, unless a level is set: for tests that compile much, of what the compiler
+    itself decides."""
+    if "ARGOSY_CODEGEN_LEVEL" not in os.environ:
+        monkeypatch.setenv("ARGOSY_CODEGEN_LEVEL", "0")
 
 
 @pytest.fixture(scope="session", autouse=True)
