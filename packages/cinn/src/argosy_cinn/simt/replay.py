@@ -30,7 +30,7 @@ class CapturedRun:
         submit: Callable[[list[StridedArray]], None],
     ) -> None:  # fmt: skip
         self._lock = renew_in_child(Lock())
-        self.device, self.buffers = device, [state.storage.buffer for state in states]
+        self.device, self._places = device, [(state.storage.buffer, state.offset) for state in states]
         self.inputs, self.outputs = (
             [StridedArray.empty(p.shape, p.dtype, device) for p in side] for side in (inputs, outputs)
         )
@@ -42,7 +42,10 @@ class CapturedRun:
 
     def is_of(self, states: Payloads) -> bool:
         """Whether states lie where they lay."""
-        return all(state.storage.buffer is buffer for state, buffer in zip(states, self.buffers, strict=True))
+        return all(
+            state.storage.buffer is buffer and state.offset == offset
+            for state, (buffer, offset) in zip(states, self._places, strict=True)
+        )
 
     def run(self, inputs: Payloads, outputs: Payloads) -> None:
         """Replay it for these."""
