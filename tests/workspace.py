@@ -59,14 +59,15 @@ PLUGGED_INTO: dict[str, tuple[str, ...]] = {
     ),
     "phi-ops": (
         "tests/test_calls.py", "tests/test_capture.py", "tests/test_devices.py", "tests/test_operator",
-        "tests/test_passes.py", "tests/test_refusals.py", "tests/test_routes.py",
+        "tests/test_passes.py", "tests/test_refusals.py", "tests/test_routes.py", "tests/test_vendor_operators.py",
         "tests/reference/test_interpreter.py::test_operators_and_gradient_requests",
         "tests/reference/test_interpreter.py::test_the_reference_compiler",
     ),
     "autograd": ("tests/test_dependence.py::test_high_derivatives", "tests/test_passes.py::test_every_pass"),
     "autoparallel": ("tests/test_layouts_spmd.py::test_random_numbers", "tests/test_passes.py"),
     "infer": (
-        "tests/test_incremental.py::test_the_program_refuses_numbers", "tests/test_passes.py", "tests/test_refusals.py",
+        "tests/test_importers.py", "tests/test_incremental.py::test_the_program_refuses_numbers",
+        "tests/test_passes.py", "tests/test_refusals.py",
     ),
 }  # fmt: skip
 """Packages into which siblings plug that they do not need: more dialects and passes, a compiler and a recorder of

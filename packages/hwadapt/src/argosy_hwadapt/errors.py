@@ -5,7 +5,7 @@ class DeviceError(RuntimeError):
     """A device, its plug-in or its driver failed; the base of every error about devices."""
 
 
-class DeviceNotFound(DeviceError, LookupError):
+class DeviceNotFound(ValueError, LookupError, DeviceError):
     """No plug-in has this name, it has no device of this index, or it could not be loaded."""
 
 
