@@ -86,11 +86,8 @@ def replace_folder(path: Path, drops: Callable[[str], bool]) -> Iterator[str]:
     target = os.path.realpath(path)
     parent, name = os.path.split(target)
     remove_abandoned(parent)
-    temporary = os.path.join(parent, f".{name[:_LONGEST]}.{os.urandom(8).hex()}.argosy-tmp")
-    os.mkdir(temporary)
-    descriptor = os.open(temporary, os.O_RDONLY) if fcntl is not None else -1
+    descriptor, temporary = _create_folder(parent, name)
     try:
-        _lock(descriptor)
         if os.path.isdir(target):
             ignored = lambda _, names: [n for n in names if drops(n) or _TEMPORARY.fullmatch(n)]  # noqa: E731
             shutil.copytree(target, temporary, True, ignored, _link, dirs_exist_ok=True)
@@ -213,10 +210,22 @@ def _create(folder: str, name: str, mode: int) -> tuple[int, str]:
     while True:
         temporary = os.path.join(folder, f".{name[:_LONGEST]}.{os.urandom(8).hex()}.argosy-tmp")
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), mode)
-        _lock(descriptor)
-        if os.fstat(descriptor).st_nlink:  # nobody has removed it before it was locked
+        if _lock(descriptor) and os.fstat(descriptor).st_nlink:  # nobody removes it, or has before it was locked
             return descriptor, temporary
         os.close(descriptor)
+
+
+def _create_folder(parent: str, name: str) -> tuple[int, str]:
+    while True:
+        temporary = os.path.join(parent, f".{name[:_LONGEST]}.{os.urandom(8).hex()}.argosy-tmp")
+        os.mkdir(temporary)
+        if fcntl is None:
+            return -1, temporary
+        with contextlib.suppress(FileNotFoundError):  # removed before it was opened
+            descriptor = os.open(temporary, os.O_RDONLY)
+            if _lock(descriptor) and os.path.isdir(temporary):
+                return descriptor, temporary
+            os.close(descriptor)
 
 
 def _keep_mode(path: str, descriptor: int) -> None:
@@ -224,10 +233,16 @@ def _keep_mode(path: str, descriptor: int) -> None:
         os.fchmod(descriptor, os.stat(path).st_mode & 0o777)
 
 
-def _lock(descriptor: int) -> None:
+def _lock(descriptor: int) -> bool:
+    """Whether what was just made is this writer's; another one that took it for abandoned removes it otherwise."""
     if fcntl is not None:
-        with contextlib.suppress(OSError):  # a file system without locks
+        try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:  # a file system without locks
+            pass
+    return True
 
 
 def _remove_if_abandoned(path: str) -> None:
