@@ -111,6 +111,16 @@ def test_eigenvalues_of_symmetric_matrices_are_those_of_lapack(lower, dtype):
     np.testing.assert_allclose(vectors.conj().swapaxes(1, 2) @ vectors, np.eye(6)[None].repeat(2, 0), atol=1e-12)
 
 
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_sizes_whose_squares_are_no_numbers_have_singular_values_and_eigenvalues(size):
+    """As LAPACK's, which scales, too."""
+    x = numbers("float64", 2, 4, 4)
+    (_, s, _), (_, expected, _) = expanded("svd", x * size, full=False)
+    np.testing.assert_allclose(s / size, expected / size, atol=1e-12)
+    (values, _), (expected, _) = expanded("eigh", (x + x.swapaxes(1, 2)) * size, lower=True)
+    np.testing.assert_allclose(values / size, expected / size, atol=1e-12)
+
+
 def test_what_is_not_positive_definite_is_not_finite():
     program = Program("indefinite")
     x = program.add_input(TensorType((2, 2), "float32"))

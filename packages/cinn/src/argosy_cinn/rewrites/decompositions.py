@@ -229,6 +229,7 @@ def _singular_values(op: Operation, x: Value) -> Sequence[Value]:
     if rows < columns:
         u, s, vh = _singular_values(op, _adjoint(x))
         return [_adjoint(vh), s, _adjoint(u)]
+    x, largest = _normalise(x)
     scaled, v = orthogonalise(x)
     size = prim.abs(scaled)
     s = prim.sqrt(prim.reduce_sum(prim.mul(size, size), axes=(2,)))
@@ -244,7 +245,16 @@ def _singular_values(op: Operation, x: Value) -> Sequence[Value]:
     if width > columns:
         one = prim.cast(prim.constant(1.0, "float32"), dtype=x.dtype)
         sign = prim.pad(sign, one, low=(0, 0), high=(0, width - columns), interior=(0, 0))
+    s = prim.mul(s, prim.reshape(largest, shape=(batch, 1)))
     return [prim.mul(u, prim.reshape(sign, shape=(batch, 1, width))), s, conjugate(v)]
+
+
+def _normalise(x: Value) -> tuple[Value, Value]:
+    """Matrices over their largest sizes, so that no square is infinite or lost, and those sizes [batch, 1, 1]: 1 of
+    zeros."""
+    largest = prim.reshape(prim.reduce_max(prim.abs(x), axes=(1, 2)), shape=(sizes(x)[0], 1, 1))
+    largest = _where(prim.gt(largest, 0.0), largest, 1.0)
+    return prim.div(x, _as_dtype(largest, x)), largest
 
 
 def _order(x: Value, descending: bool) -> Value:
@@ -259,7 +269,7 @@ def _eigenvalues(op: Operation, x: Value) -> Sequence[Value]:
     row, column = _numbers(x, 1), _numbers(x, 2)
     inside = prim.gt(row, column) if op.attributes["lower"] else prim.lt(row, column)
     triangle, diagonal = _where(inside, x), _where(prim.eq(row, column), _as_dtype(real_part(x), x))
-    whole = prim.add(prim.add(triangle, _adjoint(triangle)), diagonal)
+    whole, largest = _normalise(prim.add(prim.add(triangle, _adjoint(triangle)), diagonal))
     size = prim.abs(whole)
     norm = prim.reshape(prim.sqrt(prim.reduce_sum(prim.mul(size, size), axes=(1, 2))), shape=(batch, 1, 1))
     shift = _as_dtype(prim.add(norm, norm), x)
@@ -268,6 +278,7 @@ def _eigenvalues(op: Operation, x: Value) -> Sequence[Value]:
     values = real_part(prim.reduce_sum(prim.mul(conjugate(v), product), axes=(2,)))
     order = _order(values, False)
     values = _flat(_take_rows(prim.reshape(values, shape=(batch, n, 1)), order))
+    values = prim.mul(values, prim.reshape(largest, shape=(batch, 1)))
     return [values, prim.transpose(_take_rows(v, order), permutation=(0, 2, 1))]
 
 
