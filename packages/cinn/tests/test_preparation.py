@@ -95,6 +95,19 @@ def test_a_lost_or_damaged_entry_is_made_again(cache):
     assert later.runs == 0
 
 
+def test_an_entry_that_is_no_code_is_told_once_and_made_again(cache):
+    compiled(cache, Counted())
+    large = max(cache.folder.glob("*.obj"), key=lambda path: path.stat().st_size)
+    content = cache.get(large.stem)
+    cache.put(large.stem, content[: 8 + int.from_bytes(content[:8], "little")] + b"no object")
+    with pytest.warns(RuntimeWarning, match="cached code does not load, and is made again"):
+        made = compiled(cache, Counted())
+    np.testing.assert_allclose(result(made), np.tanh(X), rtol=1e-6)
+    later = Counted()
+    assert compiled(cache, later).report()["cache_hit"]
+    assert later.runs == 0
+
+
 def test_what_users_code_expands_is_not_noted():
     program = captured()
     assert is_lasting(program)

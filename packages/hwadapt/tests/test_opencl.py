@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -43,6 +44,31 @@ def test_launches_and_copies_keep_their_order():
     device.copy(made, buffer)
     device.synchronize()
     assert made.tolist() == [*range(512), *(8.0 * i for i in range(512, 1024))]
+
+
+def test_profiles_tell_commands_of_all_streams_by_the_clock_of_the_host():
+    """Each command once, in order on its stream; one that waits for an event starts when the other stream is done."""
+    device = hw.device("opencl")
+    first, second = device.call("stream_create"), device.call("stream_create")
+    buffer, kernel = device.allocate(1 << 20), device.load(device.build("opencl-c", TWICE), "twice")
+    before = time.perf_counter_ns()
+    device.call("profiler_start")
+    start = device.call("event_record", first)
+    device.copy(buffer, bytes(1 << 20), stream=first)
+    end = device.call("event_record", first)
+    device.call("stream_wait_event", second, end)
+    device.launch(kernel, (8,), (64,), args=((buffer, 0), hw.Scalar("f", 2)), stream=second)
+    device.call("profiler_stop")
+    device.copy(buffer, bytes(4))
+    found = device.call("profiler_drain")
+    device.synchronize()
+    assert [event.name for event in found] == ["write", "launch twice"]
+    assert found[0].start_ns <= found[0].end_ns <= found[1].start_ns <= found[1].end_ns
+    assert abs(found[0].start_ns - before) < 10**10  # of the same clock
+    assert device.call("event_elapsed", start, end) * 1e6 >= found[0].end_ns - found[0].start_ns
+    assert device.call("profiler_drain") == []
+    for stream in (first, second):
+        device.call("stream_destroy", stream)
 
 
 def test_errors_are_those_of_the_contract():

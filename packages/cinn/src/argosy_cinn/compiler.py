@@ -29,10 +29,11 @@ from argosy_cinn.compiled_code import attempt, code_of
 from argosy_cinn.control import CompileRegion
 from argosy_cinn.executable import Executable
 from argosy_cinn.executables import executable_of, executables_for_sizes, reloaded_executable
-from argosy_cinn.fallback import InterpretedExecutable, interpret_instead
+from argosy_cinn.fallback import InterpretedExecutable, explain_failure, interpret_instead, warn_once
 from argosy_cinn.fault_localization import name_operations
 from argosy_cinn.options import OPTIONS, chosen_options, object_cache
 from argosy_cinn.rewrites.decompositions import ExpandDecompositions, calls_library
+from argosy_cinn.runtime.jit import CodegenError
 from argosy_cinn.shapes import NotSymbolic
 from argosy_cinn.specialise import CodeForSizes, SpecialisingExecutable
 from argosy_cinn.store.preparation import Outcomes, Preparation, PreparedProgram
@@ -103,8 +104,10 @@ class CinnCompiler:
         if found is not None:
             try:
                 return reloaded_executable(program, prepared, *found, device, communicators, chosen, started)
-            except Exception:  # noqa: BLE001  (what was stored is no code for this process)
-                pass
+            except (CodegenError, LookupError, ValueError) as error:  # what was stored is no code for this process
+                outcomes.discard()
+                reason = f"cached code does not load, and is made again: {explain_failure(error)}"
+                warn_once(f"program '{program.name}': {reason}", reason)
         made = self.compile(prepared(), device, communicators, options)
         if isinstance(made, Executable):
             outcomes.note(made.key)

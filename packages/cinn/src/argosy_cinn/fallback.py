@@ -76,14 +76,19 @@ def interpret_instead(
     reason = explain_failure(error)
     fallbacks[reason] = fallbacks.get(reason, 0) + 1
     executable = InterpretedExecutable(program, device, communicators, reason)
+    warn_once(
+        f"program '{program.name}' cannot be compiled and runs on the slow reference interpreter: {reason}. "
+        "This is a fault of argosy_cinn; please report it",
+        reason,
+    )
+    return executable
+
+
+def warn_once(message: str, reason: str) -> None:
+    """A RuntimeWarning at the user's line, once for each reason."""
     if reason not in _warned:
         _warned.add(reason)
-        warn_user(
-            f"program '{program.name}' cannot be compiled and runs on the slow reference interpreter: {reason}. "
-            "This is a fault of argosy_cinn; please report it",
-            RuntimeWarning,
-        )
-    return executable
+        warn_user(message, RuntimeWarning)
 
 
 def explain_failure(error: Exception) -> str:

@@ -99,6 +99,12 @@ class Outcomes:
         found = program_cache.find(self._store, noted.decode("ascii", "replace")) if noted is not None else None
         return None if found is None or found[0].hosts else found
 
+    def discard(self) -> None:
+        """Remove the note, and the entry that it names."""
+        if self._key is not None:
+            self._store.discard((self._store.get(self._key) or b"").decode("ascii", "replace"))
+            self._store.discard(self._key)
+
     def note(self, key: str) -> None:
         """Note the key of the prepared program."""
         if self._key is not None:

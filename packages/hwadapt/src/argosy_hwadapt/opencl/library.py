@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import PackageNotFoundError, files
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import files as files_of
+from importlib.resources import files
 from os.path import realpath
 from typing import Any
 
@@ -17,39 +19,9 @@ WHEELS = {"intel-opencl-rt": "libintelocl.so"}
 _LOADER = "libOpenCL.so.1"
 
 ffi = cffi.FFI()
-ffi.cdef("""
-    typedef void *handle; typedef int32_t status;
-    status clGetPlatformIDs(uint32_t, handle *, uint32_t *);
-    status clGetDeviceIDs(handle, uint64_t, uint32_t, handle *, uint32_t *);
-    status clGetDeviceInfo(handle, uint32_t, size_t, void *, size_t *);
-    handle clCreateContext(const intptr_t *, uint32_t, const handle *, void *, void *, status *);
-    handle clCreateCommandQueue(handle, handle, uint64_t, status *);
-    handle clCreateBuffer(handle, uint64_t, size_t, void *, status *);
-    status clReleaseMemObject(handle);
-    status clEnqueueReadBuffer(handle, handle, uint32_t, size_t, size_t, void *, uint32_t, void *, void *);
-    status clEnqueueWriteBuffer(handle, handle, uint32_t, size_t, size_t, const void *, uint32_t, void *, void *);
-    status clEnqueueCopyBuffer(handle, handle, handle, size_t, size_t, size_t, uint32_t, void *, void *);
-    status clFlush(handle);
-    status clFinish(handle);
-    handle clCreateProgramWithSource(handle, uint32_t, const char **, const size_t *, status *);
-    handle clCreateProgramWithBinary(handle, uint32_t, const handle *, const size_t *, const uint8_t **, status *,
-                                     status *);
-    status clBuildProgram(handle, uint32_t, const handle *, const char *, void *, void *);
-    status clGetProgramBuildInfo(handle, handle, uint32_t, size_t, void *, size_t *);
-    status clGetProgramInfo(handle, uint32_t, size_t, void *, size_t *);
-    status clReleaseProgram(handle);
-    handle clCreateKernel(handle, const char *, status *);
-    status clReleaseKernel(handle);
-    status clSetKernelArg(handle, uint32_t, size_t, const void *);
-    status clEnqueueNDRangeKernel(handle, handle, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t,
-                                  void *, void *);
-""")
-_MEMORY = {
-    -4: "MEM_OBJECT_ALLOCATION_FAILURE",
-    -5: "OUT_OF_RESOURCES",
-    -6: "OUT_OF_HOST_MEMORY",
-    -61: "INVALID_BUFFER_SIZE",
-}
+ffi.cdef(files(__package__).joinpath("functions.h").read_text())
+_MEMORY = {-4: "MEM_OBJECT_ALLOCATION_FAILURE", -5: "OUT_OF_RESOURCES", -6: "OUT_OF_HOST_MEMORY",
+           -61: "INVALID_BUFFER_SIZE"}  # fmt: skip
 _LAUNCH = {-54: "INVALID_WORK_GROUP_SIZE", -55: "INVALID_WORK_ITEM_SIZE", -52: "INVALID_KERNEL_ARGS"}
 _LOST = {-14: "EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST", -36: "INVALID_COMMAND_QUEUE"}
 
@@ -70,7 +42,7 @@ def _in_wheels() -> list[str]:
     found = []
     for distribution, name in WHEELS.items():
         try:
-            paths = files(distribution) or []
+            paths = files_of(distribution) or []
         except PackageNotFoundError:
             continue
         found += [realpath(path.locate()) for path in paths if path.name == name]

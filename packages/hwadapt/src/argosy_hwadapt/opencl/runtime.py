@@ -1,4 +1,4 @@
-"""The nine methods for OpenCL: one in-order queue for each device, kernels from OpenCL C.
+"""The nine methods for OpenCL, streams, events and profiles: in-order queues, and kernels from OpenCL C.
 
 An argument that is device memory becomes two of the kernel, ``__global char *`` and a ``long`` offset in bytes: buffers
 are no pointers, and parts of them begin at few places.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+from time import perf_counter_ns
 from typing import Any
 
 from argosy_hwadapt.contract import ABI, NO_FORK, DeviceInfo, Stream
@@ -16,6 +17,7 @@ from argosy_hwadapt.cpu.c_bindings import address_of
 from argosy_hwadapt.errors import DeviceNotFound, KernelBuildError, UnsupportedOperation
 from argosy_hwadapt.kernel import Argument, Pointer
 from argosy_hwadapt.opencl.library import check, create_object, ffi, library, query
+from argosy_hwadapt.optional import TraceEvent
 
 OPENCL_C = "opencl-c"
 #: Division and square roots are rounded as IEEE 754 asks; products are not joined to sums.
@@ -23,30 +25,79 @@ OPTIONS = b"-cl-fp32-correctly-rounded-divide-sqrt"
 _NAME, _DRIVER, _VERSION, _EXTENSIONS = 0x102B, 0x102D, 0x102F, 0x1030
 _UNITS, _GROUP, _MEMORY, _LOCAL = 0x1002, 0x1004, 0x101F, 0x1023
 _ALL_DEVICES, _BUILD_LOG, _BINARY_SIZES, _BINARIES = 0xFFFFFFFF, 0x1183, 0x1165, 0x1166
-_MOST_BLOBS = 256
+_PROFILING, _STARTED, _ENDED = 2, 0x1282, 0x1283
+_MOST_BUILT = 256
 _HANDLE_BYTES = ffi.sizeof("handle")
 
 
+class OpenClQueue:
+    """An in-order queue of a context, and what its enqueued copies read and write on the host."""
+
+    def __init__(self, context: OpenClContext) -> None:
+        create, release = context.cl.clCreateCommandQueue, context.cl.clReleaseCommandQueue
+        self.context, self.held = context, list[Any]()
+        self.handle = ffi.gc(create_object("a queue", create, context.handle, context.device, _PROFILING), release)
+
+    def enqueue(self, name: str, function: Any, *arguments: Any) -> None:
+        """Enqueue a command; its event is kept while somebody profiles."""
+        event = ffi.new("handle *") if self.context.profiles else ffi.NULL
+        check(function(self.handle, *arguments, 0, ffi.NULL, event), name)
+        if event:
+            self.context.profile.append((name, ffi.gc(event[0], self.context.cl.clReleaseEvent)))
+
+    def mark(self, *after: Any) -> Any:
+        """The event of a command that does nothing, after all before it and other events."""
+        cl, event, waited = self.context.cl, ffi.new("handle *"), ffi.new("handle[]", after) if after else ffi.NULL
+        check(cl.clEnqueueMarkerWithWaitList(self.handle, len(after), waited, event), "a marker")
+        check(cl.clFlush(self.handle), "clFlush")
+        return ffi.gc(event[0], cl.clReleaseEvent)
+
+    def finish(self) -> None:
+        """Wait for its commands."""
+        held, self.held = self.held, []
+        check(self.context.cl.clFinish(self.handle), "clFinish")
+        held.clear()
+
+
 class OpenClContext:
-    """One opened device: context and queue, and what enqueued copies read and write on the host."""
+    """One opened device: its queues, the first of which takes what is given no stream, and what was built for it."""
 
     def __init__(self, device: Any) -> None:
-        self.cl, self.device = library(), device
-        one = ffi.new("handle[1]", [device])
-        self.context = create_object("clCreateContext", self.cl.clCreateContext, ffi.NULL, 1, one, ffi.NULL, ffi.NULL)
-        self.queue = create_object("clCreateCommandQueue", self.cl.clCreateCommandQueue, self.context, device, 0)
+        self.cl, self.device, self.devices = library(), device, ffi.new("handle[1]", [device])
+        create = self.cl.clCreateContext
+        self.handle = create_object("clCreateContext", create, ffi.NULL, 1, self.devices, ffi.NULL, ffi.NULL)
+        self.queues = [OpenClQueue(self)]
         self.lock = threading.RLock()  # arguments belong to kernels until they are launched
-        self.held: list[Any] = []
-        self.blobs: dict[bytes, bytes] = {}
-        self.programs: dict[bytes, Any] = {}
+        self.profiles, self.profile = False, list[tuple[str, Any]]()
+        # A driver's bytes differ from time to time, so that a source is built once.
+        self.blob, self.program = lru_cache(_MOST_BUILT)(self._blob), lru_cache(_MOST_BUILT)(self._program)
 
-    def build(self, program: Any) -> Any:
+    def _build(self, program: Any) -> Any:
         """The program, built for the device. Raises KernelBuildError with the log."""
-        one = ffi.new("handle[1]", [self.device])
-        if self.cl.clBuildProgram(program, 1, one, OPTIONS, ffi.NULL, ffi.NULL):
+        if self.cl.clBuildProgram(program, 1, self.devices, OPTIONS, ffi.NULL, ffi.NULL):
             log = query(self.cl.clGetProgramBuildInfo, program, self.device, _BUILD_LOG)
             raise KernelBuildError("opencl: " + log.rstrip(b"\0").decode(errors="replace").strip())
         return program
+
+    def _blob(self, source: bytes) -> bytes:
+        """What the driver keeps of OpenCL C."""
+        cl, texts = self.cl, ffi.new("char *[1]", [ffi.from_buffer(source)])
+        create, lengths = cl.clCreateProgramWithSource, ffi.new("size_t[1]", [len(source)])
+        made = create_object("a program", create, self.handle, 1, texts, lengths)
+        program = self._build(ffi.gc(made, cl.clReleaseProgram))
+        memory = ffi.new("uint8_t[]", int.from_bytes(query(cl.clGetProgramInfo, program, _BINARY_SIZES), "little"))
+        binaries = ffi.new("uint8_t *[1]", [memory])
+        check(cl.clGetProgramInfo(program, _BINARIES, _HANDLE_BYTES, binaries, ffi.NULL), "clGetProgramInfo")
+        return bytes(ffi.buffer(memory))
+
+    def _program(self, blob: bytes) -> Any:
+        """The program of built bytes, for all of its kernels."""
+        lengths, binaries = ffi.new("size_t[1]", [len(blob)]), ffi.new("uint8_t *[1]", [ffi.from_buffer(blob)])
+        create, status = self.cl.clCreateProgramWithBinary, ffi.new("status *")
+        program = create(self.handle, 1, self.devices, lengths, binaries, ffi.NULL, status)
+        if status[0]:
+            raise KernelBuildError(f"opencl: {len(blob)} bytes are no built program (status {status[0]})")
+        return self._build(ffi.gc(program, self.cl.clReleaseProgram))
 
 
 class OpenClKernel:
@@ -60,7 +111,7 @@ class OpenClKernel:
 
 
 class OpenClRuntime:
-    """The nine required methods."""
+    """The nine required methods, and those of streams and profiles."""
 
     abi = ABI
 
@@ -102,120 +153,67 @@ class OpenClRuntime:
         )  # fmt: skip
 
     def open(self, index: int) -> OpenClContext:
-        """Make context and queue at the first call."""
+        """Make the context at the first call."""
         if index not in self._contexts:
             self._contexts[index] = OpenClContext(self._handles[index])
         return self._contexts[index]
 
     def alloc(self, ctx: OpenClContext, nbytes: int) -> Any:
         """Make a buffer."""
-        return create_object(f"a buffer of {nbytes} bytes", ctx.cl.clCreateBuffer, ctx.context, 1, nbytes, ffi.NULL)
+        return create_object(f"a buffer of {nbytes} bytes", ctx.cl.clCreateBuffer, ctx.handle, 1, nbytes, ffi.NULL)
 
     def free(self, ctx: OpenClContext, handle: Any) -> None:
-        """Release a buffer; the queue's commands keep it meanwhile."""
+        """Release a buffer; commands keep it meanwhile."""
         check(ctx.cl.clReleaseMemObject(handle), "clReleaseMemObject")
 
     def copy(
         self, ctx: OpenClContext, dst: Any, dst_off: int, src: Any, src_off: int, nbytes: int, stream: Stream = None
     ) -> None:
         """Enqueue a copy between buffers, or with the host."""
-        cl, there, here = ctx.cl, isinstance(dst, ffi.CData), isinstance(src, ffi.CData)
-        with ctx.lock:
-            if there and here:
-                self._copy_within(ctx, dst, dst_off, src, src_off, nbytes)
-            elif there:
-                host = ffi.cast("void *", address_of(src) + src_off)
-                check(cl.clEnqueueWriteBuffer(ctx.queue, dst, 0, dst_off, nbytes, host, 0, ffi.NULL, ffi.NULL), "write")
-                ctx.held.append(src)
-            elif here:
-                host = ffi.cast("void *", address_of(dst) + dst_off)
-                check(cl.clEnqueueReadBuffer(ctx.queue, src, 0, src_off, nbytes, host, 0, ffi.NULL, ffi.NULL), "read")
-                ctx.held.append(dst)
-            else:
-                ffi.memmove(ffi.cast("void *", address_of(dst) + dst_off),
-                            ffi.cast("void *", address_of(src) + src_off), nbytes)  # fmt: skip
-
-    def _copy_within(self, ctx: OpenClContext, dst: Any, dst_off: int, src: Any, src_off: int, nbytes: int) -> None:
-        """Between buffers; where both are one and the ranges overlap, by way of another."""
-
-        def enqueue(dst: Any, dst_off: int, src: Any, src_off: int) -> None:
-            check(
-                ctx.cl.clEnqueueCopyBuffer(ctx.queue, src, dst, src_off, dst_off, nbytes, 0, ffi.NULL, ffi.NULL), "copy"
-            )
-
-        if dst != src or abs(dst_off - src_off) >= nbytes:
-            enqueue(dst, dst_off, src, src_off)
-        elif dst_off != src_off:
+        cl, there, here, queue = ctx.cl, isinstance(dst, ffi.CData), isinstance(src, ffi.CData), stream or ctx.queues[0]
+        to = dst if there else ffi.cast("void *", address_of(dst) + dst_off)
+        source = src if here else ffi.cast("void *", address_of(src) + src_off)
+        if not here and not there:
+            ffi.memmove(to, source, nbytes)
+        elif not here:
+            queue.held.append(src)
+            queue.enqueue("write", cl.clEnqueueWriteBuffer, to, 0, dst_off, nbytes, source)
+        elif not there:
+            queue.held.append(dst)
+            queue.enqueue("read", cl.clEnqueueReadBuffer, source, 0, src_off, nbytes, to)
+        elif dst != src or abs(dst_off - src_off) >= nbytes:
+            queue.enqueue("copy", cl.clEnqueueCopyBuffer, src, dst, src_off, dst_off, nbytes)
+        elif dst_off != src_off:  # ranges that overlap
             between = self.alloc(ctx, nbytes)
-            enqueue(between, 0, src, src_off)
-            enqueue(dst, dst_off, between, 0)
+            self.copy(ctx, between, 0, src, src_off, nbytes, stream)
+            self.copy(ctx, dst, dst_off, between, 0, nbytes, stream)
             self.free(ctx, between)
 
     def synchronize(self, ctx: OpenClContext, stream: Stream = None) -> None:
-        """Wait for the queue."""
-        check(ctx.cl.clFinish(ctx.queue), "clFinish")
-        ctx.held.clear()
+        """Wait for a queue, or for all."""
+        for queue in [stream] if stream else [*ctx.queues]:
+            queue.finish()
 
     def build(self, ctx: OpenClContext, form: str, source: bytes, options: Mapping[str, str]) -> bytes:
-        """Compile OpenCL C to what the driver keeps. Its bytes differ from time to time, so a source is built once."""
+        """Compile OpenCL C to what the driver keeps."""
         if form != OPENCL_C:
             raise UnsupportedOperation(f"opencl: kernel form {form!r} is not {OPENCL_C}")
-        if source not in ctx.blobs:
-            while len(ctx.blobs) >= _MOST_BLOBS:
-                ctx.blobs.pop(next(iter(ctx.blobs)))
-            ctx.blobs[source] = self._build(ctx, source)
-        return ctx.blobs[source]
-
-    def _build(self, ctx: OpenClContext, source: bytes) -> bytes:
-        text, cl = ffi.from_buffer(source), ctx.cl
-        texts, lengths = ffi.new("char *[1]", [text]), ffi.new("size_t[1]", [len(source)])
-        program = create_object(
-            "clCreateProgramWithSource", cl.clCreateProgramWithSource, ctx.context, 1, texts, lengths
-        )
-        try:
-            ctx.build(program)
-            size = int.from_bytes(query(cl.clGetProgramInfo, program, _BINARY_SIZES), "little")
-            memory = ffi.new("uint8_t[]", size)
-            binaries = ffi.new("uint8_t *[1]", [memory])
-            check(cl.clGetProgramInfo(program, _BINARIES, _HANDLE_BYTES, binaries, ffi.NULL), "clGetProgramInfo")
-            return bytes(ffi.buffer(memory, size))
-        finally:
-            cl.clReleaseProgram(program)
+        return ctx.blob(source)
 
     def load(self, ctx: OpenClContext, blob: bytes, entry: str) -> OpenClKernel:
         """Make a kernel of a built program. Raises KernelBuildError for bytes or a name that are none."""
-        if blob not in ctx.programs:
-            while len(ctx.programs) >= _MOST_BLOBS:
-                ctx.programs.pop(next(iter(ctx.programs)))
-            ctx.programs[blob] = self._program(ctx, blob)
-        program, status = ctx.programs[blob], ffi.new("status *")
+        program, status = ctx.program(blob), ffi.new("status *")
         handle = ctx.cl.clCreateKernel(program, entry.encode(), status)
         if status[0]:
             raise KernelBuildError(f"opencl: the program has no kernel {entry!r} (status {status[0]})")
         return OpenClKernel(handle, program, entry)
 
-    def _program(self, ctx: OpenClContext, blob: bytes) -> Any:
-        """The program of built bytes, for all of its kernels."""
-        cl, memory = ctx.cl, ffi.from_buffer("uint8_t[]", blob)
-        one, status = ffi.new("handle[1]", [ctx.device]), ffi.new("status *")
-        lengths, binaries = ffi.new("size_t[1]", [len(blob)]), ffi.new("uint8_t *[1]", [memory])
-        program = cl.clCreateProgramWithBinary(ctx.context, 1, one, lengths, binaries, ffi.NULL, status)
-        if status[0]:
-            raise KernelBuildError(f"opencl: {len(blob)} bytes are no built program (status {status[0]})")
-        return ctx.build(ffi.gc(program, cl.clReleaseProgram))
-
     def launch(
-        self,
-        ctx: OpenClContext,
-        kernel: OpenClKernel,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        args: Sequence[Argument],
-        shared: int = 0,
-        stream: Stream = None,
-    ) -> None:
+        self, ctx: OpenClContext, kernel: OpenClKernel, grid: tuple[int, int, int], block: tuple[int, int, int],
+        args: Sequence[Argument], shared: int = 0, stream: Stream = None,
+    ) -> None:  # fmt: skip
         """Set the arguments and enqueue."""
-        cl, place = ctx.cl, 0
+        cl, place, queue = ctx.cl, 0, stream or ctx.queues[0]
         with ctx.lock:
             for argument in args:
                 if isinstance(argument, Pointer):
@@ -226,16 +224,56 @@ class OpenClRuntime:
                     packed = argument.to_bytes()
                 check(cl.clSetKernelArg(kernel.handle, place, len(packed), packed), "clSetKernelArg")
                 place += 1
-            sizes, local = (
-                ffi.new("size_t[3]", [g * b for g, b in zip(grid, block, strict=True)]),
-                ffi.new("size_t[3]", block),
-            )
-            queue = ctx.queue
-            check(
-                cl.clEnqueueNDRangeKernel(queue, kernel.handle, 3, ffi.NULL, sizes, local, 0, ffi.NULL, ffi.NULL),
-                f"launch of {kernel}",
-            )
-            check(cl.clFlush(queue), "clFlush")
+            local, sizes = ffi.new("size_t[3]", block), [g * b for g, b in zip(grid, block, strict=True)]
+            command = kernel.handle, 3, ffi.NULL, ffi.new("size_t[3]", sizes), local
+            queue.enqueue(f"launch {kernel}", cl.clEnqueueNDRangeKernel, *command)
+            check(cl.clFlush(queue.handle), "clFlush")
+
+    def stream_create(self, ctx: OpenClContext) -> OpenClQueue:
+        """Make a queue."""
+        ctx.queues.append(OpenClQueue(ctx))
+        return ctx.queues[-1]
+
+    def stream_destroy(self, ctx: OpenClContext, stream: OpenClQueue) -> None:
+        """Wait for a queue and forget it."""
+        ctx.queues.remove(stream)
+        stream.finish()
+
+    def event_record(self, ctx: OpenClContext, stream: Stream = None) -> Any:
+        """Mark what a queue has been given."""
+        return (stream or ctx.queues[0]).mark()
+
+    def stream_wait_event(self, ctx: OpenClContext, stream: Stream, event: Any) -> None:
+        """Let a queue's later commands wait."""
+        (stream or ctx.queues[0]).mark(event)
+
+    def event_synchronize(self, ctx: OpenClContext, event: Any) -> None:
+        """Wait for an event."""
+        check(ctx.cl.clWaitForEvents(1, ffi.new("handle[1]", [event])), "clWaitForEvents")
+
+    def event_elapsed(self, ctx: OpenClContext, start: Any, end: Any) -> float:
+        """Milliseconds of the device's clock between two events that have happened."""
+        return (self._time(ctx, end) - self._time(ctx, start)) / 1e6
+
+    def _time(self, ctx: OpenClContext, event: Any, key: int = _ENDED) -> int:
+        """Nanoseconds of the device's clock, when a command ended or started."""
+        self.event_synchronize(ctx, event)
+        return int.from_bytes(query(ctx.cl.clGetEventProfilingInfo, event, key), "little")
+
+    def profiler_start(self, ctx: OpenClContext) -> None:
+        """Keep the events of commands from now on."""
+        ctx.profiles = True
+
+    def profiler_stop(self, ctx: OpenClContext) -> None:
+        """Keep none any more."""
+        ctx.profiles = False
+
+    def profiler_drain(self, ctx: OpenClContext) -> list[TraceEvent]:
+        """The commands of the profile by the host's clock, which is compared with the device's now."""
+        profile, ctx.profile = ctx.profile, []
+        later = min(-self._time(ctx, ctx.queues[0].mark()) + perf_counter_ns() for _ in range(4))
+        times = [(name, self._time(ctx, event, _STARTED), self._time(ctx, event)) for name, event in profile]
+        return [TraceEvent(name, start + later, end + later, coarse=False) for name, start, end in times]
 
 
 def create(host_abi: tuple[int, int]) -> OpenClRuntime:
