@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from programs import DTYPES, check, unguarded_report
+from programs import DTYPES, build, check, unguarded_report
 
+from argosy_cinn.pipeline import lower_program
+from argosy_cinn.target import Target
 from argosy_phi_ops import prim
 
 RNG = np.random.default_rng(11)
@@ -169,3 +171,19 @@ def test_one_two_and_three_spatial_axes(rank, groups):
     native(made, f32(2, 6, *(7,) * rank), f32(9, 6 // groups, *(3,) * rank))
     spread = conv((1,) * rank, ((1, 2),) * rank, (2,) * rank, (1,) * rank, groups)
     native(spread, f32(2, 6, *(4,) * rank), f32(9, 6 // groups, *(3,) * rank))
+
+
+@pytest.mark.parametrize("shape", [(2, 8, 9, 11), (3, 8, 5, 5), (1, 8, 16, 16)])
+def test_convolutions_of_bytes_are_products_of_bytes(shape):
+    """Summed in int32, equal to numpy's integers: no operand is widened in memory, and the lowered program's product
+    takes int8."""
+    x, w = (RNG.integers(-128, 128, s).astype(np.int8) for s in (shape, (12, 4, 3, 3)))
+    widened = conv((2, 1), ((1, 1), (0, 1)), groups=2)
+
+    def made(x, w):
+        return widened(prim.cast(x, dtype="int32"), prim.cast(w, dtype="int32"))
+
+    native(made, x, w)
+    lowered = lower_program(build(made, [x, w]), Target.host())
+    (product,) = [op for op in lowered.walk() if op.name == "prim.dot_general"]
+    assert [v.dtype for v in (*product.operands, product.result)] == ["int8", "int8", "int32"]

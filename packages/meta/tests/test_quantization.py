@@ -10,6 +10,7 @@ from argosy.nn.quant.qat import QuantedConv2D, QuantedLinear
 from argosy.quantization import PTQ, QAT, BaseQuanter, QuantConfig, quanter
 from argosy.quantization.imperative import HistQuantizer, KLQuantizer
 from argosy.quantization.observers import AbsmaxObserver, GroupWiseWeightObserver, HistObserver, KLObserver
+from argosy.quantization.observers.abs_max import AbsmaxObserverLayer
 from argosy.quantization.quanters import FakeQuanterLSQ, FakeQuanterWithAbsMaxObserver
 
 
@@ -200,6 +201,63 @@ def test_converted_models_give_the_same_and_are_served(tmp_path):
     np.testing.assert_allclose(paddle.jit.load(str(tmp_path / "m"))(_inputs(0)).numpy(), expected, rtol=1e-5, atol=1e-6)
     with pytest.raises(RuntimeError, match="only once"):
         made[3].convert()
+
+
+class _Channels(AbsmaxObserverLayer):
+    """The largest magnitude of each channel of ``axis``."""
+
+    def __init__(self, layer, axis):
+        super().__init__(layer, 8)
+        self._axis = axis
+
+    def forward(self, input):
+        self._scale = input.abs().max([i for i in range(input.ndim) if i != self._axis])
+        return input
+
+    def scales(self):
+        return self._scale
+
+    def quant_axis(self):
+        return self._axis
+
+
+class _ByChannel(AbsmaxObserver):
+    def _instance(self, layer):
+        return _Channels(layer, 1 if isinstance(layer, paddle.nn.Linear) else 0)
+
+
+def _integers(quanter, values):
+    """What a converted quanter makes of numbers, by numpy, and what a 1 of it stands for."""
+    scales, most = quanter._scales.numpy(), np.float32(127)
+    return np.clip(np.rint(values * most / scales), -128, 127).astype("int64"), scales / most
+
+
+def test_converted_layers_compute_in_bytes(tmp_path):
+    """A convolution with circular edges and groups, one of channels last, a linear layer: exactly the sums that numpy
+    makes of integers, in eager and compiled code; the file holds bytes and is a quarter as large."""
+    first = paddle.nn.Conv2D(8, 12, 3, stride=2, padding=1, groups=2, padding_mode="circular")
+    layers = [first, paddle.nn.Conv2D(7, 8, 3, padding=1, data_format="NHWC"), paddle.nn.Linear(40, 256)]
+    shapes = [(2, 8, 7, 8), (2, 6, 5, 7), (3, 40)]
+    for layer, shape in zip(layers, shapes, strict=True):
+        net = paddle.nn.Sequential(layer)
+        net.eval()
+        ptq = PTQ(QuantConfig(activation=AbsmaxObserver(), weight=_ByChannel()))
+        watched = ptq.quantize(net)
+        x = np.random.default_rng(0).standard_normal(shape).astype("float32")
+        watched(paddle.to_tensor(x))
+        made = ptq.convert(watched)
+        weight = made[0].weight.numpy()
+        assert weight.dtype == np.int8
+        whole, step = _integers(made[0].activation_quanter._quanter, x)
+        call = made[0]._compute(paddle.to_tensor(whole), paddle.to_tensor(weight.astype("int64")), None)
+        channels = (-1, 1, 1) if layer is first else (-1,)
+        steps = (step * made[0].weight_quanter._dequanter._scales.numpy() / np.float32(127)).reshape(channels)
+        want = call.numpy().astype("float32") * steps + layer.bias.numpy().reshape(channels)
+        np.testing.assert_allclose(made(paddle.to_tensor(x)).numpy(), want, rtol=3e-6, atol=1e-6)
+        path = str(tmp_path / "m")
+        paddle.jit.save(made, path, [paddle.static.InputSpec([None, *shape[1:]], "float32")])
+        np.testing.assert_allclose(paddle.jit.load(path)(paddle.to_tensor(x)).numpy(), want, rtol=3e-6, atol=1e-6)
+    assert (tmp_path / "m.safetensors").stat().st_size < 40 * 256 * 4 / 3
 
 
 # ---- of trained models

@@ -12,7 +12,7 @@ program @widen_narrow(%0: tensor<[4, 3], bfloat16>, %1: tensor<[2, 1], int64>, %
   %8 = prim.cast(%7) {dtype = "bfloat16"} : tensor<[4, 3], bfloat16>
   %9 = prim.cast(%3) {dtype = "int32"} : tensor<[2, 3], int32>
   %10 = prim.cast(%4) {dtype = "int32"} : tensor<[3, 2], int32>
-  %11 = prim.dot_general(%9, %10) {lhs_contract = (1,), rhs_contract = (0,), lhs_batch = (), rhs_batch = (), accumulate = ""} : tensor<[2, 2], int32>
+  %11 = prim.dot_general(%3, %4) {lhs_contract = (1,), rhs_contract = (0,), lhs_batch = (), rhs_batch = (), accumulate = "int32"} : tensor<[2, 2], int32>
   %12 = prim.cast(%11) {dtype = "int8"} : tensor<[2, 2], int8>
   return(%8, %12)
 }

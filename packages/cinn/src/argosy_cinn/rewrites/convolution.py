@@ -15,6 +15,7 @@ from argosy_cinn.dialect import PATCHES
 from argosy_cinn.rewrites.builders import Replacement, emit
 from argosy_cinn.rewrites.dilation import interleave_phases
 from argosy_cinn.rewrites.phases import by_phases, is_spread
+from argosy_cinn.rewrites.widening import as_bytes
 from argosy_cinn.shapes import estimate, sizes
 from argosy_phi_ops.context import context
 from argosy_pir.core import Operation
@@ -67,6 +68,8 @@ def _as_product(op: Operation, vector_bits: int) -> Value | None:
         return emit("reshape", _by_tap(w, patches, groups), shape=sizes(op.result))
     if few_filters and is_static(spatial) and places <= _FEW_PLACES < taps:
         return emit("reshape", _by_place(w, patches, groups), shape=sizes(op.result))
+    if (narrow := as_bytes(op)) is not None:
+        w, patches = narrow[1], _patches(narrow[0], sizes(patches), op)
     rows = emit("reshape", w, shape=(groups, filters // groups, terms))
     columns = emit("reshape", patches, shape=(n, groups, terms, places))
     several = estimate(places) < _FEW_PLACES and estimate(n) > 1
@@ -122,9 +125,12 @@ def _by_sample(rows: Value, columns: Value) -> Value:
     """[N, groups, filters, places] as one product for each sample."""
     n = sizes(columns)[0]
     repeated = emit("broadcast", rows, shape=(n, *sizes(rows)), axes=(1, 2, 3))
-    return emit(
-        "dot_general", repeated, columns, lhs_contract=(3,), rhs_contract=(2,), lhs_batch=(0, 1), rhs_batch=(0, 1)
-    )
+    return _dot(repeated, columns, lhs_contract=(3,), rhs_contract=(2,), lhs_batch=(0, 1), rhs_batch=(0, 1))
+
+
+def _dot(rows: Value, columns: Value, **axes: tuple[int, ...]) -> Value:
+    """A product, of bytes summed in int32."""
+    return emit("dot_general", rows, columns, **axes, accumulate="int32" if rows.dtype == "int8" else "")
 
 
 def _join(rows: Value, columns: Value, sample_last: bool) -> Value:
@@ -133,7 +139,7 @@ def _join(rows: Value, columns: Value, sample_last: bool) -> Value:
     n, groups, terms, places = sizes(columns)
     moved = emit("transpose", columns, permutation=(1, 2, 3, 0) if sample_last else (1, 2, 0, 3))
     wide = emit("reshape", moved, shape=(groups, terms, n * places))
-    made = emit("dot_general", rows, wide, lhs_contract=(2,), rhs_contract=(1,), lhs_batch=(0,), rhs_batch=(0,))
+    made = _dot(rows, wide, lhs_contract=(2,), rhs_contract=(1,), lhs_batch=(0,), rhs_batch=(0,))
     apart = (places, n) if sample_last else (n, places)
     result = emit("reshape", made, shape=(groups, sizes(rows)[1], *apart))
     return emit("transpose", result, permutation=(3, 0, 1, 2) if sample_last else (2, 0, 1, 3))

@@ -1,5 +1,5 @@
 """Operations that have code for wider dtypes only, done there and rounded once: sums scattered into narrow floats,
-products of dtypes that no instruction multiplies."""
+products of dtypes that no instruction multiplies. Products in int32 of what was int8 are products of bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from argosy_cinn.forms.dtypes import DTYPES, NARROW, SMALL_INTEGERS
 from argosy_cinn.lowering.classify import has_product
-from argosy_cinn.rewrites.builders import Rule, replacements
+from argosy_cinn.rewrites.builders import Rule, defined_by, replacements
 from argosy_phi_ops import prim
 from argosy_pir.core import Operation
 from argosy_pir.passes.registry import Pass, register_pass
@@ -34,6 +34,8 @@ def _scatter(op: Operation) -> Value | None:
 def _dot(op: Operation) -> Value | None:
     """Operands are converted to what the products are summed in where nothing multiplies them as they are."""
     a, source, dtype = op.attributes, op.operand(0).dtype, op.result.dtype
+    if (narrow := as_bytes(op)) is not None:
+        return prim.dot_general(*narrow, **{**a, "accumulate": "int32"})  # type: ignore[no-any-return]
     if has_product(source, a["accumulate"] or dtype):
         return None
     wide = a["accumulate"] or source
@@ -41,6 +43,15 @@ def _dot(op: Operation) -> Value | None:
     axes = {k: a[k] for k in ("lhs_contract", "rhs_contract", "lhs_batch", "rhs_batch")}
     result: Value = prim.cast(prim.dot_general(*(prim.cast(v, dtype=wide) for v in op.operands), **axes), dtype=dtype)
     return result
+
+
+def as_bytes(op: Operation) -> tuple[Value, Value] | None:
+    """The operands of a product or convolution in int32 before both were converted from int8; None for others."""
+    made = [defined_by(v, "prim.cast") for v in op.operands]
+    if op.result.dtype != "int32" or None in made:
+        return None
+    x, w = (cast.operand(0) for cast in made if cast is not None)
+    return (x, w) if x.dtype == w.dtype == "int8" else None
 
 
 def _conv(op: Operation) -> Value | None:

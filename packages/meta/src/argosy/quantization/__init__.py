@@ -1,7 +1,8 @@
-"""Quantisation simulated in float: training aware of it (``QAT``), and calibration of trained models (``PTQ``).
+"""Quantisation: training that simulates it in floats (``QAT``), and calibration of trained models (``PTQ``).
 
 A ``QuantConfig`` says which layers get which quanter or observer; ``quantize`` puts them in, ``convert`` makes
-``LinearQuanter`` and ``LinearDequanter`` of what they found, which ``jit.save`` exports.
+``LinearQuanter`` and ``LinearDequanter`` of what they found. Linear layers and convolutions then multiply integers, and
+``jit.save`` exports their weights in bytes.
 """
 
 from argosy.api import lazy_names

@@ -11,7 +11,6 @@ from argosy.framework.param_attr import ParamAttr
 from argosy.nn.initializer import Assign
 from argosy.nn.layer import Layer
 from argosy_autograd.modes import no_grad
-from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore import naming
 
 __all__ = ["ConvertibleQuantedLayer", "LinearDequanter", "LinearQuanter", "LinearQuanterDequanter"]
@@ -51,6 +50,17 @@ class _LinearQuantization(Layer):
         )
         return self.create_parameter(value.shape, attr, "float32")
 
+    def is_symmetric(self, axis: int = -1) -> bool:
+        """Whether numbers are integers of at most 8 bits without zero points, with one scale or one for each channel of
+        ``axis``; with -1 one scale."""
+        one = self._scales.size == 1
+        by_channel = self._scales.ndim == 1 and axis >= 0 and self._quant_axis == axis
+        return self._float8 is None and self._qmax <= 127 and (one or by_channel) and not self._zero_point.any()
+
+    def step(self) -> Any:
+        """What an integer of 1 stands for, [] or [channels]."""
+        return (self._scales.reshape([]) if self._scales.size == 1 else self._scales) / self._qmax
+
     def _broadcast(self, x: Any, kept: Any) -> Any:
         """``kept`` in a shape that goes with ``x``."""
         if kept.ndim > 1:
@@ -78,14 +88,15 @@ class LinearQuanter(_LinearQuantization):
 
 
 class LinearDequanter(_LinearQuantization):
-    """``(x - zero_point) * scale / largest``, in the dtype of ``x``."""
+    """``(x - zero_point) * scale / largest``, in the dtype of ``x``, float32 of integers."""
 
     def forward(self, input: TensorLike) -> Any:
         """What the integers stand for."""
         steps = input.astype("float32")
         if self._float8 is None:
             steps = steps - self._broadcast(input, self._zero_point)
-        return (steps * self._broadcast(input, self._scales) / self._qmax).astype(input.dtype)
+        made = steps * self._broadcast(input, self._scales) / self._qmax
+        return made.astype(input.dtype) if input.is_floating_point() else made
 
 
 class LinearQuanterDequanter(Layer):
@@ -128,7 +139,8 @@ class ConvertibleQuantedLayer(Layer, metaclass=ABCMeta):
         return all(quanter is not None and quanter.scales() is not None for quanter in quanters)
 
     def convert(self, remain_weight: bool = False) -> None:
-        """Replace quanters by fixed ones; without ``remain_weight`` weights hold integers from now on.
+        """Replace quanters by fixed ones; without ``remain_weight`` weights are integers from now on, int8 where these
+        have at most 8 bits.
 
         Raises RuntimeError when called twice.
         """
@@ -137,13 +149,20 @@ class ConvertibleQuantedLayer(Layer, metaclass=ABCMeta):
         for weight_name, quanter_name in self.weights_to_quanters():
             fixed = self._fix(quanter_name)
             if fixed is not None and not remain_weight:
-                weight = getattr(self, weight_name)
                 with no_grad():
-                    write(weight, fixed._quanter(weight))
+                    setattr(self, weight_name, self._store(getattr(self, weight_name), fixed._quanter))
                 fixed._quanter = None
         for quanter_name in self.activation_quanters():
             self._fix(quanter_name)
         self.converted = True
+
+    def _store(self, weight: Any, quanter: LinearQuanter) -> Any:
+        """A parameter of what the quanter makes of a weight."""
+        made = quanter(weight)
+        if quanter._float8 is None and quanter._qmax <= 127:
+            made = made.astype("int8")
+        attr = ParamAttr(name=weight.name, initializer=Assign(made.numpy()), trainable=False)
+        return self.create_parameter(made.shape, attr, made.dtype)
 
     def _fix(self, name: str) -> Any:
         quanter = getattr(self, name)
