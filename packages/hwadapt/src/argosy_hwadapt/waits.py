@@ -26,7 +26,9 @@ _BEATS = 5
 """How often each rank must have asked again between two looks: enough for MPI to deliver what is on its way."""
 _LONGEST_PAUSE = 0.002
 _ROW = 2048
-_ENDED, _GAVE_UP = -1, -2
+_ENDED = -1
+_VERDICTS: dict[int, type[CommunicatorError]] = {-2: CollectiveMismatch, -3: RankFailure}
+"""The state of a rank that has given up, and its error."""
 
 
 class Waits:
@@ -73,7 +75,7 @@ class Waits:
 
     def leave(self, how: str) -> None:
         """Say that this rank will communicate no more: ``has ended its program``. A rank that gave up has said so."""
-        if self._board is not None and self._states[self.rank] != _GAVE_UP:
+        if self._board is not None and self._states[self.rank] not in _VERDICTS:
             self._publish(_ENDED, how)
 
     def ended_ranks(self, ranks: Sequence[int]) -> set[int]:
@@ -127,23 +129,30 @@ class Waits:
         if not ((states == before[0]) & asked_again)[involved].all():
             return before if (states == before[0])[involved].all() else (states, beats)
         failure = self._verdict(stuck, states)
-        self._publish(_GAVE_UP, str(failure))
+        self._publish(next(state for state, kind in _VERDICTS.items() if type(failure) is kind), str(failure))
         raise failure
 
     def _verdict(self, stuck: set[int], states: Any) -> CommunicatorError:
-        texts = {rank: self._text(rank, int(states[rank])) for rank in sorted(stuck)}
+        texts = {}
+        for rank in sorted(stuck):
+            state, texts[rank] = self._last(rank, int(states[rank]))
+            if state in _VERDICTS:
+                return _VERDICTS[state](texts[rank])
         waits = "; ".join(f"rank {rank} waits in {text}" for rank, text in texts.items() if states[rank] >= 0)
-        for rank, text in texts.items():
-            if states[rank] == _GAVE_UP:
-                return CollectiveMismatch(text)
         ended = ", ".join(f"rank {rank} {text}" for rank, text in texts.items() if states[rank] == _ENDED)
         if ended:
             return RankFailure(f"{waits}; but {ended}")
         return CollectiveMismatch(f"ranks wait for each other: {waits}")
 
-    def _text(self, rank: int, state: int) -> str:
-        text = self._board.read(rank, state) if self._board is not None else None
-        return text.decode(errors="replace") if text is not None else "(no longer known)"
+    def _last(self, rank: int, seen: int) -> tuple[int, str]:
+        """Return the state and the text of a rank that cannot go on: those ``seen``, or the verdict it found since."""
+        assert self._board is not None
+        for _ in range(1000):  # its row may be in the middle of its change; killed there, it is never whole again
+            for state in (seen, *_VERDICTS):
+                if (text := self._board.read(rank, state)) is not None:
+                    return state, text.decode(errors="replace")
+            time.sleep(0.001)
+        return seen, "(no longer known)"
 
 
 def _find_deadlock(states: Any, needs: Any) -> set[int]:
