@@ -176,11 +176,11 @@ class OpenClRuntime:
         if not here and not there:
             ffi.memmove(to, source, nbytes)
         elif not here:
-            queue.held.append(src)
             queue.enqueue("write", cl.clEnqueueWriteBuffer, to, 0, dst_off, nbytes, source)
+            queue.held.append(src)  # afterwards: who finishes the queue meanwhile must not let go of it
         elif not there:
-            queue.held.append(dst)
             queue.enqueue("read", cl.clEnqueueReadBuffer, source, 0, src_off, nbytes, to)
+            queue.held.append(dst)
         elif dst != src or abs(dst_off - src_off) >= nbytes:
             queue.enqueue("copy", cl.clEnqueueCopyBuffer, src, dst, src_off, dst_off, nbytes)
         elif dst_off != src_off:  # ranges that overlap
