@@ -10,6 +10,7 @@ import argosy.distributed as dist
 from argosy import nn
 from argosy.distributed.debug import run_ranks
 from argosy_hwadapt import DeviceNotFound
+from argosy_tensorcore import rng
 
 
 def test_parameters_made_within_the_guard_are_filled_by_initialize():
@@ -49,16 +50,48 @@ def test_what_is_not_filled_yet_has_no_values():
     assert stack(paddle.ones([1, 2, 3]))[0].shape == [1, 2, 4]
 
 
-def test_a_parameter_that_waits_is_filled_when_it_is_put_on_a_mesh():
-    """shard_tensor and shard_layer fill it, as each rank needs its part of the values."""
+def test_each_rank_fills_its_part_of_a_parameter_that_waits(monkeypatch):
+    """On any mesh with the values of one process, and no rank draws more than its part and a little."""
+    initializer, lengths = nn.initializer, []
+    drawn = rng.philox_bits
+    monkeypatch.setattr(rng, "philox_bits", lambda *at: lengths.append(np.prod(at[2])) or drawn(*at))
+    monkeypatch.setattr(rng, "_MOST_WORDS", 8)
 
-    def rank():
+    def build():
+        paddle.seed(3)
         with paddle.LazyGuard():
-            layer = nn.Linear(4, 2, weight_attr=nn.initializer.Constant(2.0))
-        dist.shard_layer(layer, dist.ProcessMesh([0, 1], dim_names=["x"]))
-        return layer(paddle.ones([1, 4])).tolist()
+            layers = [nn.Linear(5, 6, weight_attr=kind, bias_attr=initializer.Constant(2.0)) for kind in (
+                initializer.Uniform(), initializer.XavierNormal(), initializer.TruncatedNormal(std=2.0),
+                initializer.Orthogonal())]  # fmt: skip
+            return [*layers, nn.Embedding(4, 3, padding_idx=1)]
 
-    assert run_ranks(rank, 2) == [[[8.0, 8.0]]] * 2
+    def rank(mesh, *placements):
+        layers = build()
+
+        def place(name, layer, mesh):
+            for p in layer._parameters.values():
+                dist.shard_tensor(p, mesh, placements if p.ndim > 1 else [])
+
+        model = dist.shard_layer(nn.LayerList(layers), mesh, place)
+        weight = layers[0].weight
+        assert tuple(weight.placements) == placements
+        return [dist.unshard_dtensor(p).numpy() for p in model.parameters()]
+
+    alone = build()
+    for p in nn.LayerList(alone).parameters():
+        p.initialize()
+    expected = [p.numpy() for p in nn.LayerList(alone).parameters()]
+    line, square = dist.ProcessMesh([0, 1], dim_names=["x"]), dist.ProcessMesh([[0, 1], [2, 3]])
+    for mesh, ranks, *placements in (
+        (line, 2, dist.Shard(0)), (line, 2, dist.Shard(1)), (line, 2, dist.Partial()), (line, 2, dist.Replicate()),
+        (square, 4, dist.Shard(1), dist.Shard(0)), (square, 4, dist.Shard(1), dist.Shard(1)),
+    ):  # fmt: skip
+        lengths.clear()
+        for found in run_ranks(lambda mesh=mesh, placements=placements: rank(mesh, *placements), ranks):
+            for a, b in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(a, b)
+        if any(p.is_shard() for p in placements):
+            assert max(lengths) < 30
 
 
 def test_a_function_of_ones_own_fills_a_parameter_once():

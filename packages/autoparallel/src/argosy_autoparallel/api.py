@@ -17,6 +17,7 @@ from argosy_autoparallel.presence import serve
 from argosy_autoparallel.redistribution import redistribute, redistribute_op
 from argosy_autoparallel.tensor_layout import WHOLE, Layout
 from argosy_phi_ops.eager.dispatch import bind
+from argosy_tensorcore.dtype import DType
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
@@ -59,6 +60,21 @@ def shard_tensor(
     made = Tensor._wrap(laid, tensor.stop_gradient if stop_gradient is None else stop_gradient)
     made._name, made.persistable = tensor._name, tensor.persistable
     return made
+
+
+def empty_payload(
+    shape: Sequence[int], dtype: DType, mesh: ProcessMesh, placements: Sequence[Placement] | None
+) -> ShardedArray:
+    """The payload of a distributed tensor whose parts nobody has written yet. Terms of a reduction are not laid out:
+    where ``placements`` ask for some, each rank has all of the tensor. Raises as :func:`shard_tensor` does.
+    """
+    layout = Layout.from_placements(mesh, placements, len(shape))
+    layout = Layout(mesh, [Replicate() if p.is_partial() else p for p in layout.placements])
+    ensure_groups(mesh)
+    if not mesh.contains(rank()):
+        return ShardedArray(_empty_part(), shape, dtype, layout)
+    part = layout.local_slice(tuple(shape), rank()).shape
+    return ShardedArray(StridedArray.empty(part, dtype), shape, dtype, layout)
 
 
 def _with_gradient(tensor: Tensor, stop_gradient: bool | None) -> Tensor:

@@ -9,6 +9,7 @@ import numpy as np
 
 from argosy_autoparallel.bucketing import SumsOnMesh
 from argosy_autoparallel.groups import rank
+from argosy_autoparallel.local_slice import LocalSlice
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Placement
 from argosy_autoparallel.presence import presence
@@ -69,6 +70,14 @@ class ShardedArray:
     def is_held(self) -> bool:
         """Whether this rank is part of the mesh."""
         return self.layout.mesh.contains(rank())
+
+    @property
+    def part(self) -> LocalSlice | None:
+        """Where this rank's part lies in the global tensor; None where the part is a term of a reduction."""
+        if self.layout.is_partial:
+            return None
+        nothing = (0,) * len(self.shape)
+        return self.layout.local_slice(self.shape, rank()) if self.is_held else LocalSlice(nothing, nothing)
 
     @property
     def ndim(self) -> int:
@@ -156,9 +165,16 @@ class ShardedArray:
     def fill_from(self, source: NDArray[Any]) -> None:
         """Overwrite this rank's part with that of ``source``, broadcast to the global shape and cast."""
         self.check_writable()
-        if self.is_held:
+        if self.is_held and self.part is not None:
+            self.fill_part(np.broadcast_to(np.asarray(source), self.shape)[self.part.slices()])
+        elif self.is_held:
             whole = replicated_payload(np.broadcast_to(np.asarray(source, self.dtype.numpy), self.shape), self.mesh)
             self.local.fill_from(whole.relayout(self.layout).local.ndarray)
+
+    def fill_part(self, part: NDArray[Any]) -> None:
+        """Overwrite this rank's part with ``part``, cast to the dtype; nothing on a rank outside of the mesh."""
+        if self.is_held:
+            self.local.fill_from(part)
 
     def overwrite(self, source: ShardedArray) -> None:
         """Overwrite this rank's part with that of ``source``, a tensor of this shape.

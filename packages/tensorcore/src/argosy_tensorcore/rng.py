@@ -26,6 +26,7 @@ _WEYL = (0x9E3779B9, 0xBB67AE85)
 _WORD = 0xFFFFFFFF
 _ROUNDS = 10
 _CHUNK = 4096  # blocks whose working set stays in the innermost caches
+_MOST_WORDS = 1 << 20  # that are drawn at once where a part of an array is
 _FEW = 4  # blocks that plain integers do faster than arrays
 
 
@@ -59,6 +60,27 @@ def philox_bits(seed: int, counter: int, shape: int | Sequence[int], index0: int
         _fill(words, first, high, list(_round_keys(*key)))
     skip = index0 - 4 * first
     return words.reshape(-1)[skip : skip + count].reshape(shape)
+
+
+def philox_part_bits(
+    seed: int, counter: int, start: Sequence[int], shape: Sequence[int], whole: Sequence[int]
+) -> Array:
+    """The words of draw (seed, counter) of an array of shape ``whole`` that lie in its block of ``shape`` from ``start``
+    on, uint32 of ``shape``; at most those of a row of ``whole``, or a million, are drawn besides.
+    """
+    strides = [prod(whole[i + 1 :]) for i in range(len(whole))]
+    made = np.empty(tuple(shape), np.uint32)
+    rows = max(1, _MOST_WORDS // strides[0]) if strides else 1
+    for at in range(0, shape[0] if shape else 1, rows):
+        block = made[at : at + rows] if shape else made
+        if not block.size:
+            break
+        first = sum(s * step for s, step in zip(start, strides, strict=True)) + at * (strides[0] if strides else 0)
+        reach = sum((n - 1) * step for n, step in zip(block.shape, strides, strict=True))
+        words = philox_bits(seed, counter, (reach + 1,), first)
+        steps = tuple(step * words.itemsize for step in strides)
+        block[...] = np.lib.stride_tricks.as_strided(words, block.shape, steps, writeable=False)
+    return made
 
 
 def _halves(x: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from argosy.distributed.environment import environment
 from argosy.nn.layer import Layer
-from argosy.nn.lazy import initialize
+from argosy.nn.lazy import initialize_in
 from argosy_autoparallel import Placement, ProcessMesh, Replicate, api
 from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
@@ -34,12 +34,13 @@ def shard_tensor(
 ) -> Tensor:
     """A distributed tensor of the global value ``data``, which every rank gives: a tensor, an array, nested lists.
 
-    A parameter stays one, now distributed. Raises ValueError for placements that fit neither mesh nor tensor, and for
+    A parameter stays one, now distributed; of one that waits to be filled, made within ``LazyGuard``, each rank fills
+    its own part, with the values of one process. Raises ValueError for placements that fit neither mesh nor tensor, and for
     a mesh with ranks that were not launched.
     """
     environment()
-    if type(data) is Tensor and not data._is_initialized():
-        initialize(data)  # made within LazyGuard: each rank needs its part of the values
+    if type(data) is Tensor:
+        initialize_in(data, lambda: api.empty_payload(data.shape, data.payload.dtype, mesh, placements))
     return api.shard_tensor(data, mesh, placements, dtype, place, stop_gradient)
 
 

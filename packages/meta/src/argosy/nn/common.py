@@ -9,6 +9,7 @@ from argosy.nn import functional as F
 from argosy.nn.initializer import Assign
 from argosy.nn.layer import Layer, own_dtype
 from argosy.nn.lazy import on_initialization
+from argosy_autograd.modes import no_grad
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Embedding", "Flatten", "Identity", "Linear"]
@@ -113,7 +114,8 @@ class Embedding(Layer):
             self.weight.__dict__["sparse_gradient"] = True
 
     def _clear_padding(self, weight: Tensor) -> None:
-        weight.payload.ndarray[self._padding_idx] = 0
+        with no_grad():
+            weight[self._padding_idx] = 0
 
     @property
     def padding_idx(self) -> int | None:

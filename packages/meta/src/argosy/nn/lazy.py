@@ -10,7 +10,7 @@ from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
 from argosy_tensorcore.uninitialized_payload import give_memory
 
-__all__ = ["LazyGuard", "initialize", "is_lazy", "on_initialization", "set_init_func"]
+__all__ = ["LazyGuard", "initialize", "initialize_in", "is_lazy", "on_initialization", "set_init_func"]
 
 _KEY = "nn.lazy"
 _FILL = "_init_func"  # where a parameter keeps what is to fill it
@@ -62,6 +62,13 @@ def on_initialization(parameter: Tensor, change: Callable[[Tensor], None]) -> No
         change(filled)
 
     parameter.__dict__[_FILL] = change_both
+
+
+def initialize_in(parameter: Tensor, make_payload: Callable[[], Any]) -> None:
+    """Fill a parameter that waits to be in the memory that ``make_payload()`` gives; others are left as they are."""
+    if _FILL in parameter.__dict__ and not parameter._is_initialized():
+        parameter.payload = make_payload()
+        initialize(parameter)
 
 
 def initialize(self: Tensor) -> None:

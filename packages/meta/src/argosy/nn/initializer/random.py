@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,24 +12,32 @@ from argosy.nn.initializer.constant import fill
 from argosy.nn.initializer.initializer import Initializer
 from argosy_phi_ops.context import context
 from argosy_tensorcore.erfinv import erfinv
-from argosy_tensorcore.rng import normal_from_bits, philox_bits, uniform_from_bits
+from argosy_tensorcore.rng import normal_from_bits, philox_bits, philox_part_bits, uniform_from_bits
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Normal", "TruncatedNormal", "Uniform", "draw_normal", "draw_uniform"]
 
 
-def _bits(shape: list[int]) -> Any:
-    return philox_bits(*context().generator.draw(), shape)
+def _draw(param: Tensor, convert: Callable[[Any], Any]) -> None:
+    """Fill ``param`` with ``convert(bits)``, elementwise, of random bits, uint32; of a distributed one each rank draws
+    those of its own part."""
+    seed, counter = context().generator.draw()
+    part = getattr(param.payload, "part", None)
+    if part is None:
+        fill(param, convert(philox_bits(seed, counter, param.shape)))
+    else:
+        param.payload.fill_part(convert(philox_part_bits(seed, counter, *part, param.shape)))
+        param.payload.bump_version()
 
 
 def draw_uniform(param: Tensor, low: float, high: float) -> None:
     """Fill ``param`` with uniform numbers from [low, high)."""
-    fill(param, uniform_from_bits(_bits(param.shape)) * np.float32(high - low) + np.float32(low))
+    _draw(param, lambda bits: uniform_from_bits(bits) * np.float32(high - low) + np.float32(low))
 
 
 def draw_normal(param: Tensor, mean: float, std: float) -> None:
     """Fill ``param`` with normal numbers."""
-    fill(param, normal_from_bits(_bits(param.shape)) * np.float32(std) + np.float32(mean))
+    _draw(param, lambda bits: normal_from_bits(bits) * np.float32(std) + np.float32(mean))
 
 
 class Uniform(Initializer):
@@ -71,6 +80,10 @@ class TruncatedNormal(Initializer):
     def forward(self, var: Tensor, block: object = None) -> None:
         """Fill ``var``."""
         low, high = (math.erf((x - self.mean) / self.std / math.sqrt(2)) for x in (self.a, self.b))
-        u = uniform_from_bits(_bits(var.shape)) * np.float32(high - low) + np.float32(low)
-        z = erfinv(u) * np.float32(math.sqrt(2))
-        fill(var, (z * np.float32(self.std) + np.float32(self.mean)).clip(self.a, self.b))
+
+        def convert(bits: Any) -> Any:
+            u = uniform_from_bits(bits) * np.float32(high - low) + np.float32(low)
+            z = erfinv(u) * np.float32(math.sqrt(2))
+            return (z * np.float32(self.std) + np.float32(self.mean)).clip(self.a, self.b)
+
+        _draw(var, convert)
