@@ -79,20 +79,50 @@ VIEWS = {
 }
 
 
-@pytest.mark.parametrize("placement", [dist.Shard(0), dist.Replicate()], ids=str)
-def test_writing_to_views_is_refused_and_to_tensors_is_not(placement):
-    """A view of a distributed tensor is a copy: what is written to it would not reach the tensor."""
+@pytest.mark.parametrize("placement", [dist.Shard(0), dist.Shard(1), dist.Partial()], ids=str)
+def test_views_and_their_tensors_show_what_is_written_to_either(placement):
+    """As with ordinary tensors, views of views too; what may be a copy is refused."""
+
+    def values(x, view_of, write):
+        paddle.seed(1)
+        view, beside = view_of(x), x[1:3]
+        inner = view.unsqueeze(0)
+        write(view)
+        found = [x, view, beside, inner]
+        inner[0] = 7.0
+        found = [y.tolist() for y in found] + [y.tolist() for y in (x, view, beside, inner)]
+        x[1:2] = 3.0
+        found += [y.tolist() for y in (x, view, beside, inner)]
+        x.reshape_([12]).fill_(2.0)
+        return [*found, x.tolist(), view.tolist()]
 
     def main():
         mesh = dist.ProcessMesh([0, 1], dim_names=["x"])
         for view_of in VIEWS.values():
             for write in WRITES.values():
-                x = dist.shard_tensor(paddle.arange(12.0).reshape([4, 3]), mesh, [placement])
-                with pytest.raises(NotImplementedError, match="would be lost"):
-                    write(view_of(x))
-                write(x)  # the tensor itself, and a clone of a view
-                write(view_of(x).clone())
-                x.reshape_([12]).fill_(2.0)
-                assert x.numpy().tolist() == [2.0] * 12
+                x = paddle.arange(12.0).reshape([4, 3])
+                assert values(dist.shard_tensor(x, mesh, [placement]), view_of, write) == values(x, view_of, write)
+        with pytest.raises(NotImplementedError, match="may be a copy"):
+            dist.shard_tensor(paddle.ones([4, 3]), mesh, [placement]).t().reshape([-1]).fill_(1.0)
 
     run_ranks(main, 2)
+
+
+def test_gradients_know_what_was_written_to_a_view():
+    """They flow through what was written; a leaf that wants gradients cannot be written through a view."""
+
+    def main():
+        mesh = dist.ProcessMesh([0, 1], dim_names=["x"])
+        x = dist.shard_tensor(paddle.ones([4, 3]), mesh, [dist.Shard(0)], stop_gradient=False)
+        row = dist.shard_tensor(paddle.ones([3]), mesh, [dist.Replicate()], stop_gradient=False)
+        y = x * 2.0
+        y[1].multiply_(row * 3.0)
+        (y * y).sum().backward()
+        with pytest.raises(ValueError, match="cannot be changed in place"):
+            x[0].fill_(1.0)
+        return x.grad.numpy(), row.grad.numpy()
+
+    for given, row in run_ranks(main, 2):
+        assert given.tolist() == [[8.0] * 3, [72.0] * 3, [8.0] * 3, [8.0] * 3]
+        assert row.tolist() == [72.0] * 3
+

@@ -17,7 +17,9 @@ from argosy_autoparallel.redistribution import redistribute
 from argosy_autoparallel.shard_type import ShardType, shard_type_of
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import extension
-from argosy_phi_ops.eager.dispatch import suspend_layers
+from argosy_phi_ops.capture.views import View
+from argosy_phi_ops.declare.operator import Operator
+from argosy_phi_ops.eager.dispatch import bind, suspend_layers
 from argosy_tensorcore.dtype import DType, as_dtype
 from argosy_tensorcore.shape import Size, contiguous_strides
 from argosy_tensorcore.storage import Storage, StridedArray
@@ -26,35 +28,45 @@ from argosy_tensorcore.tensor import Tensor
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ShardedArray", "is_dist", "layout_of", "replicated_payload"]
+__all__ = ["CopiedView", "ShardedArray", "is_dist", "layout_of", "replicated_payload"]
 
 _NOTHING = np.zeros(0, np.bool_)
 
 
 class ShardedArray:
     """``local`` is this rank's part (of no elements on a rank outside the mesh) of a tensor of global ``shape``.
-    ``array_type`` is what plans and routes depend on, as one object. ``is_copied_view``: an ordinary tensor would show
-    another one's memory; what is written here does not reach that tensor."""
+    ``array_type`` is what plans and routes depend on, as one object. ``view_of`` is what an ordinary tensor would
+    share memory with: its elements are copied here anew when they have changed, and what is written here is written
+    there, too. Every rank that takes part must then look at the tensor, or write to it."""
 
-    __slots__ = ("_presence", "array_type", "dtype", "is_copied_view", "layout", "local", "shape")
+    __slots__ = ("_local", "_presence", "array_type", "dtype", "layout", "shape", "view_of")
     is_traced = False
 
     def __init__(self, local: StridedArray, shape: Sequence[int], dtype: DType, layout: Layout) -> None:
         kind = self.array_type = shard_type_of(tuple(shape), dtype, layout)
-        self.local = local
+        self._local = local
         self.shape, self.dtype, self.layout = kind.shape, dtype, layout
-        self.is_copied_view = False
+        self.view_of: CopiedView | None = None
         self._presence = presence()
 
     def with_local(self, local: StridedArray, kind: ShardType) -> ShardedArray:
         """Another payload of this rank, where the presence of this one saves asking for it."""
         made = _new(ShardedArray)
-        made.local = local
+        made._local = local
         made.array_type = kind
         made.shape, made.dtype, made.layout = kind.shape, kind.dtype, kind.layout
-        made.is_copied_view = False
+        made.view_of = None
         made._presence = self._presence
         return made
+
+    @property
+    def local(self) -> StridedArray:
+        """This rank's part, up to date."""
+        view = self.view_of
+        if view is not None and view.is_stale:
+            self._local.fill_from(view.look().relayout(self.layout)._local.ndarray)
+            self._local.bump_version()
+        return self._local
 
     @property
     def mesh(self) -> ProcessMesh:
@@ -154,35 +166,38 @@ class ShardedArray:
         """The same layout with memory of its own."""
         return ShardedArray(StridedArray(np.array(self.local.ndarray, order="C")), self.shape, self.dtype, self.layout)
 
-    def check_writable(self) -> None:
-        """Raise NotImplementedError for a view, whose elements each rank has copied."""
-        if self.is_copied_view:
-            raise NotImplementedError(
-                "an in-place operation on a view of a distributed tensor would be lost: each rank has a copy of the "
-                "elements. Write to the tensor itself (x[0] = value), or to a clone of the view"
-            )
-
     def fill_from(self, source: NDArray[Any]) -> None:
         """Overwrite this rank's part with that of ``source``, broadcast to the global shape and cast."""
-        self.check_writable()
         if self.is_held and self.part is not None:
-            self.fill_part(np.broadcast_to(np.asarray(source), self.shape)[self.part.slices()])
+            self.local.fill_from(np.broadcast_to(np.asarray(source), self.shape)[self.part.slices()])
         elif self.is_held:
             whole = replicated_payload(np.broadcast_to(np.asarray(source, self.dtype.numpy), self.shape), self.mesh)
             self.local.fill_from(whole.relayout(self.layout).local.ndarray)
+        self._write_base()
 
     def fill_part(self, part: NDArray[Any]) -> None:
         """Overwrite this rank's part with ``part``, cast to the dtype; nothing on a rank outside of the mesh."""
         if self.is_held:
             self.local.fill_from(part)
+        self._write_base()
 
     def overwrite(self, source: ShardedArray) -> None:
         """Overwrite this rank's part with that of ``source``, a tensor of this shape.
 
         Nothing is communicated where both are laid out alike; otherwise every rank that takes part must call.
         """
-        self.check_writable()
         self.local.fill_from(source.relayout(self.layout).local.ndarray)
+        self._write_base()
+
+    def _write_base(self) -> None:
+        """Let what this is a view of have its elements; nothing is recorded."""
+        view = self.view_of
+        if view is not None:
+            base: ShardedArray = view.base
+            with suspend_layers():
+                base.overwrite(bind(*view.overwriting(Tensor._wrap(base), Tensor._wrap(self))).payload)
+            base.bump_version()
+            view.seen = base.version
 
     def adopt_gradient(self, g: Tensor) -> Tensor:
         """The gradient ``g`` of this tensor, laid out like it: a sum over ranks is made here, once."""
@@ -215,6 +230,34 @@ class ShardedArray:
 
     def __repr__(self) -> str:
         return f"ShardedArray({self.dtype.name} {list(self.shape)}, {self.layout!r})"
+
+
+class CopiedView(View):
+    """What a payload is a view of: the payload of ``tensor``, when it had the version ``seen``."""
+
+    __slots__ = ("seen", "tensor")
+
+    def __init__(self, tensor: Tensor, op: Operator, attributes: dict[str, Any], result: int) -> None:
+        super().__init__(tensor.payload, op, attributes, result)
+        self.tensor = tensor
+        self.seen: int = tensor.payload.version
+
+    def base_tensor(self) -> Tensor:
+        """The tensor that has the base, or one that shares its memory."""
+        return self.tensor if self.tensor.payload is self.base else Tensor._wrap(self.base)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the base has been written since this was ``seen``."""
+        return self.certain and bool(self.base.version != self.seen)
+
+    def look(self) -> ShardedArray:
+        """What the base shows now."""
+        with suspend_layers():
+            made = bind(self.op, (Tensor._wrap(self.base),), self.attributes)
+        self.seen = self.base.version
+        payload: ShardedArray = (made[self.result] if isinstance(made, tuple) else made).payload
+        return payload
 
 
 _new = object.__new__

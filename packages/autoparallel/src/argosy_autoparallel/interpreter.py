@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_autoparallel.dist_tensor import ShardedArray, replicated_payload
+from argosy_autoparallel.dist_tensor import CopiedView, ShardedArray, replicated_payload
 from argosy_autoparallel.groups import communicators, rank
 from argosy_autoparallel.implicit_gathers import ImplicitGatherError, is_strict
 from argosy_autoparallel.mesh import ProcessMesh
@@ -21,11 +21,12 @@ from argosy_autoparallel.partition import partition
 from argosy_autoparallel.redistribution import redistribute, redistribute_op
 from argosy_autoparallel.shard_type import ShardType, shard_type_of
 from argosy_autoparallel.tensor_layout import Layout
+from argosy_phi_ops.capture.views import is_view, one_operand_view
 from argosy_phi_ops.checks.bounds import Bound, bounds_of, check_indices
 from argosy_phi_ops.context import context
 from argosy_phi_ops.declare import promotion
 from argosy_phi_ops.declare.promotion import describe
-from argosy_phi_ops.eager.dispatch import Interpreter, rebind
+from argosy_phi_ops.eager.dispatch import Interpreter, bind, rebind, write
 from argosy_phi_ops.eager.recording import record_results
 from argosy_phi_ops.eager.table import application_key
 from argosy_phi_ops.eager.tiering import NativeKernel, TieredKernel
@@ -72,9 +73,13 @@ class SpmdLayer(Interpreter):
                 value = _gather(value)
             below(target, value)
             return
-        payload.check_writable()
         laid = redistribute(value, payload.layout)
         new = laid.payload
+        view = payload.view_of
+        if view is not None and new.dtype is payload.dtype:
+            base = view.base_tensor()
+            write(base, bind(*view.overwriting(base, laid)))
+            view.seen = view.base.version
         if new.dtype is payload.dtype:
             payload.local.fill_from(new.local.ndarray)
             payload.bump_version()
@@ -137,9 +142,10 @@ class DistributedApplication:
     def run(self, operands: Sequence[Any], silent: bool) -> Any:
         """The results for operands of these types, recorded where one wants gradients, unless ``silent``."""
         results = _run(self, operands)
-        if self.op.view:
-            for result in results:
-                result.payload.is_copied_view = True
+        if self.op.view and is_view(self.op, operands) and type(operands[0].payload) is ShardedArray:
+            for i, result in enumerate(results):
+                op, attributes = one_operand_view(self.op, self.attributes, result.payload.shape)
+                result.payload.view_of = CopiedView(operands[0], op, attributes, i)
         if not (silent or all([type(x) is not Tensor or x.stop_gradient for x in operands])):
             record_results(self.op, operands, self.attributes, results)
             for result in results:

@@ -358,6 +358,11 @@ class Tracer(Interpreter):
             target.stop_gradient = target.stop_gradient and value.stop_gradient
             refresh(self, payload, new, payload.active)
             return
+        if getattr(payload, "view_of", None) is not None:
+            raise NotImplementedError(
+                f"writing while capturing to {target.name}, a view of a distributed tensor that was made before, is not "
+                "implemented; make the view in the captured function"
+            )
         entry = self._entry(target)
         if new.type != entry.state.type:
             raise CaptureError(f"state {target.name} of type {entry.state.type} cannot become {new.type} in place")

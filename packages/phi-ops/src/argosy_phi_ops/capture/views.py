@@ -17,7 +17,7 @@ from argosy_tensorcore.tensor import Tensor
 if TYPE_CHECKING:
     from argosy_phi_ops.capture.tracer import Tracer
 
-__all__ = ["View", "link", "refresh", "write_through"]
+__all__ = ["View", "is_view", "link", "one_operand_view", "refresh", "write_through"]
 
 _RESHAPING = frozenset({"reshape", "flatten", "ravel", "unflatten", "view", "view_as", "as_strided"})
 """Views of contiguous memory only: of other memory they are copies."""
@@ -49,14 +49,41 @@ class View:
             return self.base
         return Tensor._wrap(self.base, not self.base.active)
 
+    def overwriting(self, base: Tensor, value: Tensor) -> tuple[Operator, tuple[Any, ...], dict[str, Any]]:
+        """The operator, its operands and attributes, that gives the base after ``value`` is written to the view.
+
+        Raises ``NotImplementedError`` for what may be a copy.
+        """
+        self.check_writable()
+        op = get_operator("overwritten_view")
+        options = tuple(self.attributes.items())
+        return op, *op.signature.bind((base, value, self.op.name, options, self.result), {})
+
+    def check_writable(self) -> None:
+        """Raise ``NotImplementedError`` for what may be a copy."""
+        if not self.certain:
+            raise NotImplementedError(
+                f"writing to what {self.op.name} of a tensor with gaps in its memory gave, which may be a copy, is not "
+                "implemented for distributed tensors and while capturing; write to the base tensor"
+            )
+
+
+def is_view(op: Operator, operands: Any) -> bool:
+    """Whether a view operator of these operands gives views: one that indexes by tensors gives a copy."""
+    return op.name != "getitem" or len(operands) == 1
+
+
+def one_operand_view(op: Operator, attributes: dict[str, Any], shape: Any) -> tuple[Operator, dict[str, Any]]:
+    """The operator and attributes that give the view, of ``shape``, by its base alone."""
+    return (get_operator("reshape"), {"shape": tuple(shape)}) if op.name == "view_as" else (op, attributes)
+
 
 def link(tracer: Tracer, made: Tensor, operands: Any, op: Operator, attributes: dict[str, Any], result: int) -> None:
-    """Note that ``made`` is a result of a view operator; one that indexes by tensors gave a copy."""
-    if op.name == "getitem" and len(operands) > 1:
+    """Note that ``made`` is a result of a view operator."""
+    if not is_view(op, operands):
         return
     base = operands[0]
-    if op.name == "view_as":
-        op, attributes = get_operator("reshape"), {"shape": tuple(made.payload.shape)}
+    op, attributes = one_operand_view(op, attributes, made.payload.shape)
     view = View(base.payload if base.payload.is_traced else base, op, attributes, result)
     made.payload.view_of = view
     place = view.base if base.payload.is_traced else tracer._entry(base)
@@ -66,16 +93,8 @@ def link(tracer: Tracer, made: Tensor, operands: Any, op: Operator, attributes: 
 def write_through(tracer: Tracer, target: Tensor, value: Tensor) -> Tensor:
     """Write ``value`` to a view: its base becomes another version, and so does what else shows that. Gives the base."""
     view: View = target.payload.view_of
-    if not view.certain:
-        raise NotImplementedError(
-            f"writing while capturing to what {view.op.name} of a tensor with gaps in its memory gave, which may be a "
-            "copy, is not implemented; write to the base tensor"
-        )
     base = view.base_tensor()
-    op = get_operator("overwritten_view")
-    options = tuple(view.attributes.items())
-    operands, attributes = op.signature.bind((base, value, view.op.name, options, view.result), {})
-    tracer.overwrite(base, tracer.record_operator(op, operands, attributes))
+    tracer.overwrite(base, tracer.record_operator(*view.overwriting(base, value)))
     target.stop_gradient = target.stop_gradient and value.stop_gradient
     return base
 

@@ -167,8 +167,6 @@ def rebind(target: Tensor, view: Tensor) -> None:
     if view.payload.is_traced and not target.payload.is_traced:
         raise NotImplementedError(f"changing the shape of state {target.name} in place while capturing")
     target.payload, target._gradient_blockers = view.payload, view._gradient_blockers
-    if type(view.payload) is not StridedArray and not view.payload.is_traced:
-        view.payload.is_copied_view = False  # nobody else shows these elements
     recorder = installed_recorder()
     if recorder is not None and (view._node is not None or target._node is not None):
         recorder.rebind(target, view)
