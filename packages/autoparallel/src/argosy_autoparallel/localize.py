@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -208,17 +209,23 @@ def _(local: LocalOperation) -> list[Value]:
     if not count:
         return [made]
     assert totals is not None
-    reduce, join = _JOINED[kind]
-    before = prim.broadcast(
-        getattr(prim, reduce)(block(totals, axis, start, count), axes=(axis,)), shape=tuple(made.shape),
-        axes=tuple(i for i in range(len(shape)) if i != axis),
-    )  # fmt: skip
-    return [getattr(prim, join)(before, made)]
+    running = prim.cumulative(block(totals, axis, start, count), axis=axis, kind=kind, reverse=reverse)
+    last = prim.reshape(block(running, axis, 0 if reverse else count - 1, 1), shape=(*shape[:axis], *shape[axis + 1 :]))
+    others = tuple(i for i in range(len(shape)) if i != axis)
+    return [_JOINED[kind](prim.broadcast(last, shape=tuple(made.shape), axes=others), made)]
 
 
-_JOINED = {
-    "sum": ("reduce_sum", "add"), "prod": ("reduce_prod", "mul"), "max": ("reduce_max", "maximum"),
-    "min": ("reduce_min", "minimum"),
+def _add_exponentials(a: Value, b: Value) -> Value:
+    """``log(exp(a) + exp(b))``, of infinities, too."""
+    larger = prim.maximum(a, b)
+    distance = prim.abs(prim.sub(a, b))
+    equal = prim.add(larger, prim.constant(math.log(2), a.dtype, static_shape(a)))
+    made: Value = prim.select(prim.eq(a, b), equal, prim.add(larger, prim.log1p(prim.exp(prim.neg(distance)))))
+    return made
+
+
+_JOINED: dict[str, Callable[[Value, Value], Value]] = {
+    "sum": prim.add, "prod": prim.mul, "max": prim.maximum, "min": prim.minimum, "logsumexp": _add_exponentials,
 }  # fmt: skip
 
 
@@ -226,7 +233,7 @@ def _neutral(kind: str, dtype: str) -> Any:
     """What does not change a running ``kind``."""
     if kind in ("sum", "prod"):
         return neutral_term(dtype) if kind == "sum" else 1
-    sign = -1 if kind == "max" else 1
+    sign = 1 if kind == "min" else -1
     if as_dtype(dtype).kind == "f":
         return sign * float("inf")
     limits = np.iinfo(as_dtype(dtype).numpy)
