@@ -1,11 +1,23 @@
-"""Loops and branches of split values: bodies run on parts, and whole where they would communicate."""
+"""Loops and branches of split values: bodies run on parts, with what they communicate inside."""
 
 import numpy as np
 import pytest
-from lockstep import parts_of, run_together, whole_of
+from lockstep import parts_of, whole_of
+from ranks import on_ranks
 
-from argosy_autoparallel import Layout, Partial, ProcessMesh, Replicate, Shard, partition_program, report_collectives
-from argosy_phi_ops.reference.interpreter import interpret
+from argosy_autoparallel import (
+    Layout,
+    Partial,
+    ProcessMesh,
+    Replicate,
+    Shard,
+    partition_program,
+    report_collectives,
+    strict,
+)
+from argosy_autoparallel.groups import communicators, ensure_groups
+from argosy_autoparallel.implicit_gathers import ImplicitGatherError
+from argosy_phi_ops.reference.interpreter import ProgramPlan, interpret
 from argosy_pir import Program
 
 HEAD = """
@@ -60,13 +72,19 @@ X, W = (
 
 
 def run(kind, placements, ranks=(0, 1)):
-    """The whole value, its layout and the report of a rank; compared with one process."""
+    """The layout of the value and the report of a rank; the value is compared with one process."""
     source, mesh = Program.parse(HEAD.format(body=BODIES[kind])), ProcessMesh(list(ranks))
     arrays = X, W, np.int32(3)
     layouts = [*(Layout(mesh, [p]) for p in placements), None]
     made = [partition_program(source, layouts, (), rank) for rank in ranks]
     parts = [parts_of(a, at or Layout.replicate(mesh)) for a, at in zip(map(np.asarray, arrays), layouts, strict=True)]
-    outputs = run_together([m.program for m in made], list(zip(*parts, strict=True)), ranks)
+    given = list(zip(*parts, strict=True))
+
+    def main(rank):
+        ensure_groups(mesh)
+        return ProgramPlan(made[rank].program).run(given[rank], (), communicators())[0]
+
+    outputs = on_ranks(main, len(ranks))
     (layout,) = made[0].output_layouts
     expected = interpret(source, arrays)[0][0]
     np.testing.assert_allclose(whole_of([o[0] for o in outputs], layout), expected, rtol=1e-4, atol=1e-5)
@@ -79,11 +97,27 @@ def test_bodies_run_on_parts(kind):
     assert run(kind, [Shard(0), Replicate()], (0, 1, 2, 3)) == (Shard(0), ())
 
 
-def test_bodies_that_would_communicate_run_whole():
-    """The operands are gathered once, before the loop."""
+@pytest.mark.parametrize("kind", ["for", "while", "if"])
+@pytest.mark.parametrize(
+    "placements", [(Shard(1), Shard(1)), (Shard(1), Shard(0)), (Replicate(), Shard(0)), (Shard(0), Shard(1))]
+)
+def test_bodies_communicate(kind, placements):
+    """Weights stay split, or are brought where the body needs them, once, before the loop."""
+    _, collectives = run(kind, placements)
+    assert sum(not c.repeated for c in collectives) <= 1
+
+
+def test_terms_of_a_product_are_summed_in_the_body():
+    """Split columns stay split: the sum over ranks is scattered in each step."""
     placement, collectives = run("for", [Shard(1), Replicate()])
-    assert placement == Replicate()
-    assert [c.kind for c in collectives] == ["all_gather"]
+    assert placement == Shard(1)
+    assert [(c.kind, c.repeated) for c in collectives] == [("reduce_scatter", True)]
+
+
+def test_strict_refuses_a_gather_within_a_body():
+    """As anywhere else."""
+    with strict(), pytest.raises(ImplicitGatherError, match=r"prim.dot_general.*gathers"):
+        run("for", [Shard(0), Shard(1)])
 
 
 @pytest.mark.parametrize("kind", ["while", "if"])

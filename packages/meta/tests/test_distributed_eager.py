@@ -125,4 +125,3 @@ def test_gradients_know_what_was_written_to_a_view():
     for given, row in run_ranks(main, 2):
         assert given.tolist() == [[8.0] * 3, [72.0] * 3, [8.0] * 3, [8.0] * 3]
         assert row.tolist() == [72.0] * 3
-

@@ -10,24 +10,25 @@ are emitted in the layout that a user of theirs asks for, so that a rank makes o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from argosy_autoparallel.broadcast_resharding import broadcast_of, source_placement
 from argosy_autoparallel.gathered_states import GatheredStates
-from argosy_autoparallel.implicit_gathers import check_gather, is_strict
+from argosy_autoparallel.implicit_gathers import ImplicitGatherError, check_gather, is_strict
 from argosy_autoparallel.localize import LocalOperation, emit_local
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.passes.combine_collectives import CombineCollectives, note_collectives
 from argosy_autoparallel.passes.overlap import Overlap
 from argosy_autoparallel.placement import Replicate
+from argosy_autoparallel.placing_operations import PLACING, communicate
 from argosy_autoparallel.region_partition import split_regions
 from argosy_autoparallel.resharding.convert import convert
 from argosy_autoparallel.resharding.emitter import Emitter, static_shape
 from argosy_autoparallel.resharding.path import communicates, path_cost
 from argosy_autoparallel.spmd import Strategy
 from argosy_autoparallel.strategy_choice import StrategyChoice
-from argosy_autoparallel.tensor_layout import WHOLE, Layout, parse_layout
+from argosy_autoparallel.tensor_layout import Layout
 from argosy_autoparallel.value_layouts import ValueLayouts, captured_values, is_static, is_zero
 from argosy_phi_ops.context import context
 from argosy_phi_ops.passes.decompose import Decompose
@@ -104,7 +105,10 @@ class Partitioner:
         self.choosing = StrategyChoice(self.held)
         self._asking: Operation | None = None  # what is worked on, where it asks for no layouts
         self._strict = is_strict()
+        self._tries = False  # whether other layouts may be tried where these are refused
+        self.refused: ImplicitGatherError | None = None
         self.moves = False  # whether anything has been communicated, on all ranks alike
+        self.traffic = 0.0  # what that costs, as the cheapest ways between layouts count it
         arguments = [state.argument for state in program.states] if reshard_after_use else []
         self._gathered_states = GatheredStates(self.held, arguments)
         self.state_layouts = tuple(states) or (None,) * len(program.states)
@@ -212,12 +216,18 @@ class Partitioner:
             if best is None or cost < best[0]:
                 best = cost, source, local, held.since[found]
         assert best is not None
-        self.moves |= communicates(best[1], layout)
         again = self._repeat_broadcast(value, layout, best[0])
         if again:
             return again[0]
+        if communicates(best[1], layout):
+            self.moves, self.traffic = True, self.traffic + best[0]
         if self._strict and self._asking is not None:
-            check_gather(self._asking, best[1], layout, shape, value.dtype)
+            try:
+                check_gather(self._asking, best[1], layout, shape, value.dtype)
+            except ImplicitGatherError as error:
+                self.refused = self.refused or error
+                if not self._tries:
+                    raise
         made = convert(self.emitter, best[2], best[1], layout, shape, value.dtype, best[3])
         self._gathered_states.gather(value, best[1], layout)
         return made
@@ -253,7 +263,7 @@ class Partitioner:
         assert op is not None
         if layout is None:
             operands = [self.get(x, None) for x in op.operands]
-            return self._copy(op, operands)[value.index]  # type: ignore[attr-defined]
+            return self.copy(op, operands)[value.index]  # type: ignore[attr-defined]
         if held.mesh is not None and held.mesh != layout.mesh:
             base = Layout.replicate(held.mesh)
             self.get(value, base)
@@ -282,13 +292,13 @@ class Partitioner:
         earlier = _EARLIER.get(op.dialect)
         if earlier is not None:
             raise ValueError(f"partition: '{op.name}' is no primitive; run the pass {earlier} first")
-        own = _OWN.get(op.name)
+        own = PLACING.get(op.name)
         implicit = own is None and op.name not in _COMMUNICATION
         self._asking, self.emitter.needed_by = (op, (op.name,)) if implicit else (None, ())
         if own is not None:
             own(self, op)
         elif op.name in _COMMUNICATION:
-            self._communicate(op)
+            communicate(self, op)
         elif self._may_defer(op):
             self._defer(op)
         else:
@@ -331,95 +341,13 @@ class Partitioner:
             mesh = found
         return mesh
 
-    def _relayout(self, op: Operation) -> None:
-        x, *like = op.operands
-        if op.attributes.get("target") == WHOLE:
-            self._gather(op, x)
-            return
-        target = parse_layout(op.attributes["target"]) if op.attributes.get("target") else None
-        if target is None and like:
-            natural = self.layout(like[0])
-            target = None if natural is None else natural.cotangent()
-        if target is None:
-            self.held[op.result] = self.held[x]
-            return
-        self._store(op.result, target, self.get(x, target))
-
-    def _gather(self, op: Operation, x: Value) -> None:
-        """The result is ``x`` as an ordinary tensor: all ranks have to have it."""
-        mesh = self.held[x].mesh
-        if mesh is None:
-            self.held[op.result] = self.held[x]
-            return
-        if not mesh.contains(self.rank):
-            raise ValueError(
-                f"unshard_dtensor{op.location.suffix}: rank {self.rank} is outside of {mesh!r}; in a captured function "
-                "the mesh should have all ranks"
-            )
-        self._store(op.result, None, self.get(x, Layout.replicate(mesh)))
-
-    def _to_local(self, op: Operation) -> None:
-        """The result is an ordinary tensor, another one on each rank: this one's part."""
-        x, *like = op.operands
-        layout = self.layout(like[0]) if like else self.layout(x)
-        if layout is None:
-            raise ValueError(f"dtensor_to_local{op.location.suffix}: {x.type} is not distributed; it is its own part")
-        if not layout.mesh.contains(self.rank):
-            raise ValueError(
-                f"dtensor_to_local{op.location.suffix}: rank {self.rank} is outside of {layout.mesh!r} and has "
-                "no part; in a captured function the mesh should have all ranks"
-            )
-        self._store(op.result, None, self.get(x, layout.cotangent() if like else layout))
-
-    def _from_local(self, op: Operation) -> None:
-        part, *like = op.operands
-        layout = parse_layout(op.attributes["target"]) if op.attributes.get("target") else None
-        if layout is None:
-            layout = self.layout(like[0]).cotangent()  # type: ignore[union-attr]
-        self._store(op.result, layout, self.get(part, None) if layout.mesh.contains(self.rank) else None)
-
-    def _check_index(self, op: Operation) -> None:
-        """Each rank looks at its part of the indices, wherever that is: nothing is moved for a check."""
-        (indices,) = op.operands
-        layout = self.layout(indices)
-        if layout is not None and layout.is_partial:
-            layout = Layout(layout.mesh, [Replicate() if p.is_partial() else p for p in layout.placements])
-        made = self.get(indices, layout)
-        if made is not None:
-            self._copy(op, [made])
-
-    def _communicate(self, op: Operation) -> None:
-        """What the program itself communicates takes its place in the chain of tokens: whole tensors, or of a
-        distributed one each rank its part, with the ranks beside it."""
-        if op.name == "prim.create_token":
-            return
-        if op.name in ("prim.start", "prim.start_recv", "prim.wait"):
-            raise NotImplementedError(
-                f"'{op.name}'{op.location.suffix}: communication is started in programs of one rank only"
-            )
-        operands = [x for x in op.operands if isinstance(x.type, TensorType)]
-        layout = self.layout(operands[0]) if operands else None
-        if layout is not None:
-            layout = layout.cotangent()
-            axes = {op.attributes[name] for name in ("axis", "split_axis", "concat_axis") if name in op.attributes}
-            if any(layout.sharding_dims(axis) for axis in axes):
-                raise NotImplementedError(
-                    f"'{op.name}'{op.location.suffix} joins or splits an axis that lies on {layout!r}"
-                )
-        local = [self.get(x, layout) for x in operands]
-        made = None
-        if layout is None or layout.mesh.contains(self.rank):
-            made = self.emitter.communicate(op.kind, local[0] if local else None, **dict(op.attributes))
-        if made is not None or (layout is not None and op.results and isinstance(op.results[0].type, TensorType)):
-            self._store(op.results[0], layout, made)
-
     def _run_operation(self, op: Operation) -> None:
         inner = captured_values(op)
         mesh = self._mesh(op, [*op.operands, *inner])
         if mesh is None:
             operands = [self.get(x, None) for x in op.operands]
             mapping = {x: self.get(x, None) for x in inner}
-            self._store_all(op, [None] * len(op.results), self._copy(op, operands, mapping))
+            self.store_all(op, [None] * len(op.results), self.copy(op, operands, mapping))
             return
         if op.dialect != "prim":
             whole = Layout.replicate(mesh)
@@ -428,52 +356,69 @@ class Partitioner:
             layouts = [whole if isinstance(x.type, TensorType) else None for x in op.operands]
             operands = [self.get(x, layout) for x, layout in zip(op.operands, layouts, strict=True)]
             mapping = {x: self.get(x, whole) for x in inner}
-            made = self._copy(op, operands, mapping) if mesh.contains(self.rank) else [None] * len(op.results)
+            made = self.copy(op, operands, mapping) if mesh.contains(self.rank) else [None] * len(op.results)
             kinds = [whole if isinstance(r.type, TensorType) else None for r in op.results]
-            self._store_all(op, kinds, made)
+            self.store_all(op, kinds, made)
             return
         for value in (*op.operands, *op.results):
             static_shape(value)  # refused here, with a reason
         chosen = self.choosing.choose(op, mesh)
-        self.moves |= any(s.factor.startswith(("window", "scanned")) for s in chosen)
+        if any(s.factor.startswith(("window", "scanned")) for s in chosen):
+            self.moves, self.traffic = True, self.traffic + 1
         results = self._emit(op, mesh, chosen)
         layouts = [Layout(mesh, [s.results[i] for s in chosen]) for i in range(len(op.results))]
-        self._store_all(op, layouts, results)
+        self.store_all(op, layouts, results)
 
     def _run_on_parts(self, op: Operation, mesh: ProcessMesh, inner: Sequence[Value]) -> bool:
-        """Run a loop or branch with split bodies; False where they would communicate."""
+        """Run a loop or branch with split bodies; False where nothing is split, or its bodies communicate already."""
         values = [*op.operands, *inner]
         layouts = [self.layout(x) or Layout.replicate(mesh) for x in values if is_static(x)]
         if len(layouts) < len(values) or all(layout.is_replicated for layout in layouts):
             return False
         count = len(op.operands)
-        known = {x: (layout, self.get(x, layout)) for x, layout in zip(inner, layouts[count:], strict=True)}
-        made = split_regions(op, mesh, layouts[:count], known, self._partitioner_of)
+        known = {x: [(layout, self.get(x, layout))] for x, layout in zip(inner, layouts[count:], strict=True)}
+        made = split_regions(op, mesh, layouts[:count], known, self, self._partitioner_of)
         if made is None:
             return False
+        for walk in made.walks:
+            if walk.refused is not None:
+                raise walk.refused
+            self.moves |= walk.moves
+            self.traffic += walk.traffic
+            self.emitter.groups |= walk.emitter.groups
         given = [self.get(x, layout) for x, layout in zip(op.operands, made.operands, strict=True)]
         results = made.emit(op, self.emitter, given) if mesh.contains(self.rank) else [None] * len(op.results)
-        self._store_all(op, made.results, results)
+        self.store_all(op, made.results, results)
         return True
 
     def _partitioner_of(self, block: Block) -> Partitioner:
         """The partitioner of a region, which writes to ``block``."""
         made = Partitioner(Program("region"), (), (), self.rank)
-        made.emitter, made._strict = Emitter(self.target, self.rank, block), False
+        made.emitter, made._strict, made._tries = Emitter(self.target, self.rank, block), self._strict, True
         return made
 
-    def _store_all(self, op: Operation, layouts: Sequence[Layout | None], values: Sequence[Value | None]) -> None:
-        for result, layout, value in zip(op.results, layouts, values, strict=True):
-            self._store(result, layout, value)
+    def layouts(self, value: Value) -> list[Layout | None]:
+        """Those in which a value exists by now."""
+        return list(self.held[value].versions)
 
-    def _store(self, result: Value, layout: Layout | None, value: Value | None) -> None:
+    def keep(self, value: Value, layout: Layout | None, local: Value | None) -> None:
+        """Let a value that is there be there in another layout, too."""
+        self.held[value].keep(layout, local, -1)
+
+    def store_all(self, op: Operation, layouts: Sequence[Layout | None], values: Sequence[Value | None]) -> None:
+        for result, layout, value in zip(op.results, layouts, values, strict=True):
+            self.store(result, layout, value)
+
+    def store(self, result: Value, layout: Layout | None, value: Value | None) -> None:
+        """Let a result be there as the local ``value``."""
         held = self.held[result] = ValueLayouts()
         held.primary, held.mesh = layout, None if layout is None else layout.mesh
         held.keep(layout, value, self.emitter.clock)
 
-    def _copy(
-        self, op: Operation, operands: Sequence[Value | None], inner: dict[Value, Value | None] | None = None
+    def copy(
+        self, op: Operation, operands: Sequence[Value | None], inner: Mapping[Value, Value | None] | None = None
     ) -> list[Value]:
+        """Emit the operation as it is; its results."""
         mapping = {**dict(zip(op.operands, operands, strict=True)), **(inner or {})}
         made = op.clone({k: v for k, v in mapping.items() if v is not None})
         self.emitter.block.append(made)
@@ -489,12 +434,3 @@ class Partitioner:
             return [None] * len(op.results)
         local = LocalOperation(self.emitter, op, operands, operand_layouts, result_layouts)  # type: ignore[arg-type]
         return list(emit_local(local))
-
-
-_OWN = {
-    "prim.relayout": Partitioner._relayout,
-    "prim.to_local": Partitioner._to_local,
-    "prim.from_local": Partitioner._from_local,
-    "prim.check_index": Partitioner._check_index,
-}
-"""What is not computed but decides where values lie, or looks at them where they are."""

@@ -65,8 +65,8 @@ def philox_bits(seed: int, counter: int, shape: int | Sequence[int], index0: int
 def philox_part_bits(
     seed: int, counter: int, start: Sequence[int], shape: Sequence[int], whole: Sequence[int]
 ) -> Array:
-    """The words of draw (seed, counter) of an array of shape ``whole`` that lie in its block of ``shape`` from ``start``
-    on, uint32 of ``shape``; at most those of a row of ``whole``, or a million, are drawn besides.
+    """The words of draw (seed, counter) of an array of shape ``whole`` that lie in its block of ``shape`` from
+    ``start`` on, uint32 of ``shape``; at most those of a row of ``whole``, or a million, are drawn besides.
     """
     strides = [prod(whole[i + 1 :]) for i in range(len(whole))]
     made = np.empty(tuple(shape), np.uint32)

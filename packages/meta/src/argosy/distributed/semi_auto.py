@@ -35,8 +35,8 @@ def shard_tensor(
     """A distributed tensor of the global value ``data``, which every rank gives: a tensor, an array, nested lists.
 
     A parameter stays one, now distributed; of one that waits to be filled, made within ``LazyGuard``, each rank fills
-    its own part, with the values of one process. Raises ValueError for placements that fit neither mesh nor tensor, and for
-    a mesh with ranks that were not launched.
+    its own part, with the values of one process. Raises ValueError for placements that fit neither mesh nor tensor, and
+    for a mesh with ranks that were not launched.
     """
     environment()
     if type(data) is Tensor:

@@ -360,8 +360,8 @@ class Tracer(Interpreter):
             return
         if getattr(payload, "view_of", None) is not None:
             raise NotImplementedError(
-                f"writing while capturing to {target.name}, a view of a distributed tensor that was made before, is not "
-                "implemented; make the view in the captured function"
+                f"writing while capturing to {target.name}, a view of a distributed tensor that was made before, is "
+                "not implemented; make the view in the captured function"
             )
         entry = self._entry(target)
         if new.type != entry.state.type:
