@@ -133,3 +133,62 @@ def test_steps_that_overlap_communication_have_the_bits_of_others(level):
     for mine, started, waited in run_ranks(lambda: program(True), 2):
         assert mine == losses
         assert started == waited > 0
+
+
+def _train_open_sizes(ranks, placement):
+    """Losses of a step whose batch is open, for several sizes, and the shapes for which it was captured."""
+    paddle.seed(0)
+    mesh = dist.ProcessMesh(list(range(ranks)), ["x"])
+    model = nn.Sequential(nn.Linear(4, 6), nn.LayerNorm(6), nn.Dropout(0.5), nn.Linear(6, 3))
+    for name, axis in (("0", 1), ("3", 0)):
+        dist.shard_tensor(getattr(model, name).weight, mesh, [dist.Shard(axis)])
+    dist.shard_layer(model, mesh)
+    optimizer = paddle.optimizer.SGD(0.1, parameters=model.parameters())
+    shapes, losses = [], []
+
+    @paddle.jit.to_static(
+        full_graph=True, input_spec=[paddle.static.InputSpec([None, 4]), paddle.static.InputSpec([None], "int64")]
+    )
+    def train(x, y):
+        shapes.append([str(n) for n in x.shape])
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    rng = np.random.default_rng(0)
+    for size in (4, 6, 5):
+        batch = rng.standard_normal((size, 4)).astype(np.float32), rng.integers(0, 3, size)
+        losses.append(float(train(*[dist.shard_tensor(a, mesh, [placement]) for a in batch])))
+    return losses, shapes
+
+
+@pytest.mark.parametrize("placement", [dist.Replicate(), dist.Shard(0)], ids=str)
+def test_one_program_serves_batches_of_several_sizes(placement):
+    """Its batch is a symbol on a mesh, too; sizes that ranks cannot have equal parts of get a program of their own."""
+    losses, _ = run_ranks(lambda: _train_open_sizes(1, placement), 1)[0]
+    for found, shapes in run_ranks(lambda: _train_open_sizes(2, placement), 2):
+        np.testing.assert_allclose(found, losses, rtol=1e-5)
+        assert shapes[1:] == ([["5", "4"]] if placement.is_shard() else [])
+
+
+def test_loops_whose_weights_are_split_communicate_within():
+    """A recurrent layer's weights stay split, forward and back."""
+
+    def main(ranks):
+        paddle.seed(0)
+        mesh, model = dist.ProcessMesh(list(range(ranks)), ["x"]), nn.SimpleRNN(4, 6)
+        for p in model.parameters():
+            dist.shard_tensor(p, mesh, [dist.Shard(0)])
+        x = dist.shard_tensor(np.random.default_rng(0).standard_normal((2, 5, 4), np.float32), mesh, [])
+        run = paddle.jit.to_static(lambda x: model(x)[0].square().sum(), full_graph=True)
+        run(x).backward()
+        return float(run(x)), [p.grad.numpy() for p in model.parameters()], dist.report_collectives(run).collectives
+
+    loss, gradients, _ = run_ranks(lambda: main(1), 1)[0]
+    for found, grads, collectives in run_ranks(lambda: main(2), 2):
+        np.testing.assert_allclose(found, loss, rtol=1e-5)
+        for a, b in zip(grads, gradients, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+        assert any(c.repeated for c in collectives)

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from argosy_autoparallel.open_sizes import multiples_of, parts_of_sizes
 from argosy_autoparallel.partition import Partitioner
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.passes.decompose import decompose_operation
 from argosy_pir import Operation, Program, Value
+from argosy_pir.dims import Dim
+from argosy_pir.substitution import substitute_in_operation, substitute_in_type
 
 __all__ = ["IncrementalLayouts"]
 
@@ -29,6 +32,7 @@ class IncrementalLayouts:
         self._copy = Program(program.name)  # in primitives
         self._copies: dict[Value, Value] = {}
         self._last: Operation | None = None
+        self._sizes: dict[str, Dim] = {}
         self._partitioner = Partitioner(self._copy, (), (), rank)
 
     def find(self, value: Value) -> tuple[Layout | None] | None:
@@ -50,10 +54,12 @@ class IncrementalLayouts:
                 self._last = op
 
     def _enter(self, values: Sequence[Value], layouts: Sequence[Layout | None]) -> None:
-        for number, value in enumerate(values):
+        laid = [*layouts, *[None] * (len(values) - len(layouts))]
+        self._sizes |= multiples_of(parts_of_sizes(values, laid))
+        for value, layout in zip(values, laid, strict=True):
             if value not in self._copies:
-                made = self._copies[value] = self._copy.add_input(value.type)
-                self._partitioner.enter(made, layouts[number] if number < len(layouts) else None)
+                made = self._copies[value] = self._copy.add_input(substitute_in_type(value.type, self._sizes))
+                self._partitioner.enter(made, layout)
 
     def _new_operations(self) -> Iterator[Operation]:
         """Those since the last question, up to the first gradient request."""
@@ -67,6 +73,8 @@ class IncrementalLayouts:
         block = self._copy.block
         before = block.last
         made = op.clone(self._copies)
+        if self._sizes:
+            substitute_in_operation(made, self._sizes)
         block.append(made)
         for inner in [inner for inner in made.walk() if inner.dialect == "phi"]:
             values = decompose_operation(inner)

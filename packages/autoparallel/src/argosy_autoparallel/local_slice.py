@@ -8,10 +8,12 @@ dimension nest in mesh order: the first cuts the tensor, the second cuts each of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple
 
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Placement, Shard
+from argosy_pir.dims import SymExpr
 
 
 class LocalSlice(NamedTuple):
@@ -27,9 +29,20 @@ class LocalSlice(NamedTuple):
 
 def chunk(size: int, parts: int, part: int) -> tuple[int, int]:
     """Return (offset, length) of part ``part`` of ``size`` elements cut into ``parts``."""
+    if isinstance(size, SymExpr):
+        if parts == 1:
+            return 0, size
+        if size % parts != 0:
+            raise NotImplementedError(f"{parts} parts of {size} elements: symbolic sizes that do not divide")
+        return part * (size // parts), size // parts
     length = -(-size // parts)
     start, stop = min(part * length, size), min((part + 1) * length, size)
     return start, stop - start
+
+
+def estimate_elements(shape: Sequence[int]) -> int:
+    """How many elements a tensor of ``shape`` has; symbols count as 64, which tells all ranks the same."""
+    return prod(n.evaluate(dict.fromkeys(n.symbols, 64)) if isinstance(n, SymExpr) else n for n in shape)
 
 
 def local_slice(

@@ -10,7 +10,7 @@ import numpy as np
 
 from argosy_autoparallel.halo_exchange import exchange
 from argosy_autoparallel.placement import Shard
-from argosy_autoparallel.resharding.emitter import Emitter, block, neutral_term, static_shape
+from argosy_autoparallel.resharding.emitter import Emitter, block, neutral_term, shape_of
 from argosy_autoparallel.spmd.windows import Window, reads_of, window_of
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import prim
@@ -38,17 +38,17 @@ class LocalOperation(NamedTuple):
 
     def result_shape(self, number: int = 0) -> tuple[int, ...]:
         """The local shape that a result must have."""
-        shape = static_shape(self.op.results[number])
+        shape = shape_of(self.op.results[number])
         return self.result_layouts[number].local_slice(shape, self.emitter.rank).shape
 
     def operand_offset(self, number: int, axis: int) -> int:
         """Where the local part of an operand starts along ``axis``."""
-        shape = static_shape(self.op.operands[number])
+        shape = shape_of(self.op.operands[number])
         return self.operand_layouts[number].local_slice(shape, self.emitter.rank).offset[axis]
 
     def result_offset(self, number: int = 0) -> tuple[int, ...]:
         """Where the local part of a result starts."""
-        return self.result_layouts[number].local_slice(static_shape(self.op.results[number]), self.emitter.rank).offset
+        return self.result_layouts[number].local_slice(shape_of(self.op.results[number]), self.emitter.rank).offset
 
 
 Emission = Callable[[LocalOperation], "list[Value]"]
@@ -155,8 +155,8 @@ def _read_windows(
     group, me = local.emitter.line(local.operand_layouts[0].mesh, dim)
     dilation, taps = None, 0
     if local.op.kind == "conv" and local.operand_layouts[1].sharding_dims(axis):
-        dilation, taps = local.op.attributes["rhs_dilation"][axis - 2], static_shape(local.op.operand(1))[axis]
-    reads = reads_of(window, static_shape(local.op.results[0])[axis], len(group), dilation, taps)
+        dilation, taps = local.op.attributes["rhs_dilation"][axis - 2], shape_of(local.op.operand(1))[axis]
+    reads = reads_of(window, shape_of(local.op.results[0])[axis], len(group), dilation, taps)
     wanted = [window.elements(*each) for each in reads]
     made = exchange(local.emitter, x, group, axis, window.size, wanted)
     (first, end), (start, stop) = reads[me], wanted[me]
@@ -198,7 +198,7 @@ def _(local: LocalOperation) -> list[Value]:
     if not dims:
         return [made]
     group, me = local.emitter.line(layout.mesh, dims[0])
-    length = static_shape(made)[axis]
+    length = shape_of(made)[axis]
     shape = tuple(1 if i == axis else n for i, n in enumerate(made.shape))
     if length:
         total = block(made, axis, 0 if reverse else length - 1, 1)
@@ -219,7 +219,7 @@ def _add_exponentials(a: Value, b: Value) -> Value:
     """``log(exp(a) + exp(b))``, of infinities, too."""
     larger = prim.maximum(a, b)
     distance = prim.abs(prim.sub(a, b))
-    equal = prim.add(larger, prim.constant(math.log(2), a.dtype, static_shape(a)))
+    equal = prim.add(larger, prim.constant(math.log(2), a.dtype, shape_of(a)))
     made: Value = prim.select(prim.eq(a, b), equal, prim.add(larger, prim.log1p(prim.exp(prim.neg(distance)))))
     return made
 

@@ -18,13 +18,14 @@ from argosy_autoparallel.gathered_states import GatheredStates
 from argosy_autoparallel.implicit_gathers import ImplicitGatherError, check_gather, is_strict
 from argosy_autoparallel.localize import LocalOperation, emit_local
 from argosy_autoparallel.mesh import ProcessMesh
+from argosy_autoparallel.open_sizes import split_sizes
 from argosy_autoparallel.passes.combine_collectives import CombineCollectives, note_collectives
 from argosy_autoparallel.passes.overlap import Overlap
 from argosy_autoparallel.placement import Replicate
 from argosy_autoparallel.placing_operations import PLACING, communicate
 from argosy_autoparallel.region_partition import split_regions
 from argosy_autoparallel.resharding.convert import convert
-from argosy_autoparallel.resharding.emitter import Emitter, static_shape
+from argosy_autoparallel.resharding.emitter import Emitter, shape_of
 from argosy_autoparallel.resharding.path import communicates, path_cost
 from argosy_autoparallel.spmd import Strategy
 from argosy_autoparallel.strategy_choice import StrategyChoice
@@ -74,8 +75,11 @@ def partition(
     With ``overlap`` gradients are summed as they come, and collectives are on their way while others are computed. With
     ``reshard_after_use`` states that are gathered are not kept whole: who uses them again gathers them again.
 
-    Raises ``NotImplementedError`` for symbolic sizes, and ``ValueError`` for operands on different meshes.
+    A symbolic size of an input that is split stands for the size of a part in the result: whoever calls it sees to it
+    that all are equal. Raises ``NotImplementedError`` for symbolic sizes where that does not say what parts are, and
+    ``ValueError`` for operands on different meshes.
     """
+    program = split_sizes(program, input_layouts, context().size)
     if any(op.dialect == "phi" for op in program.walk()):
         program = program.clone()
         Decompose().run(program)
@@ -167,7 +171,7 @@ class Partitioner:
             return value.type  # type: ignore[return-value]
         if not layout.mesh.contains(self.rank):
             return _OUTSIDE
-        return TensorType(layout.local_slice(static_shape(value), self.rank).shape, value.dtype)
+        return TensorType(layout.local_slice(shape_of(value), self.rank).shape, value.dtype)
 
     def enter_local(self, value: Value, layout: Layout | None, local: Value | None) -> None:
         held = self.held[value] = ValueLayouts()
@@ -206,7 +210,7 @@ class Partitioner:
         return made
 
     def _convert(self, value: Value, held: ValueLayouts, layout: Layout) -> Value | None:
-        shape, itemsize = static_shape(value), as_dtype(value.dtype).itemsize
+        shape, itemsize = shape_of(value), as_dtype(value.dtype).itemsize
         best: tuple[float, Layout, Value | None, int] | None = None
         for found, local in held.versions.items():
             source = Layout.replicate(layout.mesh) if found is None else found
@@ -245,7 +249,7 @@ class Partitioner:
             return []
         source, held = op.operand(0), self.held[op.operand(0)]
         target = Layout(layout.mesh, placements)  # type: ignore[arg-type]
-        shape, itemsize = static_shape(source), as_dtype(source.dtype).itemsize
+        shape, itemsize = shape_of(source), as_dtype(source.dtype).itemsize
         costs = [
             path_cost(found, target, shape, itemsize)
             for found in held.versions
@@ -273,18 +277,18 @@ class Partitioner:
             made = self.get(value, whole)
             if is_zero(value) and layout.is_sum:
                 return made
-            return convert(self.emitter, made, whole, layout, static_shape(value), value.dtype)
+            return convert(self.emitter, made, whole, layout, shape_of(value), value.dtype)
         if not layout.mesh.contains(self.rank):
             return None
         if op.name == "builtin.constant":
             whole = Layout.replicate(layout.mesh)
             made = self.get(value, None)
-            return convert(self.emitter, made, whole, layout, static_shape(value), value.dtype)
+            return convert(self.emitter, made, whole, layout, shape_of(value), value.dtype)
         chosen = self.choosing.choose(op, layout.mesh, [layout.placements[d] for d in range(layout.mesh.ndim)], value)
         results = self._emit(op, layout.mesh, chosen)
         number = value.index  # type: ignore[attr-defined]
         at = Layout(layout.mesh, [s.results[number] for s in chosen])
-        return convert(self.emitter, results[number], at, layout, static_shape(value), value.dtype)
+        return convert(self.emitter, results[number], at, layout, shape_of(value), value.dtype)
 
     # Operations
 
@@ -309,7 +313,7 @@ class Partitioner:
         if op.name == "builtin.constant":
             return True
         primitive = PRIMITIVES.get(op.kind) if op.dialect == "prim" else None
-        if primitive is None or primitive.category not in _DEFERRED or not all(map(is_static, op.results)):
+        if primitive is None or primitive.category not in _DEFERRED:
             return False
         return all(self._everywhere(x) for x in op.operands)
 
@@ -360,8 +364,6 @@ class Partitioner:
             kinds = [whole if isinstance(r.type, TensorType) else None for r in op.results]
             self.store_all(op, kinds, made)
             return
-        for value in (*op.operands, *op.results):
-            static_shape(value)  # refused here, with a reason
         chosen = self.choosing.choose(op, mesh)
         if any(s.factor.startswith(("window", "scanned")) for s in chosen):
             self.moves, self.traffic = True, self.traffic + 1

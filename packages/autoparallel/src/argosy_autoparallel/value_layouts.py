@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from math import prod
-
+from argosy_autoparallel.local_slice import estimate_elements
 from argosy_autoparallel.mesh import ProcessMesh
-from argosy_autoparallel.resharding.emitter import static_shape
+from argosy_autoparallel.resharding.emitter import shape_of
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_pir import Operation, TensorType, Value
 from argosy_pir.folding import constant_of
@@ -62,7 +61,7 @@ def captured_values(op: Operation) -> list[Value]:
 
 def bytes_of(value: Value) -> float:
     """The size of the global value."""
-    return float(prod(static_shape(value)) * as_dtype(value.dtype).itemsize)
+    return float(estimate_elements(shape_of(value)) * as_dtype(value.dtype).itemsize)
 
 
 def is_static(value: Value) -> bool:

@@ -79,14 +79,16 @@ class Emitter:
         self, name: str, x: Value, layout: Layout, shape: tuple[int, ...], dim: int, **attributes: Any
     ) -> Value:
         """Emit the collective ``name`` of ``x`` along a mesh dimension. ``layout`` is that of the terms of a sum or of
-        what is gathered, a tensor of ``shape``. It is noted, so that several may be made together.
+        what is gathered, a tensor of ``shape``. It is noted, so that several may be made together, where its sizes
+        are numbers.
         """
         group, _ = self.line(layout.mesh, dim)
         made = self.communicate(name, x, group=group, size=len(group), **attributes)
         assert isinstance(made, OpResult)
-        nbytes = prod(shape) * as_dtype(x.dtype).itemsize / layout.parts()
-        key = name, layout.mesh, dim, attributes.get("kind"), x.dtype
-        self.notes.append(CollectiveNote(made.op, key, self.clock, *self.terms, nbytes))
+        if x.type.is_static:  # type: ignore[attr-defined]
+            nbytes = prod(shape) * as_dtype(x.dtype).itemsize / layout.parts()
+            key = name, layout.mesh, dim, attributes.get("kind"), x.dtype
+            self.notes.append(CollectiveNote(made.op, key, self.clock, *self.terms, nbytes))
         return made
 
     def communicate(self, name: str, x: Value | None, **attributes: Any) -> Value | None:
@@ -114,13 +116,18 @@ def line_of(mesh: ProcessMesh, dim: int, rank: int) -> tuple[tuple[int, ...], in
     return tuple(int(r) for r in mesh.mesh[index]), where[dim]
 
 
+def shape_of(value: Value) -> tuple[int, ...]:
+    """The shape of a value, symbolic sizes included, with which parts are computed like with numbers."""
+    return value.shape  # type: ignore[return-value]
+
+
 def static_shape(value: Value) -> tuple[int, ...]:
-    """The shape of a value of static sizes. Raises ``NotImplementedError`` for others, which meshes cannot hold yet."""
+    """The shape of a value of static sizes. Raises ``NotImplementedError`` for others."""
     shape = value.shape
     for size in shape:
         if type(size) is not int:
             raise NotImplementedError(
-                f"partition: a tensor of symbolic sizes ({value.type}) on a mesh is not implemented"
+                f"partition: what is to be done with {value.type} on a mesh is not implemented for symbolic sizes"
             )
     return shape  # type: ignore[return-value]
 

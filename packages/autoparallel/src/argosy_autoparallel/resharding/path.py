@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import count
-from math import prod
 
+from argosy_autoparallel.local_slice import estimate_elements
 from argosy_autoparallel.placement import Placement, Replicate, Shard
 from argosy_autoparallel.resharding.costs import has_step, step_cost
 from argosy_autoparallel.tensor_layout import Layout
@@ -37,7 +37,7 @@ def path_cost(source: Layout, target: Layout, shape: tuple[int, ...], itemsize: 
 
 @lru_cache(maxsize=65536)
 def _search(source: Layout, target: Layout, shape: tuple[int, ...], itemsize: int) -> tuple[float, tuple[Step, ...]]:
-    size = prod(shape) * itemsize
+    size = estimate_elements(shape) * itemsize
     options = _options(source, target, len(shape))
     order = count()
     heap: list[tuple[float, int, Layout, tuple[Step, ...]]] = [(0.0, next(order), source, ())]

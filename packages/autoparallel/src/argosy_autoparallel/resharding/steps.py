@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from argosy_autoparallel.local_slice import chunk
 from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
-from argosy_autoparallel.resharding.emitter import Emitter, block, neutral_term, pad_terms, static_shape
+from argosy_autoparallel.resharding.emitter import Emitter, block, neutral_term, pad_terms, shape_of
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import prim
 from argosy_pir import Value
@@ -45,7 +45,7 @@ def _neutral(x: Value, kind: ReduceType) -> Value:
     if kind not in (ReduceType.kRedSum, ReduceType.kRedProd):
         return x
     one = True if x.dtype == "bool" else 1
-    made: Value = prim.constant(neutral_term(x.dtype) if kind is ReduceType.kRedSum else one, x.dtype, static_shape(x))
+    made: Value = prim.constant(neutral_term(x.dtype) if kind is ReduceType.kRedSum else one, x.dtype, shape_of(x))
     return made
 
 

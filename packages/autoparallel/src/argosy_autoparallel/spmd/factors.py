@@ -80,4 +80,4 @@ def _splits(factor: str, terms: Sequence[Sequence[Axis]], types: Sequence[Any], 
     if not compound:
         return True
     parts = query.size * query.taken.get(factor, 1)
-    return bool(size) and size % parts == 0
+    return size != 0 and size % parts == 0

@@ -82,6 +82,8 @@ def _(query: StrategyQuery) -> Iterator[Strategy]:
     if window is None or f"window{axis}" in query.taken:
         return
     count: Any = query.results[0].shape[axis]
+    if type(count) is not int or type(window.size) is not int:
+        return
     if _is_local(window, query.size, reads_of(window, count, query.size, None, 0)):
         everywhere: tuple[Placement, ...] = (Replicate(),) * (len(query.operands) - 1)
         yield Strategy((placement, *everywhere), (placement,), f"window{axis}")

@@ -7,8 +7,8 @@ the program of this rank for the layouts of inputs and states.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence, Set
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from argosy.jit import lowering
 from argosy.settings import CHECK_PROGRAMS
@@ -16,7 +16,9 @@ from argosy_hwadapt import Device
 from argosy_phi_ops.capture.tracer import CapturedProgram, TracedPayload
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import context, own_context
+from argosy_phi_ops.errors import UnsupportedSizes
 from argosy_pir import Value
+from argosy_pir.dims import SymExpr, evaluate_dim, is_static
 from argosy_pir.passes import PassManager
 from argosy_pir.program import Program
 from argosy_tensorcore.dtype import as_dtype
@@ -157,8 +159,36 @@ def lower_partitioned(
     made.program.name = f"{program.name}_rank{context().rank}"
     lowering.simplify(made.program, "cse,dce")
     return PartitionedExecutable(
-        lowering.build(made.program, backend, device, communicators()), made.output_layouts, types
-    )
+        lowering.build(made.program, backend, device, communicators()), made.output_layouts, types,
+        OpenSizes.of(program, given),
+    )  # fmt: skip
+
+
+class OpenSizes(NamedTuple):
+    """Where the symbolic sizes of a global program are told, by input and axis, and into how many parts each is cut."""
+
+    places: dict[str, tuple[int, int]]
+    parts: dict[str, int]
+
+    @staticmethod
+    def of(program: Program, layouts: Sequence[Layout | None]) -> OpenSizes | None:
+        """Those of a program's inputs; None where there are none."""
+        from argosy_autoparallel.open_sizes import parts_of_sizes
+
+        places: dict[str, tuple[int, int]] = {}
+        for number, value in enumerate(program.inputs):
+            for axis, size in enumerate(value.shape):
+                if isinstance(size, SymExpr) and size.symbols == {str(size)}:
+                    places.setdefault(str(size), (number, axis))
+        return OpenSizes(places, parts_of_sizes(program.inputs, layouts)) if places else None
+
+    def read(self, inputs: Sequence[Any]) -> dict[str, int]:
+        """The sizes of a call. Raises ``UnsupportedSizes`` for one that ranks cannot have equal parts of."""
+        found = {name: inputs[number].shape[axis] for name, (number, axis) in self.places.items()}
+        for name, parts in self.parts.items():
+            if found[name] % parts:
+                raise UnsupportedSizes(f"{found[name]} elements of an axis of open size are no {parts} equal parts")
+        return found
 
 
 class PartitionedExecutable:
@@ -169,37 +199,55 @@ class PartitionedExecutable:
         local: Executable,
         layouts: Sequence[Layout | None],
         types: Sequence[tuple[tuple[Any, ...], str]],
+        sizes: OpenSizes | None = None,
     ) -> None:
         self.local = local
         self.program: Program = local.program
         self.layouts = tuple(layouts)
+        self._sizes = sizes
         self._wrap = [_wrapper(layout, *type) for layout, type in zip(layouts, types, strict=True)]
 
     def run(self, inputs: Sequence[Any], states: Sequence[Any]) -> list[Any]:
         """Run once; states are updated in place."""
-        return self._wrap_outputs(self.local.run([_local_part(x) for x in inputs], [_local_part(x) for x in states]))
+        sizes = self._read_sizes(inputs)
+        return self._wrap_outputs(
+            self.local.run([_local_part(x) for x in inputs], [_local_part(x) for x in states]), sizes
+        )
 
     def bind(self, states: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
         """The function of inputs, with these states."""
         run = self.local.bind([_local_part(x) for x in states])
-        return lambda inputs: self._wrap_outputs(run([_local_part(x) for x in inputs]))
+
+        def call(inputs: Sequence[Any]) -> list[Any]:
+            sizes = self._read_sizes(inputs)
+            return self._wrap_outputs(run([_local_part(x) for x in inputs]), sizes)
+
+        return call
+
+    def _read_sizes(self, inputs: Sequence[Any]) -> Mapping[str, int]:
+        return {} if self._sizes is None else self._sizes.read(inputs)
+
+    def _wrap_outputs(self, outputs: Sequence[StridedArray], sizes: Mapping[str, int]) -> list[Any]:
+        return [wrap(x, sizes) for wrap, x in zip(self._wrap, outputs, strict=True)]
 
     def report(self) -> dict[str, Any]:
         """What the compiler says of this rank's program."""
         return dict(self.local.report())
-
-    def _wrap_outputs(self, outputs: Sequence[StridedArray]) -> list[Any]:
-        return [wrap(x) for wrap, x in zip(self._wrap, outputs, strict=True)]
 
 
 def _local_part(payload: Any) -> StridedArray:
     return payload if type(payload) is StridedArray else payload.local
 
 
-def _wrapper(layout: Layout | None, shape: tuple[Any, ...], dtype: str) -> Callable[[StridedArray], Any]:
+def _wrapper(
+    layout: Layout | None, shape: tuple[Any, ...], dtype: str
+) -> Callable[[StridedArray, Mapping[str, int]], Any]:
+    """What makes a payload of an output's part, given the sizes of the call."""
     if layout is None:
-        return lambda local: local
+        return lambda local, sizes: local
     from argosy_autoparallel.dist_tensor import ShardedArray
 
     element = as_dtype(dtype)
-    return lambda local: ShardedArray(local, shape, element, layout)
+    if is_static(shape):
+        return lambda local, sizes: ShardedArray(local, shape, element, layout)
+    return lambda local, sizes: ShardedArray(local, [evaluate_dim(n, sizes) for n in shape], element, layout)

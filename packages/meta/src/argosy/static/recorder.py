@@ -11,11 +11,10 @@ from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.operator import Operator
 from argosy_phi_ops.errors import GraphBreak, ShapeError
 from argosy_pir import Builder, Value
-from argosy_pir.attributes import Attributes, Dense
 from argosy_pir.dims import Dim, SymExpr
 from argosy_pir.passes import PassManager
 from argosy_pir.program import Program
-from argosy_pir.types import TensorType, Type
+from argosy_pir.substitution import substitute_in_attribute, substitute_sizes
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["ProgramTracer"]
@@ -47,7 +46,7 @@ class ProgramTracer(Tracer):
         """Record. Where shapes do not fit because two open sizes differ, these are one size from then on, and an open
         one beside a number is that number: a call that gives others is an error of the call."""
         if self._renamed:
-            attributes = {name: _attribute(value, self._renamed) for name, value in attributes.items()}
+            attributes = {name: substitute_in_attribute(value, self._renamed) for name, value in attributes.items()}
         for x in operands:
             if type(x) is Tensor and x.payload.is_traced and not x.stop_gradient:
                 x.payload.active = True  # the user may have said so after the variable was made
@@ -62,8 +61,8 @@ class ProgramTracer(Tracer):
 
     def _make_one(self, kept: Dim, other: SymExpr) -> None:
         names: dict[str, Dim] = {str(other): kept}
-        self._renamed = {name: _dim(size, names) for name, size in self._renamed.items()} | names
-        _rename(self.program, names)
+        self._renamed = {name: substitute_in_attribute(size, names) for name, size in self._renamed.items()} | names
+        substitute_sizes(self.program, names)
         for x in live_tensors(self):
             x.payload.shape = x.payload.value.shape
 
@@ -167,39 +166,6 @@ def _differing_sizes(operands: Sequence[Any]) -> Iterator[tuple[Dim, SymExpr]]:
 
 def _is_symbol(n: Dim) -> bool:
     return isinstance(n, SymExpr) and n.symbols == {str(n)}
-
-
-def _rename(program: Program, names: dict[str, Dim]) -> None:
-    """Put other sizes in place of the symbols ``names`` throughout ``program``."""
-    blocks = [program.block]
-    for op in program.walk():
-        blocks.extend(block for region in op.regions for block in region.blocks)
-        for result in op.results:
-            result.type = _type(result.type, names)
-        op.attributes = Attributes({name: _attribute(value, names) for name, value in op.attributes.items()})
-    for block in blocks:
-        for argument in block.arguments:
-            argument.type = _type(argument.type, names)
-
-
-def _type(type: Type, names: dict[str, Dim]) -> Type:
-    if not isinstance(type, TensorType) or type.is_static:
-        return type
-    return TensorType(tuple([_dim(n, names) for n in type.shape]), type.dtype)
-
-
-def _dim(n: Dim, names: dict[str, Dim]) -> Dim:
-    return n.substitute(names) if isinstance(n, SymExpr) else n
-
-
-def _attribute(value: Any, names: dict[str, Dim]) -> Any:
-    if isinstance(value, SymExpr):
-        return value.substitute(names)
-    if isinstance(value, (tuple, list)):
-        return type(value)(_attribute(item, names) for item in value)
-    if isinstance(value, Dense):
-        return Dense(_type(value.type, names), value.data)  # type: ignore[arg-type]
-    return value
 
 
 def _leave_out_unused(program: Program) -> None:
