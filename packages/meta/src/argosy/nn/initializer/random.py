@@ -26,7 +26,7 @@ def _draw(param: Tensor, convert: Callable[[Any], Any]) -> None:
     if part is None:
         fill(param, convert(philox_bits(seed, counter, param.shape)))
     else:
-        param.payload.fill_part(convert(philox_part_bits(seed, counter, *part, param.shape)))
+        param.payload.fill_part(convert(philox_part_bits(seed, counter, part.offset, part.shape, param.shape)))
         param.payload.bump_version()
 
 
