@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from programs import ON_HOST, build, check, on_host
 
 from argosy_cinn import CinnCompiler
-from argosy_cinn.forms.expressions import Graph
+from argosy_cinn.forms.expressions import Graph, loaded_buffers
 from argosy_cinn.forms.indices import (
     Index,
     Lookup,
@@ -24,6 +24,7 @@ from argosy_cinn.fusion.group_lowering import GridLowering, KnownReads
 from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.loops.schedule import row_buffers
+from argosy_cinn.lowering.elements import NotAligned
 from argosy_cinn.pipeline import lower_program
 from argosy_cinn.plan.memory import Lifetime, assign_offsets
 from argosy_cinn.runtime import ObjectCache
@@ -125,10 +126,10 @@ def test_repeated_blocks_are_lowered_once():
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9), st.integers(0, 9)), min_size=3, max_size=16))
-def test_groups_of_equal_structure_read_what_each_reads_by_itself(steps):
+def test_joined_groups_read_what_their_own_expressions_load(steps):
     def program(x, y):
         found = [x, y]
-        for kind, i, j in steps * 2:
+        for kind, i, j in [(0, 0, 1), (1, 2, 0), *steps * 2]:
             x, y = found[i % len(found)], found[j % len(found)]
             total = prim.broadcast(prim.reduce_sum(y, axes=(kind % 2,)), shape=x.shape, axes=(1 - kind % 2,))
             product = prim.dot_general(x, y, lhs_contract=(1,), rhs_contract=(0,)) if kind == 4 else x
@@ -138,10 +139,27 @@ def test_groups_of_equal_structure_read_what_each_reads_by_itself(steps):
             )
         return found[2:]
 
-    fusion, _, memory = fused(build(program, [np.zeros((64, 64), np.float32)] * 2))
-    for group in fusion.groups.values():
-        if group.kind in ("loops", "product"):
-            assert group.reads == GridLowering(group, memory.values, split=False).all_reads()
+    class Lowered(KnownReads):
+        """Each group that is considered, lowered."""
+
+        considered = False
+
+        def find_joint_reads(self, group, first, second):
+            Lowered.considered = True
+            grid = GridLowering(group, memory.values, split=False)
+            try:
+                grid.lower()
+            except NotAligned:
+                with pytest.raises(NotAligned):
+                    super().find_joint_reads(group, first, second)
+                raise
+            loaded = loaded_buffers(grid.graph) | (group.product.buffers if group.product is not None else set())
+            assert super().find_joint_reads(group, first, second) == loaded - group.members.keys()
+            return loaded - group.members.keys()
+
+    memory = Memory(lower_program(build(program, [np.zeros((64, 64), np.float32)] * 2), Target.host()))
+    Fusion(memory, Lowered(memory))
+    assert Lowered.considered
 
 
 def test_views_that_undo_each_other_leave_the_index_as_it_was():

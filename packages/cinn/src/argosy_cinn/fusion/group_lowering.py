@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -20,48 +21,96 @@ from argosy_pir.values import OpResult, Value
 SMALLEST_LANES = 8
 _MOST_NODES = 900
 
+#: Where a value is read: at its own cell of the grid, or in its own row.
+_GRID, _ROW = 1, 2
+#: Where members of each flavour may be read.
+_READ = {"full": _GRID, "product": _GRID, "row": _ROW, "sum": _ROW}
+
+
+@dataclass(slots=True)
+class Reads:
+    """What a group reads from memory: for each value the flavours (`_GRID`, `_ROW`) that a member has to have where it
+    is read, so that it could be computed in the group; none where its elements are needed elsewhere. ``nodes`` bounds
+    the expressions of the group from above; None where its members do not fit together."""
+
+    places: dict[Value, int]
+    nodes: int | None
+
 
 class KnownReads:
-    """What groups read from memory, found once for each structure, since blocks of a program repeat, and looked up once
-    for each group, since programs are fused again when values left memory: what is known of a group holds as long as
-    all that it loads is in memory."""
+    """What groups read from memory. What two groups read together follows from what each reads on their joint grid. A
+    group on a grid is lowered once for each structure, since blocks of a program repeat, and looked up once, since
+    programs are fused again when values left memory: what is known of a group holds as long as all that it loads is in
+    memory."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory, self._structures = memory, Structures(memory.values)
-        self._known: dict[Any, tuple[set[Value], set[Value] | None]] = {}  # loads; reads, None where not aligned
-        self._alike: dict[Any, tuple[list[int], list[int] | None]] = {}  # the same by the numbers in a structure
+        self._known: dict[Any, Reads] = {}
+        self._alike: dict[Any, tuple[list[tuple[int, int]], int | None]] = {}  # the same by numbers in a structure
         self.lowered = 0
 
     def find_reads(self, group: Group) -> set[Value]:
         """What the group reads. Raises `NotAligned` where its members do not fit together."""
-        key = (tuple(group.members.items()), group.rows, group.columns, group.kind)
-        found = self._known.get(key)
-        if found is None or not found[0] <= self._memory.values.keys():
-            found = self._known[key] = self._find(group)
-        if found[1] is None:
-            raise NotAligned("found before")
-        return set(found[1])
+        return _aligned(self._reads_of(group, group.members)).keys() - group.members
 
-    def _find(self, group: Group) -> tuple[set[Value], set[Value] | None]:
+    def find_joint_reads(self, group: Group, first: Group, second: Group) -> set[Value]:
+        """What the group reads that joins two, of which the second may read what the first makes. Raises `NotAligned`
+        where their members do not fit together."""
+        key = _key(group, group.members)
+        found = self._known.get(key)
+        if found is None or not found.places.keys() <= self._memory.values.keys():
+            found = self._known[key] = self._join(group, first, second)
+        return _aligned(found).keys() - group.members
+
+    def _join(self, group: Group, first: Group, second: Group) -> Reads:
+        earlier, later = (self._reads_of(group, {v: group.members[v] for v in one.members}) for one in (first, second))
+        places = dict(earlier.places)
+        nodes = None if earlier.nodes is None or later.nodes is None else earlier.nodes + later.nodes
+        for value, flavours in later.places.items():
+            if value not in first.members:
+                places[value] = places.get(value, flavours) & flavours
+            elif not flavours & _READ.get(group.members[value], 0):
+                nodes = None
+        if nodes is not None and nodes > _MOST_NODES:
+            return self._reads_of(group, group.members)
+        return Reads(places, nodes)
+
+    def _reads_of(self, grid: Group, members: dict[Value, str]) -> Reads:
+        """What some members of a group read on its grid."""
+        key = _key(grid, members)
+        found = self._known.get(key)
+        if found is None or not found.places.keys() <= self._memory.values.keys():
+            found = self._known[key] = self._find(replace(grid, members=members))
+        return found
+
+    def _find(self, group: Group) -> Reads:
         structure, values = self._structures.structure_of(group)
         alike = self._alike.get(structure)
         if alike is not None:
-            loaded, read = alike
-            return {values[i] for i in loaded}, None if read is None else {values[i] for i in read}
+            return Reads({values[i]: flavours for i, flavours in alike[0]}, alike[1])
         found = self._lower(group)
         numbers = {value: i for i, value in enumerate(values)}
-        loads, reads = found
-        self._alike[structure] = [numbers[v] for v in loads], None if reads is None else [numbers[v] for v in reads]
+        self._alike[structure] = [(numbers[v], flavours) for v, flavours in found.places.items()], found.nodes
         return found
 
-    def _lower(self, group: Group) -> tuple[set[Value], set[Value] | None]:
+    def _lower(self, group: Group) -> Reads:
         self.lowered += 1
         lowering = GridLowering(group, self._memory.values, split=False)
         try:
-            reads = lowering.all_reads()
+            lowering.lower()
         except NotAligned:
-            return lowering.loads(), None
-        return lowering.loads(), reads
+            return Reads(lowering.places, None)
+        return Reads(lowering.places, len(lowering.graph.order))
+
+
+def _key(grid: Group, members: dict[Value, str]) -> Any:
+    return tuple(members.items()), grid.rows, grid.columns, grid.op if grid.product is not None else None
+
+
+def _aligned(reads: Reads) -> dict[Value, int]:
+    if reads.nodes is None:
+        raise NotAligned("members do not fit together")
+    return reads.places
 
 
 class GridLowering:
@@ -96,6 +145,9 @@ class GridLowering:
             self.row = _mix(self.outer)
             self.column = _mix(self.inner)
             self.flat = self.row * at_least_one(prod(inner)) + self.column
+        self.places: dict[Value, int] = {}  # as in `Reads`
+        if group.product is not None:
+            self.places.update(dict.fromkeys(group.product.buffers, 0))
         self.results: dict[Value, Expression] = {}
         self.bodies: dict[Value, Expression] = {}
         self.updates: dict[Value, tuple[Expression, Index, Expression | None]] = {}
@@ -129,18 +181,6 @@ class GridLowering:
             if len(self.graph.order) > _MOST_NODES and len(self.group.members) > 1:
                 raise NotAligned("the kernel would become too large")
 
-    def all_reads(self) -> set[Value]:
-        """What the members read from memory."""
-        self.lower()
-        return self.loads() - set(self.group.members)
-
-    def loads(self) -> set[Value]:
-        """What was loaded from memory so far."""
-        loads = {node.payload[0] for node in self.graph.order if node.kind == "load"}
-        if self.group.product is not None:
-            loads |= self.group.product.buffers
-        return loads
-
     def _value(self, value: Value, flat: Index) -> Expression:
         found = self.results.get(value)
         if found is None:
@@ -173,11 +213,16 @@ class GridLowering:
     def _resolve(self, value: Value, position: Position) -> Expression | None:
         flavour = self.group.members.get(value)
         if flavour is None:
+            if value in self.lowering.in_memory:
+                self.places[value] = self.places.get(value, _GRID | _ROW) & self._flavours_at(position)
             return None
-        expected = {"full": self.flat, "product": self.flat, "row": self.row, "sum": self.row}.get(flavour)
-        if expected is None or position.flat_index != expected:
-            raise NotAligned(f"{value} is read at {position.flat_index}, made at {expected}")
+        if not self._flavours_at(position) & _READ.get(flavour, 0):
+            raise NotAligned(f"{value}, of the flavour '{flavour}', is read at {position.flat_index}")
         return self._member_expression(value, position)
+
+    def _flavours_at(self, position: Position) -> int:
+        place = position.flat_index
+        return (_GRID if place == self.flat else 0) | (_ROW if place == self.row else 0)
 
     def _update(self, value: Value) -> None:
         """Where and what an update writes."""

@@ -77,9 +77,6 @@ class Fusion:
         self.maker.update(dict.fromkeys(group.members, group))
         return group
 
-    def _reads_of(self, group: Group) -> set[Value]:
-        return self._known.find_reads(group)
-
     def _connect(self, group: Group) -> None:
         self.put_after(group, self.producers(group))
 
@@ -145,7 +142,7 @@ class Fusion:
         if candidate is None:
             return None
         try:
-            candidate.reads = self._reads_of(candidate)
+            candidate.reads = self._known.find_joint_reads(candidate, first, second)
         except NotAligned:
             return None
         if len(candidate.reads) > _MOST_READS:
