@@ -19,6 +19,7 @@ from argosy_autoparallel.schedule import (
     InstructionList,
     Move,
     Port,
+    Position,
     Receive,
     Ref,
     Run,
@@ -29,6 +30,8 @@ from argosy_autoparallel.schedule import (
     Update,
     Wait,
     parse_instruction,
+    read_position,
+    run,
     run_in_step,
     run_on_threads,
     simulate,
@@ -36,6 +39,7 @@ from argosy_autoparallel.schedule import (
 )
 from argosy_hwadapt import CommunicatorError, RankFailure
 from argosy_hwadapt.links import LinkModel, ModelledCommunicator
+from argosy_hwadapt.solo import SoloCommunicator
 from argosy_pir.types import TensorType
 
 T = TensorType([4], "float32")
@@ -200,6 +204,21 @@ def test_a_piece_that_raises_is_named_with_rank_instruction_and_line():
         with pytest.raises(InstructionError, match=r"rank 1, instruction 0: run f\[0, 3\] at model.py:7: ZeroDivision"):
             runner([waits, fails], [{}, {("f", None): broken}], [{}, {}])
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("rank-")]
+
+
+def test_a_file_says_in_which_instruction_a_rank_is(tmp_path):
+    """Each with its line, of one list and then of another; nothing outside of lists."""
+    path, seen = str(tmp_path / "position"), []
+    position = Position(path, 0)
+    for name in ("f", "g"):
+        runs = InstructionList(
+            tuple(Run(name, 0, i, line=f"model.py:{i}") for i in range(2)), {(name, None): Signature()}
+        )
+        piece = {(name, None): lambda: seen.append(read_position(path))}
+        run(runs, piece, {}, {(): SoloCommunicator()}, position=position)
+        assert read_position(path) == ""
+    assert seen == [f"instruction {i}: run {name}[0, {i}] at model.py:{i}" for name in "fg" for i in range(2)]
+    assert read_position(str(tmp_path / "none")) == ""
 
 
 @pytest.mark.parametrize("failing", [0, 1])

@@ -19,6 +19,7 @@ from argosy_autoparallel.schedule.instructions import (
     parse_instruction,
 )
 from argosy_autoparallel.schedule.lists import InstructionList, Port, ScheduleError, Signature, groups_of
+from argosy_autoparallel.schedule.position import Position, read_position
 from argosy_autoparallel.schedule.programs import list_of, verify_programs
 from argosy_autoparallel.schedule.runner import InstructionError, open_groups, run, run_in_step, run_on_threads
 from argosy_autoparallel.schedule.simulator import Costs, Simulation, simulate
@@ -32,6 +33,7 @@ __all__ = [
     "InstructionList",
     "Move",
     "Port",
+    "Position",
     "Receive",
     "Ref",
     "Run",
@@ -48,6 +50,7 @@ __all__ = [
     "list_of",
     "open_groups",
     "parse_instruction",
+    "read_position",
     "run",
     "run_in_step",
     "run_on_threads",

@@ -28,6 +28,7 @@ from argosy_autoparallel.schedule.instructions import (
 from argosy_autoparallel.schedule.lists import InstructionList, Port, ScheduleError, groups_of
 from argosy_autoparallel.schedule.machine import result_type
 from argosy_autoparallel.schedule.matching import Place
+from argosy_autoparallel.schedule.position import Position
 from argosy_hwadapt import calls, inproc
 from argosy_hwadapt.calls import Array, Call
 from argosy_hwadapt.communicator import Communicator, Handle
@@ -55,17 +56,17 @@ class InstructionError(RuntimeError):
 
 def run(
     one: InstructionList, pieces: Pieces, values: Mapping[Ref, Array], communicators: Communicators,
-    observer: Observer | None = None, folder: str | None = None,
+    observer: Observer | None = None, folder: str | None = None, position: Position | None = None,
 ) -> dict[Ref, Array]:  # fmt: skip
     """Walk a rank's list; returns the values that are left.
 
     ``pieces`` are functions by (name, chunk), chunk None for all that have none of their own; ``communicators`` by
     group, () being all ranks: see :func:`open_groups`. ``observer`` is called after each instruction. Values on disk
-    are files without a name in ``folder``.
+    are files without a name in ``folder``. ``position`` tells whoever watches where the rank is.
 
     Raises :class:`InstructionError` for a piece that raises, and errors of the communicator as they are.
     """
-    steps = walk(one, pieces, values, communicators, observer, folder)
+    steps = walk(one, pieces, values, communicators, observer, folder, position)
     try:
         while True:
             next(steps).wait()
@@ -151,12 +152,13 @@ def _groups_in_step(
 
 def walk(
     one: InstructionList, pieces: Pieces, values: Mapping[Ref, Array], communicators: Communicators,
-    observer: Observer | None = None, folder: str | None = None,
+    observer: Observer | None = None, folder: str | None = None, position: Position | None = None,
 ) -> Steps:  # fmt: skip
     """The steps of a rank: yields handles that must be waited for before it goes on, returns the values left."""
     state = _Rank(one, pieces, dict(values), communicators, folder)
+    present = [0] if position is None else position.begin(one)
     for number, instruction in enumerate(one.instructions):
-        state.number = number
+        state.number = present[0] = number
         try:
             waits = _STEPS[type(instruction)](state, instruction)
             if waits is not None:
@@ -167,6 +169,8 @@ def walk(
             raise InstructionError(state.place, cause) from cause
         if observer is not None:
             observer(state.place, state.values)
+    if position is not None:
+        position.end()
     return state.values
 
 

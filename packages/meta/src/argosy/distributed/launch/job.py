@@ -34,11 +34,13 @@ class Failure(NamedTuple):
     cause: str
     host: str = ""
     """The machine, where there are several."""
+    position: str = ""
+    """The instruction of a pipeline in which it ended, with its line."""
 
     def __str__(self) -> str:
         rank = f"rank {self.rank}{self.host and f' on {self.host}'}"
         if self.code < 0:
-            return f"{rank} was killed by {signal.Signals(-self.code).name}"
+            return f"{rank} was killed by {signal.Signals(-self.code).name}{self.position and f' in {self.position}'}"
         return f"{rank} failed: {self.cause} (exit code {self.code})"
 
 
@@ -195,7 +197,8 @@ class Job:
             said = cause.read_text(encoding="utf-8") if cause.exists() else "it exited without an exception"
             rank = int(path.suffix[1:])
             host = self.hosts[rank * len(self.hosts) // self.ranks] if self.hosts else ""
-            found.append(Failure(float(when), rank, int(code), said, host))
+            where = _position(path.with_name("position" + path.suffix))
+            found.append(Failure(float(when), rank, int(code), said, host, where))
         return found
 
     def _explain(self, failure: Failure) -> None:
@@ -208,6 +211,14 @@ class Job:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     raise JobInterrupt(number)
+
+
+def _position(path: Path) -> str:
+    if not path.exists():
+        return ""
+    from argosy_autoparallel.schedule import read_position  # not with each launcher
+
+    return read_position(str(path))
 
 
 def _is_stopped(process: int) -> bool:

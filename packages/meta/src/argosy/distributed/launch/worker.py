@@ -2,7 +2,8 @@
 
 ``python -m argosy.distributed.launch.worker FOLDER LOG_DIR script [arguments]``, started by mpiexec. The parent needs
 no MPI and so always lives to tell; it imports next to nothing. Files in FOLDER: ``pid.N``, ``cause.N`` (an exception,
-in one line), ``end.N`` (time and exit code, negative for a signal; written only when it is not 0).
+in one line), ``position.N`` (in which instruction of a pipeline the rank is), ``end.N`` (time and exit code, negative
+for a signal; written only when it is not 0).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 from types import FrameType, ModuleType, TracebackType
 
 from argosy.distributed.launch.parent import die_with
-from argosy.settings import CURRENT_ENDPOINT, ENDPOINTS, announced_ranks
+from argosy.settings import CURRENT_ENDPOINT, ENDPOINTS, POSITION, announced_ranks
 from argosy_phi_ops.settings import export
 
 __all__ = ["main", "run_script"]
@@ -33,6 +34,7 @@ def main() -> None:
     parent = os.getpid()
     child = os.fork()
     if child == 0:
+        POSITION.write(f"{folder}/position.{rank}")
         die_with(parent, signal.SIGKILL)()
         _run(folder, rank, command)
         return

@@ -10,15 +10,16 @@ import numpy as np
 from argosy.distributed.pipeline.capture import CapturedStep
 from argosy.distributed.pipeline.gradients import Gradients
 from argosy.jit import lowering
+from argosy.settings import POSITION
 from argosy_autoparallel.dist_tensor import ShardedArray
 from argosy_autoparallel.groups import communicators, world
 from argosy_autoparallel.pipeline.cut import extract
 from argosy_autoparallel.pipeline.local_pieces import LocalPieces, add_accumulation, localize_pieces
 from argosy_autoparallel.pipeline.step_lists import LAST, step_lists
 from argosy_autoparallel.resharding.emitter import static_shape
-from argosy_autoparallel.schedule import InstructionList, Ref, Run, VerificationResult, run, verify
+from argosy_autoparallel.schedule import InstructionList, Position, Ref, Run, VerificationResult, run, verify
 from argosy_autoparallel.tensor_layout import Layout
-from argosy_phi_ops.context import context
+from argosy_phi_ops.context import RankState, context
 from argosy_pir import Value
 from argosy_tensorcore.storage import StridedArray, host_device
 from argosy_tensorcore.tensor import Tensor
@@ -26,6 +27,14 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["PipelineStep"]
 
 Array = np.ndarray[Any, Any]
+
+
+def _open_position() -> Position | None:
+    path = POSITION.read()
+    return Position(path, context().rank) if path else None
+
+
+_position: RankState[Position | None] = RankState("argosy.position", _open_position)
 
 
 class PipelineStep:
@@ -55,7 +64,7 @@ class PipelineStep:
         values = self._values(microbatches)
         communicator = world()
         assert communicator is not None
-        left = run(self.own, self.functions, values, {(): communicator})
+        left = run(self.own, self.functions, values, {(): communicator}, position=_position.value)
         return [[left[Ref(f"result{i}", (m,))] for i in range(len(self.results[0]))] for m in range(self.microbatches)]
 
     def _values(self, microbatches: Sequence[Sequence[Tensor]]) -> dict[Ref, Array]:
