@@ -2,8 +2,7 @@
 
 ``"all2all"``: sequences are in order; within attention heads are split instead (Ulysses; Jacobs et al., 2023).
 ``"p2p"``: each rank has a block from the front and the one as far from the end, so that causal masks leave all ranks as
-much (zig-zag order); queries stay where they are, and keys and values come from all ranks (Llama 3; Grattafiori et al.,
-2024).
+much (zig-zag order); queries stay where they are, and keys and values go round (Liu et al., 2023).
 """
 
 from __future__ import annotations

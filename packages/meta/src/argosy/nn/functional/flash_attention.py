@@ -55,7 +55,8 @@ def scaled_dot_product_attention(
     ``scale`` is ``1 / sqrt(d)`` by default. A boolean mask keeps where it is True, a float one is added; it
     broadcasts to [b, h, s, t]. With ``is_causal`` query i sees the keys up to i. While ``training``, weights are
     set to zero with probability ``dropout_p`` and the rest divided by ``1 - dropout_p``. ``backend`` of "p2p"
-    attends to keys of all ranks along the mesh dimension "sep", in zig-zag order; others are Paddle's choice of a
+    attends to keys of all ranks along the mesh dimension "sep", in zig-zag order, which go round (all are gathered with
+    dropout, ``softcap`` or ``sinks``); others are Paddle's choice of a
     kernel and change nothing. Beyond Paddle's: with ``is_causal`` a query sees the last ``window`` keys alone;
     ``softcap`` c > 0 makes scores ``c * tanh(scores / c)``; ``sinks`` [h] are logits that take weight and have no
     value. Raises ValueError for a ``dropout_p`` that is no probability and for shapes that do not fit.
@@ -63,6 +64,10 @@ def scaled_dot_product_attention(
     if backend == "p2p":
         if attn_mask is not None or window is not None:
             raise ValueError("scaled_dot_product_attention: with backend='p2p' there is no mask but is_causal")
+        if not (softcap or sinks is not None or (dropout_p and training)):
+            from argosy.nn.ring_attention import ring_attention  # with what distributed tensors need
+
+            return ring_attention(query, key, value, is_causal, scale)
         key, value, attn_mask = gather_parts(query, key, value, is_causal)
         is_causal = False
     further: dict[str, Any] = {"window": window, "softcap": softcap, "sinks": sinks}
