@@ -168,6 +168,56 @@ def test_a_mixture_of_experts_is_a_pipeline_of_ranks_with_experts_of_their_own()
     check(run_ranks(lambda: program(True), 4), run_ranks(lambda: program(False), 1)[0])
 
 
+class TwoTowers(nn.Layer):
+    """An encoder of pictures and one of tokens, whose results meet in one space (Radford et al., 2021)."""
+
+    def __init__(self):
+        super().__init__()
+        self.pictures = nn.Sequential(nn.Conv2D(1, 4, 3, 2), nn.GELU(), nn.Flatten(), nn.Linear(36, 8))
+        self.tokens = nn.Sequential(nn.Embedding(64, 8), nn.TransformerEncoderLayer(8, 2, 16, 0.1), nn.Linear(8, 8))
+        self.scale = self.create_parameter([1], default_initializer=nn.initializer.Constant(2.0))
+
+    def forward(self, pictures, tokens):
+        one = nn.functional.normalize(self.pictures(pictures))
+        other = nn.functional.normalize(self.tokens(tokens).mean(1))
+        return self.scale * one @ other.T
+
+
+def contrast(similarities, places):
+    """Each picture finds its text among those of its microbatch, and each text its picture."""
+    cross_entropy = nn.functional.cross_entropy
+    return (cross_entropy(similarities, places) + cross_entropy(similarities.T, places)) / 2
+
+
+@pytest.mark.parametrize(("schedule", "ranks"), [("1F1B", 2), ("ZBH1", 4)], ids=["stages", "stages and copies"])
+def test_two_towers_are_stages(schedule, ranks):
+    """Losses and parameters of one process; copies contrast the rows of a microbatch with those of all."""
+
+    def program(split):
+        paddle.seed(0)
+        model, rng, losses = TwoTowers(), np.random.default_rng(0), []
+        optimizer = paddle.optimizer.SGD(0.5, parameters=model.parameters())
+        if split:
+            split_model(model, {"pictures": SplitPoint.END})
+        pipeline = {"enable": split, "schedule_mode": schedule, "accumulate_steps": 2}
+        merge = {"enable": not split, "k_steps": 2}
+        step = dist.to_static(
+            model, None, contrast, optimizer, Strategy({"pipeline": pipeline, "gradient_merge": merge})
+        )
+        for _ in range(STEPS):
+            rows = rng.standard_normal((ROWS, 1, 8, 8), np.float32), rng.integers(0, 64, (ROWS, 5)), np.arange(ROWS) % 4
+            given = [paddle.to_tensor(x) for x in rows]
+            halves = [given] if split else zip(*(paddle.split(x, 2) for x in given), strict=True)
+            losses.append(np.mean([float(step(*half)) for half in halves]))
+        return losses, {
+            name: (p._local_value() if split else p).numpy()
+            for name, p in model.named_parameters()
+            if not split or p.payload.is_held
+        }
+
+    check(run_ranks(lambda: program(True), ranks), run_ranks(lambda: program(False), 1)[0])
+
+
 def test_the_last_microbatch_may_be_smaller():
     """A batch of 7 in microbatches of 2."""
     check(run_ranks(lambda: train("1F1B", HALVES, rows=7), 2), expected(rows=7))
