@@ -66,7 +66,8 @@ def test_ranks_of_several_machines_are_told_where_they_are(tmp_path):
         "dist.barrier()\n"
     )
     (tmp_path / "hosts").write_text("localhost:2  # slots\n\n127.0.0.1\n")
-    done = _launch(tmp_path, script, "--hostfile", str(tmp_path / "hosts"), "--nproc_per_node", "2")
+    called = ("-c", "import argosy.distributed as dist; dist.launch()")
+    done = _launch(tmp_path, script, "--hostfile", str(tmp_path / "hosts"), "--nproc_per_node", "2", module=called)
     assert done.returncode == 137
     assert "rank 2 on 127.0.0.1 was killed by SIGKILL; the job of 4 ranks was ended" in done.stderr
     said = [(tmp_path / "log" / f"workerlog.{rank}").read_text().splitlines()[0] for rank in range(4)]

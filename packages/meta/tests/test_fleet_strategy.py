@@ -200,6 +200,87 @@ def test_as_many_local_steps_as_the_loss_says():
     assert run_ranks(program, 2) == [[9] * 9 + [3] * 3 + [5] * 2] * 2
 
 
+def test_layers_are_computed_again_in_the_backward_pass():
+    """The named layer runs twice, with the results of once; what is no layer is refused."""
+    calls = []
+
+    def program(checkpoints):
+        configs = {"checkpoints": checkpoints, "enable_offload": True}
+        fleet.init(is_collective=True, strategy=strategy_of(recompute=True, recompute_configs=configs))
+        net = nn.Sequential(nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5), nn.GELU()))
+        net[1].register_forward_post_hook(lambda *_: calls.append(1))
+        plain = net[1][2].register_forward_post_hook(lambda *_: calls.append(2))
+        model = fleet.distributed_model(net)
+        model(paddle.to_tensor(ROWS)).square().mean().backward()
+        plain.remove()
+        return [p.grad.numpy() for p in net.parameters()]
+
+    paddle.seed(5)
+    ((*found,),) = run_ranks(lambda: (paddle.seed(5), program(["1"]))[1], 1)
+    assert calls == [2, 1, 2]
+    ((*plain,),) = run_ranks(lambda: (paddle.seed(5), program(["0"]))[1], 1)
+    for mine, expected in zip(found, plain, strict=True):
+        np.testing.assert_array_equal(mine, expected)
+    with pytest.raises(ValueError, match=r"names of the model's layers, not \['2'\]; there are \['0', '1', '1.0'"):
+        run_ranks(lambda: program(["2"]), 1)
+
+
+class AllToAll(paddle.autograd.PyLayer):
+    """Halves of rows to two ranks, and gradients back."""
+
+    @staticmethod
+    def forward(ctx, x, group):
+        ctx.group, y = group, paddle.zeros_like(x)
+        dist.alltoall_single(y, x.contiguous(), group=group)
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return AllToAll.apply(gradient, ctx.group)
+
+
+@pytest.mark.parametrize(("ranks", "degrees"), [(4, {}), (2, {"sharding_degree": 2})], ids=["copies", "ZeRO"])
+def test_ranks_have_experts_of_their_own(ranks, degrees):
+    """The first half of each four rows goes to one expert, the second to the other: parameters of one process, clipped
+    by the norm of all."""
+    rows = np.random.default_rng(1).standard_normal((2, 16, 4)).astype(np.float32)[:, : 4 * ranks]
+
+    def program(spread):
+        size = {"ep_degree": 2, **degrees} if spread else {}
+        fleet.init(is_collective=True, strategy=strategy_of(hybrid_configs=size))
+        rank = fleet.worker_index()
+        paddle.seed(2)
+        net = nn.Layer()
+        net.shared, experts = nn.Linear(4, 4), [nn.Linear(4, 4), nn.Linear(4, 4)]
+        net.experts = nn.LayerList([experts[rank % 2]] if spread else experts)
+        group = fleet.get_hybrid_communicate_group().get_expert_parallel_group()
+        for parameter in net.experts.parameters() if spread else []:
+            parameter.no_sync = True
+
+        def forward(x):
+            x = paddle.tanh(net.shared(x))
+            if spread:
+                return AllToAll.apply(net.experts[0](AllToAll.apply(x, group)), group)
+            first, second = paddle.split(x.reshape([-1, 2, 2, 4]), 2, 1)
+            return paddle.concat([net.experts[0](first), net.experts[1](second)], 1)
+
+        net.forward = forward
+        clip = nn.ClipGradByGlobalNorm(0.05)
+        adam = paddle.optimizer.AdamW(0.1, parameters=net.parameters(), grad_clip=clip)
+        optimizer, model = fleet.distributed_optimizer(adam), fleet.distributed_model(net)
+        for step in range(2):
+            model(paddle.to_tensor(np.split(rows[step], ranks if spread else 1)[rank])).square().mean().backward()
+            optimizer.step()
+            optimizer.clear_grad()
+        return [p.numpy() for p in net.parameters()]
+
+    (whole,) = run_ranks(lambda: program(False), 1)
+    for rank, found in enumerate(run_ranks(lambda: program(True), ranks)):
+        expert = 2 + rank % 2 * 2
+        for mine, expected in zip(found, [*whole[:2], *whole[expert : expert + 2]], strict=True):
+            np.testing.assert_allclose(mine, expected, rtol=1e-4, atol=1e-5)
+
+
 def test_the_largest_entries_of_gradients_are_exchanged():
     """Each rank sends a hundredth of its entries, and what stays behind adds up: of zero gradients the rest is applied
     in the end. Before the first compressed step, and for what is small, there is momentum."""
@@ -231,6 +312,25 @@ def test_the_largest_entries_of_gradients_are_exchanged():
     np.testing.assert_allclose(bias, -4.0, rtol=1e-6)
     with pytest.raises(TypeError, match="for Momentum, not SGD"):
         run_ranks(lambda: train(dgc=True), 1)
+
+
+def test_what_ranks_add_up_is_clipped():
+    """To the norm divided by the root of the number of ranks."""
+
+    def program():
+        fleet.init(is_collective=True, strategy=strategy_of(dgc=True, dgc_configs={"sparsity": [0.0]}))
+        layer = nn.Linear(16384, 1, bias_attr=False)
+        model = fleet.distributed_model(layer)
+        layer.weight.set_value(np.zeros((16384, 1), np.float32))
+        plain = paddle.optimizer.Momentum(1.0, 0.0, parameters=layer.parameters(), grad_clip=nn.ClipGradByNorm(2.0))
+        model(paddle.full([1, 16384], 3.0 - fleet.worker_index())).sum().backward()
+        fleet.distributed_optimizer(plain).step()
+        plain._grad_clip = nn.ClipGradByGlobalNorm(1.0)
+        with pytest.raises(TypeError, match="dgc clips by ClipGradByNorm, not ClipGradByGlobalNorm"):
+            fleet.distributed_optimizer(plain)
+        return np.linalg.norm(layer.weight.numpy())
+
+    np.testing.assert_allclose(run_ranks(program, 2), 2**0.5, rtol=1e-5)
 
 
 def test_strategies_are_written_and_read(tmp_path):
@@ -284,6 +384,25 @@ def test_small_helpers_of_scripts(tmp_path):
         return util.all_reduce([rank, 2], "max").tolist(), util.all_gather(rank), shares
 
     assert run_ranks(program, 2) == [([1, 2], [0, 1], ["a", "b"]), ([1, 2], [0, 1], ["c"])]
+
+    def queries():
+        job = fleet.Fleet().init(is_collective=True)
+        assert fleet.get_hybrid_communicate_group() is job.get_hybrid_communicate_group()
+        assert job.get_hybrid_parallel_topology().world_size() == fleet.nranks() == 2
+        with pytest.raises(RuntimeError, match=r"call fleet.distributed_optimizer\(optimizer\) first"):
+            job.minimize(paddle.ones([]))
+        with pytest.raises(RuntimeError, match=r"what static.amp.decorate makes"):
+            job.amp_init(None)
+        with pytest.raises(ValueError, match="comm_type is one of"):
+            job.collective_perf("scan")
+        kinds = ["allreduce", "reduce", "broadcast", "allgather", "reduce_scatter"]
+        assert all(fleet.collective_perf(kind, 2, {64: 1e9})[64] > 0 for kind in kinds)
+        assert (job.is_server(), job.is_coordinator(), job.server_num()) == (False, False, 0)
+        return job.world_device_ids(), fleet.rank(), job.all_reduce(1.5).tolist()
+
+    assert [x[1:] for x in run_ranks(queries, 2)] == [(0, 3.0), (1, 3.0)]
+    with pytest.raises(NotImplementedError, match=r"fleet\.Fleet\.init_server is not implemented: it is for parameter"):
+        fleet.Fleet().init_server()
     files, top = fleet.utils.LocalFS(), str(tmp_path)
     files.mkdirs(f"{top}/one/two")
     files.touch(f"{top}/one/x")

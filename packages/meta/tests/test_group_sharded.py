@@ -12,6 +12,7 @@ import argosy as paddle
 import argosy.distributed as dist
 from argosy import nn
 from argosy.distributed.debug import run_ranks
+from argosy.distributed.parameter_owners import ParameterOwners, publish_updates
 from argosy.distributed.sharding import group_sharded_parallel, save_group_sharded_model
 from argosy_autoparallel.counting import count_collectives
 
@@ -180,6 +181,21 @@ def test_a_rank_without_gradients_to_clip_takes_part():
 
     expected = run_ranks(lambda: program(None), 1) * 2
     np.testing.assert_allclose(run_ranks(lambda: program("os_g"), 2), expected, rtol=1e-6)
+
+
+def test_each_pipeline_publishes_by_its_own_owners():
+    """An optimizer over the parameters of both gives every rank what their owners have."""
+
+    def program():
+        tensors = [[paddle.full([size], float(dist.get_rank() + 1)) for size in sizes] for sizes in ((3, 2), (2, 3))]
+        pipelines = [ParameterOwners([], dist.get_group(0)) for _ in tensors]
+        for owners, own in zip(pipelines, tensors, strict=True):
+            owners.add(own)
+            owners.publish_later()
+        publish_updates([x for own in tensors for x in own])
+        return [float(x[0]) for own in tensors for x in own]
+
+    assert run_ranks(program, 2) == [[1.0, 2.0, 2.0, 1.0]] * 2
 
 
 def test_what_does_not_fit_is_named(tmp_path):

@@ -142,7 +142,7 @@ def _trained(seen: list[list[float]]) -> None:
     strategy = fleet.DistributedStrategy()
     strategy.find_unused_parameters = True
     strategy.hybrid_configs = {"dp_degree": fleet.worker_num()}
-    assert fleet.init(is_collective=True, strategy=strategy) is fleet
+    assert fleet.init(is_collective=True, strategy=strategy) is fleet.fleet
     paddle.seed(5)
     layer = paddle.nn.Linear(2, 1)
     model = fleet.distributed_model(layer)
@@ -178,12 +178,15 @@ def test_means_of_gradients_by_hand() -> None:
 
 def test_what_fleet_lacks_is_named() -> None:
     strategy = fleet.DistributedStrategy()
-    assert strategy.recompute is False
-    strategy.recompute_configs = {"checkpoints": []}  # what nothing reads
-    assert strategy.recompute_configs == {"checkpoints": []}
-    strategy.recompute = False
-    with pytest.raises(NotImplementedError, match=r"DistributedStrategy.recompute is not implemented; use fleet"):
-        strategy.recompute = True
+    assert strategy.qat is False
+    strategy.qat_configs = {"weight_bits": 8}  # what nothing reads
+    assert strategy.qat_configs == {"weight_bits": 8}
+    strategy.qat = False
+    with pytest.raises(NotImplementedError, match=r"DistributedStrategy.qat is not implemented; use quantization"):
+        strategy.qat = True
+    with pytest.raises(NotImplementedError, match=r"gradient_scale_configs is not implemented; use the mean"):
+        strategy.gradient_scale_configs = {"scale_strategy": "sum"}
+    assert all(hasattr(fleet.DistributedStrategy, name) for name in ("amp", "amp_configs", "hybrid_configs", "qat"))
     with pytest.raises(ValueError, match=r"lamb_configs has no \['decay'\]; it has \['exclude_from_weight_decay'"):
         strategy.lamb_configs = {"decay": 1.0}
     with pytest.warns(UserWarning, match="DistributedStrategy.fuse_grad_merge does nothing here: gradients are added"):

@@ -91,16 +91,16 @@ def test_what_a_rank_leaves_is_gone_with_it():
     """Ranks that come later, and threads of the process, begin anew."""
 
     def program():
-        had = fleet.training._job.value
+        had = fleet.job.current_job.value
         fleet.init(is_collective=True)
         return had
 
     assert run_ranks(program, 2) == run_ranks(program, 2) == [None, None]
     seen = []
-    thread = threading.Thread(target=lambda: seen.append(fleet.training._job.value))
+    thread = threading.Thread(target=lambda: seen.append(fleet.job.current_job.value))
     thread.start()
     thread.join()
-    assert seen == [fleet.training._job.value]
+    assert seen == [fleet.job.current_job.value]
 
 
 @pytest.fixture

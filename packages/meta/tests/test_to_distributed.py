@@ -105,3 +105,25 @@ def test_role_makers_say_that_all_ranks_are_workers():
         return repr(role), fleet.worker_index()
 
     assert run_ranks(program, 2)[1] == ("UserDefinedRoleMaker(rank 1 of 2)", 1)
+
+
+def test_operators_are_split_by_names_of_dimensions():
+    """What goes in and comes out lies as the specifications say, with the values of one process."""
+
+    def program():
+        mesh = dist.auto_parallel.create_mesh([("x", 2), ("y", 1)])
+        assert dist.get_mesh() is mesh
+        x = paddle.arange(8, dtype="float32").reshape([4, 2])
+        add = dist.shard_op(paddle.add, None, [["x", "y"], None], [[None, "x"]])
+        with pytest.raises(ValueError, match="in_shard_specs has 2 specifications for 1 tensors"):
+            add(x)
+        y = add(x, x)
+        first, second = dist.shard_op(paddle.split, mesh, num_or_sections=2, axis=0)(x)
+        assert first.placements == [dist.Replicate(), dist.Replicate()]
+        return y.placements, y.numpy().tolist(), second.numpy().tolist()
+
+    whole = (2 * np.arange(8.0).reshape(4, 2)).tolist()
+    expected = [dist.Shard(1), dist.Replicate()], whole, [[4.0, 5.0], [6.0, 7.0]]
+    assert run_ranks(program, 2) == [expected] * 2
+    with pytest.raises(ValueError, match="give process_mesh, or call set_mesh first"):
+        run_ranks(lambda: dist.shard_op(paddle.add), 1)

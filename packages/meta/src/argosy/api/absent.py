@@ -18,6 +18,10 @@ REASONS = {
     "sampled-classes": "nn.functional.margin_cross_entropy and class_center_sample draw classes",
     "server-table": "it is a table on parameter servers; embedding holds the table in memory",
     "parameter-servers": "parameter servers are not implemented; every rank has or splits the model",
+    "fleet": (
+        "it is for parameter servers, which are not implemented; save by distributed.save_state_dict or "
+        "static.save_inference_model"
+    ),
     "hadoop": "it calls the programs of Hadoop; mount the file system, or copy files by them before the run",
     "quantization-pass": "programs are PIR; use quantization.PTQ or quantization.QAT with a QuantConfig",
     "headers": "operators in C need no headers: argosy.library.custom_op takes their symbols",

@@ -107,7 +107,7 @@ NAMES = {
         argosy.device.tensor_types: get_rng_state manual_seed set_rng_state
     """,
     "argosy.distributed": """
-        .: auto_parallel checkpoint communication debug fleet flex_checkpoint rpc sharding
+        .: auto_parallel checkpoint communication debug fleet flex_checkpoint launch rpc sharding
         .checkpoint.loading: load_merged_state_dict load_state_dict
         .checkpoint.saving: save_state_dict
         .collective_report: report_collectives
@@ -139,11 +139,14 @@ NAMES = {
         .split_operation: split
         .strategy: Strategy
         .auto_parallel.high_level_api: to_distributed
+        .auto_parallel.interface: shard_op
+        .sharding.group_sharded: group_sharded_parallel save_group_sharded_model
         absent parameter-servers: CountFilterEntry InMemoryDataset io ProbabilityEntry QueueDataset ShowClickEntry
         argosy_autoparallel: Partial Placement ProcessMesh ReduceType Replicate Shard strict
     """,
     "argosy.distributed.auto_parallel": """
-        .: high_level_api
+        .: high_level_api interface
+        .interface: create_mesh shard_op
         argosy.hapi.engine: Engine
         argosy.distributed.semi_auto: get_mesh reshard set_mesh shard_tensor
         argosy.distributed.strategy: Strategy
@@ -156,10 +159,19 @@ NAMES = {
         .base.util_factory: UtilBase util
         .recompute.recompute: recompute recompute_sequential
         .strategy: DistributedStrategy
-        .training: barrier_worker distributed_model distributed_optimizer distributed_scaler
-            get_hybrid_communicate_group init is_first_worker is_worker worker_index worker_num
+        .instance: all_reduce barrier_worker collective_perf Fleet fleet get_hybrid_communicate_group init
+            is_coordinator is_first_worker is_server is_worker local_device_ids local_rank minimize
+            node_num nranks=worker_num rank=worker_index rank_in_node=local_rank server_endpoints
+            server_num worker_endpoints worker_index worker_num world_device_ids
+            world_size=worker_num
+        .training: distributed_model distributed_optimizer distributed_scaler
+        .utils.log_util: get_log_level_code get_log_level_name set_log_level
+        absent fleet: check_save_pre_patch_done get_fl_client init_coordinator init_server init_worker
+            load_inference_model load_model load_one_table make_fl_strategy print_table_stat run_server
+            save_cache_model save_cache_table save_dense_params save_inference_model save_one_table
+            save_persistables server_index set_date shrink stop_worker
         absent parameter-servers: MultiSlotDataGenerator MultiSlotStringDataGenerator
-        argosy.distributed.: auto=auto_parallel fleet
+        argosy.distributed.: auto=auto_parallel
     """,
     "argosy.distributed.fleet.utils": """
         .: hybrid_parallel_util log_util sequence_parallel_utils

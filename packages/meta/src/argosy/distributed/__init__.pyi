@@ -67,11 +67,13 @@ from argosy.distributed.environment import get_world_size as get_world_size
 from argosy.distributed.gloo import gloo_barrier as gloo_barrier
 from argosy.distributed.gloo import gloo_init_parallel_env as gloo_init_parallel_env
 from argosy.distributed.gloo import gloo_release as gloo_release
+from argosy.distributed.sharding.group_sharded import group_sharded_parallel as group_sharded_parallel
 from argosy.distributed.group import init_parallel_env as init_parallel_env
 from argosy.distributed.point_to_point import irecv as irecv
 from argosy.distributed.environment import is_available as is_available
 from argosy.distributed.environment import is_initialized as is_initialized
 from argosy.distributed.point_to_point import isend as isend
+from argosy.distributed import launch as launch
 from argosy.distributed.checkpoint.loading import load_merged_state_dict as load_merged_state_dict
 from argosy.distributed.checkpoint.loading import load_state_dict as load_state_dict
 from argosy.distributed.local_parts import local_map as local_map
@@ -85,6 +87,7 @@ from argosy.distributed.collective_report import report_collectives as report_co
 from argosy.distributed.semi_auto import reshard as reshard
 from argosy.distributed.group import restart_process_group as restart_process_group
 from argosy.distributed import rpc as rpc
+from argosy.distributed.sharding.group_sharded import save_group_sharded_model as save_group_sharded_model
 from argosy.distributed.checkpoint.saving import save_state_dict as save_state_dict
 from argosy.distributed.collective import scatter as scatter
 from argosy.distributed.objects import scatter_object_list as scatter_object_list
@@ -93,6 +96,7 @@ from argosy.distributed.objects import send_object_list as send_object_list
 from argosy.distributed.semi_auto import set_mesh as set_mesh
 from argosy.distributed.sharded_loader import shard_dataloader as shard_dataloader
 from argosy.distributed.semi_auto import shard_layer as shard_layer
+from argosy.distributed.auto_parallel.interface import shard_op as shard_op
 from argosy.distributed.sharded_optimizer import shard_optimizer as shard_optimizer
 from argosy.distributed.sharded_scaler import shard_scaler as shard_scaler
 from argosy.distributed.semi_auto import shard_tensor as shard_tensor

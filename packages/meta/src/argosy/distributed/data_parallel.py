@@ -16,7 +16,7 @@ from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.collective import all_reduce
 from argosy.distributed.group import Group, world_group
 from argosy.distributed.reduction import ReduceOp
-from argosy.distributed.wrapped_layer import WrappedLayer, equalize
+from argosy.distributed.wrapped_layer import WrappedLayer, equalize, is_expert
 from argosy.nn.layer import Layer
 from argosy_autograd.hooks import JointHook
 from argosy_autoparallel.bucketing import all_reduce_buckets
@@ -86,7 +86,8 @@ class DataParallel(WrappedLayer):
     At the end of a backward pass gradients become their means over the ranks of ``group`` (default: all), so every rank
     must run the same backward passes; parameters that some ranks do not use are an error, CollectiveMismatch. Gradients
     travel together, ``comm_buffer_size`` MiB at a time. ``last_comm_buffer_size`` and ``find_unused_parameters`` are
-    accepted for compatibility. Parameters are ordinary tensors; the annotated way is ``shard_dataloader`` and friends.
+    accepted for compatibility. Those with ``no_sync`` (experts) stay each rank's own. Parameters are ordinary tensors;
+    the annotated way is ``shard_dataloader`` and friends.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class DataParallel(WrappedLayer):
 
     def init_reducer(self) -> None:
         """Let gradients be averaged at the end of each backward pass."""
-        _AverageHook(self).register(x for x in self._layers.parameters() if not x.stop_gradient)
+        _AverageHook(self).register(x for x in self._layers.parameters() if not x.stop_gradient and not is_expert(x))
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:

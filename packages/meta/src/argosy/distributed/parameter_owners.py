@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
+from weakref import ref
 
 from argosy.distributed.collective import broadcast, reduce
 from argosy.distributed.fleet.layers.mpu.mp_ops import gather_along, scatter_along
@@ -12,11 +13,15 @@ from argosy.distributed.group import Group
 from argosy.distributed.reduction import ReduceOp
 from argosy.nn.meshes import mesh_of
 from argosy_autograd.modes import no_grad
+from argosy_phi_ops.context import RankState
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["ParameterOwners"]
+__all__ = ["ParameterOwners", "publish_updates"]
+
+_published: RankState[list[ref[ParameterOwners]]] = RankState("argosy.parameter_owners", list)
+"""Those that optimizers of others publish by, the first made first, as on every rank."""
 
 
 class ParameterOwners:
@@ -26,6 +31,7 @@ class ParameterOwners:
     def __init__(self, parameters: Sequence[Tensor], group: Group, limit: int = 25 << 20) -> None:
         self.group, self.limit = group, limit
         self._owner: dict[int, int] = {}
+        self._held: list[Tensor] = []  # so that no other tensor gets one's id
         self._loads: dict[Any, list[int]] = {}
         self.add(parameters)
 
@@ -35,6 +41,11 @@ class ParameterOwners:
             loads = self._loads.setdefault(mesh_of(parameter), [0] * self.group.nranks)
             self._owner[id(parameter)] = owner = loads.index(min(loads))
             loads[owner] += parameter.size
+            self._held.append(parameter)
+
+    def publish_later(self) -> None:
+        """Let :func:`publish_updates` publish the parameters, after a step of an optimizer that knows no owners."""
+        _published.value.append(ref(self))
 
     def is_own(self, parameter: Tensor) -> bool:
         """Whether this rank updates the parameter."""
@@ -97,6 +108,16 @@ class ParameterOwners:
         """Whether rows of equal lengths would be mostly empty: then each tensor goes alone."""
         total: int = sum(tensors[i].size for row in rows for i in row)
         return len(rows) * _longest(rows, tensors) > 2 * total
+
+
+def publish_updates(parameters: Sequence[Tensor]) -> None:
+    """Give every rank what the owners have of those parameters that have owners, each pipeline's by its own."""
+    living = [owners for each in _published.value if (owners := each()) is not None]
+    _published.value = [ref(owners) for owners in living]
+    for owners in living:
+        found = [p for p in parameters if id(p) in owners._owner and getattr(p.payload, "is_held", True)]
+        if found:
+            owners.publish(found)
 
 
 def _longest(rows: Sequence[Sequence[int]], tensors: Sequence[Tensor]) -> int:

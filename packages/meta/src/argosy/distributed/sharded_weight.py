@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from argosy.argument_checks import validate_call
-from argosy.distributed.fleet.training import get_hybrid_communicate_group
+from argosy.distributed.fleet.instance import get_hybrid_communicate_group
 from argosy_autoparallel.dist_tensor import is_dist, local_value
 from argosy_tensorcore.tensor import Tensor
 

@@ -8,15 +8,21 @@ from argosy.distributed.collective import broadcast
 from argosy.distributed.group import Group
 from argosy.nn.layer import Layer
 
-__all__ = ["WrappedLayer", "equalize"]
+__all__ = ["WrappedLayer", "equalize", "is_expert"]
+
+
+def is_expert(parameter: Any) -> bool:
+    """Whether ranks have a parameter of their own each, as those of experts are: it has ``no_sync``."""
+    return bool(getattr(parameter, "no_sync", False))
 
 
 def equalize(model: Layer, group: Group, split_too: bool) -> None:
-    """Give every member the first one's parameters and buffers; those of split layers where ``split_too``."""
+    """Give every member the first one's parameters and buffers, but those of experts; those of split layers where
+    ``split_too``."""
     if group.nranks == 1:
         return
     for tensor in (*model.parameters(), *model.buffers()):
-        if split_too or not getattr(tensor, "is_distributed", False):
+        if not is_expert(tensor) and (split_too or not getattr(tensor, "is_distributed", False)):
             broadcast(tensor, group.ranks[0], group)
 
 

@@ -3,8 +3,11 @@
 from argosy.hapi.engine import Engine as Engine
 from argosy_autoparallel.mesh import ProcessMesh as ProcessMesh
 from argosy.distributed.strategy import Strategy as Strategy
+from argosy.distributed.auto_parallel.interface import create_mesh as create_mesh
 from argosy.distributed.semi_auto import get_mesh as get_mesh
 from argosy.distributed.auto_parallel import high_level_api as high_level_api
+from argosy.distributed.auto_parallel import interface as interface
 from argosy.distributed.semi_auto import reshard as reshard
 from argosy.distributed.semi_auto import set_mesh as set_mesh
+from argosy.distributed.auto_parallel.interface import shard_op as shard_op
 from argosy.distributed.semi_auto import shard_tensor as shard_tensor

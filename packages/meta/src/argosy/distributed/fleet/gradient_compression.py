@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from argosy.distributed.buffers import read_values
 from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import WrappedOptimizer, average_gradients
 from argosy.distributed.group import Group
+from argosy.nn.clip import ClipGradByNorm
 from argosy.optimizer.momentum import Momentum
 from argosy_tensorcore.tensor import Tensor
 
@@ -25,6 +27,8 @@ class DGCOptimizer(WrappedOptimizer):
     parameter of 16,384 elements or more to a velocity ``u = momentum * u + g`` and that to a sum ``v``; of ``v`` the
     share ``1 - sparsity`` that is largest goes to the others and leaves ``u`` and ``v``, and the mean of what came is
     what parameters move by. ``sparsity`` grows through its list within ``rampup_step`` steps. Others are averaged.
+    A ``ClipGradByNorm`` clips the gradients that a rank adds up to its norm divided by the root of the number of ranks,
+    the others' means to its norm; TypeError for another one.
     """
 
     def __init__(
@@ -34,8 +38,11 @@ class DGCOptimizer(WrappedOptimizer):
             raise TypeError(
                 f"DistributedStrategy.dgc compresses gradients for Momentum, not {type(optimizer).__name__}"
             )
-        if optimizer._grad_clip is not None:
-            raise NotImplementedError("DistributedStrategy.dgc with clipped gradients is not implemented")
+        if not isinstance(optimizer._grad_clip, ClipGradByNorm | None):
+            raise TypeError(
+                f"DistributedStrategy.dgc clips by ClipGradByNorm, not {type(optimizer._grad_clip).__name__}: what a "
+                "rank adds up is clipped before others see it"
+            )
         if not sparsity or not all(0 <= share < 1 for share in sparsity):
             raise ValueError(f"DistributedStrategy.dgc_configs: sparsity is a list from [0, 1), not {sparsity!r}")
         super().__init__(optimizer)
@@ -79,7 +86,11 @@ class DGCOptimizer(WrappedOptimizer):
         """Places and values of the largest entries of the sum, which are zero in it from now on."""
         inner = self._inner_opt
         velocity, sums = (inner._accumulator(name, parameter) for name in ("velocity", "dgc_v"))
-        gradient = inner._decay_gradient(parameter, parameter.grad, inner._weight_decay)
+        gradient = parameter.grad
+        if inner._grad_clip is not None:
+            local = ClipGradByNorm(inner._grad_clip.clip_norm / sqrt(self._copies.nranks))
+            ((_, gradient),) = local([(parameter, gradient)])
+        gradient = inner._decay_gradient(parameter, gradient, inner._weight_decay)
         g, u, v = (read_values(x, "dgc").ravel() for x in (gradient, velocity, sums))
         m = np.float32(inner._momentum)
         u = m * (u + g) if inner._nesterov else m * u + g

@@ -45,6 +45,7 @@ _CONFIGS: dict[str, dict[str, Any]] = {
         "accumulate_steps": 1, "micro_batch_size": 1, "schedule_mode": "1F1B", "p2p_cache_shape": True,
         "enable_partial_send_recv": True,
     },
+    "recompute": {"checkpoints": [], "enable_offload": False, "checkpoint_shape": []},
     "sharding": {
         "sharding_segment_strategy": "segment_broadcast_MB", "segment_broadcast_MB": 32.0, "segment_anchors": [],
         "sharding_degree": 8, "mp_degree": 1, "dp_degree": 1, "hybrid_dp": False, "gradient_merge_acc_step": 1,
@@ -60,13 +61,22 @@ _IDLE = {
     "fuse_grad_merge": "gradients are added where they are",
     "heter_ccl_mode": "there is one kind of link",
     "auto_search": "nothing is searched for",
+    "build_strategy": "the compiler fuses by itself",
 }
 """Switches that are taken and do nothing, and why."""
 _INSTEAD = {
-    "recompute": "fleet.recompute, or recompute_interval of a PipelineLayer",
     "semi_auto": "distributed.shard_tensor",
     "auto": "distributed.shard_tensor",
     "a_sync": "is_collective=True: there are no parameter servers",
+    "is_fl_ps_mode": "is_collective=True: there are no parameter servers",
+    "is_with_coordinator": "is_collective=True: there are no parameter servers",
+    "trainer_desc_configs": "is_collective=True: there are no parameter servers",
+    "fleet_desc_configs": "is_collective=True: there are no parameter servers",
+    "sparse_table_configs": "nn.Embedding: there are no parameter servers",
+    "fs_client_param": "fleet.utils.LocalFS",
+    "adam_d2sum": "optimizer.Adam",
+    "gradient_scale_configs": "the mean over ranks, or scale the loss",
+    "elastic": "distributed.checkpoint, and start the job again",
     "asp": "incubate.asp.decorate",
     "qat": "quantization.QAT",
 }
@@ -81,7 +91,9 @@ class DistributedStrategy(ArgumentRepr):
     losses itself), ``gradient_merge`` updates in every ``k_steps``-th step, ``localsgd`` averages parameters after
     every ``k_steps`` steps instead of gradients, ``lamb`` makes Lamb of Adam, ``lars`` LARS of Momentum,
     ``adaptive_localsgd`` is localsgd with as many steps as the loss says, ``dgc`` exchanges the largest entries of
-    gradients alone, ``fp16_allreduce`` rounds them for the way, ``sharding`` is ``sharding_degree`` and
+    gradients alone, ``recompute`` computes the layers whose names (of ``named_sublayers``) are ``checkpoints`` again in
+    the backward pass instead of keeping what they compute, what they are given in host memory with ``enable_offload``,
+    ``fp16_allreduce`` rounds them for the way, ``sharding`` is ``sharding_degree`` and
     ``tensor_parallel`` is ``mp_degree`` by another name, ``sync_batch_norm`` converts the layers of what
     :func:`distributed_model` is given.
 
@@ -101,7 +113,7 @@ class DistributedStrategy(ArgumentRepr):
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "hybrid_configs":
             self._set_degrees(value)
-        elif name.endswith("_configs"):
+        elif name.endswith("_configs") and name not in _INSTEAD:
             self._set_configs(name, value)
         elif name in _SETTINGS or name in _CONFIGS:
             self.__dict__[name] = value
@@ -116,9 +128,7 @@ class DistributedStrategy(ArgumentRepr):
             )
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return {} if name.endswith("_configs") else False
+        raise AttributeError(f"DistributedStrategy has no attribute {name!r}")
 
     def _set_configs(self, name: str, value: Mapping[str, Any]) -> None:
         """Of a switch that acts; those of others nothing reads."""
@@ -156,6 +166,24 @@ class DistributedStrategy(ArgumentRepr):
             found["sharding"] = int(self.sharding_configs["sharding_degree"])
         return found
 
+
+class _Field:
+    """A setting as an attribute of the class: of a strategy that has not set it nothing, or False."""
+
+    def __init__(self, name: str) -> None:
+        self._name, why = name, _IDLE.get(name) or _INSTEAD.get(name)
+        self.__doc__ = f"Setting {name!r}." if why is None else f"Not implemented: {why}."
+
+    def __get__(self, strategy: DistributedStrategy | None, kind: type) -> Any:
+        if strategy is None:
+            return self
+        return {} if self._name.endswith("_configs") else False
+
+
+for _name in ("hybrid_configs", *_SETTINGS, *_CONFIGS, *_IDLE, *_INSTEAD, "a_sync_configs", "qat_configs"):
+    setattr(DistributedStrategy, _name, _Field(_name))
+for _name in (name for name, defaults in _CONFIGS.items() if defaults):
+    setattr(DistributedStrategy, f"{_name}_configs", _Field(f"{_name}_configs"))
 
 _REPEATED = frozenset(
     {name for given in _CONFIGS.values() for name, value in given.items() if isinstance(value, list)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import ceil, isfinite, sqrt
 from typing import Any
@@ -11,6 +11,7 @@ from argosy.amp import auto_cast
 from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.fleet.gradient_compression import DGCOptimizer
 from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import WrappedOptimizer, average
+from argosy.distributed.fleet.recompute.recompute import recompute
 from argosy.distributed.fleet.strategy import DistributedStrategy
 from argosy.distributed.group import Group
 from argosy.nn.batch_norm import SyncBatchNorm
@@ -27,9 +28,12 @@ __all__ = ["prepare_model", "prepare_optimizer", "wrap_optimizer"]
 
 
 def prepare_model(model: Layer, strategy: DistributedStrategy) -> Layer:
-    """The model with statistics of batches over all ranks, and forward passes in mixed precision, where asked for."""
+    """The model with statistics of batches over all ranks, recomputed layers and forward passes in mixed precision,
+    where asked for. Raises ValueError for checkpoints that are no layers of it."""
     if strategy.sync_batch_norm:
         model = SyncBatchNorm.convert_sync_batchnorm(model)
+    if strategy.recompute:
+        _recompute_layers(model, **strategy.recompute_configs)
     if strategy.amp:
         given = strategy.amp_configs
         dtype = "bfloat16" if given["use_pure_bf16"] else "float16"
@@ -38,6 +42,26 @@ def prepare_model(model: Layer, strategy: DistributedStrategy) -> Layer:
         precision = partial(auto_cast, True, white, black, level, dtype)
         model.forward = partial(_run_under, precision, model.forward)  # type: ignore[method-assign]
     return model
+
+
+def _recompute_layers(
+    model: Layer, checkpoints: Sequence[str], enable_offload: bool, checkpoint_shape: Sequence[int]
+) -> None:
+    """Keep the inputs of the layers ``checkpoints`` alone, and compute the rest again in the backward pass."""
+    layers = dict(model.named_sublayers())
+    if not checkpoints or (unknown := [name for name in checkpoints if name not in layers]):
+        raise ValueError(
+            f"DistributedStrategy.recompute_configs: checkpoints are names of the model's layers, not "
+            f"{unknown if checkpoints else checkpoints}; there are {[*layers]}"
+        )
+    for name in checkpoints:
+        layer = layers[name]
+        layer.forward = partial(_run_again, layer.forward, enable_offload)  # type: ignore[method-assign]
+
+
+def _run_again(forward: Callable[..., Any], offload: bool, *inputs: Any, **kwargs: Any) -> Any:
+    chosen = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)] if offload else ()
+    return recompute(forward, *inputs, offload_indices=chosen, **kwargs)
 
 
 def _run_under(precision: Callable[[], Any], forward: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -27,6 +26,8 @@ class Gradients:
 
     def __init__(self, shards: Group | None = None) -> None:
         self.owners = None if shards is None else ParameterOwners([], shards)
+        if self.owners is not None:
+            self.owners.publish_later()  # where the step is the caller's
         self._tensors: dict[int, tuple[Tensor, tuple[Placement, ...]]] = {}
         self._sums: dict[int, StridedArray] = {}
         self._given: dict[int, Tensor] = {}
@@ -67,10 +68,7 @@ class Gradients:
                 each.ndarray[...] = mean
                 each.bump_version()
         if self.owners is not None:
-            tensors: list[Any] = [tensor for tensor, _ in self._tensors.values()]
-            self.owners.add(tensors)
-            for tensor in tensors:
-                tensor.owners = self.owners  # for a step of the caller's
+            self.owners.add([tensor for tensor, _ in self._tensors.values()])
             held = [self._tensors[key][0] for key in self._sums]
             for each, own in zip(sums, self.owners.means(held, [Tensor._wrap(x) for x in sums]), strict=True):
                 each.ndarray[...] = 0 if own is None else own.numpy()

@@ -25,7 +25,7 @@ class UtilBase:
         given = np.ascontiguousarray(input)
         made = np.empty_like(given)
         world_group().communicator.all_reduce(given, made, mode)
-        return made
+        return made.reshape(np.shape(input))
 
     def all_gather(self, input: Any, comm_world: str = "worker") -> list[Any]:
         """What each rank gives, in order."""

@@ -12,11 +12,13 @@ from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.collective import all_reduce
 from argosy.distributed.fleet.layers.mpu.mp_ops import sum_of
 from argosy.distributed.group import Group
-from argosy.distributed.parameter_owners import ParameterOwners
+from argosy.distributed.parameter_owners import ParameterOwners, publish_updates
 from argosy.distributed.reduction import ReduceOp
+from argosy.distributed.wrapped_layer import is_expert
 from argosy.nn.clip import ClipGradByGlobalNorm, Pairs
 from argosy.nn.meshes import first_mesh, on_mesh
 from argosy.optimizer.optimizer import Optimizer
+from argosy_autograd.modes import no_grad
 from argosy_autoparallel.bucketing import all_reduce_buckets
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.storage import StridedArray
@@ -54,14 +56,15 @@ def average_gradients(parameters: Sequence[Tensor], groups: Sequence[Group]) -> 
 class HybridParallelClipGrad(ClipGradByGlobalNorm):
     """Clipping by the norm of the gradients of all ranks. Those of split layers (``is_distributed``) are added up over
     ``parts``, of the others every rank there has the same; each of ``owners`` has gradients of its own, of which the
-    squares meet on the mesh of the first of all ``parameters``."""
+    squares meet on the mesh of the first of all ``parameters``. Gradients of parameters that are this rank's own
+    (``no_sync``, as experts are) are added up over ``experts``."""
 
     def __init__(
         self, clip: ClipGradByGlobalNorm, parts: Group | None, owners: Group | None = None,
-        parameters: Sequence[Tensor] = (),
+        parameters: Sequence[Tensor] = (), experts: Group | None = None,
     ) -> None:  # fmt: skip
         super().__init__(clip.clip_norm, clip.group_name, clip.auto_skip_clip)
-        self._parts, self._owners, self._parameters = parts, owners, parameters
+        self._parts, self._owners, self._parameters, self._experts = parts, owners, parameters, experts
 
     def __call__(self, params_grads: Pairs) -> list[tuple[Tensor, Tensor | None]]:
         """The pairs with clipped gradients."""
@@ -70,6 +73,13 @@ class HybridParallelClipGrad(ClipGradByGlobalNorm):
         return super().__call__(params_grads)
 
     def _square_total(self, pairs: Pairs, beside: Any = None) -> Any:
+        if self._experts is None:
+            return self._shared_total(pairs)
+        own = [pair for pair in pairs if is_expert(pair[0])]
+        squares = super()._square_total(own) if own else get_operator("full")([], 0, "float32")
+        return self._shared_total([pair for pair in pairs if not is_expert(pair[0])]) + sum_of(squares, self._experts)
+
+    def _shared_total(self, pairs: Pairs) -> Any:
         parts = self._parts
         split = [pair for pair in pairs if parts is not None and getattr(pair[0], "is_distributed", False)]
         whole = [pair for pair in pairs if parts is None or not getattr(pair[0], "is_distributed", False)]
@@ -110,50 +120,71 @@ class HybridParallelOptimizer(WrappedOptimizer):
     """An optimizer of a model whose layers, states or stages lie on several ranks. ``step`` averages gradients over the
     copies (a pipeline has done that), clips by the norm of all ranks, and where states are split over ranks (ZeRO 1)
     updates this rank's parameters, which it then gives to the others; those of a pipeline have gradients on their owner
-    alone. Otherwise it acts as ``optimizer``.
+    alone. With an ``ep_degree`` the parameters with ``no_sync``, those of experts, are this rank's own: their gradients
+    are the sums over the ranks with the same experts, divided by the number of ranks, as if one rank had all tokens.
+    Otherwise it acts as ``optimizer``. Raises NotImplementedError for experts in pipelines and beside split layers.
     """
 
     _owners: ParameterOwners | None
 
     def __init__(self, optimizer: Optimizer, hcg: Any = None, strategy: Any = None) -> None:
-        if hcg is not None and hcg.get_expert_parallel_world_size() > 1:
-            raise NotImplementedError(
-                "HybridParallelOptimizer: experts that ranks have of their own (ep_degree) are not implemented; "
-                "annotate their weights: distributed.shard_tensor, Shard(0) along a mesh dimension"
-            )
         piped = hcg is not None and hcg.get_pipe_parallel_world_size() > 1
         shards = None if hcg is None else _group_or_none(hcg.get_sharding_parallel_group())
-        self._prepare(optimizer, None if hcg is None else _group_or_none(hcg.get_model_parallel_group()), shards)
+        parts = None if hcg is None else _group_or_none(hcg.get_model_parallel_group())
+        experts = None if hcg is None else _group_or_none(hcg.get_expert_parallel_group())
+        if experts is not None and (piped or parts is not None):
+            raise NotImplementedError(
+                "HybridParallelOptimizer: an ep_degree with a pp_degree or mp_degree is not implemented; annotate the "
+                "weights of experts: distributed.shard_tensor, Shard(0) along a mesh dimension"
+            )
+        self._prepare(optimizer, parts, shards, experts)
         if piped:  # whose ranks find owners of the parameters that they hold
             self._owners = None
         self._copies = None if hcg is None or piped else hcg.get_dp_sep_parallel_group()
         self._hcg, self._strategy = hcg, strategy
 
-    def _prepare(self, optimizer: Optimizer, parts: Group | None, shards: Group | None) -> None:
-        """Clip over all ranks, split states over ``shards``."""
+    def _prepare(
+        self, optimizer: Optimizer, parts: Group | None, shards: Group | None, experts: Group | None = None
+    ) -> None:
+        """Clip over all ranks, split states over ``shards``; ranks of ``experts`` have some of their own."""
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(self).__name__} takes an Optimizer, not {type(optimizer).__name__}")
         super().__init__(optimizer)
-        self._owners = None if shards is None else ParameterOwners(optimizer._parameter_list, shards)
+        self._experts = experts
+        self._shared, self._own = optimizer._parameter_list, []
+        if experts is not None:
+            self._own = [p for p in optimizer._parameter_list if is_expert(p)]
+            self._shared = [p for p in optimizer._parameter_list if not is_expert(p)]
+        self._owners = None if shards is None else ParameterOwners(self._shared, shards)
         clip = optimizer._grad_clip
-        if type(clip) is ClipGradByGlobalNorm and (parts is not None or shards is not None):
-            optimizer._grad_clip = HybridParallelClipGrad(clip, parts, shards, optimizer._parameter_list)
+        if type(clip) is ClipGradByGlobalNorm and (parts or shards or experts) is not None:
+            optimizer._grad_clip = HybridParallelClipGrad(clip, parts, shards, self._shared, experts)
 
     def step(self) -> None:
         """Update every parameter that has a gradient, by the mean over the copies."""
         inner = self._inner_opt
         if self._copies is not None:
-            average_gradients(inner._parameter_list, [self._copies])
+            average_gradients(self._shared, [self._copies])
+        self._average_experts()
         if self._owners is None:
             inner.step()
-            shared = [p for p in inner._parameter_list if hasattr(p, "owners") and p.payload.is_held]
-            if shared:
-                shared[0].owners.publish(shared)
+            publish_updates(inner._parameter_list)
             return
-        held: list[Any] = [(p, p.grad) for p in inner._parameter_list if not p.stop_gradient and p.grad is not None]
+        held: list[Any] = [(p, p.grad) for p in self._shared if not p.stop_gradient and p.grad is not None]
         parameters = [p for p, _ in held]
         means = self._owners.means(parameters, [g for _, g in held])
-        self._update([(p, mean) for p, mean in zip(parameters, means, strict=True) if mean is not None], parameters)
+        own = [(p, mean) for p, mean in zip(parameters, means, strict=True) if mean is not None]
+        self._update([*own, *((p, p.grad) for p in self._own if p.grad is not None)], parameters)
+
+    def _average_experts(self) -> None:
+        """Make the gradients of experts means over the tokens of all ranks."""
+        if self._experts is None:
+            return
+        average_gradients(self._own, [self._hcg.get_moe_sharding_parallel_group()])
+        with no_grad():
+            for parameter in self._own:
+                if parameter.grad is not None:
+                    parameter._grad = parameter.grad / self._experts.nranks
 
     def _update(self, own: Pairs, parameters: Sequence[Tensor]) -> None:
         """Update those of ``parameters`` that are this rank's, by these gradients; take the others' from their

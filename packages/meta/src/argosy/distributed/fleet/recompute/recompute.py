@@ -40,8 +40,13 @@ class _Region:
     precision of the first time; the tensors are let go when all have been asked for.
     """
 
-    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any], same_random: bool) -> None:
-        self.function, self.args, self.kwargs = function, args, kwargs
+    def __init__(
+        self, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], same_random: bool,
+        offload: Sequence[int],
+    ) -> None:  # fmt: skip
+        self.function, self.kwargs = function, kwargs
+        self.places = {i: args[i].place for i in offload if not args[i].place.is_cpu_place()}
+        self.args = [_moved(x, "cpu") if i in self.places else x for i, x in enumerate(args)]
         self.random = context().generator.get_state() if same_random else None
         self.precision = current()
         self.versions = self._versions()
@@ -54,10 +59,10 @@ class _Region:
         tensors_in([list(self.args), dict(self.kwargs)], lambda x: found.append(x.payload.version))
         return found
 
-    def run(self) -> Any:
+    def run(self, args: Sequence[Any]) -> Any:
         """The first time."""
         with saved_tensors_hooks(self._number, self._tensor):
-            return self.function(*self.args, **self.kwargs)
+            return self.function(*args, **self.kwargs)
 
     def _number(self, tensor: Tensor) -> int:
         self.count += 1
@@ -81,9 +86,10 @@ class _Region:
         if self.random is not None:
             generator.set_state(self.random)
         made: list[Tensor] = []
+        args = [_moved(x, self.places[i]) if i in self.places else x for i, x in enumerate(self.args)]
         try:
             with enable_grad(), cast_operands(self.precision), saved_tensors_hooks(_kept_in(made), _refuse_unpack):
-                self.function(*self.args, **self.kwargs)
+                self.function(*args, **self.kwargs)
         finally:
             if self.random is not None:
                 generator.set_state(now)
@@ -93,6 +99,12 @@ class _Region:
                 "should compute the same each time"
             )
         self.made, self.left = made, set(range(len(made)))
+
+
+def _moved(tensor: Tensor, place: Any) -> Tensor:
+    made: Tensor = tensor.detach().to(place)
+    made.stop_gradient = tensor.stop_gradient
+    return made
 
 
 def _kept_in(made: list[Tensor]) -> Callable[[Tensor], int]:
@@ -110,15 +122,16 @@ def _refuse_unpack(packed: Any) -> Tensor:
 def recompute(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """``function(*args, **kwargs)``, of which the backward pass keeps the arguments alone and computes the rest again.
 
-    ``preserve_rng_state`` (True) draws the same random numbers then; ``use_reentrant`` changes nothing: gradients reach
-    everything that the function reads. What it does besides computing, as running statistics, happens twice. In a
-    captured function the region is captured once; a stage of a pipeline computes it again, elsewhere the compiler plans
-    what is kept. Raises TypeError for what cannot be
-    called; the backward pass raises DifferentiationError where arguments were changed in place meanwhile, or the second
-    run kept other tensors than the first. Returns what the function does.
+    ``preserve_rng_state`` (True) draws the same random numbers then; ``offload_indices`` says which of ``args``,
+    tensors each, are kept in host memory meanwhile; ``use_reentrant`` changes nothing: gradients reach everything that
+    the function reads. What it does besides computing, as running statistics, happens twice. In a captured function the
+    region is captured once; a stage of a pipeline computes it again, elsewhere the compiler plans what is kept. Raises
+    TypeError for what cannot be called; the backward pass raises DifferentiationError where arguments were changed in
+    place meanwhile, or the second run kept other tensors than the first. Returns what the function does.
     """
     same_random = bool(kwargs.pop("preserve_rng_state", True))
     kwargs.pop("use_reentrant", None)
+    offload = kwargs.pop("offload_indices", ())
     if not callable(function):
         raise TypeError(f"recompute: a function or a layer is wanted, got {type(function).__name__}")
     tracer = active_tracer()
@@ -126,7 +139,7 @@ def recompute(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return _capture_region(tracer, function, args, kwargs)
     if tracer is not None or not is_grad_enabled():
         return function(*args, **kwargs)
-    return _Region(function, args, kwargs, same_random).run()
+    return _Region(function, args, kwargs, same_random, offload).run(args)
 
 
 def _capture_region(tracer: Any, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:

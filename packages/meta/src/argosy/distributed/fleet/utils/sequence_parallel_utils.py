@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.distributed.fleet.instance import get_hybrid_communicate_group
 from argosy.distributed.fleet.layers.mpu.mp_layers import ColumnParallelLinear, RowParallelLinear
 from argosy.distributed.fleet.layers.mpu.mp_ops import gather_along, scatter_along, sum_of, take
-from argosy.distributed.fleet.training import get_hybrid_communicate_group
 from argosy.distributed.group import Group
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
