@@ -1,4 +1,7 @@
-"""Tensors as operands of collectives: contiguous host arrays to read from and to write to."""
+"""Tensors as operands of collectives: contiguous host arrays to read from and to write to.
+
+Communicators take host memory: what lies on a device passes through pinned memory of the host, counted by collective.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from argosy_phi_ops.eager.placement import send
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Array", "deliver", "read_values", "same_shapes", "write_values"]
+__all__ = ["Array", "deliver", "read_values", "same_shapes", "staged", "write_values"]
 
 Array = np.ndarray[Any, Any]
+staged: dict[tuple[str, str], list[int]] = {}
+"""Operands of collectives that lay on a device, by kind and device: how many, and their bytes."""
 
 
 def read_values(tensor: Tensor, kind: str) -> Array:
@@ -21,13 +27,23 @@ def read_values(tensor: Tensor, kind: str) -> Array:
 
     Raises TypeError for what is no local tensor.
     """
-    return np.ascontiguousarray(_payload(tensor, kind).to_host()).reshape(tensor.shape)
+    payload = _payload(tensor, kind)
+    if payload.array_type.device is not None:
+        _count(kind, payload)
+    return np.ascontiguousarray(payload.to_host()).reshape(tensor.shape)
 
 
 @contextmanager
 def write_values(tensor: Tensor, kind: str) -> Iterator[Array]:
     """A contiguous array with the tensor's values; what is written to it is the tensor's when the block ends well."""
     payload = _payload(tensor, kind)
+    if payload.array_type.device is not None:
+        with _pinned(payload, kind) as array:
+            yield array
+            payload.fill_from(array)
+            payload.device.synchronize()
+        payload.bump_version()
+        return
     held = payload.to_host()
     array = held if held.flags.c_contiguous and held.flags.writeable else np.array(held, order="C")
     yield array
@@ -36,13 +52,36 @@ def write_values(tensor: Tensor, kind: str) -> Iterator[Array]:
     payload.bump_version()
 
 
-def deliver(parts: Sequence[Array], into: list[Tensor], kind: str) -> None:
-    """Put one result for each rank into a list: appended when it is empty, else written into its tensors.
+@contextmanager
+def _pinned(payload: StridedArray, kind: str) -> Iterator[Array]:
+    """A copy of a device's tensor in pinned memory, for the length of a block."""
+    device = payload.device
+    _count(kind, payload)
+    memory = device.call("pinned_alloc", max(payload.nbytes, 1))
+    try:
+        array = np.frombuffer(memory, payload.dtype.numpy, payload.size).reshape(payload.shape)
+        array[...] = payload.to_host()
+        yield array
+    finally:
+        device.call("pinned_free", memory)
+
+
+def _count(kind: str, payload: StridedArray) -> None:
+    counted = staged.setdefault((kind, str(payload.device)), [0, 0])
+    counted[0] += 1
+    counted[1] += payload.nbytes
+
+
+def deliver(parts: Sequence[Array], into: list[Tensor], kind: str, like: Tensor) -> None:
+    """Put one result for each rank into a list: appended when it is empty, on the device of ``like``, else written into
+    its tensors.
 
     Raises ValueError when the list has another number of tensors.
     """
     if not into:
-        into.extend(Tensor._wrap(StridedArray(np.array(part))) for part in parts)
+        device = like.payload.array_type.device
+        made = [StridedArray(np.array(part)) for part in parts]
+        into.extend(Tensor._wrap(part if device is None else send(part, device)) for part in made)
         return
     if len(into) != len(parts):
         raise ValueError(f"{kind}: the list of results has {len(into)} tensors; expected none or {len(parts)}")

@@ -110,7 +110,7 @@ def all_gather(
     if is_capturing():
         captured_collectives.all_gather(tensor_list, tensor, chosen)
         return _DONE
-    deliver(list(_gather(chosen, read_values(tensor, "all_gather"))), tensor_list, "all_gather")
+    deliver(list(_gather(chosen, read_values(tensor, "all_gather"))), tensor_list, "all_gather", tensor)
     return _DONE
 
 
@@ -132,7 +132,7 @@ def gather(
     agree(chosen.communicator, "gather", dtype=send.dtype, size=send.size, dst=dst)
     chosen.communicator.send(send, root, COMPOSITE)
     if chosen.rank == root and gather_list is not None:
-        deliver(_receive(chosen, [send.shape] * chosen.nranks, send.dtype), gather_list, "gather")
+        deliver(_receive(chosen, [send.shape] * chosen.nranks, send.dtype), gather_list, "gather", tensor)
     return _DONE
 
 
@@ -190,7 +190,7 @@ def alltoall(
     send = same_shapes(in_tensor_list, chosen.nranks, "alltoall")
     recv = np.empty_like(send)
     chosen.communicator.all_to_all(send, recv)
-    deliver(list(recv), out_tensor_list, "alltoall")
+    deliver(list(recv), out_tensor_list, "alltoall", in_tensor_list[0])
     return _DONE
 
 
