@@ -4,10 +4,13 @@ python simulated_opencl.py LOADER [racy]
 """
 
 import sys
+from pathlib import Path
 
 import numpy as np
+from programs import build
 
 from argosy_cinn.compiler import CinnCompiler
+from argosy_cinn.simt import order
 from argosy_hwadapt import device
 from argosy_hwadapt.opencl import library
 from argosy_phi_ops import get_operator
@@ -31,9 +34,14 @@ def random(*shape):
 
 def check(name, *arrays, **settings):
     """An operator on the simulator beside the interpreter."""
-    op, there = get_operator(name), device("opencl")
+    op = get_operator(name)
     operands, attributes = op.signature.bind(tuple(map(Tensor, arrays)), settings)
     program = op.expand([TensorType(tuple(x.shape), x.dtype.name) for x in operands], attributes).program
+    check_program(program, *arrays)
+
+
+def check_program(program, *arrays):
+    there = device("opencl")
     made = CinnCompiler().compile(program, there).bind(())([StridedArray.from_array(a, there) for a in arrays])
     wanted, _ = interpret(program, list(arrays))
     for x, y in zip(made, wanted, strict=True):
@@ -54,6 +62,8 @@ if __name__ == "__main__":
         check("sum", random(40, 7), axis=[0])
         check("gelu", random(33, 5))
         check("argsort", random(3, 21), axis=1)
+        order._LONGEST = 20
+        check("argsort", random(2, 70), axis=1)
         check("cumsum", random(5, 7), axis=0)
         check("softmax", random(2, 4200), axis=-1)
         check("matmul", random(5, 7), random(7, 9))
@@ -62,5 +72,16 @@ if __name__ == "__main__":
         check("fft_r2c", random(3, 34), axes=[1])
         check("lu_factor", random(2, 5, 3))
         check("gather_mm", random(7, 1, 3), np.arange(7).reshape(7, 1) % 2, random(2, 3, 5))
+        sys.path.append(str(Path(__file__).parent / "attention"))
+        from test_attention import Attention, causal, where
+
+        for mask, (m, n), sizes in ((where(causal), (21, 19), (5, 3)), (None, (3, 40), (17, 18))):
+            q, k, v, g = (
+                random(2, 1, m, sizes[0]),
+                random(2, 1, n, sizes[0]),
+                random(2, 1, n, sizes[1]),
+                random(2, 1, m, sizes[1]),
+            )
+            check_program(build(Attention(mask).both, (q, k, v, g), ()), q, k, v, g)
         check("conv2d", random(1, 2, 5, 7), random(3, 2, 3, 3), padding=[1, 1])
     sys.stdout.write("done\n")

@@ -2,19 +2,27 @@
 
 import numpy as np
 import pytest
+from attention.test_attention import Attention, causal, where, window
+from attention.test_attention import operands as attention_operands
+from programs import assert_equal, build
+from test_symbolic import argument
+from test_symbolic import program_of as symbolic_program
+from test_symbolic_sizes import CASES as CASES_OF_SIZES
+from test_symbolic_sizes import EDGES
 
 from argosy_cinn.compiler import CinnCompiler
 from argosy_cinn.fourier.products import TransformsToProducts
 from argosy_cinn.kinds import emitter_of
 from argosy_cinn.printers.opencl import Kernel, SimtTarget, UnprintableError
 from argosy_cinn.printers.types import Value
-from argosy_cinn.simt import sources
+from argosy_cinn.simt import order, sources
 from argosy_cinn.simt.program import SimtProgram
 from argosy_hwadapt import device, optional, why
 from argosy_hwadapt.opencl.runtime import OpenClRuntime
 from argosy_phi_ops import get_operator, prim
 from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.eager.fallback import clear_fallbacks, fallbacks
+from argosy_phi_ops.eager.placement import send
 from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir.builder import Builder
@@ -74,20 +82,19 @@ def test_schedules_depend_on_shapes_alone():
     for columns, extents in ((3, (1, 1)), (300, (1, 4)), (50000, (7, 64))):
         program = program_of("softmax", np.zeros((7, columns), np.float32), axis=-1)
         made = SimtProgram(program, device("virtual"), {})
-        assert [(launch.groups, launch.items) for launch in made.launches] == [extents]
+        assert [(launch.groups, launch.items) for launch in made.at({}).steps] == [extents]
 
 
 def test_kinds_without_a_schedule_are_named():
-    with pytest.raises(CompileError, match="kernels of kind 'attention' have no schedule of family 'simt'"):
-        emitter_of("attention", "simt")
-    with pytest.raises(CompileError, match="rows of 40000 elements are too long to be sorted by counting"):
-        SimtProgram(program_of("sort", np.zeros((3, 40000), np.float32)), device("virtual"), {})
+    with pytest.raises(CompileError, match="kernels of kind 'attention' have no schedule of family 'text'"):
+        emitter_of("attention", "text")
 
 
 CASES = [
     ("gelu", (33, 65)), ("softmax", (5, 129), {"axis": -1}), ("sum", (300, 17), {"axis": [0]}), ("sum", (3, 1000)),
     ("cumsum", (9, 31), {"axis": 0}), ("transpose", (7, 5), {"perm": [1, 0]}), ("logsumexp", (4, 70), {"axis": [1]}),
     ("var", (70, 33), {"axis": [1]}), ("argmax", (6, 77), {"axis": 1}), ("erf", (1025,)), ("lgamma", (100,)),
+    ("any", (3, 1000)),
 ]  # fmt: skip
 
 
@@ -101,6 +108,48 @@ def test_nests_agree_with_the_interpreter(case):
 
 
 @on_device
+@pytest.mark.parametrize(
+    ("mask", "sizes"),
+    [(where(causal), (129, 129, 16, 24)), (None, (33, 65, 20, 33)), (where(window), (70, 150))],
+    ids=str,
+)
+def test_attention_agrees_with_the_interpreter(mask, sizes):
+    """Forward and backward, at odd sizes, from kernels whose memory is linear."""
+    arrays = attention_operands(*sizes)
+    program = build(Attention(mask).both, arrays, ())
+    check(program, *arrays)
+    names = [step.kernel for step in SimtProgram(program, device("opencl"), {}).steps]
+    assert sum("attention" in name for name in names) == len(names) - 1
+
+
+def test_the_memory_of_attention_is_linear_in_the_sequence():
+    """Partial results of a fixed number of parts, and what is kept for the way back."""
+    sizes = []
+    for length in (500, 1000):
+        arrays = attention_operands(length, length)
+        made = SimtProgram(build(Attention(where(causal)).both, arrays, ()), device("virtual"), {})
+        sizes.append(made.at({}).arena_bytes)
+    assert 0 < sizes[1] <= 2.1 * sizes[0]
+
+
+@on_device
+@pytest.mark.parametrize("name", ["attention", "padding"])
+def test_one_build_serves_all_sizes(name):
+    """Sizes are arguments of kernels."""
+    function, types, scale = CASES_OF_SIZES[name]
+    program, there = symbolic_program(function, types), device("opencl")
+    executable = CinnCompiler().compile(program, there)
+    for sizes in EDGES[1:8:3]:
+        arguments = [argument(*type, dict(zip("btn", sizes, strict=True))) for type in types]
+        wanted, _ = interpret(program, arguments)
+        made = executable.run([send(StridedArray.from_array(x), there) for x in arguments])
+        for x, y in zip(made, wanted, strict=True):
+            assert_equal(x.to_host(), y, scale, f"at {sizes}")
+    report = executable.report()
+    assert (report["not_symbolic"], report["compilations"]) == ("", 1)
+
+
+@on_device
 def test_built_kernels_are_on_disk(monkeypatch):
     """What was built once is built no more, in another process neither: the device is not asked."""
     program, there = program_of("tanh", np.zeros((3, 47), np.float32)), device("opencl")
@@ -108,15 +157,16 @@ def test_built_kernels_are_on_disk(monkeypatch):
     monkeypatch.setattr(OpenClRuntime, "build", None)
     again = SimtProgram(program, there, {})
     again.load()
-    assert again.report()["cache_hit"]
+    assert again.cache_hit
 
 
 @on_device
 @pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("axis", [0, 1])
-def test_orders_agree_with_the_interpreter(axis, descending):
-    """Of rows with equal elements, zeros of both signs, infinities and NaN."""
-    x = np.random.default_rng(5).integers(-4, 5, (37, 18)).astype(np.float32)
+@pytest.mark.parametrize(("axis", "shape"), [(0, (37, 18)), (1, (37, 18)), (0, (290, 9))])
+def test_orders_agree_with_the_interpreter(axis, shape, descending, monkeypatch):
+    """Of rows with equal elements, zeros of both signs, infinities and NaN; long ones are merged."""
+    monkeypatch.setattr(order, "_LONGEST", 50)
+    x = np.random.default_rng(5).integers(-4, 5, shape).astype(np.float32)
     x[3, 4], x[5], x[:, 7], x[8, 2] = np.nan, np.inf, -0.0, -np.inf
     check(program_of("argsort", x, axis=axis, descending=descending, stable=True), x)
 
@@ -222,7 +272,7 @@ def test_what_has_no_kernel_runs_on_the_host_between_launches():
     with pytest.warns(RuntimeWarning, match="prim.eig runs on the cpu, not on opencl:0"):
         check(program, x)
     assert [(f.operator, f.calls) for f in fallbacks()] == [("prim.eig", 2)]
-    assert SimtProgram(program, device("opencl"), {}).report()["host_calls"] == {"prim.eig": 1}
+    assert SimtProgram(program, device("opencl"), {}).host_calls == {"prim.eig": 1}
 
 
 @on_device

@@ -8,6 +8,7 @@ import pytest
 import argosy as paddle
 from argosy.device import places
 from argosy.jit import lowering
+from argosy_cinn import CinnCompiler
 from argosy_hwadapt import DeviceNotFound, device, plugins, registry
 from argosy_hwadapt.virtual import VirtualRuntime
 from argosy_phi_ops.compiler import get_compiler
@@ -144,3 +145,21 @@ def test_captured_programs_are_compiled_for_the_device_of_new_tensors(monkeypatc
     assert paddle.jit.to_static(lambda x: x * 3, full_graph=True)(x).tolist() == [3.0, 3.0]
     assert asked == [device("cpu"), device("virtual", 1)]
     assert lowering.device_of([x, paddle.to_tensor([1.0], place="virtual")]) is device("virtual")
+
+
+def test_code_does_not_grow_with_shapes(monkeypatch):
+    """The first shape has code of its own, all others of its rank share one, which is built once."""
+    compiled, compile_program = [], CinnCompiler.compile
+
+    def counted(self, program, where, *rest, **options):
+        if not where.is_host:
+            compiled.append(program.name)
+        return compile_program(self, program, where, *rest, **options)
+
+    monkeypatch.setattr(CinnCompiler, "compile", counted)
+    x = np.random.default_rng(0).standard_normal((40, 90)).astype("float32")
+    for rows, columns in ((17, 31), (33, 20), (16, 90), (40, 18), (33, 20)):
+        part = np.ascontiguousarray(x[:rows, :columns])
+        made = paddle.nn.functional.log_sigmoid(paddle.to_tensor(part, place="virtual")).numpy()
+        np.testing.assert_allclose(made, -np.log1p(np.exp(-part)), rtol=1e-5)
+    assert compiled == ["log_sigmoid"] * 2

@@ -11,7 +11,6 @@ import pytest
 import argosy as paddle
 from argosy import nn, static
 from argosy_hwadapt import DeviceLost, DeviceOutOfMemory, KernelBuildError, UnsupportedOperation, device, registry, why
-from argosy_hwadapt.opencl.runtime import OpenClRuntime
 from argosy_hwadapt.virtual import VirtualRuntime
 from argosy_infer import Predictor
 from argosy_phi_ops.eager.fallback import clear_fallbacks, fallbacks
@@ -341,7 +340,7 @@ def test_a_kernel_that_does_not_build_is_named(monkeypatch):
     """By its operator and line, eager and captured; it is built when the compiler is whole again."""
     x, double = paddle.ones([3, 71]).to("opencl"), paddle.jit.to_static(lambda x: paddle.tanh(x) * 2, full_graph=True)
     with monkeypatch.context() as broken:
-        broken.setattr(OpenClRuntime, "_build", _refuse)
+        broken.setattr(device("opencl").context, "blob", _refuse)
         broken.setattr("argosy_cinn.simt.program.default_cache", lambda: SimpleNamespace(get=lambda key: None))
         for run in (paddle.tanh, double):
             with pytest.raises(KernelBuildError, match=r"opencl:0: prim\..* of program .*test_device_training.*no log"):
@@ -349,5 +348,5 @@ def test_a_kernel_that_does_not_build_is_named(monkeypatch):
     assert double(x).shape == paddle.tanh(x).shape == [3, 71]
 
 
-def _refuse(runtime, context, source):
+def _refuse(source):
     raise KernelBuildError("no log")

@@ -36,7 +36,7 @@ _TEXT = ".simt.sources:EMITTER"
 KINDS = {
     "nest": Kind({"chunks": ".loops.nest:EMITTER", "simt": ".simt.nest:EMITTER", "text": _TEXT}),
     "product": Kind({"chunks": ".assembly.products:EMITTER", "simt": ".simt.product:EMITTER", "text": _TEXT}),
-    "attention": Kind({"chunks": ".attention.emit:EMITTER"}),
+    "attention": Kind({"chunks": ".attention.emit:EMITTER", "simt": ".simt.attention:EMITTER"}),
     "paged attention": Kind(
         {"chunks": ".paged_attention.emit:EMITTER"},
         operations=("prim.paged_attention",),
@@ -47,7 +47,7 @@ KINDS = {
         operations=("prim.grouped_dot", "prim.grouped_outer"),
         lowering=".grouped_gemm.lowering:lower_grouped",
     ),
-    "sum of parts": Kind({"chunks": ".attention.emit:SUM_EMITTER"}),
+    "sum of parts": Kind({"chunks": ".attention.emit:SUM_EMITTER", "simt": ".simt.attention:SUM_EMITTER"}),
     "order": Kind(
         {"chunks": ".ordering.emit:EMITTER", "simt": ".simt.order:EMITTER", "text": _TEXT},
         operations=(ORDER,),

@@ -54,15 +54,17 @@ class LaunchedExecutable:
         made, held = self.made, list(states)
         if not isinstance(made, SpecialisingExecutable):
             return self._bind_states(made, held)
-        bound: dict[int, Call] = {}
+        bound: dict[Any, Call] = {}
 
         def call(inputs: Sequence[StridedArray]) -> list[StridedArray]:
-            found = made.for_sizes(inputs, held, known=bool(bound))
-            if id(found) not in bound:
+            shapes = tuple([payload.shape for payload in inputs])
+            found = bound.get(shapes)
+            if found is None:
                 while len(bound) >= _KEPT:
                     bound.pop(next(iter(bound)))
-                bound[id(found)] = self._bind_states(found, held)
-            return bound[id(found)](inputs)
+                found = self._bind_states(made.for_sizes(inputs, held, known=bool(bound)), held)
+                bound[shapes] = found
+            return found(inputs)
 
         return call
 

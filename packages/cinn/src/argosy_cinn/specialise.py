@@ -47,7 +47,7 @@ class CodeForSizes:
     """Code for all sizes: ``executable`` makes the executable of given sizes, or gives None for those that it does not
     serve. ``folder``: where it was dumped."""
 
-    executable: Callable[[Mapping[str, int]], Executable | None]
+    executable: Callable[[Mapping[str, int]], Any]
     folder: Path | None = None
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from argosy_cinn.forms.form import Form
+from argosy_cinn.forms.form import Form, Scratch
 from argosy_cinn.forms.nest import identifier
 from argosy_cinn.shapes import at_least_one, ceil_div, count, estimate, larger
 from argosy_phi_ops.primitives.cost import Cost
@@ -34,6 +35,17 @@ class OrderForm(Form):
     descending: bool
     first: int
     """How many of each row's positions are wanted."""
+    merges: bool = False
+    """Whether its schedule merges runs, in memory for all positions twice."""
+
+    @property
+    def runs(self) -> Scratch:
+        """The memory of runs: 32-bit positions, two of each element."""
+        return Scratch(self.order, "sorted runs")
+
+    def buffers(self) -> dict[Hashable, int]:
+        """Runs, where they are merged."""
+        return {self.runs: 8 * self.rows * self.length} if self.merges else {}
 
     @property
     def rows(self) -> int:
@@ -52,7 +64,7 @@ class OrderForm(Form):
 
     def key(self, slots: dict[Any, int]) -> str:
         """Keys and sizes."""
-        for buffer in (*self.keys, self.order):
+        for buffer in (*self.keys, self.order, *self.buffers()):
             slots.setdefault(buffer, len(slots))
         keys = [(slots[k], k.dtype) for k in self.keys]
         return f"order {keys} {self.outer} {self.length} {self.inner} {self.descending} {self.first}"

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from argosy_cinn.plan.formulas import Formulas
 from argosy_cinn.plan.memory import Arrangement, Lifetime, on_own_pages
@@ -68,10 +68,19 @@ def _output(shape: Any, dtype: Any) -> tuple[Shape, Any, bool]:
     return shape, dtype, prod(shape) * dtype.itemsize >= LARGE
 
 
+class SizeFacts(NamedTuple):
+    """What of a manifest the sizes of a program with symbols follow from."""
+
+    symbols: Sequence[str]
+    lifetimes: Sequence[tuple[Any, int, int]]
+    calls: Sequence[Any] = ()
+    guard: str = ""
+
+
 class SizeFormulas:
     """The sizes of a program with symbols. ``shapes``: those of all its values."""
 
-    def __init__(self, program: Program, manifest: Manifest, shapes: Sequence[Sequence[Size]]) -> None:
+    def __init__(self, program: Program, manifest: Manifest | SizeFacts, shapes: Sequence[Sequence[Size]]) -> None:
         self._symbols, self._guard = manifest.symbols, manifest.guard
         self._signature: list[Any] = [(v.shape, v.dtype) for v in program.block.arguments]
         self._open = [
@@ -124,4 +133,4 @@ class SizeFormulas:
         return found
 
 
-__all__ = ["SizeFormulas", "Sizes", "check_argument", "make_sizes"]
+__all__ = ["SizeFacts", "SizeFormulas", "Sizes", "check_argument", "make_sizes"]

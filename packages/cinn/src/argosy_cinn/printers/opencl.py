@@ -129,6 +129,8 @@ class Kernel(Instructions):
         self._widened: dict[str, Value] = {}
         self._sources: dict[str, Value] = {}
         self._spaces: dict[str, str] = {}
+        #: Sizes that are known at run time, each a parameter after the buffers.
+        self.sizes: dict[SymExpr, Value] = {}
         self._depth = 1
         self._has_vectors = False
         self.buffers = [self._pointer(f"b{i} + o{i}", "__global") for i in range(buffers)]
@@ -136,7 +138,8 @@ class Kernel(Instructions):
 
     def text(self) -> str:
         """The kernel's definition, for a source that begins with `HEAD`."""
-        parameters = ", ".join(f"__global char *restrict b{i}, long o{i}" for i in range(self._count))
+        buffers = [f"__global char *restrict b{i}, long o{i}" for i in range(self._count)]
+        parameters = ", ".join([*buffers, *(f"long {size.name}" for size in self.sizes.values())])
         apart = "ITEMS_APART " if self._has_vectors else ""
         head = f"{apart}__kernel void {self.kernel_name}({parameters})\n{{"
         return "\n".join([head, *self._entry_allocas, *self._lines, "}"]) + "\n"
@@ -171,8 +174,8 @@ class Kernel(Instructions):
         return c_constant(value)
 
     def size(self, formula: SymExpr) -> Value:
-        """Raises UnprintableError: kernels are for known sizes."""
-        raise UnprintableError(f"the size {formula} is not known")
+        """A size that is known at run time."""
+        return self.sizes.setdefault(formula, Value(I64, f"size{len(self.sizes)}"))
 
     def splat(self, x: Value, lanes: int) -> Value:
         """See :class:`Instructions`."""

@@ -18,7 +18,7 @@ from argosy_cinn.device_call import Address
 from argosy_cinn.forms.index_check import RECORD, RECORD_BYTES
 from argosy_cinn.plan.control import ControlForm, RegionPlan, scan_length, spare
 from argosy_cinn.plan.memory import Place
-from argosy_cinn.shapes import count, nbytes
+from argosy_cinn.shapes import NotSymbolic, count, nbytes
 from argosy_cinn.simt.steps import Run, Step, Table, address_of
 from argosy_cinn.target import Target
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
@@ -51,6 +51,10 @@ class ControlStep:
     def submit(self, run: Run, table: Table) -> None:
         """See :class:`argosy_cinn.simt.steps.Step`."""
         _RUNS[self.form.op.name](_Control(self, run, table))
+
+    def at(self, sizes: Mapping[str, int]) -> ControlStep:
+        """See :class:`argosy_cinn.simt.steps.Step`."""
+        raise NotSymbolic(f"'{self.form.op.name}' is driven by the host, for known sizes")
 
 
 class _Control:

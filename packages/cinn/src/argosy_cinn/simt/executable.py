@@ -1,22 +1,23 @@
-"""Programs on devices of work-groups: one set of kernels for each combination of sizes that is met."""
+"""Programs on devices of work-groups: one set of kernels for all sizes, which are arguments of the kernels."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from argosy_cinn.device_call import Address, DeviceCall
 from argosy_cinn.fallback import InterpretedExecutable
 from argosy_cinn.forms.index_check import RECORD_BYTES
-from argosy_cinn.simt.program import SimtProgram
+from argosy_cinn.launches import Call, LaunchedExecutable
+from argosy_cinn.shapes import NotSymbolic
+from argosy_cinn.simt.program import SimtProgram, SizedProgram, launches
 from argosy_cinn.simt.replay import CapturedRun, captures_graphs
 from argosy_cinn.simt.steps import Run, address_of
-from argosy_cinn.specialise import bind_sizes
+from argosy_cinn.specialise import CodeForSizes, SpecialisingExecutable
 from argosy_hwadapt import Buffer, Device
 from argosy_phi_ops.errors import CompileError
-from argosy_phi_ops.reference.symbols import bind_symbols
 from argosy_phi_ops.user_line import user_location
 from argosy_pir.location import Location
 from argosy_pir.program import Program
@@ -24,81 +25,54 @@ from argosy_tensorcore.storage import StridedArray, host_device
 
 __all__ = ["SimtExecutable"]
 
-Call = Callable[[Sequence[StridedArray]], list[StridedArray]]
 
-
-class SimtExecutable:
-    """``program`` on ``device``. ``reason`` is why it runs on the host instead, counted: a kernel has no schedule of
-    work-groups, no text, or the device refuses it. It is empty where all kernels are there, or sizes are not known."""
+class SimtExecutable(LaunchedExecutable):
+    """``program`` on ``device``: kernels for all its sizes, or, where these cannot be, for each combination that is
+    met. ``reason`` is why it runs on the host instead, counted: a kernel has no schedule of work-groups, no text, or
+    the device refuses it. It is empty where all kernels are there, or sizes are not known."""
 
     def __init__(self, program: Program, device: Device, options: Mapping[str, Any]) -> None:
-        self.program, self.device, self._options = program, device, options
-        self._made: dict[tuple[int, ...], SimtProgram | InterpretedExecutable] = {}
-        self._symbols = program.symbols()
-        self.reason = ""
-        if not self._symbols:
-            made = self._made[()] = self._attempt(program)
+        self.device, self._options, self.reason = device, options, ""
+        if program.symbols():
+            made: Any = self._for_all_sizes(program)
+        else:
+            made = self._attempt(program)
             self.reason = made.reason if isinstance(made, InterpretedExecutable) else ""
+        super().__init__(made, device)
 
-    def _attempt(self, program: Program) -> SimtProgram | InterpretedExecutable:
+    def _for_all_sizes(self, program: Program) -> SpecialisingExecutable:
+        shared, reason = None, ""
+        try:
+            made = SimtProgram(program, self.device, self._options)
+            made.load()
+            shared = CodeForSizes(made.at)
+        except (NotSymbolic, CompileError, TypeError) as error:  # formulas have no order: a choice may compare them
+            reason = str(error)
+        return SpecialisingExecutable(program, shared, reason, self._attempt)
+
+    def _attempt(self, program: Program) -> Any:
         try:
             made = SimtProgram(program, self.device, self._options)
             made.load()
         except CompileError as error:
             return InterpretedExecutable(program, host_device(), {}, str(error))
-        return made
+        return made.at({})
 
-    def run(self, inputs: Sequence[StridedArray], states: Sequence[StridedArray] = ()) -> list[StridedArray]:
-        """Submit one run."""
-        return self.bind(states)(inputs)
-
-    def bind(self, states: Sequence[StridedArray]) -> Call:
-        """A callable for repeated execution on the same states."""
-        held = list(states)
-        if not self._symbols:
-            return self._bind(self._made[()], held)
-        bound: dict[tuple[int, ...], Call] = {}
-
-        def call(inputs: Sequence[StridedArray]) -> list[StridedArray]:
-            arguments = self.program.block.arguments
-            labelled = [(f"argument {i}", arguments[i], payload) for i, payload in enumerate((*inputs, *held))]
-            symbols = bind_symbols(labelled)
-            key = tuple([symbols[name] for name in self._symbols])
-            if key not in bound:
-                if key not in self._made:
-                    self._made[key] = self._attempt(bind_sizes(self.program, symbols))
-                bound[key] = self._bind(self._made[key], held)
-            return bound[key](inputs)
-
-        return call
-
-    def _bind(self, made: SimtProgram | InterpretedExecutable, states: list[StridedArray]) -> Call:
+    def _bind_states(self, made: Any, states: list[StridedArray]) -> Call:
         if isinstance(made, InterpretedExecutable):
             return made.bind_from(self.device, states)
         return KernelLaunches(made, self.device, states)
-
-    def report(self) -> dict[str, Any]:
-        """The figures of the latest sizes."""
-        return self._latest.report() if self._made else {"kernels": 0, "host_calls": {}}
-
-    def describe(self) -> str:
-        """What `argosy_cinn.explain` shows."""
-        return f"on {self.device}:\n{self._latest.describe()}" if self._made else f"on {self.device}"
-
-    @property
-    def _latest(self) -> SimtProgram | InterpretedExecutable:
-        return list(self._made.values())[-1]
 
 
 class KernelLaunches(DeviceCall):
     """Launches of a program's kernels; from the third call on a replay of them, where the device captures graphs, and
     there are more of them than values that come and go."""
 
-    def __init__(self, program: SimtProgram, device: Device, states: list[StridedArray]) -> None:
-        super().__init__(program, device, states)
-        self.kernels = program.load()
-        alone = program.record is None and len(program.launches) == len(program.steps)
-        self._pays = alone and len(program.steps) > program.inputs + len(program.outputs)
+    def __init__(self, sized: SizedProgram, device: Device, states: list[StridedArray]) -> None:
+        super().__init__(sized, device, states)
+        self.kernels = sized.made.load()
+        alone = sized.record is None and len(launches(sized.steps)) == len(sized.steps)
+        self._pays = alone and len(sized.steps) > sized.inputs + len(sized.outputs)
         self._calls = 0
         self._captured: CapturedRun | None = None
 
@@ -140,4 +114,4 @@ class KernelLaunches(DeviceCall):
     def _look(self, record: array[int], caller: Location) -> None:
         """Raise AxisError where a run has refused an index."""
         if record[0]:
-            raise self.program.refusal(record.buffer_info()[0], caller)
+            raise self.program.made.refusal(record.buffer_info()[0], caller)

@@ -25,8 +25,9 @@ from argosy_cinn.loops.nest import sequential_reduction
 from argosy_cinn.loops.schedule import row_buffers
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.opencl import Kernel
-from argosy_cinn.printers.types import FLOAT, LLVM_TYPES, Value, bytes_of, vector
+from argosy_cinn.printers.types import FLOAT, I32, LLVM_TYPES, Value, bytes_of, vector
 from argosy_cinn.printers.types import Index as MachineIndex
+from argosy_cinn.shapes import at_least_one, ceil_div, estimate, surely_at_least, surely_less
 from argosy_cinn.simt.emitter import SimtEmitter
 from argosy_cinn.target import Target
 
@@ -59,7 +60,7 @@ def extents(kernel: LoopNest, target: Target) -> tuple[int, int]:
     """Groups, and work-items of each."""
     shape = _Blocks(kernel, target)
     if _is_map(kernel) or kernel.sequential:
-        return max(1, -(-kernel.rows * shape.count // _BLOCKS)), _BLOCKS * shape.parts
+        return at_least_one(ceil_div(kernel.rows * shape.count, _BLOCKS)), _BLOCKS * shape.parts
     return choose_chunks(kernel).count, shape.sharers * shape.parts
 
 
@@ -73,10 +74,10 @@ class _Blocks:
 
     def __init__(self, kernel: LoopNest, target: Target) -> None:
         self.last, self.others = kernel.inner[-1], kernel.inner[:-1]
-        self.size = 1 if kernel.update or self.last.extent < _BLOCK else _BLOCK
+        self.size = 1 if kernel.update or surely_less(self.last.extent, _BLOCK) else _BLOCK
         self.lanes = target.lanes(FLOAT) if self.size > 1 else 1
         self.parts = self.size // self.lanes
-        self.along = -(-self.last.extent // self.size)
+        self.along = ceil_div(self.last.extent, self.size)
         self.count = self.along * prod(v.extent for v in self.others)
         self.sharers = self._sharers(kernel)
 
@@ -85,10 +86,10 @@ class _Blocks:
         if kernel.update:
             inner = sum(v.variables for v in kernel.inner)
             meet = any(atom.variables & inner for s in kernel.stores for atom in lookups(s.index))
-            return 1 if meet else min(_SHARERS, _power_of_two(kernel.columns_count))
-        if kernel.rows > _FEW_ROWS:
+            return 1 if meet else min(_SHARERS, _power_of_two(estimate(kernel.columns_count)))
+        if estimate(kernel.rows) > _FEW_ROWS:
             return 1
-        return max(1, min(_MOST_ITEMS, _power_of_two(self.count // _EACH)))
+        return max(1, min(_MOST_ITEMS, _power_of_two(estimate(self.count) // _EACH)))
 
     def visit(
         self,
@@ -115,6 +116,11 @@ class _Blocks:
             lambda: body(evaluator_at(None)),
             lambda: body(evaluator_at(b.tail_mask(left, self.lanes))),
         )
+
+
+def _near_type(dtype: str) -> str:
+    """The type of a reduction's values in local memory, where vectors of truth values have none."""
+    return I32 if dtype == "bool" else REGISTER[dtype]
 
 
 def _power_of_two(number: int) -> int:
@@ -173,7 +179,7 @@ class _Rows:
         self.chunks: Chunks = choose_chunks(kernel)
         self.inner = sum(v.variables for v in kernel.inner)
         self.shared = {
-            r.result.number: b.local_memory(REGISTER[r.dtype], self.items * shape.lanes)
+            r.result.number: b.local_memory(_near_type(r.dtype), self.items * shape.lanes)
             for r in kernel.reductions
             if self.items > 1
         }
@@ -185,7 +191,7 @@ class _Rows:
         nodes = [] if self.kernel.update else [n for n in row_buffers(self.kernel) if n.dtype != "bool"]
         self.types = {n.number: REGISTER[n.dtype] for n in nodes}
         elements = self.shape.count * self.shape.size
-        fits = elements * sum(map(bytes_of, self.types.values())) <= _KEPT_BYTES
+        fits = surely_at_least(_KEPT_BYTES, elements * sum(map(bytes_of, self.types.values())))
         return {number: self.b.local_memory(type, elements) for number, type in self.types.items()} if fits else {}
 
     def emit(self) -> None:
@@ -307,17 +313,24 @@ class _Rows:
         b, lanes, width = self.b, self.shape.lanes, self.items
         if width == 1:
             return reductions.fold(b, r.kind, r.dtype, total)
-        memory, element = self.shared[r.result.number], REGISTER[r.dtype]
-        own = b.gep(memory, b.mul(self.item, lanes), element)
-        b.store(total, own)
+        memory, element = self.shared[r.result.number], _near_type(r.dtype)
+        own, type = b.gep(memory, b.mul(self.item, lanes), element), vector(element, lanes)
+
+        def load(place: Value) -> Value:
+            return b.icmp("ne", b.load(type, place), 0) if r.dtype == "bool" else b.load(type, place)
+
+        def store(value: Value) -> None:
+            b.store(b.convert("sext", value, element) if r.dtype == "bool" else value, own)
+
+        store(total)
         b.barrier()
         while width > 1:
             width //= 2
             with b.if_then(b.icmp("slt", self.item, width)):
-                other = b.load(total.type, b.gep(memory, b.mul(b.add(self.item, width), lanes), element))
-                b.store(reductions.combine(b, r.kind, r.dtype, b.load(total.type, own), other), own)
+                other = load(b.gep(memory, b.mul(b.add(self.item, width), lanes), element))
+                store(reductions.combine(b, r.kind, r.dtype, load(own), other))
             b.barrier()
-        value = b.load(total.type, memory)
+        value = load(memory)
         b.barrier()
         return reductions.fold(b, r.kind, r.dtype, value)
 

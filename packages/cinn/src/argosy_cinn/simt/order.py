@@ -1,7 +1,7 @@
 """Orders on work-groups: each work-item finds the places of some elements of a row by counting those before them.
 
 An element comes before another if its keys are less, or equal and it stands before it, so that no two have the same
-place, and nothing is moved in between. That takes as many comparisons as a row has pairs.
+place, and nothing is moved in between. That takes as many comparisons as a row has pairs: long rows are merged.
 """
 
 from __future__ import annotations
@@ -12,21 +12,26 @@ from typing import Any
 from argosy_cinn.forms.order import OrderForm
 from argosy_cinn.loops.elementwise import load_element
 from argosy_cinn.loops.sort_keys import ordered_bits
-from argosy_cinn.printers.opencl import Kernel, UnprintableError
+from argosy_cinn.printers.opencl import Kernel
 from argosy_cinn.printers.types import FLOAT, I32, I64, LLVM_TYPES, Value, lanes_of, vector
 from argosy_cinn.printers.types import Index as MachineIndex
+from argosy_cinn.shapes import NotSymbolic, at_least_one, ceil_div
 from argosy_cinn.simt.emitter import SimtEmitter
+from argosy_cinn.simt.merge_sort import ITEMS, emit_merges
 from argosy_cinn.target import Target
 
 _ITEMS = 16
-#: Elements of the longest rows: counting takes a tenth of a second for each of these on a core.
+#: Elements of the longest rows that are sorted by counting.
 _LONGEST = 1 << 15
 
 
 def emit_order(b: Kernel, kernel: OrderForm, slots: Mapping[Any, int]) -> None:
     """Fill the kernel of an order. Raises UnprintableError for long rows."""
-    if kernel.length > _LONGEST:
-        raise UnprintableError(f"rows of {kernel.length} elements are too long to be sorted by counting")
+    if not isinstance(kernel.length, int):
+        raise NotSymbolic("how rows are sorted depends on their length")
+    if kernel.merges:
+        emit_merges(b, kernel, slots)
+        return
     lanes = b.module.target.lanes(FLOAT)
     blocks, item = -(-kernel.length // lanes), b.global_id()
     with b.if_then(b.icmp("slt", item, kernel.rows * blocks)):
@@ -82,9 +87,16 @@ def _key_bits(b: Kernel, loaded: Value, dtype: str) -> Value:
 
 def extents(kernel: OrderForm, target: Target) -> tuple[int, int]:
     """Groups, and work-items of each."""
+    if kernel.merges:
+        return kernel.rows, ITEMS
     blocks = -(-kernel.length // target.lanes(FLOAT))
-    return max(1, -(-kernel.rows * blocks // _ITEMS)), _ITEMS
+    return at_least_one(ceil_div(kernel.rows * blocks, _ITEMS)), _ITEMS
 
 
-EMITTER = SimtEmitter(emit_order, extents)
+def choose(kernel: OrderForm, target: Target) -> None:
+    """Merge where rows are long."""
+    kernel.merges = isinstance(kernel.length, int) and kernel.length > _LONGEST
+
+
+EMITTER = SimtEmitter(emit_order, extents, choose)
 """For `argosy_cinn.kinds`."""

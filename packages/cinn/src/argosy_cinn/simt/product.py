@@ -21,6 +21,7 @@ from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.opencl import Kernel
 from argosy_cinn.printers.types import FLOAT, LLVM_TYPES, Value, is_float, vector
 from argosy_cinn.printers.types import Index as MachineIndex
+from argosy_cinn.shapes import ceil_div, estimate, surely_less
 from argosy_cinn.simt.emitter import SimtEmitter
 from argosy_cinn.target import Target
 
@@ -53,10 +54,11 @@ class _Tiling:
     def __init__(self, product: Product, target: Target) -> None:
         self.lanes = target.lanes(FLOAT)
         self.parts = _COLUMNS // self.lanes
-        self.rows = min(product.rows, _ROWS)
-        self.tiles = min(_TILES, -(-product.rows // self.rows))
-        self.down = -(-product.rows // (self.rows * self.tiles))
-        self.across = -(-product.columns // _COLUMNS)
+        rows = estimate(product.rows)
+        self.rows = min(rows, _ROWS)
+        self.tiles = min(_TILES, ceil_div(rows, self.rows))
+        self.down = ceil_div(product.rows, self.rows * self.tiles)
+        self.across = ceil_div(product.columns, _COLUMNS)
         self.items = self.tiles * self.parts
 
 
@@ -74,7 +76,7 @@ class _Product:
         self.source, self.compute = self.product.op.operand(0).dtype, _compute(self.product)
         self.tiling = _Tiling(self.product, b.module.target)
         p, t = self.product, self.tiling
-        self.depth = min(p.depth, _DEPTH)
+        self.depth = p.depth if surely_less(p.depth, _DEPTH) and isinstance(p.depth, int) else _DEPTH
         self.item = b.local_id()
         self.part = b.rem(self.item, t.parts)
         self.vector = vector(self.compute, t.lanes)
@@ -222,7 +224,7 @@ class _Product:
     def _copy(self, packed: Value, start: Value, count: MachineIndex) -> list[Value]:
         """Element by element, in the order of memory."""
         b, p, t = self.b, self.product, self.tiling
-        along = p.right.window is None and p.right_depth < p.right_column
+        along = p.right.window is None and estimate(p.right_depth) < estimate(p.right_column)
         width = self.depth if along else _COLUMNS
         with b.loop(self.item, _COLUMNS * self.depth, t.items) as loop:
             slow, fast = b.div(loop.index, width), b.rem(loop.index, width)

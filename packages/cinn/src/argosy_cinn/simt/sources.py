@@ -16,14 +16,16 @@ from argosy_phi_ops.errors import CompileError
 
 
 class Source(Protocol):
-    """How kernels are written in a form: what all of them begin with, for which target."""
+    """How kernels are written in a form: what all of them begin with, for which target, and whether they take sizes."""
 
     form: str
     head: str
     target: Target
+    takes_sizes: bool
 
-    def print(self, name: str, form: Form) -> tuple[str, str, Sequence[Any]]:
-        """Text by which equal kernels are found, that of the kernel, and its buffers. Raises `CompileError`."""
+    def print(self, name: str, form: Form) -> tuple[str, str, Sequence[Any], Sequence[Any]]:
+        """Text by which equal kernels are found, that of the kernel, its buffers, and the sizes that it takes. Raises
+        `CompileError`, or `NotSymbolic` for what is printed for known sizes."""
 
     def extents(self, form: Form) -> tuple[int, int]:
         """Groups, and work-items of each."""
@@ -35,12 +37,12 @@ class Source(Protocol):
 class OpenClSource:
     """Kernels in OpenCL C."""
 
-    form, head = "opencl-c", HEAD
+    form, head, takes_sizes = "opencl-c", HEAD, True
 
     def __init__(self, info: DeviceInfo) -> None:
         self.target: Target = SimtTarget(lanes=4 if info.simt_width > 1 else 16)
 
-    def print(self, name: str, form: Form) -> tuple[str, str, Sequence[Any]]:
+    def print(self, name: str, form: Form) -> tuple[str, str, Sequence[Any], Sequence[Any]]:
         """See :class:`Source`."""
         slots: dict[Any, int] = {}
         key = form.key(slots)
@@ -49,7 +51,7 @@ class OpenClSource:
             self._emitter(form).emit(kernel, form, slots)
         except UnprintableError as error:
             raise CompileError(str(error)) from error
-        return key, kernel.text(), list(slots)
+        return key, kernel.text(), list(slots), list(kernel.sizes)
 
     def extents(self, form: Form) -> tuple[int, int]:
         """See :class:`Source`."""
@@ -74,16 +76,16 @@ class TextTarget(SimtTarget):
 class NestSource:
     """Kernels as canonical text of forms; a launch has one group of one work-item."""
 
-    form, head = "nest", ""
+    form, head, takes_sizes = "nest", "", False
 
     def __init__(self, info: DeviceInfo) -> None:
         self.target: Target = TextTarget()
 
-    def print(self, name: str, form: Form) -> tuple[str, str, Sequence[Any]]:
+    def print(self, name: str, form: Form) -> tuple[str, str, Sequence[Any], Sequence[Any]]:
         """See :class:`Source`."""
         text, buffers = print_form(form)
         head = header("", buffers)
-        return f"{head}\n{text}", f"{header(name, buffers)}\n{text}\n", buffers
+        return f"{head}\n{text}", f"{header(name, buffers)}\n{text}\n", buffers, ()
 
     def extents(self, form: Form) -> tuple[int, int]:
         """See :class:`Source`."""

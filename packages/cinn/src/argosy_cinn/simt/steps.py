@@ -13,7 +13,9 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from argosy_cinn.device_call import Address, call_host
 from argosy_cinn.host import HostCall
 from argosy_cinn.plan.memory import Place
-from argosy_hwadapt import Device
+from argosy_cinn.shapes import NotSymbolic
+from argosy_hwadapt import Device, Scalar
+from argosy_pir.dims import evaluate_dim
 from argosy_pir.values import Value
 
 Table: TypeAlias = Sequence[Address]
@@ -40,19 +42,31 @@ class Step(Protocol):
     def submit(self, run: Run, table: Table) -> None:
         """Submit it with the buffers of a table."""
 
+    def at(self, sizes: Mapping[str, int]) -> Step:
+        """The step in numbers. Raises `NotSymbolic` for what is made for known sizes."""
+
 
 class Launch(NamedTuple):
-    """A kernel by name, its groups and the work-items of each, and the places of its buffers."""
+    """A kernel by name, its groups and the work-items of each, the places of its buffers, and the sizes that it
+    takes."""
 
     kernel: str
     groups: int
     items: int
     places: list[Place]
+    sizes: Sequence[int] = ()
 
     def submit(self, run: Run, table: Table) -> None:
         """See :class:`Step`."""
-        arguments = [address_of(table, place) for place in self.places]
+        arguments: list[Address | Scalar] = [address_of(table, place) for place in self.places]
+        arguments += [Scalar("q", size) for size in self.sizes]
         run.device.launch(run.kernels[self.kernel], (self.groups,), (self.items,), arguments)
+
+    def at(self, sizes: Mapping[str, int]) -> Launch:
+        """See :class:`Step`."""
+        places = [place_at(place, sizes) for place in self.places]
+        numbers = [evaluate_dim(size, sizes) for size in self.sizes]
+        return Launch(self.kernel, evaluate_dim(self.groups, sizes), self.items, places, numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +79,15 @@ class HostStep:
     def submit(self, run: Run, table: Table) -> None:
         """Bring the operands to the host, compute, and bring the results back."""
         call_host(run.device, self.call, lambda value: address_of(table, self.places[value]), run.tokens, {})
+
+    def at(self, sizes: Mapping[str, int]) -> HostStep:
+        """See :class:`Step`."""
+        raise NotSymbolic(f"'{self.call.op.name}' runs on the host")
+
+
+def place_at(place: Place, sizes: Mapping[str, int]) -> Place:
+    """A place in numbers."""
+    return Place(place.entry, evaluate_dim(place.offset, sizes))
 
 
 def address_of(table: Table, place: Place) -> Address:

@@ -23,6 +23,7 @@ from argosy_phi_ops.eager.application import Application, kernel_of
 from argosy_phi_ops.eager.fallback import note_fallback
 from argosy_phi_ops.eager.placement import device_of, send
 from argosy_phi_ops.eager.recording import record_results
+from argosy_phi_ops.eager.shared_programs import shared_run
 from argosy_phi_ops.eager.vendor_operator import vendor_operator
 from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.primitives.checks import REAL_OF
@@ -84,6 +85,9 @@ class DeviceApplication:
             self.reason = "no compiler is installed that makes code for it"
         else:
             try:
+                self.run_program = None if op.view else shared_run(op, types, attributes, device)
+                if self.run_program is not None:
+                    return
                 made: Any = get_compiler().compile(program, device)
                 self.reason = getattr(made, "reason", "")
                 self.run_program = None if self.reason else made.bind(())
