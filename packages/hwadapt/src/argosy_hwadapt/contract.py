@@ -44,6 +44,17 @@ class DeviceInfo(NamedTuple):
     cores: int = 1  #: physical cores or multiprocessors
 
 
+class TraceEvent(NamedTuple):
+    """One device activity. ``coarse`` times include the host's waiting, because the device keeps no
+    clock for us.
+    """
+
+    name: str
+    start_ns: int
+    end_ns: int
+    coarse: bool
+
+
 class DeviceRuntime(Protocol):
     """The nine methods that every plug-in has. They raise the classes of :mod:`argosy_hwadapt.errors`."""
 

@@ -17,7 +17,7 @@ from argosy_hwadapt.watchdog import HOST_METHODS, DeadlineExceeded, call_with_de
 
 if TYPE_CHECKING:
     from argosy_hwadapt.blob_cache import BlobCache
-    from argosy_hwadapt.optional import TraceEvent
+    from argosy_hwadapt.contract import TraceEvent
 
 #: What may stand on either side of a copy: device memory, or an object with the buffer protocol.
 Copyable = Any

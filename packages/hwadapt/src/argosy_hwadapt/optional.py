@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from argosy_hwadapt.contract import TraceEvent
 from argosy_hwadapt.errors import DeviceError, UnsupportedOperation
 
 if TYPE_CHECKING:
@@ -46,17 +47,6 @@ class HostEvent(NamedTuple):
     """The default event: everything submitted before it has finished, at this time of the host's clock."""
 
     nanoseconds: int
-
-
-class TraceEvent(NamedTuple):
-    """One device activity. ``coarse`` times include the host's waiting, because the device keeps no
-    clock for us.
-    """
-
-    name: str
-    start_ns: int
-    end_ns: int
-    coarse: bool
 
 
 # Streams and events: one in-order queue; an event is a synchronisation and the host's clock.

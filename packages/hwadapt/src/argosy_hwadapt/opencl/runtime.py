@@ -12,12 +12,11 @@ from functools import cached_property, lru_cache
 from time import perf_counter_ns
 from typing import Any
 
-from argosy_hwadapt.contract import ABI, NO_FORK, DeviceInfo, Stream
+from argosy_hwadapt.contract import ABI, NO_FORK, DeviceInfo, Stream, TraceEvent
 from argosy_hwadapt.cpu.c_bindings import address_of
 from argosy_hwadapt.errors import DeviceNotFound, KernelBuildError, UnsupportedOperation
 from argosy_hwadapt.kernel import Argument, Pointer
 from argosy_hwadapt.opencl.library import check, create_object, ffi, library, query
-from argosy_hwadapt.optional import TraceEvent
 
 OPENCL_C = "opencl-c"
 #: Division and square roots are rounded as IEEE 754 asks; products are not joined to sums.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from argosy.profiler.states import TracerEventType
 from argosy_hwadapt import Device
-from argosy_hwadapt.optional import TraceEvent
+from argosy_hwadapt.contract import TraceEvent
 from argosy_hwadapt.registry import opened_devices
 from argosy_phi_ops.context import AMBIENT, context
 from argosy_phi_ops.eager import fallback
