@@ -74,7 +74,7 @@ def calibration():
     return [[windows(text(3, 9_600))]]
 
 
-def test_calibrated_rounding_loses_less_than_rounding_to_the_nearest(trained, tmp_path):
+def test_calibrated_rounding_loses_less_than_rounding_to_the_nearest(trained, tmp_path, monkeypatch):
     """In four bits with groups of 32, on text that neither training nor calibration has seen; in eight bits next to
     nothing is lost. Files are as small as their bits say."""
     whole = perplexity(trained)
@@ -89,9 +89,12 @@ def test_calibrated_rounding_loses_less_than_rounding_to_the_nearest(trained, tm
     worst = perplexity(nearest) / whole - 1
     assert max(lost.values()) < worst
     assert lost["gptq"] < 0.02
-    mixed, report = mixed_precision(trained, calibration(), 5.0, 32)
+    mixed, report = mixed_precision(trained, calibration(), 5.0, 32, evaluation=windows(text(2, 12_000)))
     check_precision_of_layers(trained, report)
-    assert 0 < perplexity(mixed) / whole - 1 < worst
+    assert report.perplexities == pytest.approx((whole, perplexity(mixed)))
+    assert 0 < report.perplexity_gap < worst
+    assert f"{report.perplexity_gap:+.2%}" in str(report).splitlines()[-1]
+    assert report.bytes_after < 0.2 * report.bytes_before
     small, report = round_to_float8(trained, 32)
     assert abs(perplexity(small) / whole - 1) < 0.005
     assert all(layer.bytes_after < 0.3 * layer.bytes_before and 0.01 < layer.error < 0.04 for layer in report.layers)
@@ -100,6 +103,8 @@ def test_calibrated_rounding_loses_less_than_rounding_to_the_nearest(trained, tm
         sizes[name] = save_program(loaded.program, loaded.states, tmp_path / name)[1].stat().st_size
     assert sizes["eight"] < 0.32 * sizes["whole"]
     assert sizes["four"] < 0.22 * sizes["whole"]
+    monkeypatch.setattr("argosy_infer.compress.perplexity._LOGITS", LENGTH * 128 * 50)  # several pieces of rows
+    assert perplexity(trained) == pytest.approx(whole, rel=1e-6)
     again = load_program(tmp_path / "four")
     assert perplexity(again) == perplexity(made["gptq"][0])
 

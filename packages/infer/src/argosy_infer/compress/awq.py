@@ -34,16 +34,16 @@ def awq(
     data: CalibrationData,
     bits: int = 4,
     group_size: int = 128,
+    evaluation: Array | None = None,
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with its linear layers' weights in ``bits`` (8 or 4), a scale for each output and ``group_size``
     inputs (-1, 32, 64, 128), and its inputs multiplied by one factor each. ``loaded`` stays as it is.
 
-    data: entries of the program's inputs, in order or by name. Raises ValueError for other bits and groups, InputError
-    for no data.
+    data: entries of the program's inputs, in order or by name; evaluation: ids [rows, tokens] that the report's
+    perplexities are of. Raises ValueError for other bits and groups, InputError for no data.
     """
-    return quantize_weights(
-        "awq", loaded, bits, group_size, partial(_search_scales, bits=bits, group_size=group_size), data
-    )
+    found = partial(_search_scales, bits=bits, group_size=group_size)
+    return quantize_weights("awq", loaded, bits, group_size, found, data, evaluation)
 
 
 def _search_scales(matrix: Array, inputs: Inputs, bits: int, group_size: int) -> QuantizedWeight:

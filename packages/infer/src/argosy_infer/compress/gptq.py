@@ -39,15 +39,17 @@ def gptq(
     group_size: int = 128,
     act_order: bool = False,
     damping: float = 0.01,
+    evaluation: Array | None = None,
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with its linear layers' weights in ``bits`` (8 or 4), a scale for each output and ``group_size``
     inputs (-1, 32, 64, 128), rounded so that their outputs on ``data`` stay. ``loaded`` stays as it is.
 
     data: entries of the program's inputs, in order or by name. damping: what is added to the diagonal of H, as a share
-    of its mean. Raises ValueError for other bits and groups, InputError for no data.
+    of its mean; evaluation: ids [rows, tokens] that the report's perplexities are of. Raises ValueError for other bits
+    and groups, InputError for no data.
     """
     rounded = partial(_quantize_matrix, bits=bits, group_size=group_size, act_order=act_order, damping=damping)
-    return quantize_weights("gptq", loaded, bits, group_size, rounded, data)
+    return quantize_weights("gptq", loaded, bits, group_size, rounded, data, evaluation)
 
 
 def _quantize_matrix(

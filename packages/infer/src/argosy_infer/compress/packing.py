@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from argosy_infer.compress.calibration import observe_inputs
+from argosy_infer.compress.perplexity import perplexity
 from argosy_infer.export import LoadedProgram
 from argosy_infer.latent_attention import latent_weights
 from argosy_infer.weights import Replacement, WeightProduct, apply_operator, find_weight_products, replace_products
@@ -38,15 +39,36 @@ class LayerReport:
 @dataclass(frozen=True)
 class QuantizationReport:
     """What a pass has done: ``layers``, and weights that were ``skipped`` with the reason; what results lose by each
-    layer (``sensitivity``) where that was measured."""
+    layer (``sensitivity``) and the ``perplexities`` before and after where these were measured."""
 
     layers: tuple[LayerReport, ...]
     skipped: Mapping[str, str]
     sensitivity: Mapping[str, float] = field(default_factory=dict)
+    perplexities: tuple[float, float] | None = None
+
+    @property
+    def bytes_before(self) -> int:
+        """Of the weights of all layers."""
+        return sum(layer.bytes_before for layer in self.layers)
+
+    @property
+    def bytes_after(self) -> int:
+        """Of the same, with scales and what else stands for them."""
+        return sum(layer.bytes_after for layer in self.layers)
+
+    @property
+    def perplexity_gap(self) -> float | None:
+        """The share by which perplexity has risen; None where it was not measured."""
+        return None if self.perplexities is None else self.perplexities[1] / self.perplexities[0] - 1
 
     def __str__(self) -> str:
         rows = [f"{x.name}: {x.bytes_before:,} bytes to {x.bytes_after:,}, error {x.error:.3g}" for x in self.layers]
-        return "\n".join(rows + [f"{name}: skipped, {reason}" for name, reason in self.skipped.items()])
+        rows += [f"{name}: skipped, {reason}" for name, reason in self.skipped.items()]
+        rows.append(f"{len(self.layers)} layers: {self.bytes_before:,} bytes to {self.bytes_after:,}")
+        if self.perplexities is not None:
+            before, after = self.perplexities
+            rows.append(f"perplexity {before:.4g} to {after:.4g}, {self.perplexity_gap:+.2%}")
+        return "\n".join(rows)
 
 
 @dataclass(frozen=True)
@@ -102,16 +124,20 @@ def replace_weights(
     group_size: int,
     replace: Callable[[WeightProduct, Array, Any], tuple[Replacement, LayerReport]],
     data: CalibrationData | None = None,
+    evaluation: Array | None = None,
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with ``replace(product, matrix, inputs)`` in the place of its weight products that have such a form:
-    ``matrix`` is the weight [in, out], ``inputs`` its :class:`Inputs` on ``data``, None without data."""
+    ``matrix`` is the weight [in, out], ``inputs`` its :class:`Inputs` on ``data``, None without data. ``evaluation``:
+    the tokens that perplexity is measured on."""
     found, skipped = choose_products(loaded, bits, group_size)
     observed = {} if data is None else observe_inputs(loaded, list(found.values()), data)
     made, layers = {}, []
     for name, product in found.items():
         made[product], report = replace(product, product.matrix(loaded.states), observed.get(name))
         layers.append(report)
-    return replace_products(loaded, made), QuantizationReport(tuple(layers), skipped)
+    compressed = replace_products(loaded, made)
+    measured = None if evaluation is None else (perplexity(loaded, evaluation), perplexity(compressed, evaluation))
+    return compressed, QuantizationReport(tuple(layers), skipped, perplexities=measured)
 
 
 def quantize_weights(
@@ -121,6 +147,7 @@ def quantize_weights(
     group_size: int,
     quantize: Callable[[Array, Any], QuantizedWeight],
     data: CalibrationData | None = None,
+    evaluation: Array | None = None,
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """:func:`replace_weights` by ``quantize(matrix, inputs)``, for the pass ``name``. Raises ValueError for bits and
     groups that have no code."""
@@ -130,7 +157,7 @@ def quantize_weights(
     def replace(product: WeightProduct, matrix: Array, inputs: Any) -> tuple[Replacement, LayerReport]:
         return packed_layer(product, matrix, quantize(matrix, inputs))
 
-    return replace_weights(loaded, bits, group_size, replace, data)
+    return replace_weights(loaded, bits, group_size, replace, data, evaluation)
 
 
 def scales_of(matrix: Array, bits: int, group_size: int) -> Array:

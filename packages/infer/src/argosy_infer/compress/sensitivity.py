@@ -33,13 +33,18 @@ Array = np.ndarray[Any, Any]
 
 @announce_wait("measuring what each layer's precision is worth")
 def mixed_precision(
-    loaded: LoadedProgram, data: CalibrationData, average_bits: float = 6.0, group_size: int = -1
+    loaded: LoadedProgram,
+    data: CalibrationData,
+    average_bits: float = 6.0,
+    group_size: int = -1,
+    evaluation: Array | None = None,
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with its linear layers' weights in 4 or 8 bits, ``average_bits`` of a weight at most, rounded to the
     nearest: 8 where results on ``data`` change most for the bits that it takes. ``loaded`` stays as it is.
 
-    The report's ``sensitivity`` is the mean square of that change, relative to that of the results. Raises ValueError
-    for fewer bits than 4 and other groups, InputError for no data.
+    The report's ``sensitivity`` is the mean square of that change, relative to that of the results; its perplexities
+    are those of ``evaluation`` (ids [rows, tokens]). Raises ValueError for fewer bits than 4 and other groups,
+    InputError for no data.
     """
     if average_bits < 4 or group_size not in GROUPS:
         raise ValueError(
@@ -52,7 +57,8 @@ def mixed_precision(
     for name in sorted(found, key=lambda name: found[name] / sizes[name], reverse=True):
         if 4 * sizes[name] <= room:
             bits[name], room = 8, room - 4 * sizes[name]
-    made, report = replace_weights(loaded, 4, group_size, partial(_replace, bits=bits, group_size=group_size))
+    chosen = partial(_replace, bits=bits, group_size=group_size)
+    made, report = replace_weights(loaded, 4, group_size, chosen, evaluation=evaluation)
     return made, replace(report, sensitivity=found)
 
 

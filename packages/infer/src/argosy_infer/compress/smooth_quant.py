@@ -36,14 +36,17 @@ def smooth_quant(
     data: CalibrationData,
     alpha: float = 0.5,
     static: bool = False,
+    evaluation: Array | None = None,
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with products of bytes in its linear layers: weights with a scale for each output, inputs with one
     for each row, found when it runs, or where ``static`` is True with one for all, found on ``data``. Sums are exact,
     in int32. ``loaded`` stays as it is.
 
-    data: entries of the program's inputs, in order or by name. Raises InputError for no data.
+    data: entries of the program's inputs, in order or by name; evaluation: ids [rows, tokens] that the report's
+    perplexities are of. Raises InputError for no data.
     """
-    return replace_weights(loaded, 8, -1, partial(_smooth_product, alpha=np.float32(alpha), static=static), data)
+    smoothed = partial(_smooth_product, alpha=np.float32(alpha), static=static)
+    return replace_weights(loaded, 8, -1, smoothed, data, evaluation)
 
 
 def _smooth_product(
