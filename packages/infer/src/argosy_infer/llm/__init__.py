@@ -3,9 +3,10 @@
 from argosy_infer.llm.chat import ChatError, ChatTemplate
 from argosy_infer.llm.generator import Generator, SamplingOptions
 from argosy_infer.llm.settings import GenerationSettings, SettingsError
+from argosy_infer.llm.speculation import SpeculativeGenerator
 from argosy_infer.llm.tokenizer import TextStream, Tokenizer, TokenizerError
 
 __all__ = [
-    "ChatError", "ChatTemplate", "GenerationSettings", "Generator", "SamplingOptions", "SettingsError", "TextStream",
-    "Tokenizer", "TokenizerError",
+    "ChatError", "ChatTemplate", "GenerationSettings", "Generator", "SamplingOptions", "SettingsError",
+    "SpeculativeGenerator", "TextStream", "Tokenizer", "TokenizerError",
 ]  # fmt: skip

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Generator as Coroutine
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -174,32 +176,31 @@ class Generator:
         if self.adapters is not None:
             self.adapters[sequence] = adapter
         try:
-            logits = self._prefill(prompt, sequence)
-            said = list(prompt)
+            rows = self._logits(prompt, sequence)
+            row, said = next(rows), list(prompt)
             early = replace(options, suppressed=(*options.suppressed, *ends)) if min_new_tokens > 0 else options
             for position in range(len(prompt), len(prompt) + max_new_tokens):
                 chosen = early if position < len(prompt) + min_new_tokens else options
-                token = sample(logits[-1], chosen, position, said, len(prompt))
+                token = sample(row, chosen, position, said, len(prompt))
                 if token in ends:
                     return
                 yield token
                 said.append(token)
                 if position + 1 < len(prompt) + max_new_tokens:
-                    logits = self._step_one(token, position, sequence)
+                    row = rows.send(token)
         finally:
             self.allocator.release(sequence)
             if self.adapters is not None:
                 del self.adapters[sequence]
 
-    def _prefill(self, prompt: Sequence[int], sequence: int) -> Array:
-        """Feed the prompt in pieces whose lengths are powers of two, so that few sizes are ever compiled."""
-        at = 0
-        while True:
-            piece = min(_LONGEST_PIECE, 1 << ((len(prompt) - at).bit_length() - 1))
-            logits = self.step(prompt[at : at + piece], range(at, at + piece), [sequence] * piece, [piece - 1])
-            at += piece
-            if at == len(prompt):
-                return logits
+    def _logits(self, prompt: Sequence[int], sequence: int) -> Coroutine[Array, int, None]:
+        """Logits [vocabulary] of the token after the prompt, then of the one after each that is sent."""
+        for places in pieces_of(len(prompt)):
+            given = prompt[places.start : places.stop]
+            logits = self.step(given, places, [sequence] * len(places), [len(places) - 1])
+        for position in count(len(prompt)):
+            token = yield logits[-1]
+            logits = self._step_one(token, position, sequence)
 
     def generate(
         self,
@@ -212,6 +213,15 @@ class Generator:
     ) -> list[int]:
         """All new tokens at once; see :meth:`stream`."""
         return list(self.stream(prompt, max_new_tokens, options, stop, min_new_tokens, adapter))
+
+
+def pieces_of(length: int) -> Iterator[range]:
+    """The places of a prompt in pieces whose lengths are powers of two, so that few sizes are ever compiled."""
+    at = 0
+    while at < length:
+        piece = min(_LONGEST_PIECE, 1 << ((length - at).bit_length() - 1))
+        yield range(at, at + piece)
+        at += piece
 
 
 def _width(program: Program) -> int | None:

@@ -244,7 +244,7 @@ class DecoderConfig:
 
     ``placement`` of norms: before a part (``pre``), after it (``post``) or both (``sandwich``), always within the
     residual connection. ``embedding_scale`` multiplies embeddings; ``softcap`` c makes logits ``c * tanh(logits / c)``;
-    ``tied``: the head is the table of embeddings.
+    ``tied``: the head is the table of embeddings; ``predictions``: modules that predict further tokens.
     """
 
     vocabulary: int
@@ -257,3 +257,4 @@ class DecoderConfig:
     softcap: float = 0.0
     tied: bool = False
     head_bias: bool = False
+    predictions: int = 0

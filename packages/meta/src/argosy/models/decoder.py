@@ -16,7 +16,7 @@ from argosy.models.norm import make_norm
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 
-__all__ = ["Block", "CausalLM", "Decoder", "SequenceClassifier"]
+__all__ = ["Block", "CausalLM", "Decoder", "PredictionModule", "SequenceClassifier"]
 
 
 class Block(Layer):
@@ -51,6 +51,27 @@ class Block(Layer):
         return x_BTD + self.post_feedforward_layernorm(self.mlp(self.pre_feedforward_layernorm(x_BTD)))
 
 
+class PredictionModule(Block):
+    """A module that predicts one token further (DeepSeek-V3's report, section 2.2): a projection of the next token's
+    embedding beside the hidden state, a block, a normalisation. Embeddings and head are the model's.
+
+    The projection takes the embedding first, and the state is that behind the model's last normalisation, as engines
+    read the published weights; the report has the other order, and does not say the latter.
+    """
+
+    def __init__(self, config: DecoderConfig, block: BlockConfig) -> None:
+        super().__init__(config, block)
+        self.enorm, self.hnorm = make_norm(config.width, config.norm), make_norm(config.width, config.norm)
+        self.eh_proj = nn.Linear(2 * config.width, config.width, bias_attr=False)
+        self.shared_head = Layer()
+        self.shared_head.norm = make_norm(config.width, config.norm)
+
+    def forward(self, x_BTD: Any, positions: Positions, hidden_BTD: Any = None) -> Any:
+        """The normalised state [B, T, D] of embeddings of next tokens and hidden states of the depth before."""
+        both = paddle.concat([self.enorm(x_BTD), self.hnorm(hidden_BTD)], axis=-1)
+        return self.shared_head.norm(super().forward(self.eh_proj(both), positions))
+
+
 class Decoder(Layer):
     """Embeddings, blocks and a last normalisation: ids_BT (integers) -> hidden states [B, T, D]."""
 
@@ -59,11 +80,30 @@ class Decoder(Layer):
         self.config = config
         self.embed_tokens = nn.Embedding(config.vocabulary, config.width)
         self.layers = nn.LayerList([Block(config, block) for block in config.blocks])
+        for _ in range(config.predictions):  # numbered on in files
+            self.layers.append(PredictionModule(config, config.blocks[-1]))
         self.norm = make_norm(config.width, config.norm)
 
     def forward(self, ids_BT: Any, padding_BT: Any = None) -> Any:
         """The normalised hidden states; ``padding_BT`` is False where a token is none. Raises ValueError for sequences
         longer than the model has positions."""
+        x_BTD, positions = self._embed(ids_BT, padding_BT)
+        for block in list(self.layers)[: len(self.config.blocks)]:
+            x_BTD = block(x_BTD, positions)
+        return self.norm(x_BTD)
+
+    def predict_further(self, next_BT: Any, hidden_BTD: Any, depth: int = 1) -> Any:
+        """The normalised states by which module ``depth`` (from 1) predicts the token after ``next_BT``, the ids that
+        follow those whose states ``hidden_BTD`` are: the decoder's, or those of the module before.
+
+        Raises ValueError for a module that the model does not have.
+        """
+        if not 1 <= depth <= self.config.predictions:
+            raise ValueError(f"depth should be 1 to {self.config.predictions}, the model's modules; got {depth}")
+        x_BTD, positions = self._embed(next_BT)
+        return self.layers[len(self.config.blocks) + depth - 1](x_BTD, positions, hidden_BTD)
+
+    def _embed(self, ids_BT: Any, padding_BT: Any = None) -> tuple[Any, Positions]:
         length = ids_BT.shape[1]
         if isinstance(length, int) and length > self.config.positions:
             raise ValueError(
@@ -72,10 +112,7 @@ class Decoder(Layer):
         x_BTD = self.embed_tokens(ids_BT)
         if self.config.embedding_scale != 1.0:
             x_BTD = x_BTD * paddle.full([], self.config.embedding_scale, x_BTD.dtype)
-        positions = Positions(length, padding_BT)
-        for block in self.layers:
-            x_BTD = block(x_BTD, positions)
-        return self.norm(x_BTD)
+        return x_BTD, Positions(length, padding_BT)
 
 
 class CausalLM(Layer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
 
@@ -32,13 +33,16 @@ def family_of(config: ConfigFile) -> ModuleType:
     return import_module(f"argosy.models.families.{FAMILIES[name]}")
 
 
-def build(config: ConfigFile) -> Layer:
-    """The model that a ``config.json`` describes, with fresh weights and the head that ``architectures`` names."""
+def build(config: ConfigFile, predictions: int = 0) -> Layer:
+    """The model that a ``config.json`` describes, with fresh weights and the head that ``architectures`` names.
+
+    predictions: how many modules that predict further tokens follow a decoder's layers.
+    """
     family = family_of(config)
     if hasattr(family, "build"):
         model: Layer = family.build(config)
     else:
-        sizes = family.configure(config)
+        sizes = replace(family.configure(config), predictions=predictions)
         kind = str((config.optional("architectures") or ["ForCausalLM"])[0])
         if kind.endswith("ForSequenceClassification"):
             model = SequenceClassifier(sizes, len(config.optional("id2label") or {0: "", 1: ""}))
@@ -75,7 +79,7 @@ def _load_model(folder: str | os.PathLike[str], dtype: str | None) -> Layer:
     else:
         config, files = ConfigFile.read(folder), ModelFiles(folder)
     with LazyGuard():
-        model = build(config)
+        model = build(config, sum(name.endswith(".eh_proj.weight") for name in files))
         rest = quantize_layers(model, family_of(config), config, files, os.fspath(folder))
     fill_weights(model, family_of(config), rest, os.fspath(folder), dtype)
     model.eval()
