@@ -61,15 +61,18 @@ def test_outputs_are_those_of_transformers(case, tmp_path):
 @pytest.mark.parametrize("case", CAUSAL, indirect=True, ids=lambda path: path.stem)
 def test_greedy_tokens_over_the_cache_are_those_of_transformers(case):
     """64 tokens after a prompt: alone, decoded beside another text whose pieces are others, and all of them checked in
-    pieces as guesses are. Rotations that a text's length changes are refused."""
+    pieces as guesses are. Rotations that change with a text's length are those of the length that is named."""
     record, model = case
     loaded = export_program(model, [paddle.static.InputSpec([None, None], "int64", "ids")])
-    scaling = record["config"].get("rope_parameters", {}).get("rope_type")
+    scaling, length = record["config"].get("rope_parameters", {}).get("rope_type"), None
     if scaling in ("dynamic", "longrope"):
-        with pytest.raises(IncrementalError, match="length of the text"):
+        with pytest.raises(IncrementalError, match="say which one is meant by text_length"):
             make_incremental(loaded.program)
-        return
-    generator = Generator(loaded, capacity=256, block_size=8)
+        check_rotations_by_length(model, loaded, scaling)
+        length = 76
+    if scaling == "dynamic":
+        return  # transformers turns what it has cached by one length and new tokens by another
+    generator = Generator(loaded, capacity=256, block_size=8, text_length=length)
     first, second = (prompt + made for prompt, made in zip(record["prompts"], record["greedy"], strict=True))
     assert generator.generate(first[:12], 64) == first[12:]
     beside, pieces = [], zip(*(itertools.pairwise((0, *x, *range(12, 76))) for x in ((1, 8), (5, 6))), strict=True)
@@ -80,6 +83,22 @@ def test_greedy_tokens_over_the_cache_are_those_of_transformers(case):
     assert np.array(beside[2:]).T.tolist() == [first[12:], second[12:]]
     guesses = [generator.step(second[a:b], range(a, b), [3] * (b - a)) for a, b in ((0, 5), (5, 22), (22, 75))]
     assert np.concatenate(guesses).argmax(-1)[11:].tolist() == second[12:]
+
+
+def check_rotations_by_length(model, loaded, scaling):
+    """Short texts, and those that are long from the start, are decoded as the whole model computes them at their
+    length; whoever loads a folder gets the rotations of all tokens that are asked for."""
+    prompt = [3, 17, 5, 40]
+    generate = models.LanguageModel(model).generate
+    whole = list(prompt)
+    for _ in range(4):  # 8 tokens are the model's own length
+        whole.append(int(model(paddle.to_tensor([whole])).numpy()[0, -1].argmax()))
+    assert Generator(loaded, 64, text_length=8).generate(prompt, 4) == generate(prompt, 4) == whole[4:]
+    length = 20 if scaling == "dynamic" else 80  # long factors are the same of all long texts
+    ids = np.random.default_rng(0).integers(0, 48, 20).tolist()
+    made = Generator(loaded, 64, text_length=length).step(ids, range(20), [0] * 20)
+    want = model(paddle.to_tensor([ids])).numpy()[0]
+    np.testing.assert_allclose(made, want, rtol=0, atol=1e-5 * np.abs(want).max())
 
 
 # ---- bad folders

@@ -55,6 +55,7 @@ def make_incremental(
     block_size: int = 16,
     cache_dtype: str | None = None,
     states: Mapping[str, np.ndarray[Any, Any]] | None = None,
+    text_length: int | None = None,
 ) -> Program:
     """The incremental form of ``program``, whose first input is tokens of integer type [batch, sequence].
 
@@ -67,8 +68,9 @@ def make_incremental(
     make their keys and values of latent channels, those are cached. Every [batch, sequence, ...] output becomes
     [m, ...]. The program's attributes ``tokens_limit`` and ``positions_limit`` say which ids and positions it takes,
     where that is known; a call with others, or with numbers that are not those of tokens and rows, raises
-    ``IndexError``. ``states``: arrays of states by name, in which causal masks are recognised. Raises
-    :class:`IncrementalError` naming the operation that mixes positions.
+    ``IndexError``. ``states``: arrays of states by name, in which causal masks are recognised. ``text_length``: the
+    length that is computed with where a program computes with that of the text (rotations that change with it).
+    Raises :class:`IncrementalError` naming the operation that mixes positions, or computes so where none is given.
     """
     made = program.clone()
     kept = [name.removeprefix("phi.") for name in (ATTENTION, *BY_TOKEN)]
@@ -76,7 +78,7 @@ def make_incremental(
     compute_mask_states(made, states or {})
     RecognizeAttention().run(made)
     Decompose(keep=tuple(kept)).run(made)
-    MakeIncremental(block_size, cache_dtype).run(made)
+    MakeIncremental(block_size, cache_dtype, text_length).run(made)
     return made
 
 
@@ -84,24 +86,25 @@ def make_incremental(
 @dataclass(frozen=True)
 class MakeIncremental(Pass):
     """Makes the incremental form of a program of primitives and attention, as :func:`make_incremental` describes it,
-    for caches of blocks of ``block_size`` tokens."""
+    for caches of blocks of ``block_size`` tokens and texts of ``text_length``."""
 
     block_size: int = 16
     cache_dtype: str | None = None
+    text_length: int | None = None
 
     def run(self, program: Program) -> bool:
         """Rewrite the program; what cannot be proven raises :class:`IncrementalError`."""
         if self.cache_dtype not in (None, "int8"):
             raise IncrementalError(f"cache_dtype should be 'int8' or None, got {self.cache_dtype!r}")
-        program.become(_Rewriter(program, self.block_size, self.cache_dtype).run())
+        program.become(_Rewriter(program, self.block_size, self.cache_dtype, self.text_length).run())
         return True
 
 
 class _Rewriter:
     """Carries roles and new values through the program, operation by operation."""
 
-    def __init__(self, source: Program, block_size: int, cache_dtype: str | None) -> None:
-        self.source = source
+    def __init__(self, source: Program, block_size: int, cache_dtype: str | None, text_length: int | None) -> None:
+        self.source, self.text_length = source, text_length
         self.block_size, self.cache_dtype = block_size, cache_dtype
         self.target = Program(source.name + "_incremental")
         self.roles: dict[Value, Roles] = {}
@@ -309,12 +312,22 @@ class _Rewriter:
         return any(_mentions(dim, self.batch) or _mentions(dim, self.sequence) for shape in shapes for dim in shape)
 
     def _copy(self, op: Operation) -> None:
-        if any(_mentions(value, self.sequence) for value in op.attributes.values()):
-            raise IncrementalError(f"{_place(op)} computes with the length of the text, which grows in decoding")
         clone = op.clone(self.values)
+        for name, value in op.attributes.items():
+            if _mentions(value, self.sequence):
+                clone.attributes[name] = self._at_length(value, op)
         self.target.block.append(clone)
         for old in op.results:
             self.roles[old] = (NONE,) * (old.ndim if isinstance(old.type, TensorType) else 0)
+
+    def _at_length(self, dim: SymExpr, op: Operation) -> Any:
+        """A size where texts have the length that was asked for."""
+        if self.text_length is None:
+            raise IncrementalError(
+                f"{_place(op)} computes with the length of the text, which grows in decoding; say which one is meant "
+                "by text_length"
+            )
+        return dim.substitute({next(iter(self.sequence.symbols)): self.text_length})
 
     def _attention(self, op: Operation) -> None:
         given = get_operator(op.kind).signature.regroup(op.operands, op.attributes)

@@ -38,7 +38,8 @@ class Generator:
 
     ``source`` is an exported program over tokens [batch, sequence] giving logits [batch, sequence, vocabulary]; it is
     made incremental here, its weights laid out for reading. The cache holds ``capacity`` tokens in all, in bytes
-    with scales where ``cache_dtype`` is "int8". What a sequence gives does not depend on others beside it, nor on the
+    with scales where ``cache_dtype`` is "int8". Where a program computes with the length of the text, it is taken as
+    ``text_length``. What a sequence gives does not depend on others beside it, nor on the
     pieces of its prompt, unless ``batch_invariant`` is False.
     """
 
@@ -50,9 +51,10 @@ class Generator:
         compiler: str | None = None,
         batch_invariant: bool = True,
         cache_dtype: str | None = None,
+        text_length: int | None = None,
     ) -> None:
         loaded = lay_out_weights(source if isinstance(source, LoadedProgram) else load_program(source))
-        program = make_incremental(loaded.program, block_size, cache_dtype, loaded.states)
+        program = make_incremental(loaded.program, block_size, cache_dtype, loaded.states, text_length)
         names = [x.name_hint for x in loaded.program.inputs[1:]]
         if names not in ([], [ADAPTER]):
             raise InputError(f"a generator gives tokens and adapters of rows; the program takes {names}, too")

@@ -42,7 +42,8 @@ class SpeculativeGenerator(Generator):
                 f"{len(source.program.outputs)} outputs and {len(draft.program.inputs)} inputs"
             )
         laid, size = lay_out_weights(draft), self.allocator.block_size
-        program = make_incremental(laid.program, size, options.get("cache_dtype"), laid.states)
+        chosen = options.get("cache_dtype"), laid.states, options.get("text_length")
+        program = make_incremental(laid.program, size, *chosen)
         caches = {cache.name: cache.allocate(self.allocator.blocks) for cache in caches_of(program)}
         compiler, invariant = options.get("compiler"), options.get("batch_invariant", True)
         self._draft = Predictor(LoadedProgram(program, {**laid.states, **caches}), compiler, batch_invariant=invariant)

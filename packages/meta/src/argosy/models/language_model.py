@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from argosy.models.gguf_tokenizer import read_tokenizer
 from argosy.models.importer import program_of
 from argosy.models.loading import load_model
 from argosy.models.pooling import Pooling
+from argosy.models.rotary_embedding import length_of_rotations
 from argosy.nn.layer import Layer
 from argosy_infer.llm import GenerationSettings, Generator, SamplingOptions, Tokenizer
 
@@ -55,6 +55,7 @@ class LanguageModel:
         self.tokenizer = tokenizer
         self.generation = generation or GenerationSettings()
         self.pooling = pooling or Pooling()
+        self._generators: dict[int | None, Generator] = {}
 
     def logits(self, ids: Any) -> Any:
         """What the model's head gives for ids [B, T], or [T] of one text. Raises ValueError for ids that are outside of
@@ -91,9 +92,11 @@ class LanguageModel:
     ) -> Iterator[Any]:
         """New pieces of text after a text, or ids after ids, one by one, until a token that ends texts.
 
-        Tokens are decoded over a cache by the incremental form of the model's own program. Sampling is that of the
-        folder's settings unless ``options`` say otherwise. Raises NotImplementedError for settings of the folder that
-        are not implemented, IncrementalError for a model that is not causal.
+        Tokens are decoded over a cache by the incremental form of the model's own program. Where rotations depend on
+        the text's length (scalings ``dynamic`` and ``longrope``), they are those of all tokens that are asked for from
+        the first one on: what is cached is not turned again when a text grows beyond the model's. Sampling is that of
+        the folder's settings unless ``options`` say otherwise. Raises NotImplementedError for settings of the folder
+        that are not implemented, IncrementalError for a model that is not causal.
         """
         if options is None and self.generation.missing:
             missing = ", ".join(self.generation.missing)
@@ -102,7 +105,8 @@ class LanguageModel:
         count = self.generation.max_new_tokens if max_new_tokens is None else max_new_tokens
         settings = self.generation
         least = 0 if options else settings.min_new_tokens
-        tokens = self._generator.stream(ids, count, options or settings.sampling, settings.stop, least)
+        generator = self._generator(self._length_of_rotations(len(ids) + count))
+        tokens = generator.stream(ids, count, options or settings.sampling, settings.stop, least)
         return self._texts(tokens) if isinstance(prompt, str) else tokens
 
     def _texts(self, tokens: Iterator[int]) -> Iterator[str]:
@@ -113,11 +117,18 @@ class LanguageModel:
         if rest := text.finish():
             yield rest
 
-    @cached_property
-    def _generator(self) -> Generator:
+    def _length_of_rotations(self, length: int) -> int | None:
+        blocks = getattr(self.model.config, "blocks", ())
+        return length_of_rotations(blocks[0].attention.rotary, length) if blocks else None
+
+    def _generator(self, length: int | None) -> Generator:
+        """The generator of texts whose rotations are those of one of ``length``, where they depend on it."""
         if isinstance(self.model, (Encoder, EncoderClassifier, MaskedLM, SequenceClassifier)):
             raise TypeError(f"{type(self.model).__name__} generates no text: expected a model with a causal head")
-        return Generator(program_of(self.model), capacity=self._positions)
+        if length not in self._generators:
+            made = Generator(program_of(self.model), capacity=self._positions, text_length=length)
+            self._generators = {length: made}  # one at a time: each has a cache
+        return self._generators[length]
 
     @property
     def _tokenizer(self) -> Tokenizer:

@@ -14,7 +14,7 @@ import numpy as np
 import argosy as paddle
 from argosy.models.configuration import ConfigFile, RotaryConfig
 
-__all__ = ["read_rotary", "rotate", "rotation_tables", "yarn_magnitude"]
+__all__ = ["length_of_rotations", "read_rotary", "rotate", "rotation_tables", "yarn_magnitude"]
 
 Frequencies = tuple[Any, float]  # radians per position, [P] (numpy's or a tensor), and what cosines are multiplied with
 
@@ -26,6 +26,16 @@ def rotation_tables(config: RotaryConfig, length: Any) -> tuple[Any, Any]:
         frequencies = paddle.to_tensor(frequencies.astype(np.float32))
     angles_TP = paddle.arange(length, dtype="float32").unsqueeze(1) * frequencies
     return paddle.cos(angles_TP) * magnitude, paddle.sin(angles_TP) * magnitude
+
+
+def length_of_rotations(config: RotaryConfig | None, length: int) -> int | None:
+    """The longest text whose rotations are those of one of ``length`` tokens; None where all have the same."""
+    if config is None or config.scaling not in ("dynamic", "longrope"):
+        return None
+    if config.scaling == "dynamic":
+        return max(length, config.positions)
+    original = int(config.parameters["original"])
+    return original if length <= original else config.positions
 
 
 def rotate(x_BTHK: Any, tables: tuple[Any, Any], interleaved: bool = False) -> Any:
