@@ -105,7 +105,7 @@ def test_calibrated_rounding_loses_less_than_rounding_to_the_nearest(trained, tm
         sizes[name] = save_program(loaded.program, loaded.states, tmp_path / name)[1].stat().st_size
     assert sizes["eight"] < 0.32 * sizes["whole"]
     assert sizes["four"] < 0.22 * sizes["whole"]
-    monkeypatch.setattr(sys.modules["argosy_infer.compress.perplexity"], "_LOGITS", LENGTH * 128 * 50)  # several pieces of rows
+    monkeypatch.setattr(sys.modules["argosy_infer.compress.perplexity"], "_LOGITS", LENGTH * 6_400)  # 50 rows
     assert perplexity(trained) == pytest.approx(whole, rel=1e-6)
     again = load_program(tmp_path / "four")
     assert perplexity(again) == perplexity(made["gptq"][0])

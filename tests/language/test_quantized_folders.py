@@ -14,7 +14,7 @@ from argosy.jit.export import export_program
 from argosy.models.configuration import ConfigurationError
 from argosy.static import InputSpec
 from argosy_infer import Generator, Predictor, load_program
-from argosy_infer.compress import awq, gptq
+from argosy_infer.compress import awq, gptq, mixed_precision
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, load_file, save_file
 
 WIDTH, HIDDEN, GROUP = 128, 256, 64
@@ -163,6 +163,37 @@ def test_compressed_programs_are_written_as_folders(tmp_path):
         models.use_integers(models.load_model(tmp_path / "floats"), awq(whole, [[ids]], 4, GROUP)[0])
     with pytest.raises(ValueError, match="no weight of a linear layer"):
         models.use_integers(model, whole)
+    check_layers_of_several_precisions(tmp_path, whole, ids)
+
+
+def check_layers_of_several_precisions(tmp_path, whole, ids):
+    """Bits by layer in a folder of compressed-tensors, whose groups name their layers, or give patterns of names;
+    other layouts have one form."""
+    model, small = models.load_model(tmp_path / "floats"), mixed_precision(whole, [[ids]], 6.0, GROUP)[0]
+    models.use_integers(model, small)
+    models.save(model, tmp_path / "mixed", "compressed-tensors")
+    (want,), given = Predictor(small).run(ids), paddle.to_tensor(ids)
+    room = {"rtol": 0, "atol": 2e-6 * np.abs(want).max()}
+    np.testing.assert_allclose(models.load_model(tmp_path / "mixed")(given).numpy(), want, **room)
+    config = json.loads((tmp_path / "mixed" / "config.json").read_text())
+    groups = config["quantization_config"]["config_groups"]
+    assert {group["weights"]["num_bits"] for group in groups.values()} == {4, 8}
+    with pytest.raises(NotImplementedError, match="has other bits or groups than other layers"):
+        models.save(model, tmp_path / "one", "gptq")
+    first, second = groups.values()
+    second["targets"] = ["Linear"]
+    for targets, error, message in (
+        (["re:" + name.replace(".", "[.]") for name in first["targets"]], None, ""),
+        (["re:(a+)+b"], NotImplementedError, "repeated groups"),
+        (["re:("], CheckpointError, "is no pattern"),
+    ):
+        first["targets"] = targets
+        (tmp_path / "mixed" / "config.json").write_text(json.dumps(config))
+        if error is None:
+            np.testing.assert_allclose(models.load_model(tmp_path / "mixed")(given).numpy(), want, **room)
+            continue
+        with pytest.raises(error, match=message):
+            models.load_model(tmp_path / "mixed")
 
 
 RECORDED = SafetensorsFile(Path(__file__).parent / "quantized.safetensors")
@@ -183,8 +214,13 @@ def test_layers_that_other_tools_packed_multiply_as_theirs(form, tmp_path):
     save_file(tensors | {f"{base}.{n}": a for n, a in parts.items()}, tmp_path / "integers" / "model.safetensors")
     settings = {"quantization_config": json.loads(RECORDED.metadata[form])}
     (tmp_path / "integers" / "config.json").write_text(json.dumps(config | settings))
-    layer = models.load_model(tmp_path / "integers").model.layers[0].self_attn.q_proj
+    model = models.load_model(tmp_path / "integers")
+    layer = model.model.layers[0].self_attn.q_proj
     np.testing.assert_allclose(layer(paddle.to_tensor(x)).numpy(), y, rtol=0, atol=2e-5 * np.abs(y).max())
+    models.save(model, tmp_path / "again")
+    written = load_file(tmp_path / "again" / "model.safetensors")
+    for name in parts.keys() - {"bias"}:  # what their code reads is what it wrote
+        assert np.array(written[f"{base}.{name}"]).tobytes() == parts[name].tobytes(), name
 
 
 def rewritten(folder, change_config=None, change_tensors=None):

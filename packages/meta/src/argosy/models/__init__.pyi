@@ -19,6 +19,7 @@ from argosy.models.distillation import hidden_loss as hidden_loss
 from argosy.models.language_model import load as load
 from argosy.models.loading import load_model as load_model
 from argosy.models.distillation import logits_loss as logits_loss
+from argosy.models.importer import programs_of_predictions as programs_of_predictions
 from argosy.models.pruning import prune as prune
 from argosy.models.loading import save as save
 from argosy.models.quantized_layouts import use_integers as use_integers

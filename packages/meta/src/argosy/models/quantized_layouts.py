@@ -1,7 +1,8 @@
 """Integer weights as other tools lay them out: GPTQ, AWQ and compressed-tensors, and DeepSeek's blocks of e4m3.
 
 `quantized_weights` reads what is written here, and transformers does with compressed-tensors 0.20, which has given up
-inputs in another order (``actorder``). All layers of a folder have the same bits and groups.
+inputs in another order (``actorder``). Layers of other bits and groups than the others are named in folders of
+compressed-tensors; in other layouts all of them have the same.
 """
 
 from __future__ import annotations
@@ -59,7 +60,6 @@ def pack_layers(model: Layer, family: ModuleType, layout: str) -> tuple[dict[str
     if layout not in LAYOUTS:
         raise ValueError(f"layouts of integer weights are {', '.join(LAYOUTS)}; got {layout!r}")
     numbers = {name: layer.to_numbers() for name, layer in _integer_layers(model, family)}
-    group_size = _common_groups(numbers)
     pack, describe = LAYOUTS[layout]
     tensors = {}
     for name, each in numbers.items():
@@ -68,21 +68,23 @@ def pack_layers(model: Layer, family: ModuleType, layout: str) -> tuple[dict[str
         except ValueError as error:
             raise NotImplementedError(f"save(): {name} has no {layout} layout: {error}") from None
     floats = [file_name(f"{name}.weight", family).removesuffix(".weight") for _, _, name, _ in linear_layers(model)]
-    return describe(list(numbers.values()), group_size, floats), tensors
+    return describe(numbers, floats), tensors
 
 
-def _common_groups(numbers: dict[str, Numbers]) -> int:
-    """How many inputs a group has in all layers; -1 where each has all of them in one."""
-    alone = all(len(each.scales) == 1 for each in numbers.values())
-    forms = {
-        name: (each.bits, each.numbers.dtype, -1 if alone else len(each.numbers) // len(each.scales))
-        for name, each in numbers.items()
-    }
-    first = next(iter(forms.values()))
+def _groups(numbers: Numbers) -> int:
+    """How many inputs a group has; -1 where all are one."""
+    return len(numbers.numbers) // len(numbers.scales) if len(numbers.scales) > 1 else -1
+
+
+def _common_form(layers: Mapping[str, Numbers]) -> tuple[int, int]:
+    """The bits and groups of all layers."""
+    forms = {name: (each.bits, _groups(each)) for name, each in layers.items()}
+    sizes = {len(each.numbers) for each in layers.values() if _groups(each) == -1}
+    first = next((form for form in forms.values() if form[1] > 0), next(iter(forms.values())))
     for name, form in forms.items():
-        if form != first:
-            raise NotImplementedError(f"save(): {name} has other bits or groups than the layers before it")
-    return first[2]
+        if form != first and (form[0] != first[0] or sizes != {first[1]}):  # one group of a layer may be all its inputs
+            raise NotImplementedError(f"save(): {name} has other bits or groups than other layers")
+    return first
 
 
 def _integer_layers(model: Layer, family: ModuleType) -> Iterator[tuple[str, QuantizedLinear]]:
@@ -137,12 +139,13 @@ def _gptq(shift: int) -> Layout:
     return pack
 
 
-def _describe_gptq(version: str) -> Callable[..., dict[str, Any]]:
-    def describe(layers: list[Numbers], group_size: int, floats: list[str]) -> dict[str, Any]:
+def _describe_gptq(version: str) -> Callable[[Mapping[str, Numbers], list[str]], dict[str, Any]]:
+    def describe(layers: Mapping[str, Numbers], floats: list[str]) -> dict[str, Any]:
+        bits, group_size = _common_form(layers)
         return {
-            "quant_method": "gptq", "bits": layers[0].bits, "group_size": group_size, "checkpoint_format": version,
-            "sym": all(each.zeros is None for each in layers),
-            "desc_act": any(each.order is not None for each in layers),
+            "quant_method": "gptq", "bits": bits, "group_size": group_size, "checkpoint_format": version,
+            "sym": all(each.zeros is None for each in layers.values()),
+            "desc_act": any(each.order is not None for each in layers.values()),
         }  # fmt: skip
 
     return describe
@@ -158,9 +161,9 @@ def _awq(made: Numbers) -> Packed:
     return {"qweight": _pack(spread[0], 4, 1), "qzeros": _pack(spread[1], 4, 1), "scales": made.scales}
 
 
-def _describe_awq(layers: list[Numbers], group_size: int, floats: list[str]) -> dict[str, Any]:
+def _describe_awq(layers: Mapping[str, Numbers], floats: list[str]) -> dict[str, Any]:
     return {
-        "quant_method": "awq", "bits": 4, "group_size": group_size, "version": "gemm", "zero_point": True,
+        "quant_method": "awq", "bits": 4, "group_size": _common_form(layers)[1], "version": "gemm", "zero_point": True,
         "modules_to_not_convert": floats,
     }  # fmt: skip
 
@@ -175,19 +178,25 @@ def _compressed(made: Numbers) -> Packed:
     return parts if made.order is None else {**parts, "weight_g_idx": groups}
 
 
-def _describe_compressed(layers: list[Numbers], group_size: int, floats: list[str]) -> dict[str, Any]:
-    symmetric = {each.zeros is None for each in layers}
-    if len(symmetric) > 1:
-        raise NotImplementedError("save(): compressed-tensors takes zeros of all layers or of none")
-    weights = {
-        "num_bits": layers[0].bits, "type": "int", "symmetric": symmetric.pop(), "dynamic": False,
-        "group_size": group_size if group_size > 0 else None, "strategy": "group" if group_size > 0 else "channel",
-        "actorder": "group" if any(each.order is not None for each in layers) else None,
-    }  # fmt: skip
-    group = {"targets": ["Linear"], "weights": weights, "input_activations": None, "output_activations": None}
+def _describe_compressed(layers: Mapping[str, Numbers], floats: list[str]) -> dict[str, Any]:
+    """One group of layers for each form; where there are several, each names its layers."""
+    forms: dict[tuple[Any, ...], list[str]] = {}
+    for name, each in layers.items():
+        forms.setdefault((each.bits, _groups(each), each.zeros is None, each.order is not None), []).append(name)
+    groups = {}
+    for number, ((bits, size, symmetric, ordered), names) in enumerate(forms.items()):
+        weights = {
+            "num_bits": bits, "type": "int", "symmetric": symmetric, "dynamic": False,
+            "group_size": size if size > 0 else None, "strategy": "group" if size > 0 else "channel",
+            "actorder": "group" if ordered else None,
+        }  # fmt: skip
+        targets = ["Linear"] if len(forms) == 1 else names
+        groups[f"group_{number}"] = {
+            "targets": targets, "weights": weights, "input_activations": None, "output_activations": None
+        }  # fmt: skip
     return {
         "quant_method": "compressed-tensors", "format": "pack-quantized", "quantization_status": "compressed",
-        "config_groups": {"group_0": group}, "ignore": floats,
+        "config_groups": groups, "ignore": floats,
     }  # fmt: skip
 
 
@@ -200,11 +209,11 @@ def _float8(made: Numbers) -> Packed:
     return {"weight": np.ascontiguousarray(made.numbers.T), "weight_scale_inv": np.ascontiguousarray(scales.T)}
 
 
-def _describe_float8(layers: list[Numbers], group_size: int, floats: list[str]) -> dict[str, Any]:
+def _describe_float8(layers: Mapping[str, Numbers], floats: list[str]) -> dict[str, Any]:
     return {"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128], "activation_scheme": "dynamic"}
 
 
-LAYOUTS: Mapping[str, tuple[Layout, Callable[[list[Numbers], int, list[str]], dict[str, Any]]]] = {
+LAYOUTS: Mapping[str, tuple[Layout, Callable[[Mapping[str, Numbers], list[str]], dict[str, Any]]]] = {
     "gptq": (_gptq(1), _describe_gptq("gptq")),
     "gptq_v2": (_gptq(0), _describe_gptq("gptq_v2")),
     "awq": (_awq, _describe_awq),

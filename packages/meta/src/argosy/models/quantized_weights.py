@@ -31,6 +31,8 @@ Array = np.ndarray[Any, Any]
 AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
 """The output that the four bits at each place of an int32 belong to (Lin et al.'s GEMM layout)."""
 _GROUPS = (32, 64, 128)
+_REPETITIONS = 3
+"""Of a pattern of layers' names."""
 
 
 class QuantizedLinear(Layer):
@@ -254,19 +256,29 @@ class _CompressedTensors:
         form, groups = settings.text("format"), settings.table("config_groups")
         if form != "pack-quantized":
             raise NotImplementedError(f"{settings.path}: format {form!r} is not implemented; there is pack-quantized")
-        if len(groups.values) != 1:
-            raise NotImplementedError(f"{settings.path}: {len(groups.values)} groups of layers; one is implemented")
-        weights = groups.table(next(iter(groups.values))).table("weights")
-        self.bits, self.group_size = weights.integer("num_bits"), weights.integer("group_size", default=-1, least=-1)
-        self.symmetric = weights.flag("symmetric", default=True)
-        if self.bits not in (4, 8):
-            raise weights.error("num_bits", "4 or 8", self.bits)
+        self._settings, self._forms = settings, [groups.table(name) for name in groups.values]
+        for each in self._forms:
+            weights = each.table("weights")
+            if weights.integer("num_bits") not in (4, 8):
+                raise weights.error("num_bits", "4 or 8", weights.integer("num_bits"))
+            if not isinstance(each.optional("targets"), list):
+                raise each.error("targets", "a list of layers' names and classes", each.optional("targets"))
+
+    def _weights_of(self, base: str) -> ConfigFile:
+        """How a layer's weights are stored: as the group says that names it, by a pattern, or its class."""
+        for named in (lambda target: target == base, lambda target: _matches(target, base), "Linear".__eq__):
+            for each in self._forms:
+                if any(named(target) for target in each.optional("targets")):
+                    return each.table("weights")
+        raise self._settings.error("config_groups", f"groups of which one names {base}", "none")
 
     def read(self, part: _Part) -> Numbers:
-        groups, bits, each = part.groups(self.group_size), self.bits, 32 // self.bits
+        weights = self._weights_of(part.base)
+        bits = weights.integer("num_bits")
+        groups, each = part.groups(weights.integer("group_size", default=-1, least=-1)), 32 // bits
         numbers = _centre(_unpack(part.tensor("weight_packed", part.out, part.size // each), bits, 1), bits).T
         scales, zeros, order = part.tensor("weight_scale", part.out, groups).T, None, None
-        if not self.symmetric:
+        if not weights.flag("symmetric", default=True):
             packed = part.tensor("weight_zero_point", part.out // each, groups)
             zeros = _zeros(_unpack(packed, bits, 0).T, bits)
         if part.has("weight_shape"):
@@ -274,6 +286,18 @@ class _CompressedTensors:
         if part.has("weight_g_idx"):
             numbers, order = _order_rows(numbers, part.tensor("weight_g_idx", part.size), groups, part)
         return Numbers(numbers, bits, scales, zeros, order)
+
+
+def _matches(target: Any, base: str) -> bool:
+    """Whether a target ``re:PATTERN`` is of a layer. Patterns that could take long are not tried."""
+    if not isinstance(target, str) or not target.startswith("re:"):
+        return False
+    if re.search(r"\)[*+?{]", target) or len(re.findall(r"[*+?{]", target)) > _REPETITIONS:
+        raise NotImplementedError(f"targets with repeated groups, or many repetitions: {target!r:.80}")
+    try:
+        return re.match(target[3:], base) is not None
+    except re.error as error:
+        raise CheckpointError(f"{target!r:.80} is no pattern of layers' names: {error}") from None
 
 
 class _Float8:
