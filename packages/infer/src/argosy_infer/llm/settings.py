@@ -77,7 +77,7 @@ def _lists(table: dict[str, Any], name: str) -> list[list[int]]:
 
 def _number(table: dict[str, Any], name: str) -> Any:
     value = table.get(name)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e300):
         raise SettingsError(f"generation_config.json: {name!r} should be a number, got {value!r:.80}")
     return value
 

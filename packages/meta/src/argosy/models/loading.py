@@ -23,6 +23,9 @@ from argosy_tensorcore.wait_notice import announce_wait
 __all__ = ["build", "config_of", "family_of", "load_model", "save"]
 
 _CONFIG = "_model_file"  # where a loaded layer keeps its config.json
+_COUNTS = ("num_hidden_layers", "n_layer", "n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts")
+_LARGEST_COUNT = 1 << 14
+"""Of what is made one by one."""
 
 
 def family_of(config: ConfigFile) -> ModuleType:
@@ -39,6 +42,9 @@ def build(config: ConfigFile, predictions: int = 0) -> Layer:
     predictions: how many modules that predict further tokens follow a decoder's layers.
     """
     family = family_of(config)
+    for key in _COUNTS:
+        if key in config and config.integer(key, least=0) > _LARGEST_COUNT:
+            raise config.error(key, f"at most {_LARGEST_COUNT}", config.optional(key))
     if hasattr(family, "build"):
         model: Layer = family.build(config)
     else:
