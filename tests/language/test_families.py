@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import mmap
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ from argosy.models import attention, files
 from argosy_infer import Generator, Predictor, load_program, make_incremental
 from argosy_infer.caches import caches_of
 from argosy_infer.compress import round_to_nearest
-from argosy_infer.errors import IncrementalError
+from argosy_infer.errors import IncrementalError, ProgramFileError
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save_file
 from language.weights_by_name import weights
 
@@ -205,6 +206,35 @@ def test_indices_that_are_wrong_are_refused(folder, table, message):
     (folder / "model.safetensors.index.json").write_text(json.dumps(table))
     with pytest.raises(CheckpointError, match=message):
         models.load_model(folder)
+
+
+def test_exports_name_tensors_of_the_files(folder):
+    """Nothing but what is in no file is written; the weights are mapped from the shards, where the folder and the
+    export are moved together, too. A weight that was changed is written; files that were changed are refused."""
+    model = models.load_model(folder)
+    (folder / "export").mkdir()
+    models.export(model, folder / "export" / "m")
+    written = SafetensorsFile(folder / "export" / "m.safetensors")
+    assert not [name for name in written if name.endswith("proj.weight")]
+    ids = np.array([[1, 2, 3]])
+    want = model(paddle.to_tensor(ids)).numpy()
+    moved = folder.rename(folder.with_name(folder.name + "-moved"))
+    loaded = load_program(moved / "export" / "m")
+    weight = loaded.states["model.layers.0.mlp.up_proj.weight"]
+    while isinstance(weight, np.ndarray):
+        weight = weight.base
+    assert isinstance(weight, (memoryview, mmap.mmap))
+    np.testing.assert_allclose(Predictor(loaded).run(ids)[0], want, rtol=0, atol=1e-5 * np.abs(want).max())
+    changed_model = models.load_model(moved)
+    changed_model.model.norm.weight.set_value(changed_model.model.norm.weight * 2)
+    models.export(changed_model, moved / "export" / "changed")
+    assert "model.norm.weight" in SafetensorsFile(moved / "export" / "changed.safetensors")
+    rewritten(moved, lambda tensors: tensors.update({name: array * 2 for name, array in tensors.items()}))
+    with pytest.raises(ProgramFileError, match=r"lies in .*model-2.safetensors: .* is another one"):
+        load_program(moved / "export" / "m")
+    (moved / "model-2.safetensors").unlink()
+    with pytest.raises(ProgramFileError, match=r"lies in .*model-2.safetensors"):
+        load_program(moved / "export" / "m")
 
 
 def test_training_leaves_the_files_as_they_are(folder):

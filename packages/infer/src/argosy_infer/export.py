@@ -16,6 +16,7 @@ import numpy as np
 
 from argosy_hwadapt.files import content_key, member_path, write_files
 from argosy_infer.errors import ProgramFileError
+from argosy_infer.sources import TensorSource, describe_sources, held_by, read_sources
 from argosy_phi_ops.errors import FOREIGN
 from argosy_pir.errors import IRError
 from argosy_pir.program import Program, from_bytes
@@ -30,6 +31,7 @@ __all__ = ["LoadedProgram", "load_methods", "load_program", "save_program"]
 Array = np.ndarray[Any, Any]
 _KEY = "argosy.program"
 _EXPORT = "export"
+_SOURCES = "argosy.sources"
 
 
 class LoadedProgram:
@@ -48,11 +50,13 @@ def save_program(
     states: Mapping[str, Array],
     path: str | os.PathLike[str],
     methods: Mapping[str, LoadedProgram] | None = None,
+    sources: Mapping[str, TensorSource] | None = None,
 ) -> tuple[Path, Path]:
     """Write ``program`` and the arrays of its states; returns the two files' paths.
 
     methods: programs of the same model, which go into ``<path>.<method>.pir`` and ``.safetensors``. All files are
-    replaced at once: whenever this is interrupted, :func:`load_program` gives the old export or the new one. Raises
+    replaced at once: whenever this is interrupted, :func:`load_program` gives the old export or the new one. sources:
+    safetensors files that hold states already; these are named, relative to the export, and not written. Raises
     :class:`ProgramFileError` when a state is missing or does not fit its type, OSError from the disk.
     """
     base = Path(path)
@@ -66,10 +70,20 @@ def save_program(
         members[_file(base, suffix, ".pir")] = [data]
     for suffix, data in written.items():
         weights = _file(base, suffix, ".safetensors")
-        members[weights] = file_parts(whole[suffix].states, {_KEY: hashlib.sha256(data).hexdigest()})
+        members[weights] = _weight_parts(whole[suffix].states, hashlib.sha256(data).hexdigest(), base, sources or {})
     program_file = _file(base, "", ".pir")
     write_files(program_file, [written[""]], members)
     return Path(program_file), Path(_file(base, "", ".safetensors"))
+
+
+def _weight_parts(
+    states: Mapping[str, Array], digest: str, base: Path, sources: Mapping[str, TensorSource]
+) -> Sequence[bytes | memoryview]:
+    """The bytes of a weight file: states that no other file holds, and where the others are."""
+    elsewhere, metadata = held_by(sources, states), {_KEY: digest}
+    if elsewhere:
+        metadata[_SOURCES] = describe_sources(elsewhere, os.fspath(base.parent))
+    return file_parts({name: array for name, array in states.items() if name not in elsewhere}, metadata)
 
 
 def _file(base: Path, suffix: str, extension: str) -> str:
@@ -164,7 +178,11 @@ def _read_states(path: Path, key: str, digest: str, program_file: Path) -> dict[
         try:
             with SafetensorsFile(file) as weights:
                 if weights.metadata.get(_KEY) == digest:
-                    return {name: np.array(weights[name]) for name in weights}
+                    found = {name: np.array(weights[name]) for name in weights}
+                    if _SOURCES in weights.metadata:
+                        folder = os.fspath(program_file.parent)
+                        found |= read_sources(weights.metadata[_SOURCES], folder, os.fspath(path))
+                    return found
         except (OSError, CheckpointError) as error:
             if file == staged:
                 raise ProgramFileError(f"cannot read the weights {path}: {error}") from error

@@ -23,9 +23,9 @@ def perplexity(loaded: LoadedProgram, ids: np.ndarray[Any, Any]) -> float:
 
     As many rows run at once as have ``2**24`` logits, one at least; all of them where the program fixes their number.
     """
-    predictor, (type,) = Predictor(loaded), (value.type for value in loaded.program.outputs)
+    predictor, (shape,) = Predictor(loaded), (value.shape for value in loaded.program.outputs)
     rows, tokens = ids[:, 1:].shape
-    some = max(1, _LOGITS // max(1, tokens * type.shape[-1])) if not isinstance(type.shape[0], int) else rows
+    some = max(1, _LOGITS // max(1, tokens * shape[-1])) if not isinstance(shape[0], int) else rows
     total = 0.0
     for start in range(0, rows, some):
         part = ids[start : start + some]

@@ -110,7 +110,7 @@ DOMAIN_NAMES = {
         .distillation: distillation_step hidden_loss logits_loss
         .encoder: Encoder EncoderClassifier EncoderConfig MaskedLM
         .gpt: GPT GPTConfig
-        .importer: programs_of_predictions
+        .importer: export programs_of_predictions
         .language_model: LanguageModel load
         .loading: build load_model save
         .pruning: prune

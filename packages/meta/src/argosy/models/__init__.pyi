@@ -15,6 +15,7 @@ from argosy.models.encoder import MaskedLM as MaskedLM
 from argosy.models.decoder import SequenceClassifier as SequenceClassifier
 from argosy.models.loading import build as build
 from argosy.models.distillation import distillation_step as distillation_step
+from argosy.models.importer import export as export
 from argosy.models.distillation import hidden_loss as hidden_loss
 from argosy.models.language_model import load as load
 from argosy.models.loading import load_model as load_model

@@ -81,6 +81,24 @@ class ConfigFile:
         """The value under ``key``, None where there is none."""
         return self.values.get(key)
 
+    def integer_or_none(self, key: str) -> int | None:
+        """The whole number under ``key``, at least 1; None where there is none."""
+        return self.integer(key) if key in self else None
+
+    def list_of(self, key: str) -> list[Any]:
+        """The list under ``key``, empty where there is none."""
+        value = self.values.get(key) or []
+        if not isinstance(value, list):
+            raise self.error(key, "a list", value)
+        return value
+
+    def architecture(self, default: str) -> str:
+        """The first of ``architectures``."""
+        found = (self.list_of("architectures") or [default])[0]
+        if not isinstance(found, str):
+            raise self.error("architectures", "a list of texts", found)
+        return found
+
     def table(self, key: str) -> ConfigFile:
         """The JSON object under ``key``, with none of its keys where there is none."""
         value = self.values.get(key) or {}

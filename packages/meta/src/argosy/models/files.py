@@ -40,6 +40,10 @@ class ModelFiles(Mapping[str, Array]):
     def __getitem__(self, name: str) -> Array:
         return self._file(self._shards[name])[name]
 
+    def path_of(self, name: str) -> str:
+        """The file that holds a tensor."""
+        return os.path.join(self.folder, self._shards[name])
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._shards)
 

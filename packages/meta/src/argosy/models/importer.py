@@ -6,12 +6,12 @@ import os
 from typing import Any
 
 from argosy.jit.export import export_program
-from argosy.models.loading import load_model
+from argosy.models.loading import load_model, sources_of
 from argosy.nn.layer import Layer
 from argosy.static import InputSpec
-from argosy_infer import LoadedProgram
+from argosy_infer import LoadedProgram, save_program
 
-__all__ = ["LanguageModelImporter", "program_of", "programs_of_predictions"]
+__all__ = ["LanguageModelImporter", "export", "program_of", "programs_of_predictions"]
 
 
 def program_of(model: Layer) -> LoadedProgram:
@@ -19,6 +19,16 @@ def program_of(model: Layer) -> LoadedProgram:
     loaded = export_program(model, [InputSpec([None, None], "int64", "ids")])
     loaded.program.attributes["positions_limit"] = int(model.config.positions)
     return loaded
+
+
+def export(model: Layer, path: str | os.PathLike[str]) -> None:
+    """Write the program of a model that :func:`~argosy.models.load_model` gave, as :func:`argosy.jit.save` does, with
+    its number of positions. Weights that lie in the model's files as they are stay there and are mapped from there.
+
+    Raises TypeError for another layer.
+    """
+    loaded = program_of(model)
+    save_program(loaded.program, loaded.states, path, sources=sources_of(model))
 
 
 def programs_of_predictions(model: Layer) -> tuple[LoadedProgram, LoadedProgram]:
@@ -31,29 +41,25 @@ def programs_of_predictions(model: Layer) -> tuple[LoadedProgram, LoadedProgram]
         raise ValueError("the model has no module that predicts further tokens (num_nextn_predict_layers)")
     ids, width = InputSpec([None, None], "int64", "ids"), model.config.width
     hidden = InputSpec([None, None, width], model.model.embed_tokens.weight.dtype, "hidden")
-    main, further = export_program(_WithStates(model), [ids]), export_program(_Further(model), [ids, hidden])
+    main, further = export_program(_Predictions(model), [ids]), export_program(_Predictions(model), [ids, hidden])
     for loaded in (main, further):
         loaded.program.attributes["positions_limit"] = int(model.config.positions)
     return main, further
 
 
-class _WithStates(Layer):
-    """Logits, and the states that they are made of."""
+class _Predictions(Layer):
+    """Logits, and the states that they are made of; given such states, the logits of the first module that predicts
+    further tokens."""
 
     def __init__(self, model: Layer) -> None:
         super().__init__()
         self.model = model
 
-    def forward(self, ids_BT: Any) -> Any:
+    def forward(self, ids_BT: Any, hidden_BTD: Any = None) -> Any:
+        if hidden_BTD is not None:
+            return self.model.head(self.model.model.predict_further(ids_BT, hidden_BTD))
         states_BTD = self.model.model(ids_BT)
         return self.model.head(states_BTD), states_BTD
-
-
-class _Further(_WithStates):
-    """Logits of the first module that predicts further tokens."""
-
-    def forward(self, ids_BT: Any, hidden_BTD: Any) -> Any:
-        return self.model.head(self.model.model.predict_further(ids_BT, hidden_BTD))
 
 
 class LanguageModelImporter:

@@ -15,12 +15,13 @@ from argosy.models.files import ModelFiles, write_folder
 from argosy.models.gguf import GgufFile, write_gguf
 from argosy.models.quantized_layouts import pack_layers
 from argosy.models.quantized_weights import QuantizedLinear, quantize_layers
-from argosy.models.weights import collect_weights, fill_weights
+from argosy.models.weights import TensorNames, collect_weights, fill_weights, parts_of
 from argosy.nn.layer import Layer
 from argosy.nn.lazy import LazyGuard
+from argosy_infer.sources import TensorSource
 from argosy_tensorcore.wait_notice import announce_wait
 
-__all__ = ["build", "config_of", "family_of", "load_model", "save"]
+__all__ = ["build", "config_of", "family_of", "load_model", "save", "sources_of"]
 
 _CONFIG = "_model_file"  # where a loaded layer keeps its config.json
 _COUNTS = ("num_hidden_layers", "n_layer", "n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts")
@@ -49,9 +50,9 @@ def build(config: ConfigFile, predictions: int = 0) -> Layer:
         model: Layer = family.build(config)
     else:
         sizes = replace(family.configure(config), predictions=predictions)
-        kind = str((config.optional("architectures") or ["ForCausalLM"])[0])
+        kind = config.architecture("ForCausalLM")
         if kind.endswith("ForSequenceClassification"):
-            model = SequenceClassifier(sizes, len(config.optional("id2label") or {0: "", 1: ""}))
+            model = SequenceClassifier(sizes, len(config.table("id2label").values) or 2)
         else:
             model = CausalLM(sizes)
     model.__dict__[_CONFIG] = config
@@ -90,6 +91,21 @@ def _load_model(folder: str | os.PathLike[str], dtype: str | None) -> Layer:
     fill_weights(model, family_of(config), rest, os.fspath(folder), dtype)
     model.eval()
     return model
+
+
+def sources_of(model: Layer) -> dict[str, TensorSource]:
+    """Where the files that ``model`` was loaded from have its parameters, those that one tensor holds; none of GGUF
+    files. Raises TypeError for a layer that has no ``config.json``."""
+    config = config_of(model)
+    folder, family = os.path.dirname(config.path), family_of(config)
+    if not config.path.endswith("config.json") or not os.path.exists(config.path):
+        return {}
+    files = ModelFiles(folder)
+    known, found = TensorNames(files), {}
+    for name, parts in parts_of(model, family, known.has).items():
+        if len(parts) == 1 and not parts[0].place and not parts[0].cut and (tensor := known.find(parts[0].name)):
+            found[name] = TensorSource(files.path_of(tensor), tensor, parts[0].transposed)
+    return found
 
 
 def save(model: Layer, folder: str | os.PathLike[str], format: str | None = None) -> None:

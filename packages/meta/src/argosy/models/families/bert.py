@@ -45,9 +45,9 @@ def build(config: ConfigFile) -> Any:
         dropout=config.number("hidden_dropout_prob", default=0.1),
         attention_dropout=config.number("attention_probs_dropout_prob", default=0.1),
     )
-    kind = str((config.optional("architectures") or ["Model"])[0])
+    kind = config.architecture("Model")
     if kind.endswith(("ForMaskedLM", "ForPreTraining")):
         return MaskedLM(sizes)
     if kind.endswith("ForSequenceClassification"):
-        return EncoderClassifier(sizes, len(config.optional("id2label") or {0: "", 1: ""}))
+        return EncoderClassifier(sizes, len(config.table("id2label").values) or 2)
     return Encoder(sizes, pooled=True)

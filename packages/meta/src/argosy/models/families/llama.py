@@ -9,6 +9,6 @@ from argosy.models.families.common import attention, decoder, feedforward
 def configure(config: ConfigFile) -> DecoderConfig:
     """The decoder of a ``llama`` or ``mistral`` configuration."""
     bias = config.flag("attention_bias", default=False)
-    window = config.optional("sliding_window") if config.text("model_type") == "mistral" else None
+    window = config.integer_or_none("sliding_window") if config.text("model_type") == "mistral" else None
     attentions = attention(config, bias=bias, output_bias=bias, window=window)
     return decoder(config, attentions, feedforward(config, bias=config.flag("mlp_bias", default=False)))

@@ -21,5 +21,5 @@ def configure(config: ConfigFile) -> DecoderConfig:
         width=config.integer("intermediate_size"),
         activation=activation(config),
     )
-    attentions = attention(config, window=config.optional("sliding_window"))
+    attentions = attention(config, window=config.integer_or_none("sliding_window"))
     return decoder(config, attentions, [experts] * config.integer("num_hidden_layers"))

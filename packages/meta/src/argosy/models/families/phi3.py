@@ -13,4 +13,4 @@ STACKED = (
 
 def configure(config: ConfigFile) -> DecoderConfig:
     """The decoder of a ``phi3`` configuration."""
-    return decoder(config, attention(config, window=config.optional("sliding_window")), feedforward(config))
+    return decoder(config, attention(config, window=config.integer_or_none("sliding_window")), feedforward(config))

@@ -28,7 +28,7 @@ def configure(config: ConfigFile) -> DecoderConfig:
 
 
 def _feedforward(config: ConfigFile, layer: int, third: bool) -> FeedForwardConfig | ExpertsConfig:
-    dense = layer in (config.optional("mlp_only_layers") or ())
+    dense = layer in config.list_of("mlp_only_layers")
     if dense or (layer + 1) % config.integer("decoder_sparse_step", default=1):
         return feedforward(config)
     return ExpertsConfig(
