@@ -1,0 +1,182 @@
+"""What schedules and their lists cost: microseconds an instruction, idle time beside the closed forms, transfers hidden
+behind computation, and how much faster two stages over MPI are than one process.
+
+``python benchmarks/distributed_pipeline.py [--steps 20] [--unit 0.05]``: pieces sleep ``unit`` seconds on 4 and 8
+threads and on a modelled link whose transfers take half of what is computed; a GPT is trained in 8 microbatches, one
+core each. Writes results/distributed_pipeline.json. Needs a quiet machine with a core a rank.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).resolve()
+BATCH, TOKENS, VOCABULARY, WIDTH, LAYERS, HEADS, MICROBATCHES = 16, 128, 1024, 256, 4, 4, 8
+
+
+def instruction_microseconds(count: int = 3000) -> float:
+    """A piece that does nothing, a sum over one rank that is started, and its wait: the mean of the three."""
+    from argosy_autoparallel.schedule import InstructionList, Ref, Run, Signature, Start, Wait, run
+    from argosy_hwadapt.solo import SoloCommunicator
+    from argosy_pir.types import TensorType
+
+    x, y = Ref("x"), Ref("y")
+    three = (Run("nothing"), Start("all_reduce", x, y), Wait(y))
+    one = InstructionList(three * count, {("nothing", None): Signature()}, {x: TensorType([4], "float32")})
+    pieces, values = {("nothing", None): lambda: ()}, {x: np.ones(4, np.float32)}
+    seconds = []
+    for _ in range(5):
+        begin = time.process_time()
+        run(one, pieces, values, {(): SoloCommunicator()})
+        seconds.append(time.process_time() - begin)
+    return min(seconds) / (3 * count) * 1e6
+
+
+def idle_shares(ranks: int, unit: float) -> list[dict[str, Any]]:
+    """By schedule, the share of a step in which a rank waits, on threads and by the simulator."""
+    sys.path.insert(0, str(HERE.parents[1] / "packages" / "autoparallel" / "tests"))
+    from stages import functions, given, lists_of, values
+
+    from argosy_autoparallel.pipeline import schedules
+    from argosy_autoparallel.schedule import Costs, run_on_threads, simulate
+
+    m, found = 2 * ranks, []
+    cases = {
+        "1F1B": (schedules.one_f_one_b(ranks, m), ranks), "ZB-H1": (schedules.zb_h1(ranks, m), ranks),
+        "VPP": (schedules.interleaved_one_f_one_b(ranks, m, 2), 2 * ranks),
+    }  # fmt: skip
+    for name, (orders, stages) in cases.items():
+        lists, types = lists_of(orders, stages, m), given(orders, m)
+        each = unit * ranks / stages
+        costs = {"forward": each, "backward": 2 * each, "backward_input": each, "backward_weight": each}
+        slow = functions(stages, lambda piece, costs=costs: time.sleep(costs[piece]))
+        seconds = []
+        for _ in range(3):
+            begin = time.perf_counter()
+            run_on_threads(lists, [slow] * ranks, values(types))
+            seconds.append(time.perf_counter() - begin)
+        shares = {"idle": min(seconds), "closed_form": simulate(lists, Costs(costs)).seconds}
+        found.append(
+            {"schedule": name, "ranks": ranks, **{k: round(1 - 3 * unit * m / s, 4) for k, s in shares.items()}}
+        )
+    return found
+
+
+def hidden_transfers(unit: float, layers: int = 16) -> float:
+    """A backward pass of layers that sleep, each with a sum of gradients that takes half as long on the modelled link:
+    seconds of the step by those of the computation."""
+    from argosy_autoparallel.schedule import InstructionList, Port, Ref, Run, Signature, Start, Wait, run_on_threads
+    from argosy_hwadapt.links import LinkModel, ModelledCommunicator
+    from argosy_pir.types import TensorType
+
+    type = TensorType([500], "float64")
+    link = LinkModel.single_level(0.0, 500 * 8 / (unit / 2))
+    signature = {("backward", None): Signature((), (Port("g", type),))}
+    gradients = [(Ref("g", (0, i)), Ref("sum", (i,))) for i in range(layers)]
+    list = [
+        step
+        for i, (g, total) in enumerate(gradients)
+        for step in (Run("backward", 0, i), Start("all_reduce", g, total))
+    ]
+    one = InstructionList((*list, *(Wait(total) for _, total in gradients)), signature)
+
+    def backward() -> Any:
+        time.sleep(unit)
+        return np.ones(500)
+
+    begin = time.perf_counter()
+    wrap = lambda communicator: ModelledCommunicator(communicator, link)  # noqa: E731
+    run_on_threads([one] * 2, [{("backward", None): backward}] * 2, [{}, {}], wrap)
+    return (time.perf_counter() - begin) / (layers * unit)
+
+
+def train(steps: int, target: Path) -> None:
+    """One rank: median seconds of a step of all stages there are; rank 0 writes them to ``target``."""
+    import argosy as paddle
+    import argosy.distributed as dist
+    from argosy.models import GPT, GPTConfig
+
+    class Decoder(GPT):
+        def forward(self, ids: Any) -> Any:
+            return super().forward(ids)
+
+    def loss_of(logits: Any, labels: Any) -> Any:
+        return paddle.nn.functional.cross_entropy(logits.reshape([-1, VOCABULARY]), labels.reshape([-1]))
+
+    dist.init_parallel_env()
+    paddle.seed(0)
+    ranks = dist.get_world_size()
+    model = Decoder(GPTConfig(VOCABULARY, TOKENS, WIDTH, LAYERS, HEADS))
+    optimizer: Any = paddle.optimizer.AdamW(3e-4, parameters=model.parameters())
+    settings = {"gradient_merge": {"enable": ranks == 1, "k_steps": MICROBATCHES}}
+    settings["pipeline"] = {"enable": ranks > 1, "schedule_mode": "1F1B", "accumulate_steps": MICROBATCHES}
+    if ranks > 1:
+        mesh = dist.ProcessMesh([*range(ranks)], ["pp"])
+        model, optimizer = dist.parallelize(model, optimizer, mesh, {"pp_config": {"split_spec": "blocks"}})
+    step = dist.to_static(model, None, loss_of, optimizer, dist.Strategy(settings))
+    ids = np.random.default_rng(0).integers(0, VOCABULARY, (2, BATCH, TOKENS))
+    rows = [[paddle.to_tensor(part) for part in np.split(x, 1 if ranks > 1 else MICROBATCHES)] for x in ids]
+    seconds, losses = [], []
+    for _ in range(steps + 2):
+        dist.barrier()
+        begin = time.perf_counter()
+        losses.append(float(np.mean([float(step(x, y)) for x, y in zip(*rows, strict=True)])))
+        seconds.append(time.perf_counter() - begin)
+    if dist.get_rank() == 0:
+        made = {"step_ms": round(statistics.median(seconds[2:]) * 1e3, 3), "losses": losses[:3]}
+        target.write_text(json.dumps(made))
+
+
+def launch(ranks: int, steps: int, folder: Path) -> dict[str, Any]:
+    """Run ``train`` on ``ranks`` ranks with one thread each."""
+    target = folder / f"pipeline-{ranks}.json"
+    threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARGOSY_NUM_THREADS")}
+    options = ["--nproc_per_node", str(ranks), "--log_dir", str(folder / "log")]
+    command = [sys.executable, "-m", "argosy.distributed.launch", *options, str(HERE)]
+    subprocess.run(
+        [*command, "--figures", str(target), "--steps", str(steps)], check=True, env={**os.environ, **threads}
+    )
+    found: dict[str, Any] = json.loads(target.read_text())
+    return {"workload": "distributed_pipeline", "framework": "argosy", "ranks": ranks, **found}
+
+
+def main() -> None:
+    """Measure, print, and write the results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--unit", type=float, default=0.05)
+    parser.add_argument("--figures", type=Path, help="run as one rank and write the figures here")
+    options = parser.parse_args()
+    if options.figures:
+        train(options.steps, options.figures)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [launch(ranks, options.steps, Path(folder)) for ranks in (1, 2)]
+    for row in rows:
+        row["speedup"] = round(rows[0]["step_ms"] / row["step_ms"], 3)
+        print(f"{row['ranks']} ranks {row['step_ms']:10.2f} ms a step, speedup {row['speedup']:5.2f}  {row['losses']}")
+    lists: dict[str, Any] = {
+        "instruction_us": round(instruction_microseconds(), 2), "hidden": round(hidden_transfers(options.unit), 4),
+        "idle": [row for ranks in (4, 8) for row in idle_shares(ranks, options.unit)],
+    }  # fmt: skip
+    print(f"{lists['instruction_us']} us an instruction, {lists['hidden']} of the computation with transfers of half")
+    for row in lists["idle"]:
+        shares = f"idle {row['idle']:.2%}, closed form {row['closed_form']:.2%}"
+        print(f"{row['schedule']:6} on {row['ranks']} threads: {shares}")
+    target = HERE.parent / "results" / "distributed_pipeline.json"
+    target.write_text(json.dumps({"command": " ".join(sys.argv), "figures": rows, "lists": lists}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
