@@ -8,6 +8,7 @@ import tokenizers
 
 import argosy as paddle
 from argosy import models
+from argosy_cinn import explain
 from argosy_infer import SamplingOptions
 from language.weights_by_name import weights
 
@@ -71,6 +72,20 @@ def test_tokens_are_drawn_as_the_folder_says_unless_told_otherwise(llama, tmp_pa
     (tmp_path / "generation_config.json").write_text(json.dumps({"num_beams": 4}))
     with pytest.raises(NotImplementedError, match="num_beams"):
         models.load(tmp_path).generate([5, 9], 4)
+
+
+def test_keys_are_turned_where_they_are_cached(llama):
+    """One kernel in each layer rotates keys and writes them into the cache, beside those of values and queries."""
+    language = models.load(llama)
+    language.generate([5, 6, 7], max_new_tokens=1)
+    (generator,) = language._generators.values()
+    lines = explain(generator.predictor.executable).splitlines()
+    maps = [set(line.partition("; reads")[0].split()) for line in lines if line.lstrip().startswith("map_")]
+    writes, turns = (
+        [{"logical_andx3", "sub"} & ops == kind for ops in maps].count(True)
+        for kind in ({"logical_andx3", "sub"}, {"sub"})
+    )
+    assert (writes, turns) == (2, 2), maps
 
 
 @pytest.mark.parametrize(
