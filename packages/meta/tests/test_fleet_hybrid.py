@@ -240,6 +240,15 @@ def test_groups_of_sequences_and_of_experts_are_cut():
         assert hcg.get_context_parallel_rank() == hcg.get_context_parallel_group().rank
         assert hcg.get_context_parallel_world_size() == 2
         assert hcg.get_context_parallel_group_src_rank() == found[0][0]
+        assert hcg.get_sep_parallel_group_src_rank() == paddle.distributed.get_rank()
+        ranks, group = hcg.create_fuse_group(["pipe", "sharding"])
+        assert ranks == group.ranks == [0, 1, 2, 3]
+        beside = hcg.get_p2p_groups()
+        assert {tuple(each.ranks) for each in beside} == {tuple(hcg.get_pipe_parallel_group().ranks)}
+        one = paddle.ones([1])
+        for each in beside if hcg.get_stage_id() == 0 else beside[::-1]:  # what one sends to the next receives from
+            paddle.distributed.all_reduce(one, group=each)
+        assert float(one) == 16
         assert hcg.get_cp_sharding_parallel_group_src_rank() == paddle.distributed.get_rank()
         total = paddle.to_tensor([float(paddle.distributed.get_rank())])
         paddle.distributed.all_reduce(total, group=hcg.get_context_parallel_group())

@@ -71,6 +71,11 @@ class ProcessMesh:
         """The name of each dimension."""
         return list(self._dim_names)
 
+    @property
+    def unique_id(self) -> int:
+        """A number that meshes of one shape and the same ranks have in common."""
+        return hash((*self.shape, *self.process_ids))
+
     def get_dim_size(self, dim: str | int) -> int:
         """Return the size of a dimension, by name or number. Raises ValueError for an unknown one."""
         return int(self._mesh.shape[self._axis(dim)])

@@ -114,6 +114,7 @@ class HybridCommunicateGroup:
         self.global_rank = get_rank()
         self.nranks = get_world_size()
         self._alone = _single_rank_group()
+        self._beside: tuple[Group, Group, Group, Group] | None = None
         names = topology.get_hybrid_group_names()
         self._lines = {name: self._axis_group(name) for name in names}
         self._dp_degree, self._mp_degree = self._length("data"), self._length("model")
@@ -286,6 +287,33 @@ class HybridCommunicateGroup:
     def get_sep_parallel_group(self) -> Group:
         """The ranks that have parts of the same sequences."""
         return self._line("sep")
+
+    def get_sep_parallel_group_src_rank(self) -> int:
+        """The first of them."""
+        return int(self._line("sep").ranks[0])
+
+    def create_fuse_group(self, fused_strategy_list: Sequence[str], nccl_config: object = None) -> tuple[Any, Group]:
+        """The ranks that differ from this one along the axes ``fused_strategy_list`` alone, and a new group of them.
+        All ranks call it. Raises ValueError for no axes. ``nccl_config`` changes nothing."""
+        if not fused_strategy_list:
+            raise ValueError("HybridCommunicateGroup.create_fuse_group: fused_strategy_list names no axis")
+        made = _line(self._topo.get_fused_ranks(list(fused_strategy_list)))
+        return list(made.ranks), made
+
+    def get_p2p_groups(self) -> tuple[Group, Group, Group, Group]:
+        """Groups of this rank and those beside it in its pipeline: to send to the next one, to the one before, to
+        receive from the next one, from the one before. All ranks make them together, at the first call."""
+        if self._beside is None:
+            lines = self._topo.get_comm_list("pipe")
+            pairs = [pair for line in lines for pair in zip(line, [*line[1:], line[0]], strict=True)]
+            forth, back = (
+                {pair: new_group(sorted({*pair})) if pair[0] != pair[1] else self._alone for pair in pairs}
+                for _ in range(2)
+            )
+            to = next(pair for pair in pairs if pair[0] == self.global_rank)
+            since = next(pair for pair in pairs if pair[1] == self.global_rank)
+            self._beside = forth[to], back[since], back[to], forth[since]
+        return self._beside
 
     def get_pp_mp_parallel_group(self) -> Group:
         """The ranks that hold parts of one model."""
