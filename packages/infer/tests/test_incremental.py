@@ -261,7 +261,10 @@ def test_the_incremental_program_verifies_and_parses_back():
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (lambda x: prim.cumulative(x, axis=1, kind="sum"), r"cumulative .*mixes indices along the tokens"),
+        (
+            lambda x: prim.cumulative(x, axis=1, kind="sum", reverse=True),
+            r"cumulative .*mixes indices along the tokens",
+        ),
         (lambda x: prim.reverse(x, axes=(1,)), r"reverse .*mixes indices along the tokens"),
         (
             lambda x: x + prim.broadcast(prim.reduce_sum(x, axes=(1,)), shape=x.shape, axes=(0, 2)),
@@ -272,6 +275,32 @@ def test_the_incremental_program_verifies_and_parses_back():
 def test_what_mixes_positions_is_refused_by_name(extra, message):
     with pytest.raises(IncrementalError, match=message):
         make_incremental(model(extra=extra))
+
+
+@pytest.mark.parametrize("compiler", sorted({"reference", available_compilers()[0]}))
+def test_scans_along_the_text_carry_on(compiler):
+    """A running sum and a running logarithm of sums behind attention: pieces of any size beside another row, and a row
+    that goes on from an earlier token, give what the whole program gives."""
+
+    def extra(x):
+        return prim.cumulative(x, axis=1, kind="logsumexp") + prim.cumulative(x * 0.5, axis=1, kind="sum")
+
+    program, states = model(extra=extra), weights()
+    generator = Generator(LoadedProgram(program, states), capacity=64, block_size=4, compiler=compiler)
+    found = caches_of(generator.predictor.program)
+    assert [(c.kind, c.block) for c in found if c.kind == "recurrent"] == [("recurrent", (4, WIDTH))] * 2
+    ids = np.random.default_rng(0).integers(0, VOCABULARY, (2, 12))
+    want = whole(program, states, ids)
+    rows = {0: [], 1: []}
+    for (a, b), (c, d) in (((0, 5), (0, 1)), ((5, 6), (1, 9)), ((6, 12), (9, 12))):
+        places, owners = [*range(a, b), *range(c, d)], [0] * (b - a) + [1] * (d - c)
+        made = generator.step([*ids[0, a:b], *ids[1, c:d]], places, owners)
+        rows[0].append(made[: b - a])
+        rows[1].append(made[b - a :])
+    for row, parts in rows.items():
+        np.testing.assert_allclose(np.concatenate(parts), want[row], rtol=0, atol=2e-5 * np.abs(want).max())
+    again = generator.step(ids[0, 3:12], range(3, 12), [0] * 9)  # from the fourth token on
+    np.testing.assert_allclose(again, want[0, 3:], rtol=0, atol=2e-5 * np.abs(want).max())
 
 
 def test_a_text_does_not_end_before_it_may():

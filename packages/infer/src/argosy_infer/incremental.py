@@ -115,7 +115,7 @@ class _Rewriter:
         self.positions: Value
         self.batch, self.sequence = _token_dims(source)
         self.tokens = SymExpr.symbol("t")
-        self.last = next((op for op in reversed(list(source.block)) if op.name == ATTENTION), None)
+        self.last = next((op for op in reversed(list(source.block)) if op.name == ATTENTION or self._is_scan(op)), None)
         self.narrowed: set[Value] | None = None  # values of wanted tokens alone, once nothing else is asked for
 
     def run(self) -> Program:
@@ -216,6 +216,9 @@ class _Rewriter:
     def _operation(self, op: Operation) -> None:
         if op.name == ATTENTION:
             self._attention(op)
+            return
+        if self._is_scan(op) and not op.attributes["reverse"]:
+            self._scan(op)
             return
         if op.name in BY_TOKEN:
             self._by_token(op)
@@ -328,6 +331,21 @@ class _Rewriter:
                 "by text_length"
             )
         return dim.substitute({next(iter(self.sequence.symbols)): self.text_length})
+
+    def _is_scan(self, op: Operation) -> bool:
+        """Whether an operation runs along the text, as a running sum does."""
+        return op.name == "prim.cumulative" and op.result.shape[op.attributes["axis"]] == self.sequence
+
+    def _scan(self, op: Operation) -> None:
+        x, roles = op.operand(0), self.roles[op.operand(0)]
+        if roles[:2] != (BATCH, TOKENS) or any(roles[2:]) or not x.dtype.startswith(("float", "bfloat")):
+            raise IncrementalError(f"{_place(op)} takes {x.type}, expected floats [batch, sequence, ...]")
+        about = {"kind": "recurrent", "layer": self.layers, "window": 0}
+        made = self.pages.scan(
+            f"cache.{self.layers}.running", self.values[x], op.attributes["kind"], self.starts, about
+        )
+        self.layers += 1
+        self._define(op, [made], [roles])
 
     def _attention(self, op: Operation) -> None:
         given = get_operator(op.kind).signature.regroup(op.operands, op.attributes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from argosy_infer.caches import CACHE
@@ -14,6 +15,8 @@ from argosy_pir.values import Value
 __all__ = ["Pages", "UpdatedCache"]
 
 _LARGEST = 127.0
+_NEUTRAL = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf, "logsumexp": -math.inf}
+"""What a running sum or other scan of floats begins with."""
 
 
 class UpdatedCache(NamedTuple):
@@ -34,7 +37,7 @@ class Pages:
         self.target, self.block_size, self.dtype = target, block_size, dtype
         self.positions, self.rows, self.block_tables = positions, rows, block_tables
         self.updates: list[Value] = []
-        self._slots = self._find_slots()
+        self._slots = self._find_slots(positions, rows)
 
     def write(self, name: str, new: Value, about: dict[str, Any]) -> UpdatedCache:
         """A new cache with ``new`` [t, heads, width] in place."""
@@ -60,20 +63,51 @@ class Pages:
         )  # fmt: skip
         return prim.reshape(mixed, shape=(tokens, heads, mixed.shape[3]))  # type: ignore[no-any-return]
 
+    def scan(self, name: str, new: Value, kind: str, starts: Value, about: dict[str, Any]) -> Value:
+        """The running ``kind`` of ``new`` [t, ...] along each row, after what is cached for the token before its first
+        one (``starts`` [rows + 1]); that of every token is cached, so that a row may go on from any."""
+        rows, tokens, rest = self.block_tables.shape[0], new.shape[0], new.shape[1:]
+        begins = prim.slice(starts, start=(0,), limit=(rows,), stride=(1,))
+        firsts = prim.gather(self.positions, prim.reshape(begins, shape=(rows, 1)), axes=(0,))
+        before = prim.maximum(prim.sub(firsts, prim.constant(1, "int64", (rows,))), prim.constant(0, "int64", (rows,)))
+        slots = self._find_slots(before, prim.iota(shape=(rows,), axis=0, dtype="int64"))
+        state = self._add_state(name, new, about)
+        neutral = prim.constant(_NEUTRAL[kind], new.dtype, (rows, *rest))
+        is_first = prim.broadcast(prim.eq(firsts, prim.constant(0, "int64", (rows,))), shape=(rows, *rest), axes=(0,))
+        carried = prim.select(is_first, neutral, prim.gather(state, slots, axes=(0, 1)))
+        shape = (rows, tokens, *rest)
+        own = prim.eq(
+            prim.broadcast(self.rows, shape=shape[:2], axes=(1,)), prim.iota(shape=shape[:2], axis=0, dtype="int64")
+        )
+        along = prim.select(
+            prim.broadcast(own, shape=shape, axes=(0, 1)),
+            prim.broadcast(new, shape=shape, axes=tuple(range(1, len(shape)))),
+            prim.constant(_NEUTRAL[kind], new.dtype, shape),
+        )
+        whole = prim.concat(prim.reshape(carried, shape=(rows, 1, *rest)), along, axis=1)
+        running = prim.cumulative(whole, axis=1, kind=kind)
+        after = prim.add(prim.iota(shape=(tokens,), axis=0, dtype="int64"), prim.constant(1, "int64", (tokens,)))
+        places = prim.concat(*(prim.reshape(x, shape=(tokens, 1)) for x in (self.rows, after)), axis=1)
+        made: Value = prim.gather(running, places, axes=(0, 1))
+        self.updates.append(prim.scatter(state, self._slots, made, axes=(0, 1), kind="set"))
+        return made
+
     def _write(self, name: str, new: Value, about: dict[str, Any]) -> Value:
-        shape = (SymExpr.symbol("kv_blocks"), self.block_size, *new.shape[1:])
-        state = self.target.add_state(name, TensorType(shape, new.dtype), {"role": CACHE, **about})
-        updated: Value = prim.scatter(state.argument, self._slots, new, axes=(0, 1), kind="set")
+        updated: Value = prim.scatter(self._add_state(name, new, about), self._slots, new, axes=(0, 1), kind="set")
         self.updates.append(updated)
         return updated
 
-    def _find_slots(self) -> Value:
-        """Block and place in it of each new token [t, 2]."""
-        tokens = self.positions.shape[0]
+    def _add_state(self, name: str, new: Value, about: dict[str, Any]) -> Value:
+        shape = (SymExpr.symbol("kv_blocks"), self.block_size, *new.shape[1:])
+        return self.target.add_state(name, TensorType(shape, new.dtype), {"role": CACHE, **about}).argument
+
+    def _find_slots(self, positions: Value, rows: Value) -> Value:
+        """Block and place in it of each position of a row [t, 2]."""
+        tokens = positions.shape[0]
         size = prim.constant(self.block_size, "int64", (tokens,))
-        columns = [prim.reshape(x, shape=(tokens, 1)) for x in (self.rows, prim.floor_div(self.positions, size))]
+        columns = [prim.reshape(x, shape=(tokens, 1)) for x in (rows, prim.floor_div(positions, size))]
         block = prim.gather(self.block_tables, prim.concat(*columns, axis=1), axes=(0, 1))
-        inside = prim.floor_mod(self.positions, size)
+        inside = prim.floor_mod(positions, size)
         columns = [prim.reshape(x, shape=(tokens, 1)) for x in (block, inside)]
         return prim.concat(*columns, axis=1)  # type: ignore[no-any-return]
 
