@@ -20,6 +20,7 @@ def pytest_collection():  # what is collected stays: the collector need not look
     finally:
         gc.collect()
         gc.freeze()
+        gc.set_threshold(20_000)  # as in tests/conftest.py
         gc.enable()
 
 

@@ -103,8 +103,10 @@ Any other reason is the machine."""
 def _functions_that_skip(path: Path) -> set[str]:
     """The functions of a module that may skip for what is missing, or use one that does; an empty name where the module
     as a whole may."""
-    nodes = ast.parse(path.read_text(encoding="utf-8")).body
-    texts = [(getattr(node, "name", ""), ast.unparse(node)) for node in nodes]
+    source = path.read_text(encoding="utf-8")
+    if not re.search(r"skip|find_spec", source):
+        return set()
+    texts = [(getattr(node, "name", ""), ast.unparse(node)) for node in ast.parse(source).body]
     found = {name for name, text in texts if re.search(r"\b(importorskip|find_spec)\(", text)}
     found |= {name for name, text in texts if any(map(MISSING.search, re.findall(r"\bskip\((.*)", text)))}
     new = found - {""}
