@@ -100,8 +100,11 @@ class _Blocks:
         body: Callable[[Evaluator], list[Value]],
     ) -> list[Value]:
         """``body`` with the evaluator of a block's part; lanes beyond the row do not exist."""
-        first = b.add(b.mul(b.rem(block, self.along), self.size), b.mul(part, self.lanes))
-        variables = {**scope.variables, **coordinates(b, b.div(block, self.along), self.others)}
+        along = b.rem(block, self.along) if self.others else block
+        first = b.add(b.mul(along, self.size), b.mul(part, self.lanes))
+        variables = dict(scope.variables)
+        if self.others:
+            variables |= coordinates(b, b.div(block, self.along), self.others)
         variables[self.last.number] = first
         lane = self.last.number if self.lanes > 1 else -1
 
