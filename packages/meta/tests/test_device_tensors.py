@@ -148,7 +148,7 @@ def test_captured_programs_are_compiled_for_the_device_of_new_tensors(monkeypatc
 
 
 def test_code_does_not_grow_with_shapes(monkeypatch):
-    """The first shape has code of its own, all others of its rank share one, which is built once."""
+    """The first shape has code of its own, all others of its rank share one, which is built once; derivatives, too."""
     compiled, compile_program = [], CinnCompiler.compile
 
     def counted(self, program, where, *rest, **options):
@@ -160,6 +160,9 @@ def test_code_does_not_grow_with_shapes(monkeypatch):
     x = np.random.default_rng(0).standard_normal((40, 90)).astype("float32")
     for rows, columns in ((17, 31), (33, 20), (16, 90), (40, 18), (33, 20)):
         part = np.ascontiguousarray(x[:rows, :columns])
-        made = paddle.nn.functional.log_sigmoid(paddle.to_tensor(part, place="virtual")).numpy()
-        np.testing.assert_allclose(made, -np.log1p(np.exp(-part)), rtol=1e-5)
-    assert compiled == ["log_sigmoid"] * 2
+        there = paddle.to_tensor(part, place="virtual", stop_gradient=False)
+        made = paddle.nn.functional.log_sigmoid(there)
+        made.backward(paddle.to_tensor(part * 2, place="virtual"))
+        np.testing.assert_allclose(made.numpy(), -np.log1p(np.exp(-part)), rtol=1e-5)
+        np.testing.assert_allclose(there.grad.numpy(), 2 * part / (1 + np.exp(part)), rtol=1e-5)
+    assert compiled == ["log_sigmoid", "log_sigmoid_grad"] * 2

@@ -8,9 +8,9 @@ which gives every higher order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from argosy_autograd.activity import PRODUCTS, differentiable_sources, has_gradient
 from argosy_autograd.algebra import zeros_like
@@ -41,8 +41,11 @@ class ProgramOperator:
 
     ``device`` is given where the program is long enough to be worth compiling for it. ``factors`` are the numbers of
     operands that derivatives of all orders count as depending on, whatever they read, ``also`` those that the
-    results count as depending on, for each of them (all factors by default).
+    results count as depending on, for each of them (all factors by default). ``source`` is what a derivative was
+    derived of, for devices whose code serves all sizes.
     """
+
+    source: DerivativeSource | None = None
 
     promote = "none"
     view = inplace = random = opaque = constant = False
@@ -82,6 +85,28 @@ class ProgramOperator:
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"
+
+
+class DerivativeSource(NamedTuple):
+    """An operator with what its derivative follows from, and what came of it for ``types``."""
+
+    op: Operator
+    types: tuple[TensorType, ...]
+    attributes: dict[str, Any]
+    wants: tuple[bool, ...]
+    present: frozenset[int] | None
+    derivative: Derivative
+
+    @property
+    def key(self) -> Hashable:
+        """What other derivatives of the operator are told apart by, types aside."""
+        return "derivative", self.wants, self.present, self.derivative.keeps
+
+    def program(self, types: Sequence[TensorType]) -> Program | None:
+        """The backward program for other types, whose sizes may be symbols; None where it reads or gives others."""
+        made, mine = _derive(self.op, list(types), self.attributes, self.wants, self.present), self.derivative
+        alike = (made.keeps, made.cotangents, made.operands) == (mine.keeps, mine.cotangents, mine.operands)
+        return made.operator.expansion.runs if alike else None
 
 
 class Derivative:
@@ -186,7 +211,11 @@ def _derive(
     all_types = tuple(value.type for value in kept_values)
     numbers = frozenset(keeps.index(i) for i in factors)
     made = ProgramOperator(program.name, program, getattr(op, "device", None), numbers)
-    return Derivative(made, keeps, read, given, all_types)  # type: ignore[arg-type]
+    derivative = Derivative(made, keeps, read, given, all_types)  # type: ignore[arg-type]
+    if isinstance(op, Operator):
+        chosen = None if present is None else frozenset(present)
+        made.source = DerivativeSource(op, tuple(types), attributes, tuple(wants), chosen, derivative)
+    return derivative
 
 
 def _keep_gradients(program: Program, gradients: Sequence[Value], kept: Iterable[tuple[Value, Value]]) -> None:

@@ -28,7 +28,6 @@ from argosy_cinn.shapes import NotSymbolic, formula, nbytes
 from argosy_cinn.simt.control import ControlStep
 from argosy_cinn.simt.sources import SOURCES, Source
 from argosy_cinn.simt.steps import HostStep, Launch, Step, place_at
-from argosy_cinn.target import Target
 from argosy_hwadapt import Device, KernelBuildError, UnsupportedOperation
 from argosy_phi_ops.compiler import get_compiler
 from argosy_phi_ops.context import own_context
@@ -101,7 +100,7 @@ class SimtProgram:
         self.primitives = to_primitives(program, options)
         budget = Budget.from_options(options)
         with own_context(), deep_recursion(), budget.simplification():
-            simplified = lower_program(self.primitives, Target.host(), self.target.schedules)
+            simplified = lower_program(self.primitives, self.target, self.target.schedules)
         with deep_recursion(), budget.fusion():
             plan = self.plan = plan_program(simplified, self.target)
         self.host_calls: Counter[str] = Counter()

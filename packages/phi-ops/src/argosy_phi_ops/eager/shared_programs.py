@@ -36,17 +36,21 @@ default_listeners += [_found.clear, _programs.clear]
 def shared_run(op: Any, types: Sequence[TensorType], attributes: dict[str, Any], device: Device) -> Run | None:
     """What runs ``op`` on operands of ``types`` with code for all sizes; None for the first types of a pattern, and
     where there is no such code."""
-    opened, met = _open(types), tuple(types)
-    if opened == met:
+    source = getattr(op, "source", None)  # of a derivative: sizes are those of what it was derived of
+    base = op if source is None else source.op
+    met = tuple(types if source is None else source.types)
+    opened = _open(met)
+    if opened == met or not _is_ours(base):
         return None
-    key = op, opened, attribute_key(attributes), default_dtype()
+    given = attributes if source is None else source.attributes
+    key = base, opened, attribute_key(given), source and source.key, default_dtype()
     found = _found.get((key, device), ())
     if isinstance(found, tuple):
         if found in ((), met):
             _found[key, device] = met
             return None
         if key not in _programs:
-            _programs[key] = _program(op, opened, attributes)
+            _programs[key] = _program(op, opened, attributes, source)
         program = _programs[key]
         found = _found[key, device] = None if program is None else _compile(program, device)
     run: Run | None = found
@@ -62,11 +66,12 @@ def _open(types: Sequence[TensorType]) -> tuple[TensorType, ...]:
     return tuple([TensorType(tuple([symbols.get(n, n) for n in type.shape]), type.dtype) for type in types])
 
 
-def _program(op: Any, types: Sequence[TensorType], attributes: dict[str, Any]) -> Program | None:
-    if not op.body.__module__.startswith("argosy_phi_ops.ops."):
-        return None
+def _program(op: Any, types: Sequence[TensorType], attributes: dict[str, Any], source: Any) -> Program | None:
     try:
-        return checked_program(op, op.expand(types, attributes).runs, attributes)
+        program = op.expand(types, attributes).runs if source is None else source.program(types)
+        if program is None or not _tells_sizes(program, types):
+            return None
+        return checked_program(op, program, attributes)
     except Exception:  # noqa: BLE001  (bodies may raise anything at symbols: numbers have programs of their own)
         return None
 
@@ -78,3 +83,15 @@ def _compile(program: Program, device: Device) -> Run | None:
         return None
     run: Run = made.bind(())
     return None if made.report().get("not_symbolic", "unknown") else run
+
+
+def _tells_sizes(program: Program, types: Sequence[TensorType]) -> bool:
+    """Whether all sizes that are symbols are sizes of inputs (the derivative of a sum reads none of its shape)."""
+    told = {n for value in program.inputs for n in value.shape if not isinstance(n, int)}
+    return all(isinstance(n, int) or n in told for type in types for n in type.shape)
+
+
+def _is_ours(op: Any) -> bool:
+    """Whether the operator's body is known to decide nothing by the numbers of sizes."""
+    body = getattr(op, "body", None)
+    return body is not None and str(body.__module__).startswith("argosy_phi_ops.ops.")
