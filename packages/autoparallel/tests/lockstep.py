@@ -1,8 +1,8 @@
 """All ranks of a mesh in one thread, in step from one collective to the next, and tensors as the ranks' parts.
 
 Proofs go through many small programs, and threads that wait for each other cost more than those. The kernels are those
-of the reference interpreter, communication included: a kernel is run up to where it would communicate, and again when
-every rank of its group has come that far.
+of the reference interpreter, communication included: a kernel, loop or branch is run up to where it would communicate,
+and again when every rank of its group has come that far.
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,7 @@ import numpy as np
 
 from argosy_autoparallel import Partial, ReduceType, Shard
 from argosy_hwadapt.communicator import DONE, reduce_arrays
-from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_phi_ops.reference.interpreter import BlockPlan, Execution
-
-COMMUNICATION = {f"prim.{name}" for name, p in PRIMITIVES.items() if p.category == "communication"} - {
-    "prim.create_token"
-}
 
 
 class _Arrived(Exception):
@@ -28,7 +23,10 @@ class _Arrived(Exception):
 
 
 class _Asking(Mapping):
-    """Communicators by group that tell of a call instead of making it."""
+    """Communicators by group that give the ``answers`` there are by now, and tell of the first call that has none."""
+
+    def __init__(self, answers):
+        self._answers = iter(answers)
 
     def __getitem__(self, group):
         self.group = tuple(group)
@@ -44,56 +42,37 @@ class _Asking(Mapping):
         """The one for any group."""
         return self[group]
 
+    def _answer(self, *call):
+        for answer in self._answers:
+            return answer
+        raise _Arrived(*call)
+
     def all_reduce(self, send, recv, op="sum"):
         """See :class:`Communicator`; so are the others."""
-        raise _Arrived("all_reduce", self.group, send, op)
+        recv.reshape(-1)[:] = self._answer("all_reduce", self.group, send, op)
 
     def all_gather(self, send, recv):
-        raise _Arrived("all_gather", self.group, send, "")
+        recv.reshape(-1)[:] = self._answer("all_gather", self.group, send, "")
 
     def reduce_scatter(self, send, recv, op="sum"):
-        raise _Arrived("reduce_scatter", self.group, send, op)
+        recv.reshape(-1)[:] = self._answer("reduce_scatter", self.group, send, op)
 
     def all_to_all(self, send, recv):
-        raise _Arrived("all_to_all", self.group, send, "")
+        recv.reshape(-1)[:] = self._answer("all_to_all", self.group, send, "")
 
     def send(self, buffer, peer, tag=0):
-        raise _Arrived("send", peer, np.array(buffer), tag)
+        self._answer("send", peer, np.array(buffer), tag)
 
     def recv(self, buffer, peer, tag=0):
-        raise _Arrived("recv", peer, buffer, tag)
+        answer = self._answer("recv", peer, buffer, tag)
+        assert (buffer.shape, buffer.dtype) == (answer.shape, answer.dtype)
+        buffer[...] = answer
 
     def __getattr__(self, name):
         """What is started is done at once."""
         if not name.startswith("start_"):
             raise AttributeError(name)
         return lambda *args: getattr(self, name.removeprefix("start_"))(*args) or DONE
-
-
-class _Answering(_Asking):
-    """Communicators that give what the others have computed."""
-
-    def __init__(self, answer):
-        self.answer = answer
-
-    def all_reduce(self, send, recv, op="sum"):
-        recv.reshape(-1)[:] = self.answer
-
-    def all_gather(self, send, recv):
-        recv.reshape(-1)[:] = self.answer
-
-    def reduce_scatter(self, send, recv, op="sum"):
-        recv.reshape(-1)[:] = self.answer
-
-    def all_to_all(self, send, recv):
-        recv.reshape(-1)[:] = self.answer
-
-    def send(self, buffer, peer, tag=0):
-        pass
-
-    def recv(self, buffer, peer, tag=0):
-        assert (buffer.shape, buffer.dtype) == (self.answer.shape, self.answer.dtype)
-        buffer[...] = self.answer
 
 
 def _meet(kind, sent, op):
@@ -110,17 +89,17 @@ def _meet(kind, sent, op):
 
 def _one_rank(program, arrays):
     """A generator that runs a program: it yields the calls of collectives, and gets what they give."""
-    plan, asking = BlockPlan(program.block, program), Execution({}, _Asking())
+    plan = BlockPlan(program.block, program)
     environment = dict(zip(plan.arguments, arrays, strict=True))
-    for op, (step, dead) in zip(program.block, plan.steps, strict=False):  # but for the terminator
-        if op.name in COMMUNICATION:
+    for step, dead in plan.steps:
+        answers = []
+        while True:  # from its beginning: a loop or branch may communicate several times
             try:
-                step(asking, environment)
+                step(Execution({}, _Asking(answers)), environment)
+                break
             except _Arrived as arrived:
-                answer = yield arrived.call
-            step(Execution({}, _Answering(answer)), environment)
-        else:
-            step(asking, environment)
+                call = arrived.call
+            answers.append((yield call))
         for value in dead:
             del environment[value]
     return [environment[value] for value in plan.returned]

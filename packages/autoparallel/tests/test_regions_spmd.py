@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from lockstep import parts_of, whole_of
-from ranks import on_ranks
+from lockstep import parts_of, run_together, whole_of
 
 from argosy_autoparallel import (
     Layout,
@@ -15,9 +14,8 @@ from argosy_autoparallel import (
     report_collectives,
     strict,
 )
-from argosy_autoparallel.groups import communicators, ensure_groups
 from argosy_autoparallel.implicit_gathers import ImplicitGatherError
-from argosy_phi_ops.reference.interpreter import ProgramPlan, interpret
+from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Program
 
 HEAD = """
@@ -78,13 +76,7 @@ def run(kind, placements, ranks=(0, 1)):
     layouts = [*(Layout(mesh, [p]) for p in placements), None]
     made = [partition_program(source, layouts, (), rank) for rank in ranks]
     parts = [parts_of(a, at or Layout.replicate(mesh)) for a, at in zip(map(np.asarray, arrays), layouts, strict=True)]
-    given = list(zip(*parts, strict=True))
-
-    def main(rank):
-        ensure_groups(mesh)
-        return ProgramPlan(made[rank].program).run(given[rank], (), communicators())[0]
-
-    outputs = on_ranks(main, len(ranks))
+    outputs = run_together([m.program for m in made], list(zip(*parts, strict=True)), ranks)
     (layout,) = made[0].output_layouts
     expected = interpret(source, arrays)[0][0]
     np.testing.assert_allclose(whole_of([o[0] for o in outputs], layout), expected, rtol=1e-4, atol=1e-5)
