@@ -2,9 +2,8 @@
 
 ``python benchmarks/distributed_bytes.py [--ranks 2]``. Data parallelism and ZeRO 1: 2P(d-1)/d elements for P parameters
 on d ranks; ZeRO 3: 3P(d-1)/d; tensor parallelism (Shoeybi et al., 2019): four all-reduces of the activations a layer.
-That form takes attention weights ordered by heads; here the columns of the fused projection are [query, key, value] by
-heads, halves of which are no whole heads: its weights are gathered and their gradients scattered, which is the excess
-(columns by heads send what the form says, and a known little: packages/meta/tests/test_distributed_bytes.py).
+The columns of the fused projection are [query, key, value] by heads: they are split in three blocks, so that each rank
+has whole heads of each.
 Writes results/distributed_bytes.json, which tests/test_recorded_bytes.py compares with what is counted. Nothing is
 timed.
 """
@@ -34,9 +33,10 @@ def place_columns_and_rows(name: str, layer: Any, mesh: Any) -> None:
     last = name.rpartition(".")[2]
     if isinstance(layer, paddle.nn.Linear) and last != "head":
         columns = last in ("inward", "wide")
-        dist.shard_tensor(layer.weight, mesh, [dist.Shard(1 if columns else 0)])
+        blocks = 3 if last == "inward" else 1
+        dist.shard_tensor(layer.weight, mesh, [dist.Shard(1 if columns else 0, split_factor=blocks)])
         if columns:
-            dist.shard_tensor(layer.bias, mesh, [dist.Shard(0)])
+            dist.shard_tensor(layer.bias, mesh, [dist.Shard(0, split_factor=blocks)])
 
 
 def step(layout: str, ranks: int) -> tuple[float, dict[str, int], int]:

@@ -85,8 +85,8 @@ class ShardedArray:
 
     @property
     def part(self) -> LocalSlice | None:
-        """Where this rank's part lies in the global tensor; None where the part is a term of a reduction."""
-        if self.layout.is_partial:
+        """Where this rank's part lies in the global tensor; None where it is a term of a sum, or parts of blocks."""
+        if self.layout.is_partial or self.layout.has_blocks:
             return None
         nothing = (0,) * len(self.shape)
         return self.layout.local_slice(self.shape, rank()) if self.is_held else LocalSlice(nothing, nothing)

@@ -164,6 +164,8 @@ def _in_part(bound: Bound, shape: tuple[int, ...], layout: Layout | None) -> Ite
         if not layout.mesh.contains(rank()):
             return
         part = layout.local_slice(shape, rank())
+        if part.offset[-1] is None:
+            raise NotImplementedError(f"indices that are split in blocks, {layout!r}; reshard them first")
         column -= part.offset[-1]
         if not 0 <= column < part.shape[-1]:
             return

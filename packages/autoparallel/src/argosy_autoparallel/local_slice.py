@@ -2,14 +2,15 @@
 
 A dimension of n elements over d ranks is cut into chunks of ceil(n / d): the first ranks get whole chunks,
 the next one the rest, and further ranks may get nothing. Mesh dimensions that split the same tensor
-dimension nest in mesh order: the first cuts the tensor, the second cuts each of its chunks.
+dimension nest in mesh order: the first cuts the tensor, the second cuts each of its chunks. A dimension that is
+split in blocks is cut so in each of its blocks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Placement, Shard
@@ -17,13 +18,18 @@ from argosy_pir.dims import SymExpr
 
 
 class LocalSlice(NamedTuple):
-    """A rank's part of a global tensor: where it starts and how large it is, per tensor dimension."""
+    """A rank's part of a global tensor: where it starts and how large it is, per tensor dimension. Of a dimension split
+    in several blocks it starts nowhere (None)."""
 
-    offset: tuple[int, ...]
+    offset: tuple[Any, ...]
     shape: tuple[int, ...]
 
     def slices(self) -> tuple[slice, ...]:
-        """Return the slices that cut this part out of the global tensor."""
+        """Return the slices that cut this part out of the global tensor. Raises NotImplementedError for blocks."""
+        if None in self.offset:
+            raise NotImplementedError(
+                f"parts of dimension {self.offset.index(None)}, split in blocks, are no one slice"
+            )
         return tuple(slice(o, o + n) for o, n in zip(self.offset, self.shape, strict=True))
 
 
@@ -54,11 +60,23 @@ def local_slice(
     exist, or the rank is not part of the mesh.
     """
     dims = sharded_dims(len(shape), mesh, placements)
-    offset, local = [0] * len(shape), list(shape)
-    for dim, parts, part in zip(dims, mesh.shape, mesh.coordinate(process_id), strict=True):
-        if dim is not None:
+    offset: list[Any] = [0] * len(shape)
+    local = list(shape)
+    for placement, dim, parts, part in zip(placements, dims, mesh.shape, mesh.coordinate(process_id), strict=True):
+        if dim is None:
+            continue
+        blocks = placement.split_factor  # type: ignore[attr-defined]
+        if blocks == 1:
             start, local[dim] = chunk(local[dim], parts, part)
             offset[dim] += start
+            continue
+        if dims.count(dim) > 1 or local[dim] % (blocks * parts) != 0:
+            raise ValueError(
+                f"{placement} along {parts} ranks: {local[dim]} elements of dimension {dim}, which one mesh dimension "
+                f"alone may split so, are not {blocks} blocks of {parts} equal parts"
+            )
+        local[dim] //= parts
+        offset[dim] = None if parts > 1 else 0
     return LocalSlice(tuple(offset), tuple(local))
 
 

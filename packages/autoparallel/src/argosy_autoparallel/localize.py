@@ -122,8 +122,10 @@ def _(local: LocalOperation) -> list[Value]:
     plain = []
     for dim, placement in enumerate(layout.placements):
         if isinstance(placement, Shard):
-            window = _window(local, placement.dim)
-            if window is None:
+            window, after = _window(local, placement.dim), local.result_layouts[0].placements[dim]
+            if max(placement.split_factor, getattr(after, "split_factor", 1)) > 1:
+                attributes = _of_blocks(attributes, placement.dim, layout.mesh.shape[dim])
+            elif window is None:
                 plain.append(placement.dim)
             else:
                 x, found = _read_windows(local, operands[0], window, dim, placement.dim)
@@ -172,6 +174,12 @@ def _with_window(kind: str, attributes: dict[str, Any], axis: int, x: Value, aro
         return {**attributes, "low": _put(attributes["low"], axis, low), "high": _put(attributes["high"], axis, high)}
     start, limit = _put(attributes["start"], axis, 0), _put(attributes["limit"], axis, x.shape[axis])
     return {**attributes, "start": start, "limit": limit}
+
+
+def _of_blocks(attributes: dict[str, Any], axis: int, parts: int) -> dict[str, Any]:
+    """The attributes of a slice or pad of whole blocks, of which each of ``parts`` ranks has its share."""
+    names = [name for name in ("start", "limit", "low", "high") if name in attributes]
+    return {**attributes, **{name: _put(attributes[name], axis, attributes[name][axis] // parts) for name in names}}
 
 
 def _put(values: Sequence[Any], at: int, value: Any) -> tuple[Any, ...]:

@@ -174,6 +174,7 @@ class Partitioner:
         return TensorType(layout.local_slice(shape_of(value), self.rank).shape, value.dtype)
 
     def enter_local(self, value: Value, layout: Layout | None, local: Value | None) -> None:
+        self.choosing.blocks |= layout is not None and layout.has_blocks
         held = self.held[value] = ValueLayouts()
         held.primary = layout
         held.keep(layout, local if layout is None or layout.mesh.contains(self.rank) else None, -1)
@@ -413,6 +414,7 @@ class Partitioner:
 
     def store(self, result: Value, layout: Layout | None, value: Value | None) -> None:
         """Let a result be there as the local ``value``."""
+        self.choosing.blocks |= layout is not None and layout.has_blocks
         held = self.held[result] = ValueLayouts()
         held.primary, held.mesh = layout, None if layout is None else layout.mesh
         held.keep(layout, value, self.emitter.clock)

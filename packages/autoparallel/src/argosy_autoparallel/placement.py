@@ -59,36 +59,53 @@ class Replicate(Placement):
 
 
 class Shard(Placement):
-    """Tensor dimension ``dim`` is split along this mesh dimension; a negative one counts from the end."""
+    """Tensor dimension ``dim`` is split along this mesh dimension; a negative one counts from the end.
 
-    __slots__ = ("_dim",)
+    With ``split_factor`` it is that many equal blocks, one behind the other, each of which is split: of the columns of
+    a fused projection [query, key, value] in three blocks each rank has a part of each. Such parts are even.
+    """
 
-    def __init__(self, dim: int) -> None:
+    __slots__ = ("_dim", "_split_factor")
+
+    def __init__(self, dim: int, split_factor: int = 1) -> None:
         if not isinstance(dim, int) or isinstance(dim, bool):
             raise TypeError(f"Shard needs the number of a tensor dimension, got {dim!r}")
+        if not isinstance(split_factor, int) or isinstance(split_factor, bool) or split_factor < 1:
+            raise ValueError(f"Shard(split_factor) is a number of blocks, one at least, got {split_factor!r}")
         self._dim = dim
+        self._split_factor = split_factor
 
     @property
     def dim(self) -> int:
         """The tensor dimension as given."""
         return self._dim
 
+    @property
+    def split_factor(self) -> int:
+        """The number of blocks."""
+        return self._split_factor
+
     def get_dim(self) -> int:
         """Return the tensor dimension as given."""
         return self._dim
+
+    def get_split_factor(self) -> int:
+        """Return the number of blocks."""
+        return self._split_factor
 
     def is_shard(self, dim: int | None = None) -> bool:
         """Say whether this splits tensor dimension ``dim`` (any, when None)."""
         return dim is None or dim == self._dim
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Shard) and other._dim == self._dim
+        return isinstance(other, Shard) and other._dim == self._dim and other._split_factor == self._split_factor
 
     def __hash__(self) -> int:
-        return hash((Shard, self._dim))
+        return hash((Shard, self._dim, self._split_factor))
 
     def __repr__(self) -> str:
-        return f"Shard(dim={self._dim})"
+        blocks = f", split_factor={self._split_factor}" if self._split_factor > 1 else ""
+        return f"Shard(dim={self._dim}{blocks})"
 
 
 class Partial(Placement):

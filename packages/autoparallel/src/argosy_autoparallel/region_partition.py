@@ -218,7 +218,7 @@ def _walk(region: Region, layouts: Sequence[Layout], inner: Inner, make: Make) -
 
 def _moved(layout: Layout, change: Callable[[int], int]) -> Layout:
     placements: list[Placement] = [
-        p if not isinstance(p, Shard) else Replicate() if change(p.dim) < 0 else Shard(change(p.dim))
+        p if not isinstance(p, Shard) else Replicate() if change(p.dim) < 0 else Shard(change(p.dim), p.split_factor)
         for p in layout.placements
     ]
     return Layout(layout.mesh, placements)

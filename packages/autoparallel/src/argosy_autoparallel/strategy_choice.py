@@ -31,11 +31,29 @@ def drop_mixed_reductions(options: Sequence[Strategy], chosen: Sequence[Strategy
     ]
 
 
+def drop_nested_blocks(options: Sequence[Strategy], chosen: Sequence[Strategy]) -> list[Strategy]:
+    """The ``options`` for a mesh dimension that split in blocks no axis that those before split, nor the other way."""
+    before = [[*s.operands, *s.results] for s in chosen]
+    return [
+        s
+        for s in options
+        if not any(_nests(p, q) for b in before for p, q in zip((*s.operands, *s.results), b, strict=True))
+    ]
+
+
+def _nests(one: Placement, other: Placement) -> bool:
+    if not (isinstance(one, Shard) and isinstance(other, Shard)) or one.dim != other.dim:
+        return False
+    return one.split_factor > 1 or other.split_factor > 1
+
+
 class StrategyChoice:
     """Choices for the values of one program, as they are ``held`` by the time of each."""
 
     def __init__(self, held: Mapping[Value, ValueLayouts]) -> None:
         self.held = held
+        self.blocks = False
+        """Whether any value is split in blocks: else nothing else is."""
 
     def choose(
         self,
@@ -51,8 +69,8 @@ class StrategyChoice:
         types = [x.type for x in op.operands], [x.type for x in op.results]
         for dim, size in enumerate(mesh.shape):
             given = [self._present(x, mesh, dim) for x in op.operands]
-            options = strategies(StrategyQuery(op, *types, op.attributes, size, taken, given))  # type: ignore[arg-type]
-            options = drop_mixed_reductions(options, chosen)
+            options = strategies(StrategyQuery(op, *types, op.attributes, size, taken, given, self.blocks))  # type: ignore[arg-type]
+            options = drop_nested_blocks(drop_mixed_reductions(options, chosen), chosen)
             if wanted is not None:
                 options = [s for s in options if s.results[number] == wanted[dim]] or options[:1]
             elif not any(isinstance(p, Shard) for p in given):

@@ -35,8 +35,8 @@ class Layout:
     def from_placements(cls, mesh: ProcessMesh, placements: Sequence[Placement] | None, ndim: int) -> Layout:
         """The layout that a user asked for, for a tensor of ``ndim`` axes; missing placements are ``Replicate()``.
 
-        Raises ``ValueError`` for more placements than mesh dimensions, an axis that the tensor does not have, and
-        reductions of different kinds; ``TypeError`` for what is no placement, or no mesh.
+        Raises ``ValueError`` for more placements than mesh dimensions, an axis that the tensor does not have, one split
+        in blocks and otherwise, and reductions of different kinds; ``TypeError`` for what is no placement, or no mesh.
         """
         if not isinstance(mesh, ProcessMesh):
             raise TypeError(f"a distributed tensor needs a ProcessMesh, got {type(mesh).__name__} {mesh!r}")
@@ -47,6 +47,9 @@ class Layout:
         kinds = {p.reduce_type() for p in made if isinstance(p, Partial)}
         if len(kinds) > 1:
             raise ValueError(f"{made}: reductions of different kinds have no order; use one kind of Partial")
+        split = [p.dim for p in made if isinstance(p, Shard)]
+        if any(isinstance(p, Shard) and p.split_factor > 1 and split.count(p.dim) > 1 for p in made):
+            raise ValueError(f"{made}: an axis that is split in blocks is split along one mesh dimension alone")
         return cls(mesh, made)
 
     @classmethod
@@ -73,6 +76,11 @@ class Layout:
             if isinstance(p, Shard) and d != but:
                 count *= n
         return count
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether an axis is split in several blocks."""
+        return any(isinstance(p, Shard) and p.split_factor > 1 for p in self.placements)
 
     @property
     def is_replicated(self) -> bool:
@@ -124,14 +132,15 @@ def _check_placement(placement: Placement, ndim: int) -> Placement:
         return placement
     if not -ndim <= placement.dim < ndim:
         raise ValueError(f"{placement} splits an axis that a tensor of {ndim} dimensions does not have")
-    return Shard(placement.dim % ndim)
+    return Shard(placement.dim % ndim, placement.split_factor)
 
 
 def print_layout(layout: Layout) -> str:
     """The text of a layout, as programs and passes have it: ``dp=2 mp=2 on 0-3: S(0) R``.
 
     The mesh comes first, its dimensions by name and size and its ranks in row-major order, then what each dimension
-    does: ``R`` (replicated), ``S(axis)`` (split) or ``P(sum)`` (terms of a reduction).
+    does: ``R`` (replicated), ``S(axis)`` (split), ``S(axis/3)`` (split in three blocks) or ``P(sum)`` (terms of a
+    reduction).
     """
     mesh = layout.mesh
     where = _print_mesh(tuple(mesh.dim_names), tuple(mesh.shape), tuple(mesh.process_ids))
@@ -164,7 +173,7 @@ def parse_layout(text: str) -> Layout:
 _NAME = r'"(?:[^"\\]|\\.)*"|[A-Za-z_]\w*'
 _SIZE = re.compile(rf"({_NAME})=(\d+)", re.ASCII)
 _REDUCTIONS = {kind.name.removeprefix("kRed").lower(): kind for kind in ReduceType}
-_PLACEMENT = rf"(?:R|S\(\d+\)|P\((?:{'|'.join(_REDUCTIONS)})\))"
+_PLACEMENT = rf"(?:R|S\(\d+(?:/[1-9]\d*)?\)|P\((?:{'|'.join(_REDUCTIONS)})\))"
 _TEXT = re.compile(
     rf"(?P<sizes>(?:(?:{_NAME})=\d+ )+)on (?P<ranks>\d+(?:[- ]\d+)*): (?P<placements>{_PLACEMENT}(?: {_PLACEMENT})*)",
     re.ASCII,
@@ -197,7 +206,7 @@ def _parse_run(text: str) -> range:
 
 def _print_placement(placement: Placement) -> str:
     if isinstance(placement, Shard):
-        return f"S({placement.dim})"
+        return f"S({placement.dim})" if placement.split_factor == 1 else f"S({placement.dim}/{placement.split_factor})"
     if isinstance(placement, Partial):
         return f"P({placement.reduce_type().name.removeprefix('kRed').lower()})"
     return "R"
@@ -206,4 +215,4 @@ def _print_placement(placement: Placement) -> str:
 def _parse_placement(text: str) -> Placement:
     if text == "R":
         return _REPLICATE
-    return Shard(int(text[2:-1])) if text[0] == "S" else Partial(_REDUCTIONS[text[2:-1]])
+    return Shard(*map(int, text[2:-1].split("/"))) if text[0] == "S" else Partial(_REDUCTIONS[text[2:-1]])

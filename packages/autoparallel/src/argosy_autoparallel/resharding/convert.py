@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argosy_autoparallel.placement import Replicate
+from argosy_autoparallel.placement import Placement, Replicate, Shard
 from argosy_autoparallel.resharding.cross_mesh import emit_transfers
 from argosy_autoparallel.resharding.emitter import Emitter
 from argosy_autoparallel.resharding.path import layout_path
@@ -32,11 +32,18 @@ def convert(
             return None
         assert x is not None
         return _on_mesh(emitter, x, source, target, shape, dtype, ready)
-    given = Layout(source.mesh, [cotangent_placement(p) for p in source.placements])  # reduced where it is
-    taken = Layout(target.mesh, [Replicate() if p.is_partial() else p for p in target.placements])
+    given = Layout(
+        source.mesh, [_one_stretch(cotangent_placement(p)) for p in source.placements]
+    )  # reduced where it is
+    taken = Layout(target.mesh, [_one_stretch(cotangent_placement(p)) for p in target.placements])
     x = convert(emitter, x, source, given, shape, dtype, ready)
     x = emit_transfers(emitter, x, given, taken, shape, dtype)
     return convert(emitter, x, taken, target, shape, dtype)
+
+
+def _one_stretch(placement: Placement) -> Placement:
+    """The placement, whole in place of a split in blocks."""
+    return Replicate() if isinstance(placement, Shard) and placement.split_factor > 1 else placement
 
 
 def _on_mesh(

@@ -19,7 +19,7 @@ def step_cost(source: Placement, target: Placement, size: float, n: int) -> floa
     if source.is_replicated():
         return 0.0
     if isinstance(source, Shard):
-        if isinstance(target, Shard):
+        if isinstance(target, Shard) and source.split_factor == target.split_factor == 1:
             return share / n
         return 0.0 if isinstance(target, Partial) and target.reduce_type() is ReduceType.kRedSum else share
     return share if isinstance(target, Shard) else 2 * share
@@ -27,6 +27,12 @@ def step_cost(source: Placement, target: Placement, size: float, n: int) -> floa
 
 def has_step(source: Placement, target: Placement) -> bool:
     """Whether one step of communication (or none) leads from ``source`` to ``target``."""
-    if not isinstance(target, Partial) or source.is_replicated():
+    if source.is_replicated():
+        return True
+    if isinstance(source, Shard) and (
+        source.split_factor > 1 or (isinstance(target, Shard) and target.split_factor > 1)
+    ):
+        return target.is_replicated()
+    if not isinstance(target, Partial):
         return True
     return isinstance(source, Shard) and target.reduce_type() is ReduceType.kRedSum

@@ -36,6 +36,8 @@ def emit_step(emitter: Emitter, x: Value, layout: Layout, shape: tuple[int, ...]
         return _from_partial(emitter, x, layout, shape, dim, new)
     whole = layout.with_placement(dim, Replicate()).local_slice(shape, emitter.rank).shape
     if isinstance(new, Shard):
+        if new.split_factor > 1:
+            x = _exchange_blocks(x, new.dim, new.split_factor, len(group))
         return block(x, new.dim, *chunk(whole[new.dim], len(group), me))
     return _neutral(x, new.reduce_type()) if isinstance(new, Partial) and me else x
 
@@ -70,7 +72,19 @@ def _from_shard(emitter: Emitter, x: Value, layout: Layout, shape: tuple[int, ..
         made = emitter.communicate("all_to_all", x, group=group, size=n, split_axis=new.dim, concat_axis=axis)
         assert made is not None
         return block(block(made, axis, 0, size), new.dim, 0, chunk(other, n, me)[1])
-    return block(emitter.collect("all_gather", x, joined, shape, dim, axis=axis), axis, 0, size)
+    gathered = block(emitter.collect("all_gather", x, joined, shape, dim, axis=axis), axis, 0, size)
+    return _exchange_blocks(gathered, axis, n, old.split_factor) if old.split_factor > 1 else gathered
+
+
+def _exchange_blocks(x: Value, axis: int, outer: int, inner: int) -> Value:
+    """``x``, whose ``axis`` consists of ``outer`` blocks of ``inner`` parts, with the parts outermost."""
+    shape = shape_of(x)
+    if shape[axis] % (outer * inner) != 0:
+        raise ValueError(f"{shape[axis]} elements of dimension {axis} are not {outer} blocks of {inner} equal parts")
+    parts = prim.reshape(x, shape=(*shape[:axis], outer, inner, shape[axis] // (outer * inner), *shape[axis + 1 :]))
+    order = [*range(axis), axis + 1, axis, *range(axis + 2, len(shape) + 2)]
+    made: Value = prim.reshape(prim.transpose(parts, permutation=tuple(order)), shape=shape)
+    return made
 
 
 def _from_partial(
@@ -88,6 +102,8 @@ def _from_partial(
         emitter.terms = None, None
     if isinstance(new, Shard):
         size = layout.with_placement(dim, Replicate()).local_slice(shape, emitter.rank).shape[new.dim]
+        if new.split_factor > 1:
+            x = _exchange_blocks(x, new.dim, new.split_factor, n)
         x = pad_terms(x, new.dim, 0, n * -(-size // n) - size)
         made = emitter.collect("reduce_scatter", x, layout, shape, dim, axis=new.dim, kind=kind)
         made = block(made, new.dim, 0, chunk(size, n, me)[1])

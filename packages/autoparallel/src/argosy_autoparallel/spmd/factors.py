@@ -2,12 +2,14 @@
 
 A factor that runs through splits operands and results; a reduced one splits operands and leaves a partial result; a
 mixing one cannot be split. Where an axis is made of several factors only the slowest is contiguous, and its parts must
-be even, or chunks of the axis would not be chunks of the factor.
+be even, or chunks of the axis would not be chunks of the factor. Where tensors are split in blocks (``split_factor``),
+an axis may be split along any of its factors: what is slower than that one counts blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 from typing import Any
 
 from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
@@ -45,24 +47,55 @@ def factor_strategies(query: StrategyQuery) -> Iterator[Strategy]:
     terms = [*notation.operands, *notation.results]
     types = [*query.operands, *query.results]
     for factor in dict.fromkeys(f for term in terms for axis in term for f in axis):
-        if factor in notation.mixing or not _splits(factor, terms, types, query):
+        if factor in notation.mixing:
             continue
-        operands = [_placement(factor, term) for term in notation.operands]
-        if factor in notation.reduced_factors:
-            kind = _REDUCTIONS.get(notation.reduction)
-            if kind is None or query.name in _OWN_RULE:
-                continue
-            results: list[Placement] = [Partial(kind)] * len(query.results)
-        else:
-            results = [_placement(factor, term) for term in notation.results]
-        yield Strategy(tuple(operands), tuple(results), factor)
+        kind = _REDUCTIONS.get(notation.reduction)
+        reduced = factor in notation.reduced_factors
+        if reduced and (kind is None or query.name in _OWN_RULE):
+            continue
+        blocks = [1] if _splits(factor, terms, types, query) else []
+        sizes = _sizes(terms, types) if query.blocks else {}
+        if query.blocks:
+            blocks = list(dict.fromkeys([*blocks, *_block_counts(factor, notation, query, sizes)]))
+        for count in blocks:
+            placed = [_placement(factor, term, count, sizes) for term in terms]
+            operands = placed[: len(notation.operands)]
+            results: list[Placement] = placed[len(operands) :]
+            if reduced:
+                assert kind is not None
+                results = [Partial(kind)] * len(query.results)
+            yield Strategy(tuple(operands), tuple(results), factor)
 
 
-def _placement(factor: str, term: Sequence[Axis]) -> Placement:
+def _placement(factor: str, term: Sequence[Axis], blocks: int, sizes: Mapping[str, int]) -> Placement:
+    """How a tensor lies that is split along ``factor``, in so many ``blocks`` of it."""
     for number, axis in enumerate(term):
-        if axis and axis[0] == factor:
-            return Shard(number)
+        if factor in axis:
+            return Shard(number, blocks * _slower(factor, axis, sizes))
     return Replicate()
+
+
+def _slower(factor: str, axis: Axis, sizes: Mapping[str, int]) -> int:
+    """How often the axis runs through ``factor``."""
+    return prod(sizes[other] for other in axis[: axis.index(factor)])
+
+
+def _sizes(terms: Sequence[Sequence[Axis]], types: Sequence[Any]) -> dict[str, int]:
+    """Those of the factors, where they are known."""
+    axes = [pair for term, tensor in zip(terms, types, strict=True) for pair in zip(term, tensor.shape, strict=True)]
+    return {axis[0]: length for axis, length in axes if len(axis) == 1 and type(length) is int}
+
+
+def _block_counts(factor: str, notation: AxisNotation, query: StrategyQuery, sizes: Mapping[str, int]) -> Iterator[int]:
+    """In how many blocks of ``factor`` the operands lie now that are split along it, where parts are even."""
+    terms = [*notation.operands, *notation.results]
+    if not all(other in sizes for term in terms for axis in term if factor in axis for other in axis):
+        return
+    for term, placement in zip(notation.operands, query.given, strict=True):
+        if isinstance(placement, Shard) and factor in term[placement.dim]:
+            count, rest = divmod(placement.split_factor, _slower(factor, term[placement.dim], sizes))
+            if count and not rest and factor not in query.taken and sizes[factor] % (count * query.size) == 0:
+                yield count
 
 
 def _splits(factor: str, terms: Sequence[Sequence[Axis]], types: Sequence[Any], query: StrategyQuery) -> bool:

@@ -49,7 +49,7 @@ def _key(query: StrategyQuery) -> Any:
     if query.name == "host_call":
         return None
     attributes, taken = tuple(query.attributes.items()), tuple(query.taken.items())
-    key = query.name, attributes, *query.operands, *query.results, query.size, taken, *query.given
+    key = query.name, attributes, *query.operands, *query.results, query.size, query.blocks, taken, *query.given
     return key
 
 

@@ -48,3 +48,40 @@ def _(query: StrategyQuery) -> Iterator[Strategy]:
     axis = query.attributes["axis"]
     if query.given[0] == Shard(axis) and "scanned" not in query.taken:
         yield Strategy((Shard(axis),), (Shard(axis),), "scanned")
+
+
+@rule("slice")
+def _(query: StrategyQuery) -> Iterator[Strategy]:
+    """Whole blocks of an axis that is split in blocks."""
+    placement, shape = query.given[0], query.operands[0].shape
+    if not isinstance(placement, Shard) or placement.split_factor == 1 or type(shape[placement.dim]) is not int:
+        return
+    start, limit, stride = (query.attributes[part][placement.dim] for part in ("start", "limit", "stride"))
+    size = shape[placement.dim] // placement.split_factor
+    if stride == 1 and start % size == limit % size == 0 and limit > start:
+        yield Strategy((placement,), (Shard(placement.dim, (limit - start) // size),), f"blocks{placement.dim}")
+
+
+@rule("pad")
+def _(query: StrategyQuery) -> Iterator[Strategy]:
+    """Whole blocks before and behind an axis that is split in blocks, or in one, as gradients of slices have it."""
+    placement, shape = query.given[0], query.operands[0].shape
+    if not query.blocks or not isinstance(placement, Shard) or type(shape[placement.dim]) is not int:
+        return
+    low, high, interior = (query.attributes[part][placement.dim] for part in ("low", "high", "interior"))
+    size, rest = divmod(shape[placement.dim], placement.split_factor * query.size)
+    size *= query.size
+    if size and not rest and not interior and min(low, high) >= 0 and low % size == high % size == 0 and low + high:
+        blocks = placement.split_factor + (low + high) // size
+        yield Strategy((placement, _EVERYWHERE), (Shard(placement.dim, blocks),), f"blocks{placement.dim}")
+
+
+@rule("concat")
+def _(query: StrategyQuery) -> Iterator[Strategy]:
+    """Equal blocks one behind the other."""
+    axis = query.attributes["axis"]
+    shapes = {x.shape[axis] for x in query.operands}
+    if query.blocks and all(p == Shard(axis) for p in query.given) and len(shapes) == 1 and len(query.operands) > 1:
+        (size,) = shapes
+        if type(size) is int and size and size % query.size == 0:
+            yield Strategy(tuple(query.given), (Shard(axis, len(query.operands)),), f"blocks{axis}")

@@ -26,7 +26,7 @@ class StrategyQuery(NamedTuple):
     """What a rule is asked about: the operation with its global types, along a mesh dimension of ``size`` ranks.
 
     ``taken`` tells into how many parts other mesh dimensions split a factor already; ``given`` are the operands'
-    present placements along this mesh dimension.
+    present placements along this mesh dimension; with ``blocks`` the program has tensors that are split in blocks.
     """
 
     op: Operation
@@ -36,6 +36,7 @@ class StrategyQuery(NamedTuple):
     size: int
     taken: Mapping[str, int]
     given: Sequence[Placement]
+    blocks: bool = False
 
     @property
     def name(self) -> str:

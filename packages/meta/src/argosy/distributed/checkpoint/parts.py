@@ -46,6 +46,8 @@ def box_of(x: Any) -> Box | None:
         shape = shape_of(x)
         return Box((0,) * len(shape), shape) if 0 not in shape else None
     part = payload.layout.local_slice(payload.shape, context().rank)
+    if None in part.offset:
+        raise NotImplementedError(f"a checkpoint of a tensor split in blocks, {payload.layout!r}; reshard it first")
     return Box(part.offset, tuple(part.shape)) if 0 not in part.shape else None
 
 
