@@ -87,3 +87,20 @@ def test_gradients_of_weights_are_sums_of_parts():
     for grad, placements in on_ranks(main, 2):
         np.testing.assert_allclose(grad, w.grad.numpy(), rtol=1e-4, atol=1e-4)
         assert placements in ([Partial()], [Replicate()])
+
+
+@pytest.mark.parametrize(("k", "calls"), [(2, {"all_gather": 2}), (9, {"all_to_all": 1})])
+def test_the_largest_of_a_split_axis_are_found_among_those_of_each_rank(k, calls):
+    """Where that moves less: the operator's own rule; else its decomposition is partitioned."""
+    x = RNG.integers(0, 9, (4, 40)).astype(np.float32)
+    expected = [y.numpy() for y in get_operator("topk")(Tensor(x), k)]
+
+    def main(rank):
+        with count_collectives() as counts:
+            made = get_operator("topk")(shard_tensor(x, ProcessMesh([0, 1]), [Shard(1)]), k)
+        return [y.numpy() for y in made], counts.calls
+
+    for found, counted in on_ranks(main, 2):
+        assert counted == calls
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(a, b)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from argosy_autoparallel.open_sizes import multiples_of, parts_of_sizes
+from argosy_autoparallel.operator_rules import ruled_operators
 from argosy_autoparallel.partition import Partitioner
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.passes.decompose import decompose_operation
@@ -76,7 +77,7 @@ class IncrementalLayouts:
         if self._sizes:
             substitute_in_operation(made, self._sizes)
         block.append(made)
-        for inner in [inner for inner in made.walk() if inner.dialect == "phi"]:
+        for inner in [inner for inner in made.walk() if inner.dialect == "phi" and inner.kind not in ruled_operators()]:
             values = decompose_operation(inner)
             if inner is made:
                 self._copies.update(zip(op.results, values, strict=True))

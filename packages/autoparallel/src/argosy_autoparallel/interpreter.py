@@ -17,6 +17,7 @@ from argosy_autoparallel.dist_tensor import CopiedView, ShardedArray, replicated
 from argosy_autoparallel.groups import communicators, rank
 from argosy_autoparallel.implicit_gathers import ImplicitGatherError, is_strict
 from argosy_autoparallel.mesh import ProcessMesh
+from argosy_autoparallel.operator_rules import ruled_operators
 from argosy_autoparallel.partition import partition
 from argosy_autoparallel.redistribution import redistribute, redistribute_op
 from argosy_autoparallel.shard_type import ShardType, shard_type_of
@@ -32,6 +33,7 @@ from argosy_phi_ops.eager.table import application_key
 from argosy_phi_ops.eager.tiering import NativeKernel, TieredKernel
 from argosy_phi_ops.reference.interpreter import ProgramPlan, prepare
 from argosy_phi_ops.reference.straight_line import StraightLine, is_straight
+from argosy_pir import Builder
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
@@ -115,7 +117,7 @@ class DistributedApplication:
         layouts = [getattr(x.payload, "layout", None) if type(x) is Tensor else None for x in operands]
         expansion = op.expand(types, attributes)
         try:
-            made = partition(expansion.program, layouts, (), rank())
+            made = partition(_program(op, types, attributes, expansion), layouts, (), rank())
         except ValueError as error:
             raise ValueError(f"{op.name}: {error}") from error
         self.bare = expansion.bare
@@ -155,6 +157,17 @@ class DistributedApplication:
 
     def explain(self, operands: Sequence[Any], error: Exception) -> None:
         """Partitioning has refused what the operator does not take."""
+
+
+def _program(op: Any, types: Sequence[TensorType], attributes: dict[str, Any], expansion: Any) -> Program:
+    """The program of an operator: it as a whole, where it has a rule, else its decomposition."""
+    if op.name not in ruled_operators():
+        return expansion.program  # type: ignore[no-any-return]
+    program = Program(op.name)
+    operands = [program.add_input(type) for type in types]
+    made = Builder.at_end(program.block).create(f"phi.{op.name}", operands, attributes, expansion.result_types)
+    program.set_outputs(list(made.results))
+    return program
 
 
 def _in_part(bound: Bound, shape: tuple[int, ...], layout: Layout | None) -> Iterator[tuple[int, Any, int, int, int]]:

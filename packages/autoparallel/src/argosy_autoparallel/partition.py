@@ -19,6 +19,7 @@ from argosy_autoparallel.implicit_gathers import ImplicitGatherError, check_gath
 from argosy_autoparallel.localize import LocalOperation, emit_local
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.open_sizes import split_sizes
+from argosy_autoparallel.operator_rules import OperatorCall, find_plan, ruled_operators
 from argosy_autoparallel.passes.combine_collectives import CombineCollectives, note_collectives
 from argosy_autoparallel.passes.overlap import Overlap
 from argosy_autoparallel.placement import Replicate
@@ -32,7 +33,7 @@ from argosy_autoparallel.strategy_choice import StrategyChoice
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_autoparallel.value_layouts import ValueLayouts, captured_values, is_static, is_zero
 from argosy_phi_ops.context import context
-from argosy_phi_ops.passes.decompose import Decompose
+from argosy_phi_ops.passes.decompose import Decompose, decompose_operation
 from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Block, Operation, Program, TensorType, Value
 from argosy_tensorcore.dtype import as_dtype
@@ -82,7 +83,7 @@ def partition(
     program = split_sizes(program, input_layouts, context().size)
     if any(op.dialect == "phi" for op in program.walk()):
         program = program.clone()
-        Decompose().run(program)
+        Decompose(keep=ruled_operators()).run(program)
     made = Partitioner(program, input_layouts, state_layouts, rank, reshard_after_use).run(output_layouts)
     CombineCollectives(early=overlap).run(made.program)
     if overlap:
@@ -108,6 +109,7 @@ class Partitioner:
         self.held: dict[Value, ValueLayouts] = {}
         self.choosing = StrategyChoice(self.held)
         self._asking: Operation | None = None  # what is worked on, where it asks for no layouts
+        self._expansions: list[Program] = []
         self._strict = is_strict()
         self._tries = False  # whether other layouts may be tried where these are refused
         self.refused: ImplicitGatherError | None = None
@@ -294,6 +296,9 @@ class Partitioner:
     # Operations
 
     def _operation(self, op: Operation) -> None:
+        if op.name.startswith("phi.") and op.kind in ruled_operators():
+            self._whole_operator(op)
+            return
         earlier = _EARLIER.get(op.dialect)
         if earlier is not None:
             raise ValueError(f"partition: '{op.name}' is no primitive; run the pass {earlier} first")
@@ -309,6 +314,35 @@ class Partitioner:
         else:
             self._run_operation(op)
         self._gathered_states.follow(op)
+
+    def _whole_operator(self, op: Operation) -> None:
+        """An operator with a rule of its own; where that does not apply, its decomposition is walked over."""
+        mesh = self._mesh(op)
+        layouts = [self.layout(x) or Layout.replicate(mesh) for x in op.operands] if mesh is not None else []
+        plan = None if mesh is None else find_plan(OperatorCall(op, layouts))
+        if plan is None:
+            self._walk_expansion(op)
+            return
+        assert mesh is not None
+        self._asking, self.emitter.needed_by = op, (op.name,)
+        operands = [self.get(x, layout) for x, layout in zip(op.operands, plan.operands, strict=True)]
+        self.moves, self.traffic = True, self.traffic + 1
+        held = [x for x in operands if x is not None]
+        made = plan.emit(self.emitter, held) if mesh.contains(self.rank) else [None] * len(op.results)
+        self.store_all(op, plan.results, made)
+
+    def _walk_expansion(self, op: Operation) -> None:
+        scratch = Program(op.name)
+        self._expansions.append(scratch)  # its operations are looked at as long as their values
+        known = {x: scratch.add_input(x.type) for x in op.operands}
+        for outside, inside in known.items():
+            self.held[inside] = self.held[outside]
+        made = op.clone(known)
+        scratch.block.append(made)
+        values = decompose_operation(made)
+        self.walk(list(scratch.block))
+        for result, value in zip(op.results, values, strict=True):
+            self.held[result] = self.held[value]
 
     def _may_defer(self, op: Operation) -> bool:
         if op.name == "builtin.constant":

@@ -145,7 +145,7 @@ def lower_partitioned(
     from argosy_autoparallel.partition import partition
     from argosy_autoparallel.schedule import verify_programs
 
-    lowering.simplify(program)
+    program = _with_whole_operators(program)
     given = inputs or ()
     given += (None,) * (len(program.inputs) - len(given))
     laid = given, states or (None,) * len(program.states)
@@ -162,6 +162,22 @@ def lower_partitioned(
         lowering.build(made.program, backend, device, communicators()), made.output_layouts, types,
         OpenSizes.of(program, given),
     )  # fmt: skip
+
+
+def _with_whole_operators(program: Program) -> Program:
+    """``program`` after the passes, in place; or, where nobody asks for gradients, a copy in which operators with rules
+    of their own are left as they are."""
+    from argosy_autoparallel.operator_rules import ruled_operators
+    from argosy_phi_ops.passes.decompose import Decompose
+
+    kept = ruled_operators()
+    names = {op.name for op in program.walk()}
+    whole = program
+    if not names.isdisjoint(f"phi.{name}" for name in kept) and not any(name.startswith("ad.") for name in names):
+        whole = program.clone()
+        lowering.simplify(whole, lowering.PIPELINE.replace("decompose", str(Decompose(keep=kept))))
+    lowering.simplify(program)
+    return whole
 
 
 class OpenSizes(NamedTuple):
