@@ -23,6 +23,7 @@ from prover import assert_close, calls, types_of
 
 from argosy_autoparallel import Partial, ProcessMesh, ReduceType, Replicate, Shard
 from argosy_autoparallel.localize import LocalOperation, emit_local
+from argosy_autoparallel.resharding.convert import convert
 from argosy_autoparallel.resharding.emitter import Emitter
 from argosy_autoparallel.resharding.path import is_allowed
 from argosy_autoparallel.resharding.steps import emit_step
@@ -277,3 +278,48 @@ def prove_change(array, layout, dim, new):
     made = run_together(programs, [[p] for p in parts], ranks)
     what = f"{array.dtype} {array.shape}: {list(layout.placements)}, dimension {dim} to {new}"
     assert_close(whole_of([outputs[0] for outputs in made], layout.with_placement(dim, new)), array, what)
+
+
+# Transfers between meshes
+
+
+def prove_transfers(array, source, target):
+    """Bring ``array`` from every layout on the mesh ``source`` into every one on ``target``; returns how many ways
+    there are. Of parts ranks are sent what they lack, and nothing else."""
+    single = [Replicate(), *(Shard(i) for i in range(array.ndim)), Partial()]
+    pairs = [
+        [Layout(mesh, placements) for placements in itertools.product(single, repeat=mesh.ndim)]
+        for mesh in (source, target)
+    ]
+    for given, wanted in itertools.product(*pairs):
+        _prove_transfer(array, given, wanted)
+    return len(pairs[0]) * len(pairs[1])
+
+
+def _prove_transfer(array, given, wanted):
+    ranks = sorted({*given.mesh.process_ids, *wanted.mesh.process_ids})
+    parts = dict(zip(given.mesh.process_ids, parts_of(array, given), strict=True))
+    programs = {}
+    for rank in ranks:
+        program = programs[rank] = Program("transfer")
+        x = program.add_input(TensorType(parts[rank].shape, as_dtype(array.dtype).name)) if rank in parts else None
+        emitter = Emitter(program, rank)
+        with emitter.emit_here():
+            made = convert(emitter, x, given, wanted, array.shape, as_dtype(array.dtype).name)
+        program.set_outputs([made] if wanted.mesh.contains(rank) else [])
+    outputs = run_together(list(programs.values()), [[parts[r]] if r in parts else [] for r in ranks], ranks)
+    outputs = dict(zip(ranks, outputs, strict=True))
+    what = f"{array.dtype} {array.shape}: {given} to {wanted}"
+    assert_close(whole_of([outputs[r][0] for r in wanted.mesh.process_ids], wanted), array, what)
+    if not given.is_partial and not wanted.is_partial:
+        sent = sum(op.operand(0).type.size for p in programs.values() for op in p.walk() if op.name == "prim.send")
+        assert sent == sum(_lacking(array, given, wanted, rank) for rank in wanted.mesh.process_ids), what
+
+
+def _lacking(array, given, wanted, rank):
+    """How many elements of its part in ``wanted`` a rank has not in ``given``."""
+    lacks = np.zeros(array.shape, bool)
+    lacks[wanted.local_slice(array.shape, rank).slices()] = True
+    if given.mesh.contains(rank):
+        lacks[given.local_slice(array.shape, rank).slices()] = False
+    return int(lacks.sum())

@@ -8,7 +8,17 @@ import pytest
 import steps as proof
 from lockstep import parts_of, whole_of
 from prover import MESHES, STEP_MESHES
-from steps import Application, Steps, Value, changes, kinds_of, prove_application, prove_changes, steps_of
+from steps import (
+    Application,
+    Steps,
+    Value,
+    changes,
+    kinds_of,
+    prove_application,
+    prove_changes,
+    prove_transfers,
+    steps_of,
+)
 from whole import prove_whole
 
 from argosy_autoparallel import Layout, Partial, ProcessMesh, ReduceType, Replicate, Shard
@@ -39,6 +49,15 @@ def test_every_reduction_changes_rightly(dtype):
     """Sums, products, extrema and averages, with uneven and empty parts."""
     for shape in ((), (3,), (2, 3), (0, 2)):
         assert prove_changes(Value(shape, dtype), ProcessMesh([0, 1]), kinds_of(dtype), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("source", "target"), [
+    ([0, 1], [2, 3]), ([0, 1], [2, 0, 1]), ([[0, 1], [2, 3]], [1, 4]), ([3, 0, 1], [[0, 1], [2, 3]]),
+])  # fmt: skip
+def test_values_go_from_every_layout_to_every_one_of_another_mesh(source, target):
+    """Meshes apart, overlapping, one within the other; uneven parts, terms of sums."""
+    array = np.arange(15.0, dtype=np.float32).reshape(3, 5)
+    assert prove_transfers(array, ProcessMesh(source), ProcessMesh(target)) >= 16
 
 
 def test_parts_make_the_whole_again():
