@@ -235,12 +235,30 @@ class ShardedArray:
 class CopiedView(View):
     """What a payload is a view of: the payload of ``tensor``, when it had the version ``seen``."""
 
-    __slots__ = ("seen", "tensor")
+    __slots__ = ("_known", "seen", "tensor")
 
     def __init__(self, tensor: Tensor, op: Operator, attributes: dict[str, Any], result: int) -> None:
-        super().__init__(tensor.payload, op, attributes, result)
         self.tensor = tensor
-        self.seen: int = tensor.payload.version
+        self.base = base = tensor.payload
+        self.op, self.attributes, self.result = op, attributes, result
+        self.seen: int = base.version
+        self._known: tuple[bool, bool] | None = None
+
+    @property
+    def certain(self) -> bool:  # type: ignore[override]
+        """See :class:`View`; found out where somebody asks, which is seldom."""
+        return self._judge()[0]
+
+    @property
+    def contiguous(self) -> bool:  # type: ignore[override]
+        """See :class:`View`."""
+        return self._judge()[1]
+
+    def _judge(self) -> tuple[bool, bool]:
+        if self._known is None:
+            found = View(self.base, self.op, self.attributes, self.result)
+            self._known = found.certain, found.contiguous
+        return self._known
 
     def base_tensor(self) -> Tensor:
         """The tensor that has the base, or one that shares its memory."""
@@ -249,7 +267,7 @@ class CopiedView(View):
     @property
     def is_stale(self) -> bool:
         """Whether the base has been written since this was ``seen``."""
-        return self.certain and bool(self.base.version != self.seen)
+        return bool(self.base.version != self.seen) and self.certain
 
     def look(self) -> ShardedArray:
         """What the base shows now."""

@@ -99,6 +99,7 @@ class DistributedApplication:
 
     __slots__ = (
         "attributes", "bare", "bounds", "first", "kernel", "kinds", "numbers", "op", "program", "single", "spread",
+        "views",
     )  # fmt: skip
     draws = 0
     constants = None
@@ -131,6 +132,8 @@ class DistributedApplication:
             shard_type_of(tuple(t.shape), as_dtype(t.dtype), _held_by(layout, mesh))
             for t, layout in zip(expansion.result_types, made.output_layouts, strict=True)
         ]
+        views = op.view and is_view(op, operands)
+        self.views = [one_operand_view(op, attributes, kind.shape) for kind in self.kinds] if views else []
         self.program = made.program
         straight = StraightLine(made.program) if is_straight(made.program) else None
         self.single = straight is not None and len(self.kinds) == 1
@@ -144,10 +147,9 @@ class DistributedApplication:
     def run(self, operands: Sequence[Any], silent: bool) -> Any:
         """The results for operands of these types, recorded where one wants gradients, unless ``silent``."""
         results = _run(self, operands)
-        if self.op.view and is_view(self.op, operands) and type(operands[0].payload) is ShardedArray:
+        if self.views and type(operands[0].payload) is ShardedArray:
             for i, result in enumerate(results):
-                op, attributes = one_operand_view(self.op, self.attributes, result.payload.shape)
-                result.payload.view_of = CopiedView(operands[0], op, attributes, i)
+                result.payload.view_of = CopiedView(operands[0], *self.views[i], i)
         if not (silent or all([type(x) is not Tensor or x.stop_gradient for x in operands])):
             record_results(self.op, operands, self.attributes, results)
             for result in results:
@@ -194,7 +196,7 @@ def _held_by(layout: Layout | None, mesh: ProcessMesh | None) -> Layout:
 
 
 def _runner(program: Program) -> Callable[..., Sequence[Array]]:
-    if any(op.name == "prim.create_token" for op in program.block):
+    if any(op.name == "prim.create_token" for op in program.walk()):
         plan = ProgramPlan(program)
         return lambda *arrays: plan.run(arrays, (), communicators())[0]
     run = prepare(program)

@@ -44,7 +44,8 @@ class LocalOperation(NamedTuple):
     def operand_offset(self, number: int, axis: int) -> int:
         """Where the local part of an operand starts along ``axis``."""
         shape = shape_of(self.op.operands[number])
-        return self.operand_layouts[number].local_slice(shape, self.emitter.rank).offset[axis]
+        offset: int = self.operand_layouts[number].local_slice(shape, self.emitter.rank).offset[axis]
+        return offset
 
     def result_offset(self, number: int = 0) -> tuple[int, ...]:
         """Where the local part of a result starts."""

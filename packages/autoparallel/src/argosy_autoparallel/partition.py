@@ -334,7 +334,7 @@ class Partitioner:
     def _walk_expansion(self, op: Operation) -> None:
         scratch = Program(op.name)
         self._expansions.append(scratch)  # its operations are looked at as long as their values
-        known = {x: scratch.add_input(x.type) for x in op.operands}
+        known: dict[Value, Value] = {x: scratch.add_input(x.type) for x in op.operands}
         for outside, inside in known.items():
             self.held[inside] = self.held[outside]
         made = op.clone(known)

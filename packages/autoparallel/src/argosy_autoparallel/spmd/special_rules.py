@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
 from argosy_autoparallel.spmd.registry import rule
@@ -65,7 +66,8 @@ def _(query: StrategyQuery) -> Iterator[Strategy]:
 @rule("pad")
 def _(query: StrategyQuery) -> Iterator[Strategy]:
     """Whole blocks before and behind an axis that is split in blocks, or in one, as gradients of slices have it."""
-    placement, shape = query.given[0], query.operands[0].shape
+    placement = query.given[0]
+    shape: Any = query.operands[0].shape
     if not query.blocks or not isinstance(placement, Shard) or type(shape[placement.dim]) is not int:
         return
     low, high, interior = (query.attributes[part][placement.dim] for part in ("low", "high", "interior"))
