@@ -95,6 +95,7 @@ PAGES = (
 )  # fmt: skip
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("width", [390, 1200])
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_of_the_site(name: str, width: int, site: Path, tmp_path: Path) -> None:  # noqa: F811

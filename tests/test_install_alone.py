@@ -57,8 +57,9 @@ def test_package_alone_passes_its_tests(package, bare, dist, tmp_path, request, 
 _SIBLINGS = f"import importlib.util as u;print(*[m for m in {sorted(MODULES.values())!r} if u.find_spec(m)])"
 
 _PYTEST = """[pytest]
-addopts = --import-mode=importlib -q -p no:cacheprovider -m 'not soak'
+addopts = --import-mode=importlib -q -p no:cacheprovider -m 'not soak and not exhaustive'
 filterwarnings = error
 markers =
+    exhaustive: left to a run beside siblings
     soak: long runs, started by name
 """

@@ -15,6 +15,7 @@ from built_site import site  # noqa: F401
 from workspace import ROOT
 
 LARGEST = 300_000
+pytestmark = pytest.mark.exhaustive
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 OPTIONAL = {"p", "li", "tr", "td", "th", "dd", "dt", "thead", "tbody", "option", "colgroup"}
 """Elements that HTML lets end by themselves."""

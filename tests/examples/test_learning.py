@@ -25,6 +25,7 @@ def run(monkeypatch, tmp_path):
     return call
 
 
+@pytest.mark.exhaustive
 def test_images_are_told_apart_from_two_hundred(run):
     """Both networks are far better than one in ten."""
     pytest.importorskip("sklearn")
@@ -32,12 +33,14 @@ def test_images_are_told_apart_from_two_hundred(run):
     assert min(plain, augmented) > 0.6
 
 
+@pytest.mark.exhaustive
 def test_a_diffusion_model_draws_what_it_is_asked_for(run):
     """One in ten would be chance."""
     pytest.importorskip("sklearn")
     assert run("diffusion", 700) > 0.5
 
 
+@pytest.mark.exhaustive
 def test_the_points_of_a_gan_lie_where_the_real_ones_do(run):
     """Discs of four spreads around the centres are a tenth of the square that noise would fill."""
     share, clusters = run("gan", 1500)
@@ -57,6 +60,7 @@ def test_edges_tell_communities(run):
     assert together > alone + 0.2
 
 
+@pytest.mark.exhaustive
 def test_spoken_commands_are_told_apart(run):
     """One in eight would be chance."""
     assert run("speech", 60, count=300) > 0.7

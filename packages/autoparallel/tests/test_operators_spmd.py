@@ -6,7 +6,7 @@ from prover import MESHES, calls, prove, samples
 from argosy_phi_ops.declare.index import MODULES
 
 NAMES = sorted(MODULES)
-LONGEST = {"2": 400, "2x2": 60}  # in primitives; of operators that have none so short, the shortest sample
+LONGEST = {"2": 1500, "2x2": 100}  # in primitives; of operators that have none so short, the shortest sample
 HUGE = 1000  # primitives of the shortest sample: such operators are proven on two ranks here, and by the brute force
 MAKERS = {
     "arange", "empty", "eye", "full", "gaussian", "linspace", "logspace", "ones", "rand", "randint", "randn",
@@ -18,8 +18,11 @@ def is_huge(name):
     return any(primitives > HUGE for *_, primitives in calls(name, longest=0))
 
 
-@pytest.mark.parametrize("mesh", ["2", "2x2"])
-@pytest.mark.parametrize("part", range(4))
+PARTS = [("2", 0), ("2", 1), ("2", 2), ("2", 3), ("2x2", 0)]
+EXHAUSTIVE = [pytest.param("2x2", part, marks=pytest.mark.exhaustive) for part in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(("mesh", "part"), PARTS + EXHAUSTIVE)
 def test_operators_do_not_depend_on_placements(mesh, part):
     """A layout by chance of every operator's samples; uneven and empty shards and partial operands included."""
     names = [name for name in NAMES[part::4] if mesh == "2" or not is_huge(name)]

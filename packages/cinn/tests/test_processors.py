@@ -27,7 +27,9 @@ def test_kernels_compile_for_every_processor(family):
 
 
 @pytest.mark.skipif(Target.host().has("avx512bf16"), reason="this processor has the instructions: other tests run them")
-@pytest.mark.parametrize("chosen", [SOME, pytest.param("", marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "chosen", [pytest.param(SOME, marks=pytest.mark.exhaustive), pytest.param("", marks=pytest.mark.soak)]
+)
 def test_what_is_built_for_wide_vectors_and_their_instructions_computes_the_same(chosen):
     """Of the many lengths of pairs of bfloat16 some, unless all are asked for; of rows
     whose bits are asked for an open number."""

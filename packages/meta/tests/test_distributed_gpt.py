@@ -79,7 +79,13 @@ COMMUNICATION = {
 }
 
 
-@pytest.mark.parametrize(("layout", "static"), COMMUNICATION)
+@pytest.mark.parametrize(
+    ("layout", "static"),
+    [
+        pytest.param(*case, marks=[pytest.mark.exhaustive] * (case[0] in ("sequence", "zero") and not case[1]))
+        for case in COMMUNICATION
+    ],
+)
 def test_losses_equal_those_of_one_process(expected, layout, static):
     """Data, tensor, sequence and ZeRO layouts on a mesh of 2 by 2 change no loss beyond rounding, dropout included, and
     communicate what is known.
@@ -92,6 +98,7 @@ def test_losses_equal_those_of_one_process(expected, layout, static):
         assert layout != "data" or calls == {"all_reduce": 1} != {"all_reduce": parameters}
 
 
+@pytest.mark.exhaustive
 def test_training_converges_alike_in_every_layout():
     """On one batch the loss falls by a third in eight steps, by the same numbers in every layout as in one process."""
     (expected,) = run_ranks(lambda: _train(None, False, 8, True)[0], 1)

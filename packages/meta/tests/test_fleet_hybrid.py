@@ -179,7 +179,13 @@ PIPELINES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", PIPELINES)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[pytest.mark.exhaustive] * (case not in ("mp2 pp2 dp2", "mp2 sharding2 pp2")))
+        for case in PIPELINES
+    ],
+)
 def test_pipelines_of_split_layers_train_as_one_process_does(expected, case):
     """Each part of the layers is a pipeline beside the others'; of split states each rank has its own."""
     degrees = PIPELINES[case]
