@@ -67,7 +67,7 @@ PLUGGED_INTO: dict[str, tuple[str, ...]] = {
     "autoparallel": ("tests/test_layouts_spmd.py::test_random_numbers", "tests/test_passes.py"),
     "infer": (
         "tests/test_importers.py", "tests/test_incremental.py::test_the_program_refuses_numbers",
-        "tests/test_passes.py", "tests/test_refusals.py",
+        "tests/test_incremental.py::test_scans_along", "tests/test_passes.py", "tests/test_refusals.py",
     ),
 }  # fmt: skip
 """Packages into which siblings plug that they do not need: more dialects and passes, a compiler and a recorder of

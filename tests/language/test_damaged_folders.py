@@ -25,7 +25,7 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
     max_leaves=6,
 )
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FIXTURES = [HealthCheck.function_scoped_fixture]
 NAMES = ["llama-yarn", "deepseek_v3", "gemma3_text", "gpt_oss", "bert"]
 
 
@@ -63,7 +63,7 @@ def folders(tmp_path_factory):
     return made
 
 
-@QUICK
+@settings(max_examples=40, deadline=None, suppress_health_check=FIXTURES)
 @given(st.data())
 def test_configurations(folders, data):
     folder, config = folders[data.draw(st.sampled_from(NAMES))]
@@ -80,7 +80,7 @@ def test_sizes_beyond_all_files(folders, key):
         models.load_model(folder)
 
 
-@QUICK
+@settings(max_examples=40, deadline=None, suppress_health_check=FIXTURES)
 @given(st.data())
 def test_indices_of_shards(folders, data):
     folder, config = folders["llama-yarn"]
@@ -110,7 +110,7 @@ def tokenizer(tmp_path_factory):
     return folder, json.loads(made.to_str()), own, drawn
 
 
-@QUICK
+@settings(max_examples=40, deadline=None, suppress_health_check=FIXTURES)
 @given(st.data())
 def test_tokenizers_and_settings(tokenizer, data):
     folder, *tables = tokenizer

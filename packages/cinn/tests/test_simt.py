@@ -111,7 +111,7 @@ def test_nests_agree_with_the_interpreter(case):
 @pytest.mark.parametrize(
     ("mask", "sizes"),
     [(where(causal), (129, 129, 16, 24)), (None, (33, 65, 20, 33)), (where(window), (70, 150))],
-    ids=str,
+    ids=["causal", "whole", "window"],
 )
 def test_attention_agrees_with_the_interpreter(mask, sizes):
     """Forward and backward, at odd sizes, from kernels whose memory is linear."""

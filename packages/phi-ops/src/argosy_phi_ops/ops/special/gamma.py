@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from math import factorial
 
 import numpy as np
@@ -181,7 +182,7 @@ def shapes_and_points(rng: np.random.Generator) -> Iterator[Sample]:
 
 gammainc.samples(shapes_and_points)
 
-gammaincc.samples(lambda rng: list(shapes_and_points(rng))[:1])
+gammaincc.samples(lambda rng: islice(shapes_and_points(rng), 1))
 
 
 @operator(promote="float", inplace=True)
