@@ -76,6 +76,7 @@ def calibration():
     return [[windows(text(3, 9_600))]]
 
 
+@pytest.mark.exhaustive
 def test_calibrated_rounding_loses_less_than_rounding_to_the_nearest(trained, tmp_path, monkeypatch):
     """In four bits with groups of 32, on text that neither training nor calibration has seen; in eight bits next to
     nothing is lost. Files are as small as their bits say."""
@@ -141,7 +142,7 @@ def test_reports_say_what_was_done(trained, calibrated):
         calibrated(trained, calibration(), 4, 48)
 
 
-@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize("static", [pytest.param(False, marks=pytest.mark.exhaustive), True])
 def test_products_of_bytes_are_integer_arithmetic_and_lose_little(trained, static):
     """One layer to the last bit of its float32 scales; a trained model by perplexity, served over a cache, too."""
     loaded, report = smooth_quant(trained, calibration(), static=static)

@@ -46,7 +46,7 @@ def differentiable(operands):
     return [i for i, x in enumerate(operands) if type(x) is Tensor and x.payload.dtype.kind == "f"]
 
 
-@pytest.mark.parametrize("mesh_name", ["2", "2x2"])
+@pytest.mark.parametrize("mesh_name", [pytest.param("2", marks=pytest.mark.exhaustive), "2x2"])
 def test_gradients_do_not_depend_on_placements(mesh_name):
     """Values as on one process; a leaf's gradient is laid out like the leaf."""
     assert compared(NAMES, mesh_name, most_samples=4, layouts=2) > 80
