@@ -40,6 +40,7 @@ def test_package_alone_passes_its_tests(package, bare, dist, tmp_path, request, 
     shutil.copytree(ROOT / "packages" / package / "tests", tmp_path / "tests")
     shutil.copy(ROOT / "packages" / package / "README.md", tmp_path)  # its examples are tested
     (tmp_path / "pytest.ini").write_text(_PYTEST)
+    shutil.copy(ROOT / "tests" / "case_selection.py", tmp_path)
     shutil.copy(ROOT / "tests" / "alone_conftest.py", tmp_path / "conftest.py")
     plugged = {"tests": PLUGGED_INTO.get(package, [""]), "registered": sorted(registered_beside(package))}
     (tmp_path / "plugged.json").write_text(json.dumps(plugged))
@@ -57,7 +58,8 @@ def test_package_alone_passes_its_tests(package, bare, dist, tmp_path, request, 
 _SIBLINGS = f"import importlib.util as u;print(*[m for m in {sorted(MODULES.values())!r} if u.find_spec(m)])"
 
 _PYTEST = """[pytest]
-addopts = --import-mode=importlib -q -p no:cacheprovider -m 'not soak and not exhaustive'
+pythonpath = .
+addopts = --import-mode=importlib -q -p no:cacheprovider -p case_selection -m 'not soak and not exhaustive'
 filterwarnings = error
 markers =
     exhaustive: left to a run beside siblings

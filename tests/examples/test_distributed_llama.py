@@ -22,6 +22,7 @@ def scripts(monkeypatch):
     del sys.modules["one_process"]
 
 
+@pytest.mark.exhaustive
 def test_losses_are_those_of_one_process(scripts):
     """Two copies of two parts, by annotation and by hand."""
     alone = scripts["one_process"]

@@ -15,6 +15,7 @@ NAMES = sorted(p.stem for p in EXAMPLES.glob("*.py") if p.name not in HELPERS)
 
 @pytest.mark.usefixtures("quick_code")
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.exhaustive(every=3)
 def test_example_runs(name, monkeypatch, capsys, tmp_path):
     """The error it prints is finite and what main gives; the bar reached the end."""
     monkeypatch.syspath_prepend(str(EXAMPLES))

@@ -59,11 +59,8 @@ def test_outputs_are_those_of_transformers(case, tmp_path):
     np.testing.assert_array_equal(models.load_model(tmp_path)(ids).numpy(), made)
 
 
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(path, id=path.stem, marks=[pytest.mark.exhaustive] * (i % 3 > 0)) for i, path in enumerate(CAUSAL)],
-    indirect=True,
-)
+@pytest.mark.exhaustive(every=3)
+@pytest.mark.parametrize("case", CAUSAL, indirect=True, ids=lambda path: path.stem)
 def test_greedy_tokens_over_the_cache_are_those_of_transformers(case):
     """64 tokens after a prompt: alone, decoded beside another text whose pieces are others, and all of them checked in
     pieces as guesses are. Rotations that change with a text's length are those of the length that is named."""
@@ -261,14 +258,9 @@ def test_training_leaves_the_files_as_they_are(folder):
     assert [path.read_bytes() for path in sorted(folder.glob("*.safetensors"))] == before
 
 
+@pytest.mark.exhaustive(every=4)
 @pytest.mark.parametrize("cache_dtype", [None, "int8"])
-@pytest.mark.parametrize(
-    "name",
-    [
-        *(pytest.param(f"deepseek_v2{kind}", marks=pytest.mark.exhaustive) for kind in ("", "-no-query-latent")),
-        "deepseek_v3-yarn",
-    ],
-)
+@pytest.mark.parametrize("name", ["deepseek_v2", "deepseek_v2-no-query-latent", "deepseek_v3-yarn"])
 def test_latent_attention_keeps_latent_channels_of_each_token(name, cache_dtype, tmp_path):
     """16 + 4 numbers instead of 4 heads of 12 + 12; in pieces, as bytes too, the logits are the whole model's."""
     model, ids = exported(name, tmp_path)
@@ -371,14 +363,8 @@ files.write_folder(sys.argv[1], {"value": value}, tensors)
 """
 
 
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        pytest.param((50000, 50000), marks=pytest.mark.exhaustive, id="shards"),
-        pytest.param((1 << 30, 50000), id="split"),
-        pytest.param((50000, 1 << 30), marks=pytest.mark.exhaustive, id="join"),
-    ],
-)
+@pytest.mark.exhaustive(every=3)
+@pytest.mark.parametrize("sizes", [(50000, 50000), (1 << 30, 50000), (50000, 1 << 30)], ids=["shards", "split", "join"])
 def test_a_save_that_is_killed_leaves_the_old_model_or_the_new_one(sizes, tmp_path):
     """At any moment, tensors and configuration; the next save removes what was left, and other files stay."""
     tmp_path = tmp_path / "model"

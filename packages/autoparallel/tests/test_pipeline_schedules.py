@@ -146,10 +146,8 @@ PUBLISHED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("p", "m", "F", "Bi", "W", "C", "f1b", "h1"),
-    [pytest.param(*row, marks=[pytest.mark.exhaustive] * (i % 3 > 0)) for i, row in enumerate(PUBLISHED)],
-)
+@pytest.mark.exhaustive(every=3)
+@pytest.mark.parametrize(("p", "m", "F", "Bi", "W", "C", "f1b", "h1"), PUBLISHED)
 def test_bubble_rates_are_the_published_ones(p, m, F, Bi, W, C, f1b, h1):
     """1 - m(F+Bi+W)/T of the profiled times, to the four digits that were published."""
     for orders, expected in ((one_f_one_b(p, m), f1b), (zb_h1(p, m), h1)):

@@ -34,9 +34,8 @@ SHORT = ["add", "cast", "cumsum", "exp", "flip", "matmul", "roll", "sum", "trans
 ADDED = Application("prim.add", (), (TensorType((3,), "float32"),) * 2, (TensorType((3,), "float32"),))
 
 
-@pytest.mark.parametrize(
-    "mesh", [pytest.param(mesh, marks=[pytest.mark.exhaustive] * (i > 2)) for i, mesh in enumerate(STEP_MESHES)]
-)
+@pytest.mark.exhaustive(every=2)
+@pytest.mark.parametrize("mesh", STEP_MESHES)
 def test_steps_of_some_operators_are_right(mesh):
     """Another sample in every run; what fails names the step, which says it all."""
     sizes = np.asarray(STEP_MESHES[mesh]).shape

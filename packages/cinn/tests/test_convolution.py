@@ -117,6 +117,7 @@ def test_patches_of_what_is_computed_are_never_in_memory(shape):
     assert report["arena_bytes"] <= 4 * prod(shape) + 4 * 8 * shape[0] * prod(shape[2:]) + 4096
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("channels", [3, 8, 16, 20])
 @pytest.mark.parametrize("strides", [(1, 1), (2, 2)])
 @pytest.mark.parametrize("size", [(13, 16), (12, 19)])

@@ -36,6 +36,7 @@ def apply(names, *x):
 NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("dtype", ["float32", "float64", *NARROW])
 @pytest.mark.parametrize("shape", [(), (1,), (37,), (3, 17)])
 def test_unary_functions_agree_on_their_domains(dtype, shape):

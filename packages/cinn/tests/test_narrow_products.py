@@ -196,6 +196,7 @@ def exact_products(x, w, stored):
     return [a @ b for a, b in pairs], [np.abs(a) @ (np.abs(b) + 14) for a, b in pairs]
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("stored", ["bfloat16", "int8", "uint8", "int4"])
 @pytest.mark.parametrize("rows", [1, 2, 5, 8])
 @pytest.mark.parametrize("size", [16, 31, 64, 97, 513, 6200])

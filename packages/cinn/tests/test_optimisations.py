@@ -243,9 +243,8 @@ def test_a_sum_over_nothing_is_zero_whatever_is_left_out(kind):
     check(program, f32(5, 0, 7), options={"without": KINDS if kind == "everything" else (kind,)})
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.exhaustive] * (i % 3 > 0)) for i, name in enumerate(PROGRAMS)]
-)
+@pytest.mark.exhaustive(every=3)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_fuel_may_end_after_any_number_of_steps(name):
     function, arguments, states = PROGRAMS[name]
     program, spent = build(function, arguments, states), []

@@ -282,6 +282,7 @@ PAIRS = {
 }  # fmt: skip
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 @pytest.mark.parametrize("case", PAIRS)
 @pytest.mark.parametrize("length", [7, 64, 129, 183])

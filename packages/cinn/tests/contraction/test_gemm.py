@@ -35,6 +35,7 @@ def check(product, seed=0):
     return got
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("kind", ["nn", "nt", "tn", "tt", "ss"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_every_layout_and_tail(shape, kind):
@@ -101,6 +102,7 @@ def test_rows_are_cut_for_threads_only():
     assert rows * columns % 3 == 0  # nobody waits for a last one
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("element", ["double", "i32", "i64"])
 @pytest.mark.parametrize("kind", ["nn", "nt", "tn", "ss"])
 def test_other_types(element, kind):
@@ -108,6 +110,7 @@ def test_other_types(element, kind):
     check(Product(37, 75, 500, kind=kind, element=element))
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("cpu", ["host", "vectors", "x86-64-v3"])
 @pytest.mark.parametrize("kind", ["nn", "nt", "tn", "ss"])
 @pytest.mark.parametrize("shape", [(37, 75, 500), (20, 33, 1901), (2, 65, 333)], ids=str)
@@ -131,6 +134,7 @@ def test_operands_are_narrowed_on_request(kind, cpu, dynamic):
     assert_close(product(a, w), rounded[0] @ rounded[1], 503)
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("cpu", ["host", "vectors"])
 @pytest.mark.parametrize("unsigned", [(False, False), (True, False), (False, True)], ids=str)
 @pytest.mark.parametrize("kind", ["nn", "nt", "tn", "ss"])
@@ -206,6 +210,7 @@ THIN = [
 ]
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("kind", ["nn", "nt", "tn", "tt", "ss"])
 @pytest.mark.parametrize("shape", THIN, ids=str)
 def test_few_rows_or_columns(shape, kind):
@@ -358,6 +363,7 @@ def test_copied_rows_have_a_tile_of_their_own(shape, element):
 TURNED = [(9, 70, 200), (16, 256, 1000), (33, 130, 1500), (128, 300, 2100)]
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("element", ["float", "double", "bfloat"])
 @pytest.mark.parametrize("shape", TURNED, ids=str)
 def test_a_larger_transposed_operand_is_read_in_place(shape, element):

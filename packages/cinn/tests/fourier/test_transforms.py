@@ -66,9 +66,8 @@ def test_roots_of_unity_lie_on_the_circle_to_the_last_digit():
     assert roots(np.arange(4), 4).tolist() == [1, -1j, -1, 1j]
 
 
-@pytest.mark.parametrize(
-    "first", [pytest.param(n, marks=[pytest.mark.exhaustive] * (n % 60 != 1)) for n in range(1, 200, 20)]
-)
+@pytest.mark.exhaustive(every=3)
+@pytest.mark.parametrize("first", range(1, 200, 20))
 @pytest.mark.usefixtures("quick_code")
 def test_every_length_up_to_200_along_either_axis_in_each_kind(first):
     def program(*xs):
@@ -96,6 +95,7 @@ def test_several_axes_and_batches_that_no_vector_divides(kind, inverse, dtype):
         native(transform(axes=axes, kind=kind, inverse=inverse, length=length), x)
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("shape", [(1 << 20,), (3, 1 << 13), (1, 15015), (2, 256), (1, 64), (4096, 2)])
 def test_lines_that_are_long_or_few_are_taken_apart(shape, dtype):
@@ -189,6 +189,7 @@ def test_primes_up_to_61_are_radices(shape, axis):
     native(transform(axes=(axis,), kind="c2c"), numbers(shape))
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize(
     ("shape", "axis"), [((3, 67), 1), ((201, 5), 0), ((2, 4099), 1), ((4099, 3), 0), ((2, 10007), 1)]
@@ -203,6 +204,7 @@ def test_lengths_with_large_prime_factors_are_convolutions(shape, axis, dtype):
         assert np.linalg.norm(got - want) <= 8 * EPSILON[dtype] * np.linalg.norm(want)
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("n", [67, 227, 479, 1009, 2 * 1283, 16381])
 @pytest.mark.usefixtures("quick_code")
@@ -240,6 +242,7 @@ def test_convolutions_do_not_depend_on_the_number_of_threads():
     assert found[0] == found[1]
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("n", [67, 134, 4099, 8192, 9000])
 def test_real_lines_of_lengths_without_steps_are_complex_ones(n):
     native(transform(axes=(1,), kind="r2c"), real((2, n)))
