@@ -90,6 +90,7 @@ def complaint(error: Exception) -> str:
     return f"from inside: {text}" if inside else ""
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_refused_is_refused_in_words_for_users(part):

@@ -13,6 +13,7 @@ RECORDED = json.loads(Path(__file__).with_name("losses.json").read_text())
 _WANTS_DIGITS = ("digits", "vae", "vit")
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("name", list(RECORDED))
 def test_first_losses_are_paddles(name, monkeypatch):
     """Four steps from the same weights on the same batches give Paddle's losses (and what beam search finds)."""

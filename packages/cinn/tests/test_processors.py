@@ -14,6 +14,7 @@ HERE = Path(__file__).parent
 SOME = "(not pairs and not True-) or [31-1 or [31-8 or [513-5 or [6200-2"
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("family", ["products", "primitives", "conversions", "rows", "convolutions"])
 def test_kernels_compile_for_every_processor(family):
     path = os.pathsep.join(map(str, (HERE, HERE / "contraction", HERE / "attention")))

@@ -250,7 +250,7 @@ PLAN = {
         ((2, 2, 2), False, 2),
         *[
             pytest.param(*case, marks=pytest.mark.exhaustive)
-            for case in [((2, 1, 1), True, 0), ((2, 2, 1), True, 1), ((2, 1, 2), True, 0)]
+            for case in [((2, 1, 1), True, 0), ((2, 2, 1), True, 1), ((2, 2, 1), False, 3), ((2, 1, 2), True, 0)]
         ],
     ],
 )
@@ -430,6 +430,7 @@ def _has_mpi():
     return True
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.skipif(not _has_mpi(), reason="no mpiexec")
 @pytest.mark.parametrize("schedule", ["1F1B", "ZBH1"])
 def test_processes_run_the_same_lists(schedule, tmp_path):

@@ -58,6 +58,7 @@ def test_the_annotation_example_splits_over_six_ranks():
         assert local == [[whole[2 * row + i][column]] for i in range(2)]
 
 
+@pytest.mark.exhaustive
 @needs_mpi
 def test_the_annotation_example_runs_under_mpiexec(tmp_path):
     """The same script on six processes; on four it ends with an error that names the mesh and the ranks."""
