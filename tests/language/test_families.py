@@ -218,6 +218,10 @@ def test_exports_name_tensors_of_the_files(folder):
     export are moved together, too. A weight that was changed is written; files that were changed are refused."""
     model = models.load_model(folder)
     (folder / "export").mkdir()
+    before = (folder / "model-2.safetensors").read_bytes()
+    with pytest.raises(ProgramFileError, match=r"model-2.safetensors holds weights that the export names"):
+        models.export(model, folder / "model-2")
+    assert (folder / "model-2.safetensors").read_bytes() == before
     models.export(model, folder / "export" / "m")
     written = SafetensorsFile(folder / "export" / "m.safetensors")
     assert not [name for name in written if name.endswith("proj.weight")]

@@ -57,13 +57,15 @@ def save_program(
     methods: programs of the same model, which go into ``<path>.<method>.pir`` and ``.safetensors``. All files are
     replaced at once: whenever this is interrupted, :func:`load_program` gives the old export or the new one. sources:
     safetensors files that hold states already; these are named, relative to the export, and not written. Raises
-    :class:`ProgramFileError` when a state is missing or does not fit its type, OSError from the disk.
+    :class:`ProgramFileError` when a state is missing or does not fit its type, and for a path that would replace one of
+    ``sources``, OSError from the disk.
     """
     base = Path(path)
     members: dict[str, Sequence[bytes | memoryview]] = {}
     whole = {"": LoadedProgram(program, _checked_states(program, states))}
     for name, method in (methods or {}).items():
         whole[f".{name}"] = LoadedProgram(method.program, _checked_states(method.program, method.states))
+    _check_sources(sources or {}, [_file(base, suffix, ".safetensors") for suffix in whole])
     export = _digest(whole)
     written = {suffix: _bytes_with_mark(loaded.program, export) for suffix, loaded in whole.items()}
     for suffix, data in list(written.items())[1:]:
@@ -74,6 +76,14 @@ def save_program(
     program_file = _file(base, "", ".pir")
     write_files(program_file, [written[""]], members)
     return Path(program_file), Path(_file(base, "", ".safetensors"))
+
+
+def _check_sources(sources: Mapping[str, TensorSource], targets: Sequence[str]) -> None:
+    """An export in place of a file that it names would be the end of both."""
+    held = {os.path.realpath(source.file) for source in sources.values()}
+    for target in targets:
+        if os.path.realpath(target) in held:
+            raise ProgramFileError(f"{target} holds weights that the export names; expected a path of another name")
 
 
 def _weight_parts(

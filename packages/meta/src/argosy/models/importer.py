@@ -25,7 +25,7 @@ def export(model: Layer, path: str | os.PathLike[str]) -> None:
     """Write the program of a model that :func:`~argosy.models.load_model` gave, as :func:`argosy.jit.save` does, with
     its number of positions. Weights that lie in the model's files as they are stay there and are mapped from there.
 
-    Raises TypeError for another layer.
+    Raises TypeError for another layer, ProgramFileError for a path that would replace one of these files.
     """
     loaded = program_of(model)
     save_program(loaded.program, loaded.states, path, sources=sources_of(model))
