@@ -100,6 +100,14 @@ def test_a_gpu_that_is_not_there_is_named():
         paddle.to_tensor([1.0]).cuda()
 
 
+def test_a_device_is_chosen_by_its_name():
+    """By a part of what its vendor calls it, the first of these."""
+    name = device("virtual").info.name.split()[0].upper()
+    assert paddle.to_tensor([1.0], place=f"virtual:{name}").place == Place("virtual", 0)
+    with pytest.raises(DeviceNotFound, match="no device of 'virtual' has 'h100' in its name; there are: virtual"):
+        paddle.to_tensor([1.0], place="virtual:H100")
+
+
 def test_what_is_built_in_for_tests_is_no_custom_device(monkeypatch):
     """Only what a distribution registers is; a plug-in that does not load is none, either."""
     assert not paddle.is_compiled_with_custom_device("virtual")

@@ -73,6 +73,18 @@ def device_infos(name: str = "cpu") -> list[DeviceInfo]:
     return list(runtime(name).devices())
 
 
+def index_of(name: str, text: str) -> int:
+    """Return the index of the first device of plug-in ``name`` whose own name has ``text`` in it, in any case.
+
+    Raises DeviceNotFound naming those that there are.
+    """
+    names = [info.name for info in device_infos(name)]
+    for index, found in enumerate(names):
+        if text.lower() in found.lower():
+            return index
+    raise DeviceNotFound(f"no device of {name!r} has {text!r} in its name; there are: {', '.join(names) or 'none'}")
+
+
 def device_names() -> list[str]:
     """List the names of all installed plug-ins, loaded or not, without loading any."""
     return _PLUG_INS.names()

