@@ -1,5 +1,8 @@
 """Operations, blocks, regions and values: both sides of every link agree after every change."""
 
+import random
+from itertools import pairwise
+
 import pytest
 
 from argosy_pir import (
@@ -117,6 +120,22 @@ def test_move_and_order():
     a.move_after(b)
     assert [op.name for op in reversed(block)] == ["foo.a", "foo.b", "foo.c"]
     assert not a.is_before(b)
+
+
+@pytest.mark.parametrize("place", ["first", "last", "anywhere"])
+def test_order_after_many_insertions(place):
+    """Order queries agree with the list wherever operations come in and go, also where numbers run out."""
+    block, choice = Block(), random.Random(0)
+    ops = [block.append(Operation("foo.op")) for _ in range(2)]
+    for _ in range(300):
+        at = {"first": 1, "last": len(ops) - 1, "anywhere": choice.randrange(len(ops))}[place]
+        ops.insert(at, block.insert_before(ops[at], Operation("foo.op")))
+        one, other = sorted(choice.sample(range(len(ops)), 2))
+        assert ops[one].is_before(ops[other])
+        assert not ops[other].is_before(ops[one])
+        if place == "anywhere" and len(ops) > 20:
+            ops.pop(choice.randrange(len(ops))).erase()
+    assert all(one.is_before(other) for one, other in pairwise(ops))
 
 
 def test_clone_is_deep_and_independent():

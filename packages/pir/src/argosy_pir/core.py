@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from argosy_pir.program import Function, Program
     from argosy_pir.types import Type
 
+_STRIDE = 1 << 40  # between the numbers of operations, so that most insertions find one between two
+
 
 class Operation:
     """One operation: ``results = name(operands) {attributes} (regions)``.
@@ -327,10 +329,12 @@ class Block:
             previous._next = op
         if following is None:
             self._last = op
-            op._order = previous._order + 1 if previous is not None else 0
+            op._order = previous._order + _STRIDE if previous is not None else 0
         else:
             following._previous = op
-            self._numbered = False
+            gap = following._order - previous._order if previous is not None else _STRIDE
+            op._order = following._order - gap + max(gap >> 3, 1)  # others often follow it there
+            self._numbered = self._numbered and op._order < following._order
         self._count += 1
 
     def _unlink(self, op: Operation) -> None:
@@ -348,7 +352,7 @@ class Block:
 
     def _number(self) -> None:
         for i, op in enumerate(self):
-            op._order = i
+            op._order = i * _STRIDE
         self._numbered = True
 
     def clone_into(self, target: Block, mapping: dict[Value, Value]) -> None:
