@@ -27,8 +27,8 @@ from argosy_cinn.target import Target
 _FRACTION = 14
 _DIGIT = 8
 _MANTISSA = 23
-#: Exponents, biased as in a float, of the largest term of a group.
-_LEAST, _MOST = 127 - 64, 127 + 64
+#: Exponents, biased as in a float, of the largest term of a group; its scale times that of weights is a float.
+_LEAST, _MOST = 127 - 64, 127 + 32
 #: Products of a digit and a weight, two of which are added at a time, in 16 bits: 8 * 2 * 128 * 15 < 2**15.
 _STEPS = 8
 #: Skinny vectors whose sums are in registers at a time.
@@ -85,6 +85,9 @@ class BlockFloatTerms:
         self.nibbles = [nibble for nibble in found if nibble is not None]
         self.safe: Value | None = None
         self.may_overflow = True
+        b, words = operands.b, vector(I16, self.line // 2)
+        # The factors of the digits, which LLVM else makes anew for each group.
+        self._factors = [b.pin(b.constant(words, factor)) for factor in (1 << _DIGIT, 1)]
 
     @property
     def bytes_of_term(self) -> int:
@@ -95,6 +98,10 @@ class BlockFloatTerms:
     def units(self) -> list[float]:
         """See `Terms`."""
         return [nibble.unit for nibble in self.nibbles]
+
+    def group_scale(self, t: Index, k: Index) -> Value:
+        """See `Terms`: a power of two."""
+        return self.operands.b.load(vector(FLOAT, self.lanes), self._scale_place(self._place(t, k)), self.line)
 
     def _groups(self) -> Index:
         b = self.operands.b
@@ -147,7 +154,7 @@ class BlockFloatTerms:
             ):
                 b.store(b.convert("trunc", rest, I8), b.gep(place, digit * self.width + i * lanes, I8), lanes)
         zeros = b.constant(vector(I8, self.line), self.nibbles[0].zero)
-        ((taken,),) = self._sums([place], lambda _: [zeros], 1)
+        ((taken,),) = self._sums([place], lambda _: [zeros])
         b.store(b.binary("sub", b.zero(taken.type), taken), self._zero_place(place), self.line)
         b.store(down, self._scale_place(place), self.line)
         small = b.icmp("ult", b.binary("sub", size, 1), (_LEAST << _MANTISSA) - 1)
@@ -165,26 +172,23 @@ class BlockFloatTerms:
         wide = self.operands.skinny_vector(t, k, self.lanes, None)
         return b.widen_float(b.narrow_float(wide, BFLOAT), FLOAT)
 
-    def _sums(self, groups: list[Value], weights: Callable[[Index], list[Value]], count: int) -> list[list[Value]]:
-        """The sums of products of the integers of some ``groups`` with each of the ``count`` weights that ``weights``
-        makes of the bytes from a place in the group on, lane by lane."""
+    def _sums(self, groups: list[Value], weights: Callable[[int], list[Value]]) -> list[list[Value]]:
+        """The sums of products of the integers of some ``groups`` with each of the weights that ``weights`` makes of
+        the bytes from a place in the group on, lane by lane."""
         b = self.operands.b
-        start = [b.zero(vector(I16, self.line // 2))] * (len(groups) * 2 * count)
-        unroll = 2 if self.width % (2 * self.line) == 0 else 1
-        with b.loop(0, self.width, unroll * self.line, start) as loop:
-            found = list(loop.carry)
-            for u in range(unroll):
-                i = b.add(loop.index, u * self.line)
-                lines = weights(i)
-                for d, (group, digit) in enumerate(product(groups, range(2))):
-                    terms = b.load(lines[0].type, b.gep(group, b.add(digit * self.width, i), I8), self.line)
-                    for p, line in enumerate(lines):
-                        products = self._call("pmadd.ub.sw", "pmaddubs.w", I16, line, terms)
-                        found[d * count + p] = b.binary("add", found[d * count + p], products)
-            loop.yield_values(*found)
+        found: list[Value] = []
+        for i in range(0, self.width, self.line):
+            lines = weights(i)
+            products = []
+            for group, digit in product(groups, range(2)):
+                terms = b.load(lines[0].type, b.gep(group, digit * self.width + i, I8), self.line)
+                products += [self._call("pmadd.ub.sw", "pmaddubs.w", I16, line, terms) for line in lines]
+            found = [b.binary("add", *pair) for pair in zip(found, products, strict=True)] if found else products
+            found = [b.pin(x) for x in found]
+        count = len(found) // (2 * len(groups))
         sums = []
-        for high in range(0, len(start), 2 * count):
-            pairs = zip(loop.results[high : high + count], loop.results[high + count : high + 2 * count], strict=True)
+        for high in range(0, len(found), 2 * count):
+            pairs = zip(found[high : high + count], found[high + count : high + 2 * count], strict=True)
             sums.append([self._integer(*digits) for digits in pairs])
         return sums
 
@@ -192,8 +196,8 @@ class BlockFloatTerms:
         """A sum from those of its digits."""
         b = self.operands.b
         parts = [
-            self._call("pmadd.wd", "pmaddw.d", I32, digit, b.constant(digit.type, factor))
-            for digit, factor in ((high, 1 << _DIGIT), (low, 1))
+            self._call("pmadd.wd", "pmaddw.d", I32, digit, factor)
+            for digit, factor in zip((high, low), self._factors, strict=True)
         ]
         return b.binary("add", parts[0], parts[1])
 
@@ -206,18 +210,16 @@ class BlockFloatTerms:
     def step(self, rows: list[Index], k: Index, mask: Value | None, sums: list[Value]) -> list[Value]:
         """See `Terms`."""
         b, found, count = self.operands.b, list(sums), self.operands.count
-        for r, row in enumerate(rows):
-            for first in range(0, count, _TOGETHER):
-                numbers = range(first, min(first + _TOGETHER, count))
-                groups = [self._place(t, k) for t in numbers]
-                of_groups = self._sums(groups, lambda i, row=row: self._weights(row, b.add(k, i)), len(self.nibbles))  # type: ignore[misc]
-                for t, group, of_products in zip(numbers, groups, of_groups, strict=True):
-                    zero = b.load(vector(I32, self.lanes), self._zero_place(group), self.line)
-                    scale = b.load(vector(FLOAT, self.lanes), self._scale_place(group), self.line)
-                    for p, integers in enumerate(of_products):
-                        place = (r * len(of_products) + p) * count + t
-                        value = b.convert("sitofp", b.binary("add", integers, zero), FLOAT)
-                        found[place] = b.fmul(value, scale)
+
+        def weights(i: int) -> list[Value]:
+            return [line for row in rows for line in self._weights(row, b.add(k, i))]
+
+        for first in range(0, count, _TOGETHER):
+            numbers = range(first, min(first + _TOGETHER, count))
+            groups = [self._place(t, k) for t in numbers]
+            for t, group, integers in zip(numbers, groups, self._sums(groups, weights), strict=True):
+                zero = b.load(vector(I32, self.lanes), self._zero_place(group), self.line)
+                found[t::count] = [b.convert("sitofp", b.binary("add", x, zero), FLOAT) for x in integers]
         return found
 
     def _weights(self, row: Index, k: Index) -> list[Value]:

@@ -114,6 +114,9 @@ class PairTerms:
         b = self.operands.b
         return b.mul(b.ceil_div(self.operands.k, self.width), self.width)
 
+    def group_scale(self, t: Index, k: Index) -> None:
+        """See `Terms`."""
+
     def bytes(self) -> Index:
         """See `Terms`."""
         return 0 if self._in_place else self.operands.b.mul(self._padded_depth(), 2 * self.operands.count)

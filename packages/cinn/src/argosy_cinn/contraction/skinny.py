@@ -213,7 +213,7 @@ class _Skinny:
         """
         b, k = self.b, self.problem.k
         if self.problem.group:
-            self._copy_scales(terms.units)
+            self._copy_scales(terms)
         unit = self.problem.group or terms.width
         depth = max(_THIN_BYTES // (self.plan.count * terms.bytes_of_term) // unit, 1) * unit
         if self.plan.count <= 2 or (isinstance(k, int) and k <= depth):
@@ -292,12 +292,17 @@ class _Skinny:
             sums = self._terms(terms, rows, k, b.add(k, group), zeros)
             local = [b.sub(row, self.row0) for row in rows]
             scales = [self._scale(p, loop.index, row) for row in local for p in range(len(self.products))]
-            factors = [scale for scale in scales for _ in range(self.plan.count)]
+            count = self.plan.count
+            factors = [
+                scale if count == 1 else self._times_group_scale(scale, terms, t, k)
+                for scale in scales
+                for t in range(count)
+            ]
             loop.yield_values(*(b.fma(x, y, z) for x, y, z in zip(sums, factors, loop.carry, strict=True)))
         return list(loop.results)
 
-    def _copy_scales(self, units: list[float]) -> None:
-        """The factors of the chunk's wide rows as floats, times those of ``units``: in memory, those of one row may be
+    def _copy_scales(self, terms: Terms) -> None:
+        """The factors of the chunk's wide rows as floats, times those of ``terms``: in memory, those of one row may be
         a page apart."""
         b, lanes = self.b, self.lanes
         with b.loop(0, b.div(self.problem.k, self.problem.group)) as group, b.loop(0, self.rows, lanes) as row:
@@ -308,8 +313,15 @@ class _Skinny:
                 found = self.operands.scales_vector(
                     product.scales, group.index, b.add(self.row0, row.index), lanes, mask
                 )
-                found = found if units[number] == 1 else b.fmul(found, units[number])
+                unit = terms.units[number]
+                found = found if unit == 1 else b.fmul(found, unit)
+                if self.plan.count == 1:
+                    found = self._times_group_scale(found, terms, 0, b.mul(group.index, self.problem.group))
                 b.store(found, self._scale_place(number, group.index, row.index), lanes * self.size)
+
+    def _times_group_scale(self, scale: Value, terms: Terms, t: int, k: Index) -> Value:
+        factor = terms.group_scale(t, k)
+        return scale if factor is None else self.b.fmul(scale, factor)
 
     def _scale_place(self, product: int, group: Index, local: Index) -> Value:
         b = self.b

@@ -96,6 +96,11 @@ class Terms(Protocol):
         """What the sums of each product have to be multiplied by, together with the scale of a group."""
         ...
 
+    def group_scale(self, t: Index, k: Index) -> Value | None:
+        """What else the sums of skinny vector ``t`` over the group from k on have to be multiplied by, in every lane;
+        None for nothing."""
+        ...
+
     def bytes(self) -> Index:
         """Memory that `prepare` needs."""
         ...
@@ -129,6 +134,9 @@ class FloatTerms:
     def units(self) -> list[float]:
         """See `Terms`."""
         return [1.0] * len(self.operands.products)
+
+    def group_scale(self, t: Index, k: Index) -> None:
+        """See `Terms`."""
 
     def _padded_depth(self) -> Index:
         b = self.operands.b

@@ -141,6 +141,11 @@ class Instructions(Arithmetic):
         arguments = (constant(I32, int(write)), constant(I32, level), constant(I32, 1))
         self.intrinsic("llvm.prefetch", VOID, pointer, *arguments, overloads=(PTR,))
 
+    def pin(self, x: Value) -> Value:
+        """A vector that is computed here, after what is read before and before what is read after this place, by x86
+        code: LLVM else reads so much first that registers do not hold it. No instruction is made of it."""
+        return self.op(x.type, f'call {x.type} asm sideeffect "", "=v,0,~{{memory}}"({x})')
+
     def alloca(self, element: str, count: int, align: int = 64) -> Value:
         """Stack space for ``count`` elements (a constant), made once in the function's entry block."""
         name = "%" + self.name("stack")
