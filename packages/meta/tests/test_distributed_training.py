@@ -578,6 +578,9 @@ def _static():
         (lambda: dist.to_static(paddle.nn.Linear(1, 1), None, paddle.mean, 0.1), TypeError, "not Linear and float"),
         (lambda: _static().dist_main_program(), RuntimeError, "no program of mode 'predict' yet"),
         (lambda: _static().dist_main_program("test"), ValueError, "not 'test'"),
+        (lambda: _static().dist_startup_program(), NotImplementedError, "dist_startup_program .* have values"),
+        (lambda: _static().serial_startup_program("train"), NotImplementedError, "serial_startup_program .* values"),
+        (lambda: _static().serial_main_program(), NotImplementedError, "serial_main_program .* is not kept"),
     ],
 )
 def test_wrong_annotations_teach(call, error, message):

@@ -380,7 +380,11 @@ def test_small_helpers_of_scripts(tmp_path):
         fleet.init(is_collective=True)
         util, rank = fleet.util, fleet.worker_index()
         util.barrier()
-        shares = util.get_file_shard(["a", "b", "c"])
+        shares = util.get_heter_file_shard(["a", "b", "c"])
+        assert shares == util.get_file_shard(["a", "b", "c"])
+        env = paddle.distributed.ParallelEnv()
+        assert (env.local_rank, env.nranks, env.nrings, env.device_type) == (rank, env.world_size, 1, "cpu")
+        assert env.pg_timeout == 1_800_000
         return util.all_reduce([rank, 2], "max").tolist(), util.all_gather(rank), shares
 
     assert run_ranks(program, 2) == [([1, 2], [0, 1], ["a", "b"]), ([1, 2], [0, 1], ["c"])]

@@ -12,7 +12,7 @@ from argosy_phi_ops.settings import CACHE_HOME, NUMBER, SWITCH, TEXT, Setting, o
 
 __all__ = [
     "CHECK_COLLECTIVES", "CHECK_PROGRAMS", "CURRENT_ENDPOINT", "ENDPOINTS", "LAUNCHERS", "LOCAL_RANK", "LOG", "MPIEXEC",
-    "OPEN_AFTER", "POSITION", "TRACEBACK", "announced_ranks", "log", "user_cache",
+    "OPEN_AFTER", "PG_TIMEOUT", "POSITION", "TRACEBACK", "announced_ranks", "log", "user_cache",
 ]  # fmt: skip
 
 TRACEBACK = Setting(
@@ -51,6 +51,7 @@ LAUNCHERS: dict[str, tuple[Number, Number]] = {
 LOCAL_RANK: Number = Setting("PADDLE_LOCAL_RANK", NUMBER, None, "this process's number on its machine")
 ENDPOINTS = Setting("PADDLE_TRAINER_ENDPOINTS", TEXT, "", "a name for each rank, separated by commas")
 CURRENT_ENDPOINT = Setting("PADDLE_CURRENT_ENDPOINT", TEXT, "", "this rank's name")
+PG_TIMEOUT = Setting("PADDLE_PG_TIMEOUT", NUMBER, 1_800_000, "milliseconds that ParallelEnv shows; nothing waits by it")
 POSITION = Setting("ARGOSY_POSITION", TEXT, "", "a file that tells in which instruction of a pipeline this rank is")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NoReturn
 
 from argosy.distributed.environment import environment
 from argosy.distributed.pipeline.marks import cut_at_class, stage_count
@@ -236,6 +236,18 @@ class DistModel:
             raise RuntimeError(f"there is no program of mode {chosen!r} yet: its first call with a batch makes it")
         return self._steps[chosen].main_program
 
+    def dist_startup_program(self, mode: str | None = None) -> Any:
+        """Raises NotImplementedError: parameters have values from the start, so that no program makes them."""
+        return _no_program("dist_startup_program", "parameters have values from the start: no program makes them")
+
+    def serial_main_program(self, mode: str | None = None) -> Any:
+        """Raises NotImplementedError: the program before it was partitioned is not kept."""
+        return _no_program("serial_main_program", "it is not kept; jit.to_static in one process has main_program")
+
+    def serial_startup_program(self, mode: str | None = None) -> Any:
+        """Raises NotImplementedError, as :meth:`dist_startup_program`."""
+        return _no_program("serial_startup_program", "parameters have values from the start: no program makes them")
+
     def state_dict(self, mode: str = "all", split_fusion: bool = True) -> dict[str, Any]:
         """Parameters and buffers (``"param"``), optimizer states (``"opt"``), or ``"all"``."""
         if mode not in ("all", "param", "opt"):
@@ -254,6 +266,10 @@ class DistModel:
         rest = {name: value for name, value in state_dict.items() if name not in own}
         if rest and self._optimizer is not None:
             self._optimizer.set_state_dict(rest)
+
+
+def _no_program(name: str, why: str) -> NoReturn:
+    raise NotImplementedError(f"DistModel.{name} is not implemented: {why}")
 
 
 def _flatten(args: Sequence[Any]) -> list[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from argosy.api import fetch
-from argosy.settings import CURRENT_ENDPOINT, ENDPOINTS, LAUNCHERS, LOCAL_RANK, announced_ranks
+from argosy.settings import CURRENT_ENDPOINT, ENDPOINTS, LAUNCHERS, LOCAL_RANK, PG_TIMEOUT, announced_ranks
 from argosy_autoparallel.groups import set_world
 from argosy_autoparallel.mesh import ProcessMesh, set_group_maker
 from argosy_phi_ops.context import Context, context
@@ -154,6 +154,12 @@ class ParallelEnv:
     def nrings(self) -> int:
         """Communicators of each kind: one."""
         return 1
+
+    @property
+    def pg_timeout(self) -> int:
+        """The milliseconds of ``PADDLE_PG_TIMEOUT`` (default: 30 minutes). Collectives wait as long
+        as it takes here."""
+        return PG_TIMEOUT.read()
 
     @property
     def trainer_endpoints(self) -> list[str]:

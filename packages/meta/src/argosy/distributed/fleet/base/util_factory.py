@@ -49,6 +49,10 @@ class UtilBase:
         start = place * each + min(place, more)
         return files[start : start + each + (place < more)]
 
+    def get_heter_file_shard(self, files: list[str]) -> list[str]:
+        """As :meth:`get_file_shard`: all ranks are workers."""
+        return self.get_file_shard(files)
+
     def print_on_rank(self, message: str, rank_id: int) -> None:
         """Print on one rank."""
         if get_rank() == rank_id:
