@@ -174,3 +174,49 @@ def test_code_does_not_grow_with_shapes(monkeypatch):
         np.testing.assert_allclose(made.numpy(), -np.log1p(np.exp(-part)), rtol=1e-5)
         np.testing.assert_allclose(there.grad.numpy(), 2 * part / (1 + np.exp(part)), rtol=1e-5)
     assert compiled == ["log_sigmoid", "log_sigmoid_grad"] * 2
+
+
+def test_tensors_are_made_on_the_device_that_a_call_names():
+    leaf = paddle.zeros([2, 3], device="virtual", requires_grad=True)
+    made = [
+        leaf,
+        paddle.ones([2], device=Place("virtual")),
+        paddle.full_like(paddle.ones([3]), 2.0, device="virtual", requires_grad=True),
+        paddle.asarray([1.0, 2.0], device="virtual"),
+        paddle.hann_window(8, device="virtual"),
+        leaf.new_full([2], 3.0),
+        paddle.ones([1]).new_zeros(2, device="virtual"),
+        paddle.from_dlpack(paddle.ones([2]), device="virtual"),
+        paddle.ones([2])._copy_to("virtual"),
+    ]
+    assert [t.place for t in made] == [Place("virtual")] * len(made)
+    assert made[2].is_leaf
+    assert not made[2].stop_gradient
+    (leaf * made[2]).sum().backward()
+    np.testing.assert_array_equal(leaf.grad.numpy(), np.full((2, 3), 2.0, np.float32))
+    paddle.seed(5)
+    drawn = paddle.rand([4], device="virtual").numpy()
+    paddle.seed(5)
+    np.testing.assert_array_equal(drawn, paddle.rand([4]).numpy())  # the same numbers on every device
+    paddle.disable_static("virtual")
+    try:
+        assert paddle.ones([1]).place == Place("virtual")
+        assert paddle.ones([1], device="cpu").place == Place("cpu")
+    finally:
+        paddle.set_device("cpu")
+    with pytest.raises(DeviceNotFound):
+        paddle.zeros([1], device="gpu")
+
+
+def test_layers_are_made_on_the_device_that_they_are_given():
+    for layer in (
+        paddle.nn.Conv2D(3, 4, 3, device="virtual"),
+        paddle.nn.LayerNorm(4, device="virtual"),
+        paddle.nn.GroupNorm(2, 4, device="virtual"),
+        paddle.nn.Embedding(4, 2, padding_idx=1, device="virtual"),
+        paddle.compat.nn.Linear(3, 2, device="virtual"),
+    ):
+        assert {p.place for p in layer.parameters()} == {Place("virtual")}
+    known = Place("virtual").device().info.dtypes
+    assert paddle.amp.is_bfloat16_supported("virtual") is ("bfloat16" in known)
+    assert paddle.amp.is_float16_supported()

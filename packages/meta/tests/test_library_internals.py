@@ -12,6 +12,7 @@ import pytest
 
 import argosy as paddle
 from argosy.framework import flags
+from argosy_hwadapt import DeviceNotFound
 
 
 class _Scaled(paddle.nn.Linear):
@@ -203,7 +204,7 @@ def test_internals_of_tensors() -> None:
     copy = x._copy_to(paddle.CPUPlace(), True)
     copy.fill_(0.0)
     assert x.tolist()[1] == [9.0, 9.0]
-    with pytest.raises(NotImplementedError, match="cpu only"):
+    with pytest.raises(DeviceNotFound, match="gpu"):
         x._copy_to("gpu:0", True)
     x.stop_gradient = False
     assert x._grad_ivar() is None

@@ -65,10 +65,10 @@ def rows(tensor: Tensor, begin_idx: int, end_idx: int) -> Tensor:
 
 
 def copy_to(tensor: Tensor, place: Any, blocking: bool = True) -> Tensor:
-    """A copy outside of the graph. Raises NotImplementedError for a place other than the host."""
-    if not as_place(place).is_cpu_place():
-        raise NotImplementedError(f"_copy_to: operators run on the cpu only so far, not on {place!r:.60}")
-    copy = type(tensor)._wrap(StridedArray.from_array(host_array(tensor, "_copy_to()").copy()))
+    """A copy at ``place``, outside of the graph. Raises DeviceNotFound for a place that is not there."""
+    wanted, array = as_place(place), host_array(tensor, "_copy_to()")
+    device = None if wanted.is_cpu_place() else wanted.device()
+    copy = type(tensor)._wrap(StridedArray.from_array(array if device else array.copy(), device))
     copy.persistable = tensor.persistable
     return copy
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.device.places import get_device
+from argosy_tensorcore.place import as_place
+
 __all__ = [
     "autocast", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_enabled",
     "is_bfloat16_supported", "is_float16_supported",
@@ -52,17 +55,17 @@ def get_autocast_gpu_dtype(device_type: str | None = None) -> str:
 
 
 def is_bfloat16_supported(device: object = None) -> bool:
-    """True: the cpu computes with bfloat16, which it loads, widens and stores."""
-    _only_cpu("is_bfloat16_supported", device)
-    return True
+    """Whether a device, by default that of new tensors, computes with bfloat16. The cpu does: it loads, widens and
+    stores it. Raises DeviceNotFound."""
+    return _is_supported("bfloat16", device)
 
 
 def is_float16_supported(device: object = None) -> bool:
-    """True: the cpu computes with float16, which it loads, widens and stores."""
-    _only_cpu("is_float16_supported", device)
-    return True
+    """Whether a device, by default that of new tensors, computes with float16. The cpu does: it loads, widens and
+    stores it. Raises DeviceNotFound."""
+    return _is_supported("float16", device)
 
 
-def _only_cpu(function: str, device: object) -> None:
-    if device is not None and str(device).partition(":")[0] not in ("cpu", "Place(cpu)"):
-        raise NotImplementedError(f"{function}({device!r}): operators run on the cpu only so far")
+def _is_supported(dtype: str, device: object) -> bool:
+    place = as_place(get_device() if device is None else device)
+    return place.is_cpu_place() or dtype in place.device().info.dtypes

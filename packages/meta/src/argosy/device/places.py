@@ -28,7 +28,7 @@ def as_optional_place(place: object) -> Place | None:
 
 
 def get_device() -> str:
-    """The name of the device that new tensors are made on: ``"cpu"``."""
+    """The name of the device that new tensors are made on, such as ``"cpu"`` or ``"opencl:0"``."""
     return str(_current.value)[len("Place(") : -1]
 
 

@@ -25,7 +25,7 @@ from argosy_phi_ops.context import context
 from argosy_tensorcore import dtype as dtypes
 from argosy_tensorcore.dtype import DType as DataType
 from argosy_tensorcore.dtype import as_dtype
-from argosy_tensorcore.place import Place
+from argosy_tensorcore.place import Place, as_place
 from argosy_tensorcore.rng import Generator
 
 __all__ = [
@@ -94,7 +94,7 @@ def default_cpu_generator() -> Generator:
 
 
 def _no_generator(kind: str) -> NoReturn:
-    raise RuntimeError(f"there is no generator of {kind} devices: operators compute on the cpu only")
+    raise RuntimeError(f"there is no generator of {kind} devices: all devices draw with default_cpu_generator()")
 
 
 def default_cuda_generator(index: int = 0) -> NoReturn:
@@ -107,9 +107,10 @@ def default_xpu_generator(index: int = 0) -> NoReturn:
     _no_generator("XPU")
 
 
-def default_custom_device_generator(place: object = None) -> NoReturn:
-    """Raises RuntimeError, as Paddle's build for the CPU does."""
-    _no_generator("custom")
+def default_custom_device_generator(place: object = None) -> Generator:
+    """The random generator of this rank, which all devices draw with. Raises DeviceNotFound."""
+    as_place(place).device()
+    return context().generator
 
 
 def device_memory_stat_current_value(stat_type: str, dev_id: int) -> int:

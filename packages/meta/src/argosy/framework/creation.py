@@ -19,6 +19,7 @@ from argosy_phi_ops.eager.creation import creation_device
 from argosy_phi_ops.eager.dispatch import deliver, suspend_layers
 from argosy_tensorcore import naming
 from argosy_tensorcore.dtype import as_dtype, default_dtype
+from argosy_tensorcore.place import as_place
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 from argosy_tensorcore.uninitialized_payload import UninitializedPayload
@@ -39,10 +40,13 @@ def to_tensor(data: Any, dtype: object = None, place: object = None, stop_gradie
 def as_tensor(
     data: Any, dtype: object = None, device: object = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
-    """``data`` as a tensor, as :func:`to_tensor`. Raises NotImplementedError for pinned memory."""
-    if pin_memory:
-        raise NotImplementedError("as_tensor: pinned memory needs a CUDA device")
-    return to_tensor(_convert_data("as_tensor", data), dtype, device, not requires_grad)
+    """``data`` as a tensor, as :func:`to_tensor`; with ``pin_memory`` in host memory from which the current device
+    copies fast. Raises NotImplementedError for that where the host is the current device."""
+    if not pin_memory:
+        return to_tensor(_convert_data("as_tensor", data), dtype, device, not requires_grad)
+    made = Tensor(_convert_data("as_tensor", data), dtype).pin_memory()
+    made.stop_gradient = not requires_grad
+    return made
 
 
 def _on_expected_place(tensor: Tensor) -> Tensor:
@@ -117,8 +121,10 @@ def make_parameter(
     dtype: object = None,
     is_bias: bool = False,
     default_initializer: Callable[..., Any] | None = None,
+    device: object = None,
 ) -> Tensor:
-    """The parameter ``<owner>.w_0`` (``b_0`` for a bias) that ``attr`` describes, initialised.
+    """The parameter ``<owner>.w_0`` (``b_0`` for a bias) that ``attr`` describes, initialised; it lies on ``device``,
+    by default where new tensors are made.
 
     It is made eagerly even within a capture, where it becomes a state. Raises ValueError for negative sizes.
     """
@@ -129,9 +135,10 @@ def make_parameter(
     element = as_dtype(dtype) if dtype is not None else default_dtype()
     name = attr.name or naming.generate(f"{owner}.{'b' if is_bias else 'w'}")
     initializer = attr.initializer or default_for(is_bias, default_initializer)
+    chosen = creation_device() if device is None else as_place(device).device()
     with suspend_layers():
         later = is_lazy() and type(initializer).__call__ is Initializer.__call__
-        empty = UninitializedPayload(sizes, element) if later else StridedArray.empty(sizes, element, creation_device())
+        empty = UninitializedPayload(sizes, element) if later else StridedArray.empty(sizes, element, chosen)
         parameter = Tensor._wrap(empty, not attr.trainable)
         parameter.name, parameter.persistable, parameter.is_parameter = name, True, True
         initializer(parameter)

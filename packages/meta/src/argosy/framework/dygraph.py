@@ -12,13 +12,14 @@ from argosy.framework.typed_creation import create_tensor as _made
 from argosy.static.session import in_static_mode
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.declare.operator import get_operator
+from argosy_tensorcore.place import Place
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["create_tensor", "guard", "no_grad", "to_variable"]
 
 
 @contextmanager
-def guard(place: object = None) -> Iterator[None]:
+def guard(place: str | Place | None = None) -> Iterator[None]:
     """Dynamic mode within the block; static mode again after it where it was on."""
     static = in_static_mode()
     disable_static(place)

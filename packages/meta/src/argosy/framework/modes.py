@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from argosy.device.places import set_device
 from argosy.static.program import default_main_program, default_startup_program
 from argosy.static.session import in_static_mode, start_static_mode, stop_static_mode
 from argosy_phi_ops.capture.tracer import active_tracer
+from argosy_tensorcore.place import Place
 
 __all__ = ["disable_static", "enable_static", "in_dynamic_mode", "in_dynamic_or_pir_mode", "in_pir_mode", "use_pir_api"]
 
@@ -29,9 +31,12 @@ def use_pir_api() -> bool:
     return True
 
 
-def disable_static(place: object = None) -> None:
-    """Go back to dynamic mode, in which operators run at once."""
+def disable_static(place: str | Place | None = None) -> None:
+    """Go back to dynamic mode, in which operators run at once; ``place`` becomes that of new tensors. Raises
+    DeviceNotFound for one that is not there."""
     stop_static_mode()
+    if place is not None:
+        set_device(place)
 
 
 def enable_static() -> None:

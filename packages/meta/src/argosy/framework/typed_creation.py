@@ -47,18 +47,18 @@ BoolTensor = _maker("BoolTensor", "bool")
 def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """``obj`` as a tensor without a past; it shares memory with one of that dtype unless a ``copy`` is wanted."""
-    if device is not None and not as_place(device).is_cpu_place():
-        raise NotImplementedError(f"asarray: tensors are made on the host, not on {device!r}")
+    """``obj`` as a tensor without a past, on ``device``; it shares memory with one of that dtype there unless a
+    ``copy`` is wanted."""
     if obj is None:
         raise TypeError("asarray(): argument 'obj' should be a number, nested lists, an array or a tensor, got None")
-    wanted = None if dtype is None else as_dtype(dtype)
-    if isinstance(obj, Tensor) and not copy and (wanted is None or obj.dtype is wanted):
+    wanted, place = None if dtype is None else as_dtype(dtype), None if device is None else as_place(device)
+    here = isinstance(obj, Tensor) and (place is None or obj.place == place)
+    if here and not copy and (wanted is None or obj.dtype is wanted):
         result = obj if obj.stop_gradient else obj.detach()
     elif copy is False:
         raise ValueError("asarray: copy=False, but the data must be copied to become this tensor")
     else:
-        result = Tensor(obj, wanted)
+        result = Tensor(obj, wanted, place)
     if requires_grad:
         result.stop_gradient = False
     return result

@@ -12,7 +12,7 @@ from argosy.framework.param_attr import ParamAttr
 from argosy.nn import functional as F
 from argosy.nn.conv_settings import LAYOUTS
 from argosy.nn.initializer import Constant, Normal
-from argosy.nn.layer import Layer, own_dtype
+from argosy.nn.layer import Layer
 from argosy.nn.settings import FunctionLayer
 from argosy.nn.spectrum import largest_singular_value
 from argosy_tensorcore.tensor import Tensor
@@ -42,7 +42,8 @@ class GroupNorm(Layer):
         data_format: str = "NCHW",
         name: str | None = None,
     ) -> None:
-        super().__init__(dtype=own_dtype(dtype, device))
+        super().__init__(dtype=dtype or "float32")
+        self._device = device
         check_choice("GroupNorm", "data_format", data_format, LAYOUTS)
         if num_groups < 1 or num_channels % num_groups:
             raise ValueError(f"GroupNorm: {num_channels} channels do not split into {num_groups} groups")

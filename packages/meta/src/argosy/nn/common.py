@@ -7,7 +7,7 @@ from typing import Any
 from argosy.argument_checks import TensorLike, validate_call
 from argosy.nn import functional as F
 from argosy.nn.initializer import Assign
-from argosy.nn.layer import Layer, own_dtype
+from argosy.nn.layer import Layer
 from argosy.nn.lazy import on_initialization
 from argosy_autograd.modes import no_grad
 from argosy_tensorcore.tensor import Tensor
@@ -87,7 +87,8 @@ class Embedding(Layer):
         weight_attr: Any = None,
         name: str | None = None,
     ) -> None:
-        super().__init__(dtype=own_dtype(dtype, device))
+        super().__init__(dtype=dtype or "float32")
+        self._device = device
         for argument, size in (("num_embeddings", num_embeddings), ("embedding_dim", embedding_dim)):
             if size < 1:
                 raise ValueError(f"Embedding(): argument {argument!r} should be positive, got {size}")

@@ -10,7 +10,7 @@ from argosy.nn import functional as F
 from argosy.nn.conv_settings import check_settings
 from argosy.nn.initializer import Normal
 from argosy.nn.integers import Integral
-from argosy.nn.layer import Layer, own_dtype
+from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
@@ -149,7 +149,8 @@ class Conv1D(_Conv):
         bias_attr: Any = None,
         data_format: str = "NCL",
     ) -> None:
-        super().__init__(dtype=own_dtype(dtype, device))
+        super().__init__(dtype=dtype or "float32")
+        self._device = device
         self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr if bias else False))
         self._set(stride, padding, dilation, groups, data_format, padding_mode)
 
@@ -177,7 +178,8 @@ class Conv2D(_Conv):
         bias_attr: Any = None,
         data_format: str = "NCHW",
     ) -> None:
-        super().__init__(dtype=own_dtype(dtype, device))
+        super().__init__(dtype=dtype or "float32")
+        self._device = device
         self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr if bias else False))
         self._set(stride, padding, dilation, groups, data_format, padding_mode)
 
@@ -205,7 +207,8 @@ class Conv3D(_Conv):
         bias_attr: Any = None,
         data_format: str = "NCDHW",
     ) -> None:
-        super().__init__(dtype=own_dtype(dtype, device))
+        super().__init__(dtype=dtype or "float32")
+        self._device = device
         self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr if bias else False))
         self._set(stride, padding, dilation, groups, data_format, padding_mode)
 

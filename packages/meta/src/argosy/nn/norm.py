@@ -10,7 +10,7 @@ from argosy.framework.aliases import parameter_aliases
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
 from argosy.nn.integers import Integral
-from argosy.nn.layer import Layer, own_dtype
+from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["LayerNorm", "RMSNorm"]
@@ -40,7 +40,8 @@ class LayerNorm(Layer):
         bias_attr: Any = None,
         name: str | None = None,
     ) -> None:
-        super().__init__(dtype=own_dtype(dtype, device))
+        super().__init__(dtype=dtype or "float32")
+        self._device = device
         self._normalized_shape = _sizes(normalized_shape)
         self._epsilon, self._weight_attr, self._bias_attr = epsilon, weight_attr, bias_attr
         has_weight = elementwise_affine and weight_attr is not False

@@ -16,10 +16,9 @@ __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window"
 
 
 def _place(window: Any, device: Any, pin_memory: bool, requires_grad: bool) -> Tensor:
-    if pin_memory or (device is not None and not as_place(device).is_cpu_place()):
-        raise NotImplementedError(f"windows are made on the host, got device={device!r}, pin_memory={pin_memory}")
-    window.stop_gradient = not requires_grad
-    return window  # type: ignore[no-any-return]
+    placed = window.pin_memory() if pin_memory else window if device is None else window.to(as_place(device))
+    placed.stop_gradient = not requires_grad
+    return placed  # type: ignore[no-any-return]
 
 
 @validate_call

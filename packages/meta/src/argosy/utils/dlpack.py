@@ -6,6 +6,7 @@ from typing import Any
 
 import argosy.runtime  # noqa: F401  (operators come with the first tensor)
 from argosy_tensorcore import interchange
+from argosy_tensorcore.place import CPU, as_place
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["from_dlpack", "to_dlpack"]
@@ -32,13 +33,13 @@ def to_dlpack(x: Tensor) -> object:
 
 
 def from_dlpack(dlpack: Any, *, device: object = None, copy: bool | None = None) -> Tensor:
-    """A tensor that shares the memory of anything with ``__dlpack__``; with ``copy``, memory of its own.
+    """A tensor that shares the memory of anything with ``__dlpack__``; with ``copy``, or on another ``device``, memory
+    of its own.
 
     A bare capsule is copied, since numpy, which opens it, takes it as read-only.
 
-    Raises TypeError for anything else, NotImplementedError for a ``device`` other than the cpu.
+    Raises TypeError for anything else, DeviceNotFound for a ``device`` that is not there.
     """
-    if device is not None and "cpu" not in str(device):
-        raise NotImplementedError(f"from_dlpack(): device {device!r}: operators run on the cpu only so far")
     found = interchange.from_dlpack(_Capsule(dlpack) if type(dlpack).__name__ == "PyCapsule" else dlpack)
-    return Tensor(found) if copy else found
+    place = CPU if device is None or device == (1, 0) else as_place(device)
+    return found if place.is_cpu_place() and not copy else Tensor(found, place=place)

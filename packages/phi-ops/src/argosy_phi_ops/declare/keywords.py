@@ -59,20 +59,27 @@ def _rounding_mode(op: Operator, mode: Any, args: tuple[Any, ...], kwargs: dict[
 
 
 def _device(op: Operator, device: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A place for the result: the host is the only one that operators make tensors on."""
-    if not as_place(device).is_cpu_place():
-        raise NotImplementedError(f"{op.name}: tensors are made on the host, not on {device!r}")
-    return op(*args, **kwargs)
+    """A place for the result, which is made there, or copied where an operand is elsewhere."""
+    place = as_place(device)
+    wanted = kwargs.pop("requires_grad", False)
+    made = evaluator().create_on(place.device(), op, args, kwargs)
+    return _as_leaf(made.to(place), wanted)
 
 
 def _requires_grad(op: Operator, wanted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    result = op(*args, **kwargs)
-    result.stop_gradient = not wanted
+    return _as_leaf(op(*args, **kwargs), wanted)
+
+
+def _pin_memory(op: Operator, pinned: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A result in host memory from which the current device copies fast."""
+    wanted = kwargs.pop("requires_grad", False)
+    made = op(*args, **kwargs)
+    return _as_leaf(made.pin_memory() if pinned else made, wanted)
+
+
+def _as_leaf(result: Any, requires_grad: bool) -> Any:
+    result.stop_gradient = not requires_grad
     return result
-
-
-def _pin_memory(op: Operator, wanted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    raise NotImplementedError(f"{op.name}: pinned memory (pin_memory={wanted!r}) needs a CUDA device")
 
 
 def _side(op: Operator, side: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from argosy_hwadapt import Device
     from argosy_phi_ops.declare.operator import Operator
 
-__all__ = ["CreationLayer", "creation_device", "set_creation_device"]
+__all__ = ["CreationLayer", "creation_device", "creation_scope", "set_creation_device"]
 
 
 class CreationLayer(Interpreter):
@@ -61,3 +62,14 @@ def set_creation_device(device: Device | None) -> None:
     if layer is not None:
         context().put_everywhere(layer)
         AMBIENT.word += 1
+
+
+@contextmanager
+def creation_scope(device: Device | None) -> Iterator[None]:
+    """A block in which new tensors of this rank are made on ``device``, as :func:`set_creation_device` says."""
+    before = creation_device()
+    set_creation_device(device)
+    try:
+        yield
+    finally:
+        set_creation_device(before)

@@ -15,6 +15,7 @@ from argosy_phi_ops.declare.operator import NO_ATTRIBUTES, NO_KEYWORDS, Operator
 from argosy_phi_ops.eager import dispatch
 from argosy_phi_ops.eager.application import NUMBERS, Application
 from argosy_phi_ops.eager.calls import call
+from argosy_phi_ops.eager.creation import creation_scope
 from argosy_phi_ops.eager.gradient_blockers import join_blockers
 from argosy_phi_ops.eager.recording import block_silently
 from argosy_phi_ops.eager.results import fresh_tensor, result_of
@@ -49,6 +50,11 @@ class Evaluator:
     def deliver(self, op: Any, results: Any, out: Any) -> Any:
         """See :func:`argosy_phi_ops.eager.dispatch.deliver`."""
         return dispatch.deliver(op, results, out)
+
+    def create_on(self, device: Any, op: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a call of ``op`` gives that makes new tensors on ``device``; None or a host device: on the host."""
+        with creation_scope(device):
+            return op(*args, **kwargs)
 
 
 EVALUATOR = Evaluator()

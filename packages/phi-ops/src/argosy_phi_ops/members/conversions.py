@@ -81,13 +81,6 @@ def _to(
     return to(self, device=device, dtype=dtype, copy=copy_tensor)
 
 
-def _check_host(name: str, place: Any) -> None:
-    if isinstance(place, Place) and place.is_cpu_place():
-        return
-    if not as_place(place).is_cpu_place():
-        raise NotImplementedError(f"Tensor.{name}: operators compute on the host, not on {place!r}")
-
-
 def cpu(self: Tensor) -> Tensor:
     """The tensor on the host: itself where it is there, else a copy, through which gradients go back."""
     payload = self.payload
@@ -163,14 +156,13 @@ def _size(size: Any) -> list[int]:
     return [size] if isinstance(size, int) else list(size)
 
 
-def _create(var: Tensor, made: Callable[[str], Tensor], dtype: Any, device: Any, grad: bool, pin: bool) -> Tensor:
-    if device is not None:
-        _check_host("new_full", device)
-    if pin:
-        pin_memory(var)
-    result = made(var.dtype.name if dtype is None else as_dtype(dtype).name)
-    result.stop_gradient = not grad
-    return result
+def _create(
+    var: Tensor, name: str, values: tuple[Any, ...], dtype: Any, device: Any, requires_grad: bool, pin_memory: bool
+) -> Tensor:
+    """What the operator ``name`` makes in the dtype of ``var`` and where that is, unless told otherwise."""
+    kind = var.dtype.name if dtype is None else as_dtype(dtype).name
+    place = device if device is not None or var.place.is_cpu_place() else var.place
+    return op(name)(*values, kind, device=place, requires_grad=requires_grad, pin_memory=pin_memory)
 
 
 def new_full(
@@ -183,8 +175,8 @@ def new_full(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A tensor of that size full of ``fill_value``, in the dtype of ``var`` unless told."""
-    return _create(var, lambda d: op("full")(_size(size), fill_value, d), dtype, device, requires_grad, pin_memory)
+    """A tensor of that size full of ``fill_value``, in the dtype of ``var`` and where that is unless told."""
+    return _create(var, "full", (_size(size), fill_value), dtype, device, requires_grad, pin_memory)
 
 
 def _creation_method(name: str) -> Callable[..., Tensor]:
@@ -197,7 +189,7 @@ def _creation_method(name: str) -> Callable[..., Tensor]:
         pin_memory: bool = False,
     ) -> Tensor:
         sizes = _size(size[0]) if len(size) == 1 else list(size)
-        return _create(var, lambda d: op(name)(sizes, d), dtype, device, requires_grad, pin_memory)
+        return _create(var, name, (sizes,), dtype, device, requires_grad, pin_memory)
 
     method.__name__ = method.__qualname__ = f"new_{name}"
     method.__doc__ = f"A tensor of those sizes (or that list of them) by ``{name}``, by default in ``var``'s dtype."

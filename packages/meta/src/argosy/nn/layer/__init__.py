@@ -3,9 +3,9 @@
 from importlib import import_module
 
 from argosy.api import lazy_names
-from argosy.nn.layer.layers import Layer, own_dtype
+from argosy.nn.layer.layers import Layer
 
-__all__ = ["Layer", "own_dtype"]
+__all__ = ["Layer"]
 
 
 def _layer(name: str) -> object | None:

@@ -20,7 +20,7 @@ from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.suggestions import MissingAttribute
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["HookRemoveHelper", "Layer", "own_dtype"]
+__all__ = ["HookRemoveHelper", "Layer"]
 
 HookRemoveHelper = HookHandle
 """Paddle's name."""
@@ -51,14 +51,6 @@ def _captured_forward(layer: Layer) -> Callable[..., Any]:
     return layer.forward if tracer is None or tracer.callee is None else tracer.callee(layer.forward)
 
 
-def own_dtype(dtype: object, device: object = None) -> object:
-    """The dtype of a layer's parameters, by default the default dtype. Raises NotImplementedError for a device but the
-    cpu."""
-    if device is not None and "cpu" not in str(device).lower():
-        raise NotImplementedError(f"a layer on device {device!r}: operators run on the cpu only so far")
-    return default_dtype() if dtype is None else dtype
-
-
 class Layer(CheckedConstructor, Conversions, Internals):
     """The base of everything in ``nn``: subclass it, make sublayers and parameters in ``__init__``, write
     ``forward``.
@@ -68,6 +60,7 @@ class Layer(CheckedConstructor, Conversions, Internals):
     """
 
     training: bool
+    _device: object = None  # where its parameters are made; None: where new tensors are
     _name: str | None = None  # of an operation of a static program in Paddle; subclasses of its layers read it
 
     def __init__(self, name_scope: str | None = None, dtype: object = "float32") -> None:
@@ -227,13 +220,14 @@ class Layer(CheckedConstructor, Conversions, Internals):
         default_initializer: Callable[..., Any] | None = None,
         device: object = None,
     ) -> Any:
-        """A parameter named after the layer; None when ``attr`` is False. By default XavierUniform, for a bias
-        zeros.
+        """A parameter named after the layer, on ``device``, by default that of the layer; None when ``attr`` is False.
+        By default XavierUniform, for a bias zeros. Raises DeviceNotFound for a device that is not there.
         """
-        chosen = as_param_attr(attr)
+        chosen, place = as_param_attr(attr), device if device is not None else self._device
         if chosen is None:
             return None
-        return make_parameter(self._full_name, shape, chosen, dtype or self._dtype, is_bias, default_initializer)
+        kind = dtype or self._dtype
+        return make_parameter(self._full_name, shape, chosen, kind, is_bias, default_initializer, place)
 
     def create_variable(self, name: str | None = None, persistable: bool | None = None, dtype: object = None) -> Tensor:
         """:meth:`create_tensor`, by its older name."""
