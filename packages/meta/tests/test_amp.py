@@ -208,7 +208,7 @@ def test_half_types_are_supported():
     """The cpu computes with both half types; devices that are not there are named."""
     assert paddle.amp.is_bfloat16_supported()
     assert paddle.amp.is_float16_supported("cpu")
-    with pytest.raises(DeviceNotFound, match="gpu"):
+    with pytest.raises(DeviceNotFound, match="cuda"):
         paddle.amp.is_bfloat16_supported("gpu:0")
 
 

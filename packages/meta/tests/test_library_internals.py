@@ -204,7 +204,7 @@ def test_internals_of_tensors() -> None:
     copy = x._copy_to(paddle.CPUPlace(), True)
     copy.fill_(0.0)
     assert x.tolist()[1] == [9.0, 9.0]
-    with pytest.raises(DeviceNotFound, match="gpu"):
+    with pytest.raises(DeviceNotFound, match="cuda"):
         x._copy_to("gpu:0", True)
     x.stop_gradient = False
     assert x._grad_ivar() is None
