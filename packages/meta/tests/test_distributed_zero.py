@@ -55,8 +55,9 @@ def expected():
 
 @pytest.mark.parametrize("overlap", [False, True], ids=["blocking", "overlapped"])
 def test_compiled_zero_steps_are_those_of_gradient_accumulation(expected, overlap):
-    """In a few buckets. Of ZeRO 3's parameters one is whole when most is held, however many there are; what a rank
-    holds in all is less than with ZeRO 1, whose parameters are whole."""
+    """In a few buckets. Parameters of ZeRO 3 are whole only while they are used, and gathered ahead only where that
+    takes no more memory: the arena is no larger than with ZeRO 1, and with states a rank holds much less. Gradients
+    are scattered within the backward pass: of their sums few are held whole."""
     arenas = {}
     for stage in (1, 3):
         ranks = run_ranks(lambda stage=stage: train(stage, overlap), 2)
@@ -70,8 +71,8 @@ def test_compiled_zero_steps_are_those_of_gradient_accumulation(expected, overla
         else:
             assert scatters == LAYERS + 1
             assert LAYERS + 2 < gathers <= 2 * LAYERS  # weights again, but for those that the backward pass finds
-    assert arenas[3][0] - arenas[1][0] <= WEIGHT  # that of the layer where most is held
-    assert arenas[3][1] < arenas[1][1]
+    assert arenas[3][0] <= arenas[1][0] < (0.9 * LAYERS + 3) * WEIGHT  # what layers give, and three matrices
+    assert arenas[3][1] < arenas[1][1] - 0.4 * LAYERS * WEIGHT
 
 
 def test_hybrid_shards_are_copied_between_groups():

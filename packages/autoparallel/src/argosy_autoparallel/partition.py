@@ -22,6 +22,7 @@ from argosy_autoparallel.open_sizes import split_sizes
 from argosy_autoparallel.operator_rules import OperatorCall, find_plan, ruled_operators
 from argosy_autoparallel.passes.combine_collectives import CombineCollectives, note_collectives
 from argosy_autoparallel.passes.overlap import Overlap
+from argosy_autoparallel.passes.shrink_live_ranges import ShrinkLiveRanges
 from argosy_autoparallel.placement import Replicate
 from argosy_autoparallel.placing_operations import PLACING, communicate
 from argosy_autoparallel.region_partition import split_regions
@@ -80,10 +81,10 @@ def partition(
     that all are equal. Raises ``NotImplementedError`` for symbolic sizes where that does not say what parts are, and
     ``ValueError`` for operands on different meshes.
     """
-    program = split_sizes(program, input_layouts, context().size)
+    program = split_sizes(program, input_layouts, context().size).clone()
     if any(op.dialect == "phi" for op in program.walk()):
-        program = program.clone()
         Decompose(keep=ruled_operators()).run(program)
+    ShrinkLiveRanges().run(program)
     made = Partitioner(program, input_layouts, state_layouts, rank, reshard_after_use).run(output_layouts)
     CombineCollectives(early=overlap).run(made.program)
     if overlap:

@@ -33,9 +33,12 @@ __all__ = ["CombineCollectives", "note_collectives"]
 
 _ATTRIBUTE = "collectives"
 _NAMES = ("prim.all_reduce", "prim.reduce_scatter", "prim.all_gather")
-_BUCKETS, _SMALLEST = 8, 1 << 16
-"""Of early sums and of gathers: how many buckets there should be, so that something is left to hide each behind and few
-are held at a time, and their least size in bytes."""
+_SUMS, _GATHERS, _SMALLEST = 8, 16, 1 << 16
+"""How many buckets of early sums and of gathers there should be, so that something is left to hide each behind and few
+are held at a time (of gathers the parts are held as well), and their least size in bytes."""
+_VECTORS = 1 / 32
+"""The share of a bucket up to which what is gathered is put together with its like only: biases are read again later,
+and would keep the weights beside them in memory."""
 
 
 @register_pass("combine-collectives")
@@ -88,9 +91,9 @@ def _collectives(program: Program) -> list[Operation]:
     return [op for op in program.block if op.name in _NAMES]
 
 
-def _spread(limit: int, notes: Sequence[CollectiveNote]) -> float:
+def _spread(limit: int, notes: Sequence[CollectiveNote], buckets: int) -> float:
     """The size of buckets of which there should be several."""
-    return min(limit, max(_SMALLEST, sum(n.nbytes for n in notes) / _BUCKETS))
+    return min(limit, max(_SMALLEST, sum(n.nbytes for n in notes) / buckets))
 
 
 def _make_early(program: Program, notes: Sequence[CollectiveNote], limit: int, kinds: Sequence[str]) -> frozenset[int]:
@@ -102,7 +105,7 @@ def _make_early(program: Program, notes: Sequence[CollectiveNote], limit: int, k
     ]
     operations = list(program.block)
     made = []
-    for members in _by_readiness(notes, numbers, _spread(limit, [notes[i] for i in numbers])):
+    for members in _by_readiness(notes, numbers, _spread(limit, [notes[i] for i in numbers], _SUMS)):
         ops = [notes[i].op for i in members]
         made.append((ops, *_emit(ops, operations[notes[members[-1]].place])))
     for ops, values, token in made:
@@ -131,13 +134,15 @@ def _by_readiness(notes: Sequence[CollectiveNote], numbers: Sequence[int], limit
 def _buckets(notes: Sequence[CollectiveNote], limit: int, done: frozenset[int]) -> list[list[int]]:
     """The numbers of collectives that will be one, where the first of them is: all but those that are ``done``. What
     takes more than half a bucket travels alone, and others are put together across it."""
-    gathers = _spread(limit, [n for n in notes if n.op.kind == "all_gather"])
+    gathers = _spread(limit, [n for n in notes if n.op.kind == "all_gather"], _GATHERS)
     found: list[list[int]] = []
-    last: dict[Any, list[int]] = {}  # by key
+    last: dict[Any, list[int]] = {}  # by key and size
     place: list[int] = []  # of each: the number of the one whose place it takes
     for number, each in enumerate(notes):
-        most = gathers if each.op.kind == "all_gather" else limit
-        bucket = last.get(each.key, [])
+        gathered = each.op.kind == "all_gather"
+        most = gathers if gathered else limit
+        key = each.key, gathered and each.nbytes <= most * _VECTORS
+        bucket = last.get(key, [])
         alone = each.nbytes > most / 2
         fits = each.nbytes + sum(notes[i].nbytes for i in bucket) <= most
         if number in done:
@@ -149,7 +154,7 @@ def _buckets(notes: Sequence[CollectiveNote], limit: int, done: frozenset[int]) 
             found.append([number])
             place.append(number)
             if not alone:
-                last[each.key] = found[-1]
+                last[key] = found[-1]
     return found
 
 

@@ -6,8 +6,9 @@ only down: whoever waits for a collective has started every one that came before
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import prod
 from typing import NamedTuple
 
@@ -20,8 +21,10 @@ from argosy_autoparallel.passes.tokens import (
     takes_no_time,
     thread_tokens,
 )
+from argosy_autoparallel.value_layouts import bytes_of
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
+from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Operation, Program, TensorType, Value
 from argosy_pir.passes import Pass, register_pass
 from argosy_pir.values import OpResult
@@ -36,8 +39,9 @@ _STARTED = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadca
 class Overlap(Pass):
     """Starts collectives and receipts when their operand is there, at most one in a group before the one before it is
     waited for, and waits for them before their result is read. One with fewer than ``least`` numbers computed meanwhile
-    stays as it is: it would only be copied. Sums of gradients are early where ``combine-collectives{early=true}`` made
-    them so.
+    stays as it is: it would only be copied. Gathers, whose results are larger than what they are given, start no
+    earlier than the most that the program holds allows. Sums of gradients are early where
+    ``combine-collectives{early=true}`` made them so.
     """
 
     least: int = 4096
@@ -68,6 +72,8 @@ class _Move(NamedTuple):
 def _moves(block: Sequence[Operation]) -> list[_Move]:
     number = {op: at for at, op in enumerate(block)}
     before: dict[tuple[int, ...] | None, int] = {}
+    held = _held_bytes(block, number)
+    peak = max(held)
     found = []
     for at, op in enumerate(block):
         if op.name not in COMMUNICATION:
@@ -77,13 +83,41 @@ def _moves(block: Sequence[Operation]) -> list[_Move]:
             makers = [maker for x in op.operands for maker in _makers(x, number) if isinstance(x.type, TensorType)]
             chained = any(x.name in COMMUNICATION for x in makers)  # what is to be waited for just before
             start = at if chained else max(before.get(group, -1), *map(number.__getitem__, makers), -1) + 1
-            found.append(
-                _Move(
-                    at, start, min((number[_ancestor_in_block(u, block[0])] for u in op.results[0].users), default=at)
-                )
-            )
+            if op.kind == "all_gather":
+                start = _earliest_within(peak, held, bytes_of(op.results[0]), start, at)
+            users = op.results[0].users
+            found.append(_Move(at, start, min((number[_ancestor_in_block(u, block[0])] for u in users), default=at)))
         before[group] = at
     return found
+
+
+def _held_bytes(block: Sequence[Operation], number: Mapping[Operation, int]) -> list[float]:
+    """Of each operation of the block, the bytes in memory while it runs. Elementwise ones are taken to be computed
+    where they are read, so that what they give takes memory only where others read it."""
+    change = [0.0] * (len(block) + 1)
+    for at, op in enumerate(block):
+        if takes_no_time(op) and op.name not in COMMUNICATION:
+            continue
+        for x in op.results:
+            users = {_ancestor_in_block(u, op) for u in x.users}
+            if isinstance(x.type, TensorType) and not all(map(_is_fused, (op, *users))):
+                change[at] += bytes_of(x)
+                change[max((number[u] for u in users), default=at) + 1] -= bytes_of(x)
+    return [*accumulate(change)][:-1]
+
+
+def _is_fused(op: Operation) -> bool:
+    primitive = PRIMITIVES.get(op.kind) if op.dialect == "prim" else None
+    return primitive is not None and primitive.category in ("elementwise", "layout")
+
+
+def _earliest_within(peak: float, held: list[float], size: float, start: int, at: int) -> int:
+    """The earliest place from ``start`` on from where on ``size`` further bytes may be held up to ``at``, which then
+    are."""
+    while at > start and held[at - 1] + size <= peak:
+        at -= 1
+        held[at] += size
+    return at
 
 
 def _makers(value: Value, block: Container[Operation]) -> Iterator[Operation]:
