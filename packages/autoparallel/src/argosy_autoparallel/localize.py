@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from argosy_autoparallel.distributed_sort import sort_parts
 from argosy_autoparallel.halo_exchange import exchange
 from argosy_autoparallel.placement import Shard
 from argosy_autoparallel.resharding.emitter import Emitter, block, neutral_term, shape_of
@@ -222,6 +223,20 @@ def _(local: LocalOperation) -> list[Value]:
     last = prim.reshape(block(running, axis, 0 if reverse else count - 1, 1), shape=(*shape[:axis], *shape[axis + 1 :]))
     others = tuple(i for i in range(len(shape)) if i != axis)
     return [_JOINED[kind](prim.broadcast(last, shape=tuple(made.shape), axes=others), made)]
+
+
+@_emission("sort")
+def _(local: LocalOperation) -> list[Value]:
+    """Ranks merge their parts of a split axis."""
+    attributes, layout = local.attributes, local.operand_layouts[0]
+    dims = layout.sharding_dims(attributes["axis"])
+    if not dims:
+        return _create(local, attributes)
+    group, _ = local.emitter.line(layout.mesh, dims[0])
+    axis = attributes["axis"]
+    size = shape_of(local.op.operand(0))[axis]
+    keys, descending = attributes.get("keys", 1), attributes.get("descending", False)
+    return sort_parts(local.emitter, local.operands, group, axis, size, keys, descending)
 
 
 def _add_exponentials(a: Value, b: Value) -> Value:

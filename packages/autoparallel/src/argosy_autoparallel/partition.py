@@ -401,7 +401,7 @@ class Partitioner:
             self.store_all(op, kinds, made)
             return
         chosen = self.choosing.choose(op, mesh)
-        if any(s.factor.startswith(("window", "scanned")) for s in chosen):
+        if any(s.factor.startswith(("window", "scanned", "sorted")) for s in chosen):
             self.moves, self.traffic = True, self.traffic + 1
         results = self._emit(op, mesh, chosen)
         layouts = [Layout(mesh, [s.results[i] for s in chosen]) for i in range(len(op.results))]

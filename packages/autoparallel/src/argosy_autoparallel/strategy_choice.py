@@ -15,6 +15,10 @@ from argosy_pir import Operation, Value
 
 __all__ = ["StrategyChoice", "drop_mixed_reductions"]
 
+_MERGING = 0.75
+"""What a sort along a split axis counts as, beside gathering its operands: it sends about as much, but nobody holds the
+whole. Splitting another axis instead costs half of that or less."""
+
 
 def drop_mixed_reductions(options: Sequence[Strategy], chosen: Sequence[Strategy]) -> list[Strategy]:
     """The ``options`` for a mesh dimension that leave no value with reductions of several kinds, after what was
@@ -114,6 +118,8 @@ class StrategyChoice:
             for value, p in zip(op.results, strategy.results, strict=True)
             if isinstance(p, Partial)
         )
+        if strategy.factor == "sorted":
+            cost += _MERGING * sum(self._change(value, Replicate(), mesh, dim, n)[0] for value in op.operands)
         if cost:
             cost += later
         elif carried:

@@ -51,6 +51,15 @@ def _(query: StrategyQuery) -> Iterator[Strategy]:
         yield Strategy((Shard(axis),), (Shard(axis),), "scanned")
 
 
+@rule("sort")
+def _(query: StrategyQuery) -> Iterator[Strategy]:
+    """The axis itself: ranks merge their parts."""
+    placement: Placement = Shard(query.attributes["axis"])
+    size = query.operands[0].shape[query.attributes["axis"]]
+    if placement in query.given and "sorted" not in query.taken and type(size) is int:
+        yield Strategy((placement,) * len(query.operands), (placement,) * len(query.results), "sorted")
+
+
 @rule("slice")
 def _(query: StrategyQuery) -> Iterator[Strategy]:
     """Whole blocks of an axis that is split in blocks."""
