@@ -7,8 +7,10 @@ import pytest
 
 from argosy_autograd.errors import MissingRule
 from argosy_autograd.passes.expand import ExpandGradients
+from argosy_autograd.transform import jvp_program
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
+from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Block, Builder, Program, Region, SymExpr, TensorType, VerifyError
 from argosy_pir.passes import parse_pipeline
@@ -120,3 +122,31 @@ def test_a_gradient_inside_a_loop_does_not_drop_earlier_iterations():
         expected.append((1 - np.tanh(w * h + x) ** 2) * h)
         h = np.tanh(w * h + x)
     np.testing.assert_allclose(interpret(program, [xs, np.array(w)])[0][0], expected)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((2, 5), 0), ((2, 5), None), ((), None)])
+def test_an_operator_that_is_kept_whole_has_the_derivatives_of_its_decomposition(shape, axis):
+    """``topk``: gradients, of gradients, too, and tangents."""
+    x, v = np.random.default_rng(0).standard_normal((2, *shape))
+    attributes = {"k": 2 if shape else 1, "axis": axis, "largest": True, "sorted": True}
+    found = []
+    for keep in ((), ("topk",)):
+        program, forward = Program("gradients"), Program("forward")
+        with emit_at(Builder.at_end(program.block)) as builder:
+            x_in, v_in = (program.add_input(TensorType(shape, "float64")) for _ in range(2))
+            y, _ = builder.create("phi.topk", [x_in], attributes).results
+            (first,) = gradient(builder, [y * y * y], [x_in], [y])
+            program.set_outputs([first, *gradient(builder, [first], [x_in], [v_in])])
+        with emit_at(Builder.at_end(forward.block)) as builder:
+            made = builder.create("phi.topk", [forward.add_input(x_in.type)], attributes)
+            forward.set_outputs(made.results[:1])
+        for each in (program, forward):
+            Decompose(keep).run(each)
+        ExpandGradients().run(program)
+        forward = jvp_program(forward)
+        assert [any(op.name == "phi.topk" for op in each.walk()) for each in (program, forward)] == [bool(keep)] * 2
+        for each in (program, forward):
+            Decompose().run(each)
+        found.append([*interpret(program, [x, v])[0], *interpret(forward, [x, v])[0]])
+    for whole, parts in zip(*found, strict=True):
+        np.testing.assert_allclose(whole, parts, atol=1e-12)

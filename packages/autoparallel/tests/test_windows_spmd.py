@@ -5,6 +5,7 @@ import pytest
 from ranks import on_ranks
 
 from argosy_autoparallel import Partial, ProcessMesh, Replicate, Shard, count_collectives, shard_tensor
+from argosy_autoparallel.distributed_sort import comparators
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -87,6 +88,30 @@ def test_gradients_of_weights_are_sums_of_parts():
     for grad, placements in on_ranks(main, 2):
         np.testing.assert_allclose(grad, w.grad.numpy(), rtol=1e-4, atol=1e-4)
         assert placements in ([Partial()], [Replicate()])
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("size", [3, 9, 16])
+def test_sorts_merge_the_ranks_parts(size, ranks):
+    """Both ways, with equal elements, NaN, uneven parts and ranks without elements; nobody holds the whole axis."""
+    x = RNG.integers(0, 4, (size,)).astype(np.float32)
+    x[1] = np.nan
+    for name, descending in (("sort", False), ("argsort", False), ("argsort", True)):
+        expected = get_operator(name)(Tensor(x), 0, descending, stable=True).numpy()
+        for value, placements, calls, _ in run(name, (x,), (Shard(0),), ranks, 0, descending, True):
+            np.testing.assert_array_equal(value, expected)
+            assert placements == [Shard(0)]
+            assert calls.keys() == {"send"}
+
+
+@pytest.mark.parametrize("count", range(9))
+def test_comparators_put_all_zeros_and_ones_in_order(count):
+    """Then they do with all values (Knuth's 0-1 principle)."""
+    bits = np.arange(1 << count)[:, None] >> np.arange(count) & 1
+    expected = np.sort(bits, axis=1)
+    for low, high in comparators(count):
+        bits[:, [low, high]] = np.sort(bits[:, [low, high]], axis=1)
+    np.testing.assert_array_equal(bits, expected)
 
 
 @pytest.mark.parametrize(("k", "calls"), [(2, {"all_gather": 2}), (9, {"all_to_all": 1})])

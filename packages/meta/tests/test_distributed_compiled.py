@@ -135,6 +135,30 @@ def test_steps_that_overlap_communication_have_the_bits_of_others(level):
         assert started == waited > 0
 
 
+@pytest.mark.parametrize("static", [False, True], ids=["eager", "compiled"])
+def test_gradients_of_the_largest_elements_move_those_alone(static):
+    """A captured program runs the rule of ``topk`` and its derivative; none gathers what is split."""
+    values = np.random.default_rng(0).standard_normal((4, 40)).astype(np.float32)
+
+    def largest(x):
+        y = x * 1
+        y.stop_gradient = False
+        (gradient,) = paddle.grad([paddle.topk(y, 2)[0].square().sum()], [y])
+        return gradient
+
+    def program():
+        run = paddle.jit.to_static(largest, full_graph=True) if static else largest
+        with dist.strict(), count_collectives() as counts:
+            made = run(dist.shard_tensor(values, dist.ProcessMesh([0, 1]), [dist.Shard(1)]))
+        return made.numpy(), counts.calls
+
+    expected = largest(paddle.to_tensor(values)).numpy()
+    for gradient, calls in run_ranks(program, 2):
+        np.testing.assert_array_equal(gradient, expected)
+        assert calls["all_gather"] == 2
+        assert static is (calls.keys() == {"all_gather"})
+
+
 def _train_open_sizes(ranks, placement):
     """Losses of a step whose batch is open, for several sizes, and the shapes for which it was captured."""
     paddle.seed(0)

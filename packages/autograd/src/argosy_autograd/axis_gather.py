@@ -8,6 +8,7 @@ from argosy_autograd.algebra import Value, argsort, zeros, zeros_like
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import context, emit_at
 from argosy_pir import Block, Builder, Region, TensorType
+from argosy_pir.dims import Dim
 
 __all__ = ["add_along", "linear_recurrence", "shift", "take_along"]
 
@@ -20,12 +21,14 @@ def take_along(x: Value, indices: Value, axis: int) -> Value:
     return prim.transpose(taken, permutation=argsort(order))
 
 
-def add_along(values: Value, indices: Value, axis: int) -> Value:
-    """The transpose of :func:`take_along`: ``values`` added up at ``indices`` along ``axis``."""
+def add_along(values: Value, indices: Value, axis: int, size: Dim | None = None) -> Value:
+    """The transpose of :func:`take_along`: ``values`` added up at ``indices`` along ``axis``, which has ``size``
+    elements then (as many as ``values`` by default)."""
     order = _permutation(values.ndim, axis)
     moved = prim.transpose(values, permutation=order)
+    nothing = zeros_like(moved) if size is None else zeros((*moved.shape[:-1], size), moved.dtype)
     added = prim.scatter(
-        zeros_like(moved), _addresses(indices, order), moved, axes=(values.ndim - 1,), batch=values.ndim - 1, kind="add"
+        nothing, _addresses(indices, order), moved, axes=(values.ndim - 1,), batch=values.ndim - 1, kind="add"
     )
     return prim.transpose(added, permutation=argsort(order))
 

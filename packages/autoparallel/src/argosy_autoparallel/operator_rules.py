@@ -1,7 +1,8 @@
 """Rules of whole operators, which the partitioner runs in place of their decompositions where they apply.
 
 A rule is a function of an :class:`OperatorCall`; it gives an :class:`OperatorPlan`, or None where the decomposition is
-to be partitioned. Programs with gradient requests are decomposed before, so that there rules do not apply.
+to be partitioned. Whose rule applies in programs with gradients, too, has derivatives as a whole (see
+``argosy_autograd.rules.whole_operators``).
 
 >>> from argosy_autoparallel.operator_rules import ruled_operators
 >>> ruled_operators()

@@ -17,6 +17,7 @@ from argosy_autograd.rules import (
     reduction,
     transform,
     while_loops,
+    whole_operators,
 )
 
 __all__ = [
@@ -39,4 +40,5 @@ __all__ = [
     "transform",
     "vjp",
     "while_loops",
+    "whole_operators",
 ]

@@ -165,15 +165,15 @@ def lower_partitioned(
 
 
 def _with_whole_operators(program: Program) -> Program:
-    """``program`` after the passes, in place; or, where nobody asks for gradients, a copy in which operators with rules
-    of their own are left as they are."""
+    """``program`` after the passes, in place; or a copy in which operators with rules of their own are left as they
+    are."""
     from argosy_autoparallel.operator_rules import ruled_operators
     from argosy_phi_ops.passes.decompose import Decompose
 
     kept = ruled_operators()
     names = {op.name for op in program.walk()}
     whole = program
-    if not names.isdisjoint(f"phi.{name}" for name in kept) and not any(name.startswith("ad.") for name in names):
+    if not names.isdisjoint(f"phi.{name}" for name in kept):
         whole = program.clone()
         lowering.simplify(whole, lowering.PIPELINE.replace("decompose", str(Decompose(keep=kept))))
     lowering.simplify(program)
