@@ -21,7 +21,7 @@ from argosy_tensorcore.storage import StridedArray
 #: kernels anyway.
 ELSEWHERE = {
     *(name for name, p in PRIMITIVES.items() if p.category in ("communication", "host")),
-    "relayout", "to_local", "from_local", "check_index", "lu", "qr", "svd", "eig", "eigh",
+    "relayout", "place", "to_local", "from_local", "check_index", "lu", "qr", "svd", "eig", "eigh",
     "paged_attention", "grouped_dot", "grouped_outer",
 }  # fmt: skip
 

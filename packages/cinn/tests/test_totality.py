@@ -115,7 +115,7 @@ def test_no_primitive_is_left_to_the_host(dtype):
 
 
 def test_the_test_knows_every_primitive():
-    marks = {"relayout", "to_local", "from_local"}  # read by the partitioner
+    marks = {"relayout", "to_local", "from_local", "place"}  # read by the partitioner, and by what cuts by devices
     marks |= {"check_index", "paged_attention", "grouped_dot", "grouped_outer"}  # see the tests of each
     other = {n for n, p in PRIMITIVES.items() if p.category in ELSEWHERE} | marks | {"rng_bits", "sort"}
     assert COVERED | other | {n for n in CALLS if n in PRIMITIVES} >= PRIMITIVES.keys()

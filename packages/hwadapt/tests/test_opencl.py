@@ -10,6 +10,7 @@ import pytest
 
 import argosy_hwadapt as hw
 from argosy_hwadapt.opencl import library as opencl
+from argosy_hwadapt.opencl import runtime
 
 pytestmark = pytest.mark.skipif(
     hw.why("opencl") is not None, reason="no OpenCL runtime: pip install argosy-hwadapt[opencl]"
@@ -82,3 +83,41 @@ def test_errors_are_those_of_the_contract():
         device.allocate(1 << 44)
     with pytest.raises(hw.DeviceOutOfMemory, match=r"INVALID_BUFFER_SIZE \(-61\)"):
         opencl.check(-61, "a buffer")
+
+
+class Listed:
+    """A library that lists devices, each by name and kind (2: a processor, 4: a GPU)."""
+
+    def __init__(self, *devices):
+        self.devices = devices
+
+    def clGetPlatformIDs(self, room, found, count):
+        return answer([7], room, found, count)
+
+    def clGetDeviceIDs(self, platform, kind, room, found, count):
+        return answer(range(1, 1 + len(self.devices)), room, found, count)
+
+    def clGetDeviceInfo(self, device, key, room, memory, size):
+        name, kind = self.devices[int(opencl.ffi.cast("intptr_t", device)) - 1]
+        data = {0x102B: name.encode() + b"\0", 0x1000: kind.to_bytes(8, "little")}.get(key, bytes(8))
+        if room:
+            opencl.ffi.memmove(memory, data, len(data))
+        else:
+            size[0] = len(data)
+        return 0
+
+
+def answer(numbers, room, found, count):
+    for i in range(room):
+        found[i] = opencl.ffi.cast("handle", numbers[i])
+    if not room:
+        count[0] = len(numbers)
+    return 0
+
+
+def test_accelerators_of_all_libraries_come_first(monkeypatch):
+    """Each device once, though a loader lists those of a wheel again; two alike of one library are two."""
+    libraries = [Listed(("cpu a", 2)), Listed(("cpu a", 2), ("cpu b", 2), ("NVIDIA H100", 4), ("NVIDIA H100", 4))]
+    monkeypatch.setattr(runtime, "libraries", lambda: libraries)
+    found = runtime.OpenClRuntime().devices()
+    assert [(d.name, d.simt_width) for d in found] == [("NVIDIA H100", 32)] * 2 + [("cpu a", 1), ("cpu b", 1)]

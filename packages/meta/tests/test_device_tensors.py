@@ -51,12 +51,6 @@ def test_gradients_go_back_through_the_copy(bring):
         assert bring(x).stop_gradient
 
 
-def test_a_capture_refuses_to_keep_the_value_of_now():
-    x = paddle.to_tensor([1.0, 2.0], place="virtual")
-    with pytest.raises(Exception, match=r"a copy from Place\(virtual:0\) cannot be captured: call cpu\(\) before"):
-        paddle.jit.to_static(lambda y: y + x.cpu(), full_graph=True)(paddle.ones([2]))
-
-
 def test_a_layer_brings_its_tensors_to_the_host():
     """cpu() and to() of a layer take the places that tensors take."""
     layer = paddle.nn.Linear(2, 2)

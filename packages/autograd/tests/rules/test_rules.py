@@ -99,6 +99,7 @@ SAMPLES: list[tuple] = [
     ("concat", (X, normal(1, 3), normal(4, 3)), {"axis": 0}),
     ("reverse", (normal(2, 3, 2),), {"axes": (0, 2)}),
     ("relayout", (normal(2, 3),), {"target": ()}),
+    ("place", (normal(2, 3),), {"source": "cpu", "target": "virtual:0"}),
     ("to_local", (normal(2, 3),), {"shape": (2, 3)}),
     ("from_local", (normal(2, 3),), {"shape": (2, 3)}),
     # reductions

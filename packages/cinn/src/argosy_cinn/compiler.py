@@ -42,6 +42,7 @@ from argosy_cinn.tools.dump import is_dumping, record, record_sizes
 from argosy_hwadapt import Device
 from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import CompileError
+from argosy_phi_ops.passes.device_assignment import spans_devices
 from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_phi_ops.reference.interpreter import communicator_table
 from argosy_pir.passes import print_pipeline
@@ -77,6 +78,8 @@ class CinnCompiler:
         user's line, and ``ValueError`` for unknown options. A program that code generation fails on runs on the
         reference interpreter, with a warning.
         """
+        if spans_devices(program):
+            return self._compile_spanning(program, device, options)
         if not device.is_host:
             here = lambda host: self.compile(program, host, communicators, options)  # noqa: E731
             return _launches_for(self, device, lambda: program, options, here)
@@ -94,6 +97,8 @@ class CinnCompiler:
     ) -> Any:
         """`compile` after ``preparation``, which changes ``program``: at once, or, where the outcome is in the cache,
         when somebody asks for the executable's program."""
+        if spans_devices(program):
+            return self.compile(PreparedProgram(program, preparation)(), device, communicators, options)
         if not device.is_host:
             here = lambda host: self.compile_prepared(program, preparation, host, (), options)  # noqa: E731
             return _launches_for(self, device, PreparedProgram(program, preparation), options, here)
@@ -115,6 +120,21 @@ class CinnCompiler:
                 made.leave_program_to(prepared)
                 made.views.simplified.come_from(lambda: to_primitives(prepared(), chosen))
         return made
+
+    def _compile_spanning(self, program: Program, device: Device, options: Mapping[str, Any] | None) -> Any:
+        """The executable of a program that spans devices; of open sizes for each combination that is met."""
+        from argosy_cinn.spanning import SpanningExecutable
+
+        def compile_segment(part: Program, at: Device) -> Any:
+            return self.compile(part, at, (), options)
+
+        def compile_static(static: Program) -> Any:
+            primitives = to_primitives(static, chosen_options(options))
+            return SpanningExecutable(static, primitives, device, compile_segment)
+
+        if program.symbols():
+            return SpecialisingExecutable(program, None, "it spans devices", compile_static)
+        return compile_static(program)
 
 
 def _launches_for(

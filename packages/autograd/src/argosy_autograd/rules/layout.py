@@ -17,7 +17,7 @@ def _register_linear(name: str) -> None:
     jvp.add(name, lambda result, x, dx, **attributes: function(dx, **attributes))
 
 
-for _name in ("broadcast", "reshape", "transpose", "slice", "reverse"):
+for _name in ("broadcast", "reshape", "transpose", "slice", "reverse", "place"):
     _register_linear(_name)
 
 
@@ -103,6 +103,11 @@ def _(g: Value, result: Value, x: Value, *, axes: Shape) -> Value:
 @vjp("relayout")
 def _(g: Value, result: Value, x: Value, *like: Value, target: str) -> tuple[Value | None, ...]:
     return (prim.relayout(g, x), *[None for _ in like])  # the cotangent goes where the operand is
+
+
+@vjp("place")
+def _(g: Value, result: Value, x: Value, *, source: str, target: str) -> Value:
+    return prim.place(g, source=target, target=source)
 
 
 @vjp("to_local")

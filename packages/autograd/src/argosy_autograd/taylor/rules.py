@@ -33,7 +33,7 @@ Coefficient: TypeAlias = Any
 LINEAR = frozenset(
     "neg copy real imag conj complex cast add sub broadcast reshape transpose slice pad concat reverse relayout gather "
     "to_local from_local dynamic_slice dynamic_update_slice reduce_sum fft select sort maximum minimum reduce_max "
-    "reduce_min all_reduce all_gather reduce_scatter all_to_all permute broadcast_rank".split()
+    "reduce_min all_reduce all_gather reduce_scatter all_to_all permute broadcast_rank place".split()
 )
 """Primitives that are linear in their differentiable operands, given the choices they make at the point itself."""
 

@@ -15,7 +15,7 @@ from argosy_autoparallel.spmd.strategy import Strategy, StrategyQuery
 __all__ = ["linear_strategies", "patterns_of"]
 
 _SUM: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("neg", "real", "imag", "conj", "copy", "stop_gradient"), ("P",)),
+    **dict.fromkeys(("neg", "real", "imag", "conj", "copy", "place", "stop_gradient"), ("P",)),
     **dict.fromkeys(("reshape", "transpose", "broadcast", "slice", "reverse", "reduce_sum", "fft"), ("P",)),
     **dict.fromkeys(("add", "sub", "pad", "complex"), ("P P",)),
     **dict.fromkeys(("mul", "dot_general", "conv"), ("P R", "R P")),

@@ -1,4 +1,5 @@
 /* What the plug-in calls of OpenCL. */
+int setenv(const char *, const char *, int);
 typedef void *handle; typedef int32_t status;
 status clGetPlatformIDs(uint32_t, handle *, uint32_t *);
 status clGetDeviceIDs(handle, uint64_t, uint32_t, handle *, uint32_t *);

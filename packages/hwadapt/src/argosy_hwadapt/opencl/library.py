@@ -7,7 +7,6 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import files as files_of
 from importlib.resources import files
-from os import environ
 from os.path import realpath
 from typing import Any
 
@@ -18,7 +17,7 @@ from argosy_hwadapt.errors import DeviceError, DeviceLost, DeviceNotFound, Devic
 #: Distributions that carry a vendor's library, and the file that it is.
 WHEELS = {"intel-opencl-rt": "libintelocl.so"}
 #: What the system calls the loader of installed drivers, and a driver that it may not have been told of.
-_LOADER, _DRIVER = "libOpenCL.so.1", "libnvidia-opencl.so.1"
+_LOADER, _DRIVER = "libOpenCL.so.1", b"libnvidia-opencl.so.1"
 
 ffi = cffi.FFI()
 ffi.cdef(files(__package__).joinpath("functions.h").read_text())
@@ -31,7 +30,7 @@ _LOST = {-14: "EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST", -36: "INVALID_COMMAND
 @cache
 def libraries() -> list[Any]:
     """Those that load: vendors' from wheels, and the system's loader. Raises DeviceNotFound where there is none."""
-    environ.setdefault("OCL_ICD_FILENAMES", _DRIVER)
+    ffi.dlopen(None).setenv(b"OCL_ICD_FILENAMES", _DRIVER, 0)
     found, tried = [], []
     for path in [*_in_wheels(), _LOADER]:
         try:

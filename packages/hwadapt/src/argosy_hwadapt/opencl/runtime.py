@@ -23,7 +23,7 @@ OPENCL_C = "opencl-c"
 OPTIONS = b"-cl-fp32-correctly-rounded-divide-sqrt"
 _NAME, _DRIVER, _VERSION, _EXTENSIONS = 0x102B, 0x102D, 0x102F, 0x1030
 _TYPE, _UNITS, _GROUP, _MEMORY, _LOCAL = 0x1000, 0x1002, 0x1004, 0x101F, 0x1023
-_ALL, _GPU, _BUILD_LOG, _BINARY_SIZES, _BINARIES = 0xFFFFFFFF, 4, 0x1183, 0x1165, 0x1166
+_ALL, _CPU, _BUILD_LOG, _BINARY_SIZES, _BINARIES = 0xFFFFFFFF, 2, 0x1183, 0x1165, 0x1166
 _PROFILING, _STARTED, _ENDED = 2, 0x1282, 0x1283
 _MOST_BUILT = 256
 _HANDLE_BYTES = ffi.sizeof("handle")
@@ -119,13 +119,13 @@ class OpenClRuntime:
 
     @cached_property
     def _found(self) -> list[tuple[Any, Any, DeviceInfo]]:
-        """All devices of all platforms in the libraries' order, with their library; each once."""
+        """All devices of all platforms, accelerators first, in the libraries' order, with their library; each once."""
         found: list[tuple[Any, Any, DeviceInfo]] = []
         for cl in libraries():
             known = [info for *_, info in found]  # a loader may list those of a wheel again
             handles = [d for p in list_handles(cl.clGetPlatformIDs) for d in list_handles(cl.clGetDeviceIDs, p, _ALL)]
             found += [(cl, d, info) for d in handles if (info := _info(cl, d)) not in known]
-        return found
+        return sorted(found, key=lambda each: each[2].simt_width == 1)
 
     def devices(self) -> list[DeviceInfo]:
         """Describe what the libraries list."""
@@ -273,5 +273,5 @@ def _info(cl: Any, device: Any) -> DeviceInfo:
     return DeviceInfo(
         name=text(_NAME), arch=f"{text(_VERSION)} {text(_DRIVER)}", memory_bytes=number(_MEMORY),
         dtypes=frozenset(dtypes), max_block=number(_GROUP), shared_bytes=number(_LOCAL), kernel_forms=(OPENCL_C,),
-        flags=frozenset({NO_FORK}), cores=number(_UNITS), simt_width=32 if number(_TYPE) & _GPU else 1,
+        flags=frozenset({NO_FORK}), cores=number(_UNITS), simt_width=1 if number(_TYPE) & _CPU else 32,
     )  # fmt: skip

@@ -27,6 +27,7 @@ from argosy_hwadapt import Device
 from argosy_phi_ops.capture.tracer import CapturedProgram
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import grad_enabled
+from argosy_phi_ops.eager.placement import accelerator_of
 from argosy_phi_ops.eager.recording import record_results
 from argosy_pir import Operation
 from argosy_pir.program import Program
@@ -216,7 +217,7 @@ class _Forward(PyLayer):
         ctx.before = compiled.values_before()
         made = tuple(Tensor._wrap(payload) for payload in compiled.execute(call))
         ctx.set_materialize_grads(False)
-        ctx.types = [(y.payload.shape, y.payload.dtype.numpy) for y in made]
+        ctx.types = [(y.payload.shape, y.payload.dtype.numpy, accelerator_of(y)) for y in made]
         chosen = set(compiled.differentiable)
         ctx.mark_non_differentiable(*(t for i, t in enumerate(made) if i not in chosen))
         ctx.compiled, ctx.call = compiled, call
@@ -230,7 +231,7 @@ class _Forward(PyLayer):
         ctx.saved_tensor()  # raises where an input or a parameter was changed in between
         chosen = ctx.compiled.differentiable
         reached = ctx.compiled.reached_inputs(ctx.call, frozenset(i for i in chosen if grads[i] is not None))
-        full = [_zeros(*ctx.types[i]) if grads[i] is None else grads[i] for i in chosen]
+        full = [_cotangent(grads[i], *ctx.types[i]) for i in chosen]
         cotangents = ctx.compiled.place_cotangents(full)
         if grad_enabled():
             made = ctx.compiled.recorded_gradients(ctx.call, cotangents, ctx.before)
@@ -239,8 +240,12 @@ class _Forward(PyLayer):
         return tuple(g if reads else None for g, reads in zip(made, reached, strict=True))
 
 
-def _zeros(shape: Any, dtype: Any) -> Tensor:
-    return Tensor._wrap(StridedArray(np.zeros(shape, dtype)))
+def _cotangent(g: Tensor | None, shape: Any, dtype: Any, device: Device | None) -> Tensor:
+    """A result's gradient where the result is; zeros where there is none."""
+    if g is not None and (type(g.payload) is not StridedArray or g.payload.array_type.device is device):
+        return g
+    array = np.zeros(shape, dtype) if g is None else g.payload.to_host()
+    return Tensor._wrap(StridedArray.from_array(array, device))
 
 
 class _BackwardOperator:

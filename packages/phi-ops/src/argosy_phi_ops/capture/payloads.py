@@ -49,6 +49,14 @@ class TracedPayload:
         return len(self.shape)
 
     @property
+    def device(self) -> Any:
+        """The device that the value will be on, as far as is known; None for the host."""
+        from argosy_phi_ops.capture.device_copies import place_of_value  # few ask
+
+        place = place_of_value(self.tracer, self.value)
+        return None if place.is_cpu_place() else place.device()
+
+    @property
     def mesh(self) -> Any:
         """The mesh that the tensor will lie on; None for an ordinary one."""
         layout = self._layout()

@@ -287,6 +287,15 @@ class Tracer(Interpreter):
                 link(self, result, operands, op, attributes, i)
         return results[0] if expansion.bare else results
 
+    def apply_primitive(self, name: str, x: Tensor, attributes: dict[str, Any]) -> Tensor:
+        """The result of a primitive of one operand, put into the program."""
+        recording, location = context().grad_enabled, user_location()
+        value = self.value(x)
+        if recording and self._is_constant(x):
+            value = PRIMITIVES["stop_gradient"](value)
+        made = self.builder.create(name, [value], attributes, location=location)
+        return self._result(made.result, location, self._is_active(x), recording and not x.stop_gradient)
+
     def _result(self, value: Value, location: Location, active: bool, wants: bool) -> Tensor:
         payload = TracedPayload(value, self, location)
         differentiable = payload.dtype.kind in "fc"

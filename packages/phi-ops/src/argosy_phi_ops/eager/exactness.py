@@ -17,7 +17,7 @@ from argosy_pir.values import OpResult, Value
 __all__ = ["is_exact"]
 
 _ALWAYS = frozenset({
-    "broadcast", "reshape", "transpose", "slice", "pad", "concat", "reverse", "iota", "relayout", "dim_size",
+    "broadcast", "reshape", "transpose", "slice", "pad", "concat", "reverse", "iota", "relayout", "place", "dim_size",
     "gather", "dynamic_slice", "dynamic_update_slice", "sort", "rng_bits", "argmax", "argmin", "reduce_and",
     "reduce_or", "copy", "stop_gradient", "select", "bitcast", "neg", "floor", "ceil", "round", "trunc",
     "conj", "real", "imag", "complex", "add", "sub", "eq", "ne", "lt", "le", "gt", "ge", "is_finite", "is_nan",

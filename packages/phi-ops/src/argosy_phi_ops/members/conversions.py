@@ -9,13 +9,14 @@ from weakref import finalize
 
 import numpy as np
 
+from argosy_phi_ops.capture.device_copies import copy_to_place
 from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_phi_ops.eager.creation import creation_device
 from argosy_phi_ops.eager.recording import record_results
 from argosy_phi_ops.errors import CaptureError
 from argosy_tensorcore.dtype import DType, as_dtype
-from argosy_tensorcore.place import Place, as_place
+from argosy_tensorcore.place import CPU, Place, as_place
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
@@ -84,10 +85,12 @@ def _to(
 def cpu(self: Tensor) -> Tensor:
     """The tensor on the host: itself where it is there, else a copy, through which gradients go back."""
     payload = self.payload
+    if payload.is_traced:
+        return _captured(self, CPU)
     if type(payload) is not StridedArray or payload.host_owned or payload.device.is_host:
         return self
     if active_tracer() is not None:
-        raise CaptureError(f"a copy from {self.place!r} cannot be captured: call cpu() before the captured function")
+        return _captured(self, CPU)
     copy = Tensor._wrap(StridedArray(payload.to_host()))
     record_results(op("assign"), [self], {}, (copy,))
     return copy
@@ -98,15 +101,23 @@ def _on_place(self: Tensor, place: Place) -> Tensor:
     if place.is_cpu_place():
         return cpu(self)
     device, payload = place.device(), self.payload
-    if type(payload) is StridedArray and not payload.is_traced and active_tracer() is None:
-        if payload.array_type.device is device:
-            return self
-        copy = Tensor._wrap(StridedArray.from_array(payload.to_host(), device))
-        record_results(op("assign"), [self], {}, (copy,))
-        return copy
-    raise CaptureError(
-        f"a copy to {place!r} cannot be captured, nor made of {type(payload).__name__} tensors: call to() before"
-    )
+    if payload.is_traced or (type(payload) is StridedArray and active_tracer() is not None):
+        return _captured(self, place)
+    if type(payload) is not StridedArray:
+        raise NotImplementedError(f"a copy to {place!r} of a tensor of {type(payload).__name__}: bring its parts there")
+    if payload.array_type.device is device:
+        return self
+    copy = Tensor._wrap(StridedArray.from_array(payload.to_host(), device))
+    record_results(op("assign"), [self], {}, (copy,))
+    return copy
+
+
+def _captured(x: Tensor, place: Place) -> Tensor:
+    """:func:`_on_place` for tensors of a program that is being captured."""
+    tracer = active_tracer()
+    if tracer is None:
+        raise CaptureError("a traced tensor was used after its capture had ended")
+    return copy_to_place(tracer, x, place)
 
 
 def cuda(self: Tensor, device_id: int | None = None, blocking: bool = True) -> Tensor:

@@ -204,6 +204,22 @@ def _(x: TensorType, *like: TensorType, target: str = "") -> AxisNotation:
 
 
 @primitive("layout", work=0)
+def place(x: TensorType, *, source: str, target: str) -> TensorType:
+    """``x`` in the memory of the device ``target``, such as ``"cpu"`` or ``"virtual:1"``; it was in that of ``source``.
+
+    What is computed from it runs there, so that one program spans devices; a compiler for one device copies nothing.
+    """
+    require(bool(source and target), "prim.place: source and target name devices; they should not be empty")
+    return x
+
+
+@place.axes
+def _(x: TensorType, *, source: str, target: str) -> AxisNotation:
+    term, _ = _factors(len(x.shape))
+    return AxisNotation([term], [term])
+
+
+@primitive("layout", work=0)
 def to_local(x: TensorType, *like: TensorType, target: str = "", shape: Shape) -> TensorType:
     """This process's part, of ``shape``, of ``x`` as it lies over processes, or as a cotangent of ``like`` lies.
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from argosy_hwadapt import Device
+from argosy_phi_ops.passes.device_assignment import DeviceAssignment, spans_devices
 from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_phi_ops.reference.interpreter import ProgramPlan
 from argosy_pir.program import Program
@@ -54,7 +55,10 @@ class ReferenceExecutable:
     ) -> None:
         self.program = program
         self._plan = plan
-        self._device = device
+        self._output_devices = [device] * len(program.outputs)
+        if spans_devices(plan.program):
+            assignment = DeviceAssignment(plan.program, device)
+            self._output_devices = [assignment.of(value) for value in plan.program.outputs]
         self._communicators = communicators
         self._compile_seconds = compile_seconds
 
@@ -65,7 +69,8 @@ class ReferenceExecutable:
         given = [payload.to_host() for payload in (*inputs, *states)]
         outputs, updates = self._plan.run(given[: len(inputs)], given[len(inputs) :], self._communicators)
         self._write_states(states, updates, given)
-        return [StridedArray.from_array(array, self._device) for array in _own_memory(outputs, given)]
+        made = zip(_own_memory(outputs, given), self._output_devices, strict=True)
+        return [StridedArray.from_array(array, device) for array, device in made]
 
     def bind(self, states: Sequence[StridedArray]) -> Callable[[Sequence[StridedArray]], list[StridedArray]]:
         """`run` with the states fixed."""

@@ -80,6 +80,12 @@ def relayout(x: Array, *like: Array, target: str = "") -> Array:
     return x
 
 
+@kernel("place")
+def place(x: Array, *, source: str, target: str) -> Array:
+    """`x`: kernels see the host's memory alone."""
+    return x
+
+
 @kernel("to_local")
 def to_local(x: Array, *like: Array, target: str = "", shape: Sequence[int]) -> Array:
     """`x`, of which one process has all. Raises ValueError for a smaller part, which the partitioner cuts out."""

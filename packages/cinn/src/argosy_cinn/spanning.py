@@ -1,0 +1,216 @@
+"""Programs that span devices: cut into segments by device, with copies between them on a stream of their own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from argosy_cinn.segments import DeviceSegment, cut_by_device
+from argosy_cinn.strided_copies import copy_contiguous
+from argosy_hwadapt import Device
+from argosy_phi_ops.eager.placement import copy_elements, send
+from argosy_phi_ops.passes.device_assignment import DeviceAssignment
+from argosy_pir.core import Operation
+from argosy_pir.program import Program
+from argosy_pir.values import BlockArgument, Value
+from argosy_tensorcore.storage import StridedArray
+
+__all__ = ["SpanningExecutable"]
+
+Call = Callable[[Sequence[StridedArray]], list[StridedArray]]
+
+
+class SpanningExecutable:
+    """``program``, whose primitives are ``primitives``, on the devices that it names; what it says nothing of is on
+    ``device``. ``compile`` makes the executable of a segment."""
+
+    reason = ""
+
+    def __init__(
+        self, program: Program, primitives: Program, device: Device, compile: Callable[[Program, Device], Any]
+    ) -> None:
+        self.program, self.primitives = program, primitives
+        self.assignment = DeviceAssignment(primitives, device)
+        self.steps, self.in_place = cut_by_device(primitives, self.assignment)
+        self.made: list[Any] = [
+            compile(s.program, s.device) if isinstance(s, DeviceSegment) else None for s in self.steps
+        ]
+        self.last_steps = _last_steps(self.steps, primitives)
+
+    def run(self, inputs: Sequence[StridedArray], states: Sequence[StridedArray] = ()) -> list[StridedArray]:
+        """Submit one run."""
+        return self.bind(states)(inputs)
+
+    def bind(self, states: Sequence[StridedArray]) -> Call:
+        """A callable for repeated execution on the same states."""
+        return _Call(self, list(states))
+
+    def report(self) -> dict[str, Any]:
+        """The sums of the segments' figures; ``segments`` is how many there are by device."""
+        reports = [made.report() for made in self.made if made is not None]
+        names = Counter(str(step.device) for step in self.steps if isinstance(step, DeviceSegment))
+        calls: Counter[str] = Counter()
+        for report in reports:
+            calls.update(report["host_calls"])
+        sums = {name: sum(r.get(name, 0) for r in reports) for name in ("kernels", "kernel_calls", "arena_bytes")}
+        seconds = sum(r.get("compile_seconds", 0.0) for r in reports)
+        hit = all(r.get("cache_hit", False) for r in reports)
+        return {
+            **sums,
+            "host_calls": dict(calls),
+            "compile_seconds": seconds,
+            "cache_hit": hit,
+            "segments": dict(names),
+        }
+
+    def describe(self) -> str:
+        """What `argosy_cinn.explain` shows."""
+        lines = []
+        for step, made in zip(self.steps, self.made, strict=True):
+            if isinstance(step, Operation):
+                lines.append(f"a copy from {step.attributes['source']} to {step.attributes['target']}")
+            else:
+                lines += [f"a segment on {step.device}:", made.describe()]
+        return "\n".join(lines)
+
+
+def _last_steps(steps: Sequence[DeviceSegment | Operation], program: Program) -> list[list[Value]]:
+    """For each step the values that nobody reads after it."""
+    kept = {*program.block.arguments, *program.outputs, *program.state_updates}
+    found: list[list[Value]] = []
+    for step in reversed(steps):
+        read = step.reads if isinstance(step, DeviceSegment) else step.operands
+        found.append([v for v in dict.fromkeys(read) if v not in kept])
+        kept.update(read)
+    return found[::-1]
+
+
+class _Call:
+    """Runs of a program that spans devices, on the same states."""
+
+    def __init__(self, executable: SpanningExecutable, states: list[StridedArray]) -> None:
+        self.executable, self.states = executable, states
+        self.bound: list[Call | None] = [
+            made.bind([states[i] for i in step.states]) if isinstance(step, DeviceSegment) else None
+            for step, made in zip(executable.steps, executable.made, strict=True)
+        ]
+
+    def __call__(self, inputs: Sequence[StridedArray]) -> list[StridedArray]:
+        """Submit a run; the results."""
+        made, program = self.executable, self.executable.primitives
+        if len(inputs) != len(program.inputs):
+            raise ValueError(f"program '{program.name}' takes {len(program.inputs)} inputs, got {len(inputs)}")
+        values: dict[Value, Any] = dict(zip(program.block.arguments, [*inputs, *self.states], strict=True))
+        copied: set[Device] = set()
+        for step, bound, last in zip(made.steps, self.bound, made.last_steps, strict=True):
+            if isinstance(step, Operation):
+                copy = values[step.result] = _Transfer(
+                    _arrived(values, step.operand(0)), made.assignment.of(step.result)
+                )
+                copied.add(copy.source)
+            else:
+                assert bound is not None
+                if step.writes and step.device in copied:  # what is written may be on its way
+                    _let_wait(step.device)
+                results = bound([_arrived(values, v) for v in step.reads])
+                values.update(zip(step.makes, results, strict=True))
+            for value in last:
+                del values[value]
+        outputs = [_arrived(values, v) for v in program.outputs]
+        self._write(values)
+        return [_own(v, x) for v, x in zip(program.outputs, outputs, strict=True)]
+
+    def _write(self, values: dict[Value, Any]) -> None:
+        """States that no segment has written where they are."""
+        made, program = self.executable, self.executable.primitives
+        new = []
+        for i, (state, update) in enumerate(zip(program.states, program.state_updates, strict=True)):
+            if update is not state.argument and i not in made.in_place:
+                new.append((self.states[i], _own(update, _arrived(values, update))))
+        for target, source in new:
+            copy_elements(target, source)
+            target.bump_version()
+
+
+def _own(value: Value, payload: StridedArray) -> StridedArray:
+    """The payload; of an argument of the program a copy."""
+    if not isinstance(value, BlockArgument):
+        return payload
+    copy = StridedArray.empty(payload.shape, payload.dtype, payload.device)
+    copy.copy_from(payload)
+    return copy
+
+
+def _arrived(values: Mapping[Value, Any], value: Value) -> StridedArray:
+    found = values[value]
+    payload: StridedArray = found.arrived() if isinstance(found, _Transfer) else found
+    return payload
+
+
+_streams: WeakKeyDictionary[Device, Any] = WeakKeyDictionary()
+"""Those that copies go on, by device, where it offers streams."""
+
+
+def _stream_of(device: Device) -> Any:
+    if device not in _streams:
+        _streams[device] = device.call("stream_create") if device.offers("stream_create") else None
+    return _streams[device]
+
+
+def _let_wait(device: Device) -> None:
+    """Let later work of the device wait for its copies."""
+    stream = _stream_of(device)
+    if stream is not None:
+        device.order_streams(device.current_stream, [stream])
+
+
+class _Transfer:
+    """A copy to another device, which has begun; from a device to the host, or through it.
+
+    What others do meanwhile goes on: the host waits when somebody needs the copy there, the target's work when it comes
+    to read it.
+    """
+
+    def __init__(self, payload: StridedArray, target: Device) -> None:
+        self.source, self.target = payload.device, target
+        self._there: StridedArray | None = None
+        self._ordered = target.is_host
+        if self.source.is_host:
+            self._array = np.array(payload.to_host(), order="C")  # its owner may change it meanwhile
+            self._push()
+            return
+        payload = payload if payload.contiguous else copy_contiguous(payload)
+        self._array = np.empty(payload.shape, payload.dtype.numpy)
+        if self._array.nbytes:
+            stream, device = _stream_of(self.source), self.source
+            if stream is not None:
+                device.order_streams(stream, [device.current_stream])
+            start, memory = payload.offset * payload.dtype.itemsize, self._array.reshape(-1).view(np.uint8)
+            device.copy(memory, payload.storage.buffer, memory.nbytes, 0, start, stream)
+
+    def _push(self) -> None:
+        """Copy what is on the host to the target, in memory of the stream of copies."""
+        if self.target.is_host:
+            self._there = StridedArray(self._array)
+            return
+        before, stream = self.target.current_stream, _stream_of(self.target)
+        self.target.current_stream = before if stream is None else stream
+        try:
+            self._there = send(StridedArray(self._array), self.target)
+        finally:
+            self.target.current_stream = before
+
+    def arrived(self) -> StridedArray:
+        """The copy, for work that is submitted from now on."""
+        if self._there is None:
+            self.source.synchronize(_stream_of(self.source))
+            self._push()
+        if not self._ordered:
+            self._ordered = True
+            _let_wait(self.target)
+        assert self._there is not None
+        return self._there

@@ -1,0 +1,129 @@
+"""Where the values of a program are that spans devices: ``prim.place`` says it of its operand and of its result.
+
+What an operation reads and makes is on one device. Some values are anywhere: constants, numbers (and states of random
+draws) that are given, and what is computed of these alone and is no larger. Whoever needs them computes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from argosy_phi_ops.errors import DeviceMismatch
+from argosy_phi_ops.primitives import PRIMITIVES
+from argosy_pir.core import Operation
+from argosy_pir.opdef import RETURN
+from argosy_pir.program import Program
+from argosy_pir.types import TensorType
+from argosy_pir.values import Value
+from argosy_tensorcore.place import as_place, place_of
+
+if TYPE_CHECKING:
+    from argosy_hwadapt import Device
+
+__all__ = ["PLACE", "DeviceAssignment", "is_number", "spans_devices", "values_read"]
+
+PLACE = "prim.place"
+
+
+def spans_devices(program: Program) -> bool:
+    """Whether the program has a ``prim.place``."""
+    return any(op.name == PLACE for op in program.walk())
+
+
+def is_number(value: Value) -> bool:
+    """Whether it goes anywhere by its type (see :mod:`argosy_phi_ops.eager.placement`)."""
+    type = value.type
+    return isinstance(type, TensorType) and (not type.shape or (type.shape == (2,) and type.dtype == "uint64"))
+
+
+def values_read(op: Operation) -> list[Value]:
+    """The values that an operation and its regions read of those around it, each once."""
+    if not op.regions:
+        return list(dict.fromkeys(op.operands))
+    inside = list(op.walk())
+    own: set[Value] = {
+        v for each in inside for region in each.regions for block in region.blocks for v in block.arguments
+    }
+    own.update(v for each in inside for v in each.results)
+    return [v for v in dict.fromkeys(v for each in inside for v in each.operands) if v not in own]
+
+
+class DeviceAssignment:
+    """The device of each value of ``program``, a program of primitives; ``default``: of what nothing is said of.
+
+    Raises :class:`DeviceMismatch`, naming both devices and the operation, for operands on two, and
+    ``NotImplementedError`` for a ``prim.place`` within a branch or a loop, or beside communication.
+    """
+
+    def __init__(self, program: Program, default: Device) -> None:
+        self._parents: dict[Value, Value] = {}
+        self._names: dict[Value, str] = {}
+        self._devices: dict[str, Device] = {}
+        self._default = place_of(default).name
+        self._anywhere: set[Value] = {v for v in program.block.arguments if is_number(v)}
+        self._constant: set[Value] = set()
+        for op in program.block:
+            if op.name != RETURN:
+                self._assign(op)
+        for state, update in zip(program.states, program.state_updates, strict=True):
+            if not self.is_anywhere(state.argument) and not self.is_anywhere(update):
+                self._unite([state.argument, update], f"state {state.name!r}")
+
+    def is_anywhere(self, value: Value) -> bool:
+        """Whether the value is computed on whatever device reads it."""
+        return value in self._anywhere
+
+    def is_copy(self, op: Operation) -> bool:
+        """Whether the operation copies from device to device."""
+        if op.name != PLACE or op.operand(0) in self._constant:
+            return False
+        return self.of(op.operand(0)) is not self.of(op.result)
+
+    def of(self, value: Value) -> Device:
+        """The device of a value."""
+        name = self._names.get(self._root(value), self._default)
+        if name not in self._devices:
+            self._devices[name] = as_place(name).device()
+        return self._devices[name]
+
+    def _assign(self, op: Operation) -> None:
+        where = f"{op.name}{op.location.suffix}"
+        if op.name == PLACE:
+            if op.operand(0) not in self._constant:
+                self._name(op.operand(0), op.attributes["source"], where)
+            self._name(op.result, op.attributes["target"], where)
+            return
+        if any(each.name == PLACE for each in op.walk()):
+            raise NotImplementedError(f"{PLACE} within a branch or a loop: {where}")
+        if op.dialect == "prim" and PRIMITIVES[op.kind].category == "communication":
+            raise NotImplementedError(f"{PLACE} in a program that communicates: {where}")
+        read = values_read(op)
+        if all(v in self._constant for v in read):
+            self._constant.update(op.results)
+            self._anywhere.update(op.results)
+        elif all(v in self._anywhere for v in read) and all(map(is_number, op.results)):
+            self._anywhere.update(op.results)
+        else:
+            held = [v for v in read if v not in self._anywhere]
+            large = [v for v in held if not is_number(v)]
+            self._unite([*op.results, *(large or held)], where)
+
+    def _root(self, value: Value) -> Value:
+        while value in self._parents:
+            value = self._parents[value]
+        return value
+
+    def _unite(self, values: Sequence[Value], where: str) -> None:
+        first = self._root(values[0])
+        for other in map(self._root, values[1:]):
+            if other is not first:
+                name = self._names.pop(other, None)
+                self._parents[other] = first
+                if name is not None:
+                    self._name(first, name, where)
+
+    def _name(self, value: Value, name: str, where: str) -> None:
+        before = self._names.setdefault(self._root(value), name)
+        if before != name:
+            raise DeviceMismatch(f"{where}: operands are on {before} and on {name}; bring them to one device")
