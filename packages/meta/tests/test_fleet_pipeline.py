@@ -224,10 +224,15 @@ def test_passes_without_an_update_add_their_gradients(expected, shards):
         mine = np.arange(ROWS).reshape(COUNT, shards, -1)[:, place].ravel()
         for x, y in batches():
             x, y = x[mine], y[mine]
-            losses.append(float(model.forward_backward_pipeline([x, y])))
+            each = model.forward_backward_pipeline([x, y], return_micro_batch_loss=True)
+            assert list(each.shape) == [COUNT]
+            losses.append(float(each.sum()))
             optimizer.step()
             optimizer.clear_grad()
             rate.step()
+        last = fleet.get_hybrid_communicate_group().get_stage_id()
+        schedule = model.forward_backward_pipeline(None, static_scheduler=True)
+        assert schedule == ("f0;f1;b0;f2;b1;f3;b2;b3;", "f0;b0;f1;b1;f2;b2;f3;b3;")[last]
         for count in (1, 2):
             for _ in range(count):
                 paddle.seed(3)

@@ -118,6 +118,8 @@ class Pipeline:
         self._update = StaticFunction(update, None, backend, True)
         self._steps: dict[tuple[int, ...], PipelineStep] = {}
         self.outputs: list[Tensor] = []
+        self.losses: Tensor | None = None
+        """Those of the last batch's microbatches, [microbatches]."""
         self.shared: list[Tensor] = []
         """Weights that are to be in a stage."""
 
@@ -161,11 +163,13 @@ class Pipeline:
         return _joined(self._run("predict", entries))
 
     def _mean(self, results: Sequence[Sequence[Any]]) -> Tensor:
-        loss = _mean(results)
+        losses = np.stack([np.asarray(loss) for loss, *_ in results])
+        self.losses = Tensor._wrap(StridedArray(losses.astype(np.float32) if losses.itemsize < 4 else losses))
         self.outputs = _joined([each[1:] for each in results])
         for group in self.copies if self.shards is None else (*self.copies, self.shards):
-            all_reduce(loss, ReduceOp.AVG, group)
-        return loss
+            all_reduce(self.losses, ReduceOp.AVG, group)
+        found = self.losses.payload.array()
+        return Tensor._wrap(StridedArray(np.asarray(sum(found[1:], found[0]) / len(found), losses.dtype)))
 
     def _run(self, mode: str, entries: Sequence[Any]) -> list[list[Any]]:
         microbatches = split_batch(entries, self.settings.microbatches, self.settings.rows)
@@ -245,8 +249,3 @@ def _joined(results: Sequence[Sequence[Any]]) -> list[Tensor]:
 
 def _shape(x: Any) -> Any:
     return tuple(x.shape) if type(x) is Tensor else None
-
-
-def _mean(results: Sequence[Sequence[Any]]) -> Tensor:
-    losses = [np.asarray(each[0], np.float32 if each[0].dtype.itemsize < 4 else None) for each in results]
-    return Tensor._wrap(StridedArray(np.asarray(sum(losses[1:], losses[0]) / len(losses), losses[0].dtype)))

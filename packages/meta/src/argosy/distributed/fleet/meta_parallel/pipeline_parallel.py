@@ -21,6 +21,8 @@ from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["DualPipeVParallel", "PipelineParallel"]
 
+_LETTERS = {"forward": "f", "backward": "b", "backward_input": "b", "backward_weight": "w"}
+
 
 class PipelineParallel(Layer):
     """A model of stages, trained by ``train_batch``: each call is a step of ``accumulate_steps`` microbatches.
@@ -70,9 +72,8 @@ class PipelineParallel(Layer):
         self, data: Any, optimizer: Any, lr_scheduler: Any = None, scaler: GradScaler | None = None,
         loss_fn_idx: int = 0, return_micro_batch_loss: bool = False,
     ) -> Tensor:  # fmt: skip
-        """One step for ``data``, inputs and labels; the mean loss from before it, on every rank."""
-        if return_micro_batch_loss:
-            raise NotImplementedError("PipelineParallel.train_batch(return_micro_batch_loss=True) is not implemented")
+        """One step for ``data``, inputs and labels; the mean loss from before it, on every rank, or with
+        ``return_micro_batch_loss`` the share of each microbatch in it, [accumulate_steps]."""
         self._layers.train()
         chosen = optimizer._inner_opt if isinstance(optimizer, HybridParallelOptimizer) else optimizer
         if self._optimizer is not chosen:
@@ -84,24 +85,38 @@ class PipelineParallel(Layer):
             loss = self._make_pipeline().train_scaled(entries, scaler, chosen)
         if lr_scheduler is not None:
             lr_scheduler.step()
-        self.total_loss = loss
-        return loss
+        self.total_loss = self._share_of_each() if return_micro_batch_loss else loss
+        return self.total_loss
+
+    def _share_of_each(self) -> Tensor:
+        losses = self._make_pipeline().losses
+        assert losses is not None
+        return losses / self.accumulate_steps
 
     def forward_backward_pipeline(
         self, data: Any, scaler: GradScaler | None = None, static_scheduler: bool = False,
         return_micro_batch_loss: bool = False,
-    ) -> Tensor:  # fmt: skip
+    ) -> Any:  # fmt: skip
         """The forward and backward passes of ``data``, whose gradients are added to those that parameters have; the
-        mean loss, on every rank. What updates them is the caller's."""
-        if static_scheduler or return_micro_batch_loss:
-            raise NotImplementedError(
-                "PipelineParallel.forward_backward_pipeline(static_scheduler, return_micro_batch_loss) is not "
-                "implemented"
-            )
+        loss as :meth:`train_batch` gives it. What updates them is the caller's. With ``static_scheduler`` nothing runs,
+        and the text of :meth:`get_static_scheduler` is returned."""
+        if static_scheduler:
+            return self.get_static_scheduler()
         self._layers.train()
         scaled = scaler if scaler is not None and scaler.is_enable() else None
-        self.total_loss = self._make_pipeline().accumulate(self._set(data, 0), scaled)
+        loss = self._make_pipeline().accumulate(self._set(data, 0), scaled)
+        self.total_loss = self._share_of_each() if return_micro_batch_loss else loss
         return self.total_loss
+
+    def get_static_scheduler(self) -> str:
+        """What this rank runs, in order: ``f1;b0;`` are the forward pass of microbatch 1 and the backward pass of 0
+        (``b`` its gradients of inputs and ``w`` those of weights, where they are apart). With several stages on a rank
+        their number there follows, ``f1_vp0;``."""
+        settings, chunks = self._make_pipeline().settings, self._layers.get_num_virtual_stages()
+        orders = settings.orders(self.num_stages * settings.chunks)
+        own = orders[self._hcg.get_stage_id()]
+        place = {stage: f"_vp{i}" if chunks > 1 else "" for i, stage in enumerate(sorted({r.chunk for r in own}))}
+        return "".join(f"{_LETTERS[run.piece]}{run.microbatch}{place[run.chunk]};" for run in own)
 
     def eval_batch(self, data: Any, compute_loss: bool = True, loss_fn_idx: int = 0) -> Any:
         """The mean loss of ``data`` on every rank, or the outputs for its inputs."""
