@@ -167,19 +167,30 @@ def test_compressed_programs_are_written_as_folders(tmp_path):
 
 
 def check_layers_of_several_precisions(tmp_path, whole, ids):
-    """Bits by layer in a folder of compressed-tensors, whose groups name their layers, or give patterns of names;
-    other layouts have one form."""
+    """Bits by layer in folders of compressed-tensors, whose groups name their layers, or give patterns of names, and of
+    GPTQ, whose ``dynamic`` does; AWQ has four bits alone."""
     model, small = models.load_model(tmp_path / "floats"), mixed_precision(whole, [[ids]], 6.0, GROUP)[0]
     models.use_integers(model, small)
     models.save(model, tmp_path / "mixed", "compressed-tensors")
+    models.save(model, tmp_path / "dynamic", "gptq")
     (want,), given = Predictor(small).run(ids), paddle.to_tensor(ids)
     room = {"rtol": 0, "atol": 2e-6 * np.abs(want).max()}
-    np.testing.assert_allclose(models.load_model(tmp_path / "mixed")(given).numpy(), want, **room)
+    config = json.loads((tmp_path / "dynamic" / "config.json").read_text())
+    own = config["quantization_config"]["dynamic"]
+    assert {form["bits"] for form in own.values()} == {12 - config["quantization_config"]["bits"]}
+    config["quantization_config"]["dynamic"] = {"-:lm_head": {}, **own}  # as GPTQModel names what stays in floats
+    (tmp_path / "dynamic" / "config.json").write_text(json.dumps(config))
+    for folder in ("mixed", "dynamic"):
+        np.testing.assert_allclose(models.load_model(tmp_path / folder)(given).numpy(), want, **room)
+    config["quantization_config"]["dynamic"] = {name: {"bits": 3} for name in own}
+    (tmp_path / "dynamic" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ConfigurationError, match="'bits' should be 4 or 8, got 3"):
+        models.load_model(tmp_path / "dynamic")
     config = json.loads((tmp_path / "mixed" / "config.json").read_text())
     groups = config["quantization_config"]["config_groups"]
     assert {group["weights"]["num_bits"] for group in groups.values()} == {4, 8}
-    with pytest.raises(NotImplementedError, match="has other bits or groups than other layers"):
-        models.save(model, tmp_path / "one", "gptq")
+    with pytest.raises(NotImplementedError, match="has no awq layout: it takes four bits"):
+        models.save(model, tmp_path / "one", "awq")
     first, second = groups.values()
     second["targets"] = ["Linear"]
     for targets, error, message in (

@@ -2,7 +2,7 @@
 
 `quantized_weights` reads what is written here, and transformers does with compressed-tensors 0.20, which has given up
 inputs in another order (``actorder``). Layers of other bits and groups than the others are named in folders of
-compressed-tensors; in other layouts all of them have the same.
+compressed-tensors and of GPTQ (``dynamic``, of GPTQModel); in other layouts all of them have the same.
 """
 
 from __future__ import annotations
@@ -76,15 +76,14 @@ def _groups(numbers: Numbers) -> int:
     return len(numbers.numbers) // len(numbers.scales) if len(numbers.scales) > 1 else -1
 
 
-def _common_form(layers: Mapping[str, Numbers]) -> tuple[int, int]:
-    """The bits and groups of all layers."""
+def _common_form(layers: Mapping[str, Numbers]) -> tuple[tuple[int, int], dict[str, tuple[int, int]]]:
+    """The bits and groups of most layers, and of those that have others."""
     forms = {name: (each.bits, _groups(each)) for name, each in layers.items()}
-    sizes = {len(each.numbers) for each in layers.values() if _groups(each) == -1}
-    first = next((form for form in forms.values() if form[1] > 0), next(iter(forms.values())))
-    for name, form in forms.items():
-        if form != first and (form[0] != first[0] or sizes != {first[1]}):  # one group of a layer may be all its inputs
-            raise NotImplementedError(f"save(): {name} has other bits or groups than other layers")
-    return first
+    common = max(forms.values(), key=list(forms.values()).count)
+    for name, each in layers.items():
+        if forms[name] == (common[0], -1) and len(each.numbers) == common[1]:
+            forms[name] = common  # one group may be all of a layer's inputs
+    return common, {name: form for name, form in forms.items() if form != common}
 
 
 def _integer_layers(model: Layer, family: ModuleType) -> Iterator[tuple[str, QuantizedLinear]]:
@@ -141,9 +140,11 @@ def _gptq(shift: int) -> Layout:
 
 def _describe_gptq(version: str) -> Callable[[Mapping[str, Numbers], list[str]], dict[str, Any]]:
     def describe(layers: Mapping[str, Numbers], floats: list[str]) -> dict[str, Any]:
-        bits, group_size = _common_form(layers)
+        (bits, group_size), others = _common_form(layers)
+        own = {f"+:^{re.escape(name)}$": {"bits": b, "group_size": size} for name, (b, size) in others.items()}
         return {
             "quant_method": "gptq", "bits": bits, "group_size": group_size, "checkpoint_format": version,
+            **({"dynamic": own} if own else {}),
             "sym": all(each.zeros is None for each in layers.values()),
             "desc_act": any(each.order is not None for each in layers.values()),
         }  # fmt: skip
@@ -162,8 +163,11 @@ def _awq(made: Numbers) -> Packed:
 
 
 def _describe_awq(layers: Mapping[str, Numbers], floats: list[str]) -> dict[str, Any]:
+    (_, group_size), others = _common_form(layers)
+    if others:
+        raise NotImplementedError(f"save(): awq has no layout of layers in several groups: {', '.join(others):.200}")
     return {
-        "quant_method": "awq", "bits": 4, "group_size": _common_form(layers)[1], "version": "gemm", "zero_point": True,
+        "quant_method": "awq", "bits": 4, "group_size": group_size, "version": "gemm", "zero_point": True,
         "modules_to_not_convert": floats,
     }  # fmt: skip
 

@@ -205,18 +205,28 @@ def _order_rows(numbers: Array, groups_of: Array, groups: int, part: _Part) -> t
 
 class _Gptq:
     """qweight [in * bits / 32, out], qzeros [groups, out * bits / 32], scales [groups, out], g_idx [in]. The first
-    version stores zeros less one."""
+    version stores zeros less one. ``dynamic`` has patterns of the layers that have bits or groups of their own."""
 
     mark = "qweight"
 
     def __init__(self, settings: ConfigFile) -> None:
-        self.bits, self.group_size = settings.integer("bits"), settings.integer("group_size", default=-1, least=-1)
         self.shift = 0 if settings.text("checkpoint_format", default="gptq") == "gptq_v2" else 1
-        if self.bits not in (4, 8):
-            raise settings.error("bits", "4 or 8", self.bits)
+        self.form, self.forms = self._form(settings, settings), []
+        if settings.optional("dynamic"):
+            own = settings.table("dynamic")  # a pattern that begins with "-:" is of layers in floats
+            self.forms = [(f"re:{key.removeprefix('+:')}", self._form(own.table(key), settings)) for key in own.values]
+
+    @staticmethod
+    def _form(own: ConfigFile, common: ConfigFile) -> tuple[int, int]:
+        """The bits of a layer's numbers, and inputs of a group."""
+        bits = (own if "bits" in own else common).integer("bits")
+        if bits not in (4, 8):
+            raise own.error("bits", "4 or 8", bits)
+        return bits, (own if "group_size" in own else common).integer("group_size", default=-1, least=-1)
 
     def read(self, part: _Part) -> Numbers:
-        groups, bits, each = part.groups(self.group_size), self.bits, 32 // self.bits
+        bits, group_size = next((form for pattern, form in self.forms if _matches(pattern, part.base)), self.form)
+        groups, each = part.groups(group_size), 32 // bits
         numbers = _centre(_unpack(part.tensor("qweight", part.size // each, part.out), bits, 0), bits)
         zeros = _unpack(part.tensor("qzeros", groups, part.out // each), bits, 1)
         scales, order = part.tensor("scales", groups, part.out), None
