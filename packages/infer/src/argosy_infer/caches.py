@@ -24,9 +24,9 @@ class Cache:
 
     ``block`` is (tokens of a block, heads, width); that of scales, float32 numbers which what the int8 cache
     ``scales_of`` holds is multiplied with, is (tokens of a block, heads). ``kind`` is ``full``, ``latent`` where keys
-    and values of all heads are made of it, ``recurrent`` for what a scan along the text (a running sum) has come to at
-    each token, block (tokens of a block, ...), or ``window`` where tokens see no more than the last ``window`` places:
-    blocks that lie before all of them are free again.
+    and values of all heads are made of it, ``recurrent`` for what a scan along the text (a running sum, a cell) has
+    come to at each token, block (tokens of a block, ...), or ``window`` where tokens see no more than the last
+    ``window`` places: blocks that lie before all of them are free again.
     """
 
     name: str

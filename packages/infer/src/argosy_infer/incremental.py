@@ -24,8 +24,9 @@ from argosy_infer.limits import input_limit
 from argosy_infer.mask_states import compute_mask_states
 from argosy_infer.paging import Pages
 from argosy_infer.recognition import RecognizeAttention
+from argosy_infer.recurrence import Recurrence
 from argosy_infer.rewriting import REWRITES, Site, kept_axes, rewrite_elementwise
-from argosy_infer.roles import BATCH, FLAT, NONE, TOKENS, Roles, result_roles
+from argosy_infer.roles import BATCH, FLAT, NONE, TOKENS, Roles, operation_roles, result_roles
 from argosy_phi_ops import prim
 from argosy_phi_ops.checks.index_errors import CHECK
 from argosy_phi_ops.context import emit_at
@@ -39,6 +40,7 @@ from argosy_pir.dims import SymExpr
 from argosy_pir.passes import Pass, register_pass
 from argosy_pir.passes.dce import DeadCode
 from argosy_pir.program import Program
+from argosy_pir.substitution import substitute_in_operation
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 
@@ -109,11 +111,12 @@ class _Rewriter:
         self.target = Program(source.name + "_incremental")
         self.roles: dict[Value, Roles] = {}
         self.values: dict[Value, Value] = {}
-        self.by_row: dict[Value, Value] = {}
+        self.by_row: dict[Value, Value] = {}  # what sequences have, but no tokens
+        self.ends: dict[Value, str] = {}  # what loops carry last, with their places
         self.layers = 0
         self.pages: Pages
         self.positions: Value
-        self.batch, self.sequence = _token_dims(source)
+        self.sizes = self.batch, self.sequence = _token_dims(source)
         self.tokens = SymExpr.symbol("t")
         self.last = next((op for op in reversed(list(source.block)) if op.name == ATTENTION or self._is_scan(op)), None)
         self.narrowed: set[Value] | None = None  # values of wanted tokens alone, once nothing else is asked for
@@ -189,6 +192,7 @@ class _Rewriter:
         if shape[:1] == (self.batch,) and shape[1:2] != (self.sequence,):
             rows = self.block_tables.shape[0]
             self.by_row[given] = self.target.add_input(TensorType((rows, *shape[1:]), given.dtype), given.name_hint)
+            self.roles[given] = (BATCH, *(NONE,) * (given.ndim - 1))
             return
         if shape[:2] != (self.batch, self.sequence):
             raise IncrementalError(f"input {given.name_hint} of type {given.type} runs along neither tokens nor rows")
@@ -217,33 +221,28 @@ class _Rewriter:
         if op.name == ATTENTION:
             self._attention(op)
             return
-        if self._is_scan(op) and not op.attributes["reverse"]:
-            self._scan(op)
+        if self._is_scan(op) and (op.name == "control.scan" or not op.attributes["reverse"]):
+            (self._recurrence if op.name == "control.scan" else self._scan)(op)
             return
         if op.name in BY_TOKEN:
             self._by_token(op)
             return
-        if op.operands and op.operand(0) in self.by_row:
+        if self._is_by_row(op):
+            self._copy_by_row(op)
+            return
+        if any(v in self.by_row or v in self.ends for v in op.operands):
             self._spread(op)
             return
         if op.name == CHECK and any(self.roles[op.operand(0)]):
             self._check_index(op)
             return
-        primitive = PRIMITIVES.get(op.kind) if op.dialect == "prim" else None
         if all(not any(self.roles[v]) for v in op.operands) and not self._makes_tokens(op):
             self._copy(op)
             return
-        if primitive is None:
-            raise IncrementalError(f"{_place(op)} takes tokens, and its dependence on positions is not known")
-        notation = primitive.notation([v.type for v in op.operands], _declared_attributes(primitive, op))
-        if notation is None:
-            raise IncrementalError(f"{_place(op)} takes tokens, and has no axis notation")
         operand_roles = [self.roles[v] for v in op.operands]
-        sizes = (self.batch, self.sequence)
-        if op.name == "prim.slice" and not any(operand_roles[0]):
-            roles = [self._table_roles(op)]
-        else:
-            roles = result_roles(notation, operand_roles, [r.shape for r in op.results], sizes, _place(op))
+        is_table = op.name == "prim.slice" and not any(operand_roles[0])
+        roles = [self._table_roles(op)] if is_table else operation_roles(op, operand_roles, self.sizes, _place(op))
+        primitive = PRIMITIVES[op.kind]
         site = Site(op, [self._value(v) for v in op.operands], operand_roles, roles, self.positions)
         rewrite = REWRITES.get(primitive.name) or (rewrite_elementwise if primitive.category == "elementwise" else None)
         if rewrite is None:
@@ -255,27 +254,45 @@ class _Rewriter:
         given, _, made = operator.axes.partition("->")
         text = f"{','.join(given.split(',')[: len(op.operands)])}->{made}"
         notation = parse_notation(text, [v.shape for v in op.operands])
-        shapes, sizes = [r.shape for r in op.results], (self.batch, self.sequence)
-        roles = result_roles(notation, [self.roles[v] for v in op.operands], shapes, sizes, _place(op))
+        shapes = [r.shape for r in op.results]
+        roles = result_roles(notation, [self.roles[v] for v in op.operands], shapes, self.sizes, _place(op))
         self._define(op, operator(*(self._value(v) for v in op.operands)), roles)
 
+    def _is_by_row(self, op: Operation) -> bool:
+        """Whether an operation gives a value for each sequence, of such values, or of what is known before."""
+        shapes = [r.shape for r in op.results if isinstance(r.type, TensorType)]
+        if op.regions or any(v in self.ends or (v not in self.by_row and any(self.roles[v])) for v in op.operands):
+            return False
+        made = any(v in self.by_row for v in op.operands) or any(self.batch in shape for shape in shapes)
+        return made and not any(_mentions(n, self.sequence) for shape in shapes for n in shape)
+
+    def _copy_by_row(self, op: Operation) -> None:
+        if op.results:
+            roles = operation_roles(op, [self.roles[v] for v in op.operands], self.sizes, _place(op))
+            self.roles |= dict(zip(op.results, roles, strict=True))
+        copy = op.clone(values := self.values | self.by_row)
+        substitute_in_operation(copy, {next(iter(self.batch.symbols)): self.block_tables.shape[0]})
+        self.target.block.append(copy)
+        self.by_row |= {value: values[value] for value in op.results}
+
     def _spread(self, op: Operation) -> None:
-        """What is given for each row becomes what each token has, where the program broadcasts it along the tokens."""
-        given = op.operand(0)
-        if op.name == CHECK:
-            self.target.block.append(op.clone(self.by_row))
-            return
-        shape = (self.batch, self.sequence, *given.shape[1:])
-        if (
-            op.name != "prim.broadcast"
-            or op.result.shape != shape
-            or op.attributes["axes"] != (0, *range(2, len(shape)))
-        ):
+        """What there is for each row becomes what each token has, where the program broadcasts it along the tokens."""
+        given = next(v for v in op.operands if v in self.by_row or v in self.ends)
+        if given in self.ends:
             raise IncrementalError(
-                f"{_place(op)} takes {given.name_hint} of each row; broadcast it along the tokens first"
+                f"{_place(op)} takes what {self.ends[given]} carries last, which grows with the text"
             )
+        axes = op.attributes["axes"] if op.name == "prim.broadcast" else ()
+        along = [given.shape[i] for i, axis in enumerate(axes) if axis == 1]
+        if axes[:1] != (0,) or op.result.shape[:2] != self.sizes or along not in ([], [1]):
+            name = given.name_hint or "a value"
+            raise IncrementalError(f"{_place(op)} takes {name} of each row; broadcast it along the tokens first")
         made = prim.gather(self.by_row[given], prim.reshape(self.pages.rows, shape=(self.tokens, 1)), axes=(0,))
-        self._define(op, made, [(BATCH, TOKENS, *(NONE,) * (given.ndim - 1))])
+        kept = [i for i, axis in enumerate(axes) if axis > 1]
+        made = prim.reshape(made, shape=(self.tokens, *(given.shape[i] for i in kept)))
+        places = (0, *(axes[i] - 1 for i in kept))
+        self.values[op.result] = prim.broadcast(made, shape=(self.tokens, *op.result.shape[2:]), axes=places)
+        self.roles[op.result] = (BATCH, TOKENS, *(NONE,) * (op.result.ndim - 2))
 
     def _check_index(self, op: Operation) -> None:
         """Each token's index is held against the same axis, but for one that is as long as the sequence: positions are
@@ -303,7 +320,7 @@ class _Rewriter:
 
     def _define(self, op: Operation, results: Value | Sequence[Value], roles: Sequence[Roles]) -> None:
         made = [results] if isinstance(results, Value) else list(results)
-        for old, new, role in zip(op.results, made, roles, strict=True):
+        for old, new, role in zip(op.results, made, roles, strict=False):
             self.values[old] = new
             self.roles[old] = role
             if self.narrowed is not None:
@@ -333,19 +350,36 @@ class _Rewriter:
         return dim.substitute({next(iter(self.sequence.symbols)): self.text_length})
 
     def _is_scan(self, op: Operation) -> bool:
-        """Whether an operation runs along the text, as a running sum does."""
+        """Whether an operation runs along the text, as a running sum or a recurrent cell does."""
+        if op.name == "control.scan":
+            return any(v.shape[0] == self.sequence for v in op.operands[: op.attributes["inputs"]])
         return op.name == "prim.cumulative" and op.result.shape[op.attributes["axis"]] == self.sequence
 
     def _scan(self, op: Operation) -> None:
         x, roles = op.operand(0), self.roles[op.operand(0)]
         if roles[:2] != (BATCH, TOKENS) or any(roles[2:]) or not x.dtype.startswith(("float", "bfloat")):
             raise IncrementalError(f"{_place(op)} takes {x.type}, expected floats [batch, sequence, ...]")
-        about = {"kind": "recurrent", "layer": self.layers, "window": 0}
         made = self.pages.scan(
-            f"cache.{self.layers}.running", self.values[x], op.attributes["kind"], self.starts, about
+            f"cache.{self.layers}.running", self.values[x], op.attributes["kind"], self.starts, self.layers
         )
         self.layers += 1
         self._define(op, [made], [roles])
+
+    def _recurrence(self, op: Operation) -> None:
+        loop = Recurrence(op, _place(op), self.roles, self.sizes)
+        roles, initial = loop.result_roles(), []
+        for value in op.operands[loop.inputs :]:
+            one = (
+                self.by_row[value]
+                if value in self.by_row
+                else prim.reshape(self.values[value], shape=(1, *value.shape))
+            )
+            initial.append(one)
+        made = loop.emit(self.values, initial, self.pages, self.starts, f"cache.{self.layers}.state", self.layers)
+        self.layers += 1
+        for value in op.results[len(made) :]:
+            self.ends[value], self.roles[value] = _place(op), (NONE,) * value.ndim
+        self._define(op, made, roles)
 
     def _attention(self, op: Operation) -> None:
         given = get_operator(op.kind).signature.regroup(op.operands, op.attributes)
@@ -392,11 +426,6 @@ def _token_dims(program: Program) -> tuple[Any, Any]:
 
 def _mentions(dim: Any, symbol: Any) -> bool:
     return isinstance(dim, SymExpr) and isinstance(symbol, SymExpr) and bool(dim.symbols & symbol.symbols)
-
-
-def _declared_attributes(primitive: Any, op: Operation) -> dict[str, Any]:
-    declared: dict[str, Any] = primitive.complete({k: v for k, v in op.attributes.items() if k in primitive.attributes})
-    return declared
 
 
 def _place(op: Operation) -> str:

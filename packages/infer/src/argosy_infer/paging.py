@@ -63,18 +63,12 @@ class Pages:
         )  # fmt: skip
         return prim.reshape(mixed, shape=(tokens, heads, mixed.shape[3]))  # type: ignore[no-any-return]
 
-    def scan(self, name: str, new: Value, kind: str, starts: Value, about: dict[str, Any]) -> Value:
+    def scan(self, name: str, new: Value, kind: str, starts: Value, layer: int) -> Value:
         """The running ``kind`` of ``new`` [t, ...] along each row, after what is cached for the token before its first
         one (``starts`` [rows + 1]); that of every token is cached, so that a row may go on from any."""
         rows, tokens, rest = self.block_tables.shape[0], new.shape[0], new.shape[1:]
-        begins = prim.slice(starts, start=(0,), limit=(rows,), stride=(1,))
-        firsts = prim.gather(self.positions, prim.reshape(begins, shape=(rows, 1)), axes=(0,))
-        before = prim.maximum(prim.sub(firsts, prim.constant(1, "int64", (rows,))), prim.constant(0, "int64", (rows,)))
-        slots = self._find_slots(before, prim.iota(shape=(rows,), axis=0, dtype="int64"))
-        state = self._add_state(name, new, about)
-        neutral = prim.constant(_NEUTRAL[kind], new.dtype, (rows, *rest))
-        is_first = prim.broadcast(prim.eq(firsts, prim.constant(0, "int64", (rows,))), shape=(rows, *rest), axes=(0,))
-        carried = prim.select(is_first, neutral, prim.gather(state, slots, axes=(0, 1)))
+        neutral = prim.constant(_NEUTRAL[kind], new.dtype, (1, *rest))
+        state, carried = self.carried(name, rest, new.dtype, neutral, starts, layer)
         shape = (rows, tokens, *rest)
         own = prim.eq(
             prim.broadcast(self.rows, shape=shape[:2], axes=(1,)), prim.iota(shape=shape[:2], axis=0, dtype="int64")
@@ -89,17 +83,38 @@ class Pages:
         after = prim.add(prim.iota(shape=(tokens,), axis=0, dtype="int64"), prim.constant(1, "int64", (tokens,)))
         places = prim.concat(*(prim.reshape(x, shape=(tokens, 1)) for x in (self.rows, after)), axis=1)
         made: Value = prim.gather(running, places, axes=(0, 1))
-        self.updates.append(prim.scatter(state, self._slots, made, axes=(0, 1), kind="set"))
+        self.keep(state, made)
         return made
 
-    def _write(self, name: str, new: Value, about: dict[str, Any]) -> Value:
-        updated: Value = prim.scatter(self._add_state(name, new, about), self._slots, new, axes=(0, 1), kind="set")
+    def carried(
+        self, name: str, shape: tuple[Any, ...], dtype: str, initial: Value, starts: Value, layer: int
+    ) -> tuple[Value, Value]:
+        """A new cache of what is carried along the text, for `keep`, and what is cached for the token before each row's
+        first one, [rows, *shape]: ``initial`` [rows or 1, *shape] where that is the text's own first one."""
+        rows = self.block_tables.shape[0]
+        begins = prim.slice(starts, start=(0,), limit=(rows,), stride=(1,))
+        firsts = prim.gather(self.positions, prim.reshape(begins, shape=(rows, 1)), axes=(0,))
+        before = prim.maximum(prim.sub(firsts, prim.constant(1, "int64", (rows,))), prim.constant(0, "int64", (rows,)))
+        slots = self._find_slots(before, prim.iota(shape=(rows,), axis=0, dtype="int64"))
+        state = self._add_state(name, shape, dtype, {"kind": "recurrent", "layer": layer, "window": 0})
+        if initial.shape[0] == 1:
+            one = prim.reshape(initial, shape=shape)
+            initial = prim.broadcast(one, shape=(rows, *shape), axes=tuple(range(1, 1 + len(shape))))
+        is_first = prim.broadcast(prim.eq(firsts, prim.constant(0, "int64", (rows,))), shape=(rows, *shape), axes=(0,))
+        return state, prim.select(is_first, initial, prim.gather(state, slots, axes=(0, 1)))
+
+    def keep(self, state: Value, new: Value) -> Value:
+        """The cache with ``new`` [t, ...] in the tokens' places."""
+        updated: Value = prim.scatter(state, self._slots, new, axes=(0, 1), kind="set")
         self.updates.append(updated)
         return updated
 
-    def _add_state(self, name: str, new: Value, about: dict[str, Any]) -> Value:
-        shape = (SymExpr.symbol("kv_blocks"), self.block_size, *new.shape[1:])
-        return self.target.add_state(name, TensorType(shape, new.dtype), {"role": CACHE, **about}).argument
+    def _write(self, name: str, new: Value, about: dict[str, Any]) -> Value:
+        return self.keep(self._add_state(name, new.shape[1:], new.dtype, about), new)
+
+    def _add_state(self, name: str, shape: tuple[Any, ...], dtype: str, about: dict[str, Any]) -> Value:
+        type = TensorType((SymExpr.symbol("kv_blocks"), self.block_size, *shape), dtype)
+        return self.target.add_state(name, type, {"role": CACHE, **about}).argument
 
     def _find_slots(self, positions: Value, rows: Value) -> Value:
         """Block and place in it of each position of a row [t, 2]."""

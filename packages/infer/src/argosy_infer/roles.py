@@ -9,13 +9,28 @@ from typing import Any
 
 from argosy_infer.errors import IncrementalError
 from argosy_phi_ops.declare.axes import Axis, AxisNotation
+from argosy_phi_ops.primitives import PRIMITIVES
+from argosy_pir.core import Operation
 
-__all__ = ["BATCH", "FLAT", "NONE", "TOKENS", "Roles", "result_roles"]
+__all__ = ["BATCH", "FLAT", "NONE", "TOKENS", "Roles", "operation_roles", "result_roles"]
 
 NONE, BATCH, TOKENS, FLAT = "", "batch", "tokens", "flat"
 """An axis runs along neither, the batch, the sequence, or both merged (batch slowest)."""
 
 Roles = tuple[str, ...]
+
+
+def operation_roles(op: Operation, operands: Sequence[Roles], sizes: tuple[Any, Any], place: str) -> list[Roles]:
+    """The roles of the results' axes of a primitive. Raises :class:`IncrementalError` where it mixes positions, or
+    where that is not known."""
+    primitive = PRIMITIVES.get(op.kind) if op.dialect == "prim" else None
+    if primitive is None:
+        raise IncrementalError(f"{place} takes tokens, and its dependence on positions is not known")
+    attributes = primitive.complete({k: v for k, v in op.attributes.items() if k in primitive.attributes})
+    notation = primitive.notation([v.type for v in op.operands], attributes)
+    if notation is None:
+        raise IncrementalError(f"{place} takes tokens, and has no axis notation")
+    return result_roles(notation, operands, [r.shape for r in op.results], sizes, place)
 
 
 def result_roles(
