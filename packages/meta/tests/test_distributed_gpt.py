@@ -82,8 +82,8 @@ COMMUNICATION = {
 @pytest.mark.parametrize(
     ("layout", "static"),
     [
-        pytest.param(*case, marks=[pytest.mark.exhaustive] * (case[0] in ("sequence", "zero") and not case[1]))
-        for case in COMMUNICATION
+        pytest.param(layout, static, marks=[pytest.mark.exhaustive] * (static != (layout in ("sequence", "zero"))))
+        for layout, static in COMMUNICATION
     ],
 )
 def test_losses_equal_those_of_one_process(expected, layout, static):

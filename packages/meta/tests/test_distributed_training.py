@@ -41,6 +41,17 @@ def _launch(program: Path, ranks: int, folder: Path):
 
 # ---- the published examples
 
+SMALL = {"n100": 4, "n1024": 16, "n4096": 64}
+
+
+def _example_text(name, **sizes):
+    """An example with other numbers in its text ("n100" is 100)."""
+    text = (PROGRAMS / name).read_text()
+    for number, other in sizes.items():
+        text, count = re.subn(rf"\b{number[1:]}\b", str(other), text)
+        assert count
+    return text
+
 
 def test_the_annotation_example_splits_over_six_ranks():
     """Rank r of [[0, 2, 4], [1, 3, 5]] holds two rows and the column of its place; shape and value stay global."""
@@ -77,12 +88,12 @@ def test_the_annotation_example_runs_under_mpiexec(tmp_path):
 def test_the_hybrid_example_trains_on_eight_ranks(tmp_path):
     """Two meshes, a reshard between them, shard_dataloader and shard_optimizer, through the launcher."""
     path = tmp_path / "hybrid.py"
-    text = (PROGRAMS / "hybrid.py").read_text().replace("num_samples=100", "num_samples=4")
+    text = _example_text("hybrid.py", **SMALL)
     path.write_text(text + "print(step, model.w0._local_value().shape, model.w1._local_value().shape)\n")
     done = _launch(path, 8, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "1 paddle.Size([1024, 2048]) paddle.Size([0])\n"
-    assert (tmp_path / "log" / "workerlog.7").read_text() == "1 paddle.Size([0]) paddle.Size([2048, 1024])\n"
+    assert done.stdout == "1 paddle.Size([16, 32]) paddle.Size([0])\n"
+    assert (tmp_path / "log" / "workerlog.7").read_text() == "1 paddle.Size([0]) paddle.Size([32, 16])\n"
 
 
 @needs_mpi
@@ -107,19 +118,15 @@ def test_the_static_loop_runs_on_two_processes(tmp_path):
 
 
 def _run_example(name, **sizes):
-    """The names of an example after it ran on the calling rank, with other numbers in its text ("n100" is 100)."""
-    text = (PROGRAMS / name).read_text()
-    for number, other in sizes.items():
-        text, count = re.subn(rf"\b{number[1:]}\b", str(other), text)
-        assert count
+    """The names of an example after it ran on the calling rank."""
     names = {"__name__": "example"}
-    exec(compile(text, name, "exec"), names)
+    exec(compile(_example_text(name, **sizes), name, "exec"), names)
     return names
 
 
 @pytest.mark.parametrize(
     ("samples", "sizes"),
-    [(4, {"n100": 4, "n1024": 16, "n4096": 64}), pytest.param(100, {}, marks=pytest.mark.soak)],
+    [(4, SMALL), pytest.param(100, {}, marks=pytest.mark.soak)],
     ids=["small", "as published"],
 )
 def test_the_hybrid_example_trains_in_one_process(samples, sizes):

@@ -53,7 +53,8 @@ def expected():
     return run_ranks(lambda: train(None), 1)[0]
 
 
-@pytest.mark.parametrize("overlap", [False, True], ids=["blocking", "overlapped"])
+@pytest.mark.exhaustive(every=2)
+@pytest.mark.parametrize("overlap", [True, False], ids=["overlapped", "blocking"])
 def test_compiled_zero_steps_are_those_of_gradient_accumulation(expected, overlap):
     """In a few buckets. Parameters of ZeRO 3 are whole only while they are used, and gathered ahead only where that
     takes no more memory: the arena is no larger than with ZeRO 1, and with states a rank holds much less. Gradients

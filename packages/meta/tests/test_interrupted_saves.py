@@ -15,7 +15,7 @@ from argosy_tensorcore.safetensors import save_file
 SCRIPT = Path(__file__).with_name("interrupted_saves.py")
 
 
-@pytest.mark.exhaustive(every=2)
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.skipif(sys.platform == "win32", reason="the script forks")
 @pytest.mark.parametrize(
     "kind",
