@@ -26,6 +26,18 @@ def hot_at_once(monkeypatch):
     table.forget()
 
 
+@pytest.fixture(scope="module")
+def eager_by_numpy():
+    """What is not exact is left to numpy: samples that are applied once are not worth compiling. How compiled code
+    comes in is tested elsewhere."""
+    from argosy_phi_ops.eager import tiering
+
+    before = tiering.is_deterministic()
+    tiering.set_deterministic(True)
+    yield
+    tiering.set_deterministic(before)
+
+
 @pytest.fixture
 def quick_code(monkeypatch):
     """LLVM's code generator optimises nothing, unless a level is set: for tests that compile much and run it a few

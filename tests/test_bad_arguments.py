@@ -19,6 +19,8 @@ from parity.runner import _built, _Run, attribute
 
 import argosy as paddle
 
+pytestmark = pytest.mark.usefixtures("eager_by_numpy")
+
 CLASSES = (ValueError, TypeError, NotImplementedError, RuntimeError)
 INSIDES = ("object has no attribute", "unsupported operand", "object is not", "out of range", "broadcast together",
            "not supported between", "invalid literal", "string formatting")  # fmt: skip

@@ -93,6 +93,7 @@ def complaint(error: Exception) -> str:
 @pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("quick_code")
 def test_what_is_refused_is_refused_in_words_for_users(part):
     """No error of a spoiled call is one of Python's or numpy's insides, and all but a few tell the argument, what came
     and what was expected. ``python tests/test_bad_calls.py`` counts those of all calls."""

@@ -45,7 +45,7 @@ def test_package_alone_passes_its_tests(package, bare, dist, tmp_path, request, 
     plugged = {"tests": PLUGGED_INTO.get(package, [""]), "registered": sorted(registered_beside(package))}
     (tmp_path / "plugged.json").write_text(json.dumps(plugged))
     code = "ARGOSY_CODEGEN_LEVEL"
-    level = {code: os.environ.get(code, "0")} if package != "cinn" else {}  # who compiles is tested as it ships
+    level = {code: os.environ.get(code, "0")} if package != "cinn" else {}  # whose tests choose it
     run(python, "-m", "pytest", "tests", cwd=tmp_path, **bytecode, **level)
     outcomes = [line.split("\t") for line in (tmp_path / "outcomes").read_text(encoding="utf-8").splitlines()]
     passed = {name for name, reason in outcomes if not reason}

@@ -15,12 +15,18 @@ def unguarded(monkeypatch):
     monkeypatch.delenv("ARGOSY_GUARD", raising=False)
 
 
-@pytest.fixture
-def quick_code(monkeypatch):
-    """LLVM's code generator optimises nothing, unless a level is set: for tests that compile much, of what the compiler
-    itself decides."""
-    if "ARGOSY_CODEGEN_LEVEL" not in os.environ:
-        monkeypatch.setenv("ARGOSY_CODEGEN_LEVEL", "0")
+AS_IT_SHIPS = {*"contraction printers runtime test_guard test_levels test_math test_programs test_report".split()}
+"""Folders and modules of tests of generated code itself, in which LLVM's code generator does what it does for users."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick_code(request):
+    """Elsewhere it optimises nothing, unless a level is set: they compile much, of what the compiler itself decides,
+    and run it a few times."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "ARGOSY_CODEGEN_LEVEL" not in os.environ and not AS_IT_SHIPS & {request.path.stem, request.path.parent.name}:
+            patch.setenv("ARGOSY_CODEGEN_LEVEL", "0")
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

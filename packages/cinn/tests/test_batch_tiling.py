@@ -251,7 +251,6 @@ def random_program(rng, rows):
 
 
 @pytest.mark.parametrize("seed", range(16))
-@pytest.mark.usefixtures("quick_code")
 def test_random_programs_give_what_the_interpreter_gives(seed):
     rng = np.random.default_rng(seed)
     program, arguments = random_program(rng, int(rng.choice([160, 171])))

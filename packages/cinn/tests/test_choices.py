@@ -27,8 +27,6 @@ from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_tensorcore.storage import StridedArray
 
-pytestmark = pytest.mark.usefixtures("quick_code")
-
 HUGE = 1 << 40
 
 #: What is chosen otherwise: modules (or this machine), names in them and other values.

@@ -95,7 +95,6 @@ SEEN = {
 
 @pytest.mark.parametrize("name", SEEN)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
-@pytest.mark.usefixtures("quick_code")
 def test_patches_are_never_in_memory(name, dtype):
     """The product reads the image where it is: no buffer is as large as the patches, or even the image."""
     image, window, settings = SEEN[name]
@@ -122,7 +121,6 @@ def test_patches_of_what_is_computed_are_never_in_memory(shape):
 @pytest.mark.parametrize("strides", [(1, 1), (2, 2)])
 @pytest.mark.parametrize("size", [(13, 16), (12, 19)])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-@pytest.mark.usefixtures("quick_code")
 def test_a_gradient_of_weights_reads_images_where_they_are(channels, strides, size, dtype):
     """What is summed comes in one run for each image, and is seen through windows on the other side."""
     rows, columns = (-(-n // s) for n, s in zip(size, strides, strict=True))

@@ -200,7 +200,6 @@ def exact_products(x, w, stored):
 @pytest.mark.parametrize("stored", ["bfloat16", "int8", "uint8", "int4"])
 @pytest.mark.parametrize("rows", [1, 2, 5, 8])
 @pytest.mark.parametrize("size", [16, 31, 64, 97, 513, 6200])
-@pytest.mark.usefixtures("quick_code")
 def test_pairs_of_bfloat16_give_sums_in_float32(rows, size, stored):
     """Every length, complete lines or not: the error is that of float32 sums; threads change no bit."""
     x = values(RNG, (rows, size), "bfloat16")

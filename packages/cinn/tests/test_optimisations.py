@@ -23,8 +23,6 @@ from argosy_phi_ops import prim
 from argosy_pir.rewrite import Session
 from argosy_pir.rewrite.fuel import spend
 
-pytestmark = pytest.mark.usefixtures("quick_code")
-
 #: A budget that is met with all optimisations need not be met with few, nor where values lie on pages of their own.
 pytestmark = pytest.mark.filterwarnings("ignore:program .* more than the memory budget:RuntimeWarning")
 

@@ -219,7 +219,6 @@ def compare(steps, dtype, rows, columns, layouts):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", [*SMOOTH, *EXACT])
-@pytest.mark.usefixtures("quick_code")
 def test_each_step_alone(name, dtype):
     for rows, columns in ((1, 1), (7, 13)):
         compare([(name, 0, 1), (name, 1, 2)], dtype, rows, columns, (0, 0))

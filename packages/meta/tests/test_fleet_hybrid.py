@@ -181,10 +181,7 @@ PIPELINES = {
 
 @pytest.mark.parametrize(
     "case",
-    [
-        pytest.param(case, marks=[pytest.mark.exhaustive] * (case != "mp2 sharding2 pp2"))
-        for case in PIPELINES
-    ],
+    [pytest.param(case, marks=[pytest.mark.exhaustive] * (case != "mp2 sharding2 pp2")) for case in PIPELINES],
 )
 def test_pipelines_of_split_layers_train_as_one_process_does(expected, case):
     """Each part of the layers is a pipeline beside the others'; of split states each rank has its own."""

@@ -286,7 +286,6 @@ PAIRS = {
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 @pytest.mark.parametrize("case", PAIRS)
 @pytest.mark.parametrize("length", [7, 64, 129, 183])
-@pytest.mark.usefixtures("quick_code")
 def test_cells_that_were_not_computed_are_not_read(length, case, dtype):
     """Strips of rows are in memory that holds anything: here what a run on NaN left there. Pairs of bfloat16 numbers
     begin at even places, whatever the length and the bound."""

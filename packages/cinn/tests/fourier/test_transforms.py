@@ -68,7 +68,6 @@ def test_roots_of_unity_lie_on_the_circle_to_the_last_digit():
 
 @pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("first", range(1, 200, 20))
-@pytest.mark.usefixtures("quick_code")
 def test_every_length_up_to_200_along_either_axis_in_each_kind(first):
     def program(*xs):
         made = []
@@ -194,7 +193,6 @@ def test_primes_up_to_61_are_radices(shape, axis):
 @pytest.mark.parametrize(
     ("shape", "axis"), [((3, 67), 1), ((201, 5), 0), ((2, 4099), 1), ((4099, 3), 0), ((2, 10007), 1)]
 )
-@pytest.mark.usefixtures("quick_code")
 def test_lengths_with_large_prime_factors_are_convolutions(shape, axis, dtype):
     x = numbers(shape, dtype)
     for inverse in (False, True):
@@ -207,7 +205,6 @@ def test_lengths_with_large_prime_factors_are_convolutions(shape, axis, dtype):
 @pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("n", [67, 227, 479, 1009, 2 * 1283, 16381])
-@pytest.mark.usefixtures("quick_code")
 def test_a_convolution_is_one_kernel_whatever_it_is_multiplied_with(n, dtype):
     """Primes p, of which p - 1 has a large prime factor too (227, 479), and an even number with one; nothing beside the
     lines is read or written."""
