@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from side_by_side import commit, machine
 
 CALLS, ROUNDS, SIZE = 50, 600, 16
 Cases = dict[str, Callable[[], Any]]
@@ -109,7 +110,8 @@ def main() -> None:
         print("{framework:8}{operator:8}{ordinary_us:9.2f} us {distributed_us:9.2f} us".format(**row))
     target = Path(__file__).parent / "results" / "distributed_dispatch.json"
     shown = ["PATH" if word == options.peer_python else word for word in sys.argv]  # no place on this machine
-    target.write_text(json.dumps({"command": " ".join(shown), "figures": rows}, indent=1) + "\n")
+    found = {"command": " ".join(["python", *shown]), "commit": commit(), "machine": machine(), "figures": rows}
+    target.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """What schedules and their lists cost: microseconds an instruction, idle time beside the closed forms, transfers hidden
 behind computation, and how much faster two stages over MPI are than one process.
 
-``python benchmarks/distributed_pipeline.py [--steps 20] [--unit 0.05]``: pieces sleep ``unit`` seconds on 4 and 8
-threads and on a modelled link whose transfers take half of what is computed; a GPT is trained in 8 microbatches, one
-core each. Writes results/distributed_pipeline.json. Needs a quiet machine with a core a rank.
+``python benchmarks/distributed_pipeline.py [--idle] [--steps 20] [--unit 0.1] [--threads 4 8]``: pieces sleep ``unit``
+seconds on threads and on a modelled link whose transfers take half of what is computed; a GPT is trained in 8
+microbatches, one core each. With ``--idle`` only pieces that sleep, which takes a minute and hardly any processor.
+Writes results/distributed_pipeline.json, where it keeps what was not measured anew. Training needs a quiet machine with
+a core a rank.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from side_by_side import commit, machine
 
 HERE = Path(__file__).resolve()
 BATCH, TOKENS, VOCABULARY, WIDTH, LAYERS, HEADS, MICROBATCHES = 16, 128, 1024, 256, 4, 4, 8
@@ -44,7 +47,8 @@ def instruction_microseconds(count: int = 3000) -> float:
 
 
 def idle_shares(ranks: int, unit: float) -> list[dict[str, Any]]:
-    """By schedule, the share of a step in which a rank waits, on threads and by the simulator."""
+    """By schedule, the share of a step in which a rank runs no piece: on threads, where pieces take the time that they
+    were seen to sleep, and by the simulator; both are means over ranks. ``slower`` is the step by the simulator's."""
     sys.path.insert(0, str(HERE.parents[1] / "packages" / "autoparallel" / "tests"))
     from stages import functions, given, lists_of, values
 
@@ -60,16 +64,26 @@ def idle_shares(ranks: int, unit: float) -> list[dict[str, Any]]:
         lists, types = lists_of(orders, stages, m), given(orders, m)
         each = unit * ranks / stages
         costs = {"forward": each, "backward": 2 * each, "backward_input": each, "backward_weight": each}
-        slow = functions(stages, lambda piece, costs=costs: time.sleep(costs[piece]))
-        seconds = []
-        for _ in range(3):
+        slept: list[float] = []
+
+        def sleep(piece: str, costs: dict[str, float] = costs, slept: list[float] = slept) -> None:
             begin = time.perf_counter()
-            run_on_threads(lists, [slow] * ranks, values(types))
-            seconds.append(time.perf_counter() - begin)
-        shares = {"idle": min(seconds), "closed_form": simulate(lists, Costs(costs)).seconds}
-        found.append(
-            {"schedule": name, "ranks": ranks, **{k: round(1 - 3 * unit * m / s, 4) for k, s in shares.items()}}
-        )
+            time.sleep(costs[piece])
+            slept.append(time.perf_counter() - begin)
+
+        steps = []
+        for _ in range(2):
+            slept.clear()
+            begin = time.perf_counter()
+            run_on_threads(lists, [functions(stages, sleep)] * ranks, values(types))
+            seconds = time.perf_counter() - begin
+            steps.append((seconds, 1 - sum(slept) / ranks / seconds))
+        seconds, idle = min(steps)
+        form = simulate(lists, Costs(costs)).seconds
+        found.append({
+            "schedule": name, "ranks": ranks, "idle": round(idle, 4), "closed_form": round(1 - 3 * unit * m / form, 4),
+            "slower": round(seconds / form, 4),
+        })  # fmt: skip
     return found
 
 
@@ -151,31 +165,48 @@ def launch(ranks: int, steps: int, folder: Path) -> dict[str, Any]:
     return {"workload": "distributed_pipeline", "framework": "argosy", "ranks": ranks, **found}
 
 
+def measure_lists(unit: float, threads: list[int]) -> dict[str, Any]:
+    """What lists cost, of pieces that do nothing or sleep."""
+    lists: dict[str, Any] = {
+        "instruction_us": round(instruction_microseconds(), 2), "hidden": round(hidden_transfers(unit), 4),
+        "idle": [row for ranks in threads for row in idle_shares(ranks, unit)],
+    }  # fmt: skip
+    print(f"{lists['instruction_us']} us an instruction, {lists['hidden']} of the computation with transfers of half")
+    for row in lists["idle"]:
+        shares = f"idle {row['idle']:.2%}, closed form {row['closed_form']:.2%}"
+        print(f"{row['schedule']:6} on {row['ranks']} threads: {shares}, step {row['slower']:.3f} of it")
+    return lists
+
+
+def measure_training(steps: int) -> list[dict[str, Any]]:
+    """A process and two stages."""
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [launch(ranks, steps, Path(folder)) for ranks in (1, 2)]
+    for row in rows:
+        row["speedup"] = round(rows[0]["step_ms"] / row["step_ms"], 3)
+        print(f"{row['ranks']} ranks {row['step_ms']:10.2f} ms a step, speedup {row['speedup']:5.2f}  {row['losses']}")
+    return rows
+
+
 def main() -> None:
     """Measure, print, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--unit", type=float, default=0.05)
+    parser.add_argument("--unit", type=float, default=0.1)
+    parser.add_argument("--threads", type=int, nargs="*", default=[4, 8])
+    parser.add_argument("--idle", action="store_true", help="pieces that sleep only: nothing is trained")
     parser.add_argument("--figures", type=Path, help="run as one rank and write the figures here")
     options = parser.parse_args()
     if options.figures:
         train(options.steps, options.figures)
         return
-    with tempfile.TemporaryDirectory() as folder:
-        rows = [launch(ranks, options.steps, Path(folder)) for ranks in (1, 2)]
-    for row in rows:
-        row["speedup"] = round(rows[0]["step_ms"] / row["step_ms"], 3)
-        print(f"{row['ranks']} ranks {row['step_ms']:10.2f} ms a step, speedup {row['speedup']:5.2f}  {row['losses']}")
-    lists: dict[str, Any] = {
-        "instruction_us": round(instruction_microseconds(), 2), "hidden": round(hidden_transfers(options.unit), 4),
-        "idle": [row for ranks in (4, 8) for row in idle_shares(ranks, options.unit)],
-    }  # fmt: skip
-    print(f"{lists['instruction_us']} us an instruction, {lists['hidden']} of the computation with transfers of half")
-    for row in lists["idle"]:
-        shares = f"idle {row['idle']:.2%}, closed form {row['closed_form']:.2%}"
-        print(f"{row['schedule']:6} on {row['ranks']} threads: {shares}")
     target = HERE.parent / "results" / "distributed_pipeline.json"
-    target.write_text(json.dumps({"command": " ".join(sys.argv), "figures": rows, "lists": lists}, indent=1) + "\n")
+    found: dict[str, Any] = json.loads(target.read_text()) if target.exists() else {}
+    if not options.idle:
+        found["figures"] = measure_training(options.steps)
+    found["lists"] = measure_lists(options.unit, options.threads)
+    made = {"command": " ".join(["python", *sys.argv]), "commit": commit(), "machine": machine()}
+    target.write_text(json.dumps({**found, **made}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from side_by_side import commit, machine
 
 BATCH, TOKENS, VOCABULARY, WIDTH, LAYERS, HEADS = 8, 128, 1024, 256, 4, 4
 HERE = Path(__file__).resolve()
@@ -88,7 +89,8 @@ def main() -> None:
         row["speedup"] = round(rows[0]["step_ms"] / row["step_ms"], 3)
         print(f"{row['ranks']} ranks {row['step_ms']:10.2f} ms a step, speedup {row['speedup']:5.2f}  {row['losses']}")
     target = HERE.parent / "results" / "distributed_scaling.json"
-    target.write_text(json.dumps({"command": " ".join(sys.argv), "figures": rows}, indent=1) + "\n")
+    found = {"command": " ".join(["python", *sys.argv]), "commit": commit(), "machine": machine(), "figures": rows}
+    target.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
