@@ -240,7 +240,8 @@ def test_spawn_runs_a_function_as_ranks(tmp_path):
         "    print('got', float(x))\n"
         "    if fails and dist.get_rank() == 1:\n        raise KeyError('lost')\n"
         "if __name__ == '__main__':\n"
-        "    dist.spawn(work, (2, False), nprocs=2)\n"
+        "    started = dist.spawn(work, (2, False), nprocs=2, join=False)\n"
+        "    assert started.join()\n"
         "    try: dist.spawn(work, (3, True), nprocs=2)\n"
         "    except RuntimeError as error: print(error)\n"
     )

@@ -6,38 +6,70 @@ import os
 import pickle
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from multiprocessing import spawn as preparation
 from typing import Any
 
-__all__ = ["run_spawned", "spawn"]
+__all__ = ["MultiprocessContext", "run_spawned", "spawn"]
+
+
+class MultiprocessContext:
+    """The ranks of a :func:`spawn` that did not wait for them. A program waits for them before it ends, unless they are
+    daemons, which end with it."""
+
+    def __init__(self, run: Callable[[], None], daemon: bool) -> None:
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._guard, args=(run,), name="spawn", daemon=daemon)
+        self._thread.start()
+
+    def _guard(self, run: Callable[[], None]) -> None:
+        try:
+            run()
+        except Exception as error:  # noqa: BLE001 (raised where somebody joins)
+            self._error = error
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait until all ranks have ended, at most ``timeout`` seconds; whether they have. Raises what :func:`spawn`
+        does."""
+        self._thread.join(timeout)
+        if self._error is not None:
+            raise self._error
+        return not self._thread.is_alive()
 
 
 def spawn(
     func: Callable[..., Any], args: Sequence[Any] = (), nprocs: int = -1, join: bool = True, daemon: bool = False,
     **options: Any,
-) -> None:  # fmt: skip
+) -> MultiprocessContext | None:  # fmt: skip
     """Run ``func(*args)`` in ``nprocs`` processes (-1: one for each core), each of which is a rank.
 
     func: a function of an importable module or of the script that calls this, which must guard its own work by
     ``if __name__ == "__main__"``. Rank 0 prints to the terminal; ``log_dir`` among the options keeps all outputs.
-    Raises RuntimeError naming the first rank that failed and its cause, NotImplementedError for ``join=False``.
+    With ``join=False`` it returns at once, with the context whose ``join()`` waits for them. Raises RuntimeError naming
+    the first rank that failed and its cause.
     """
-    if not join:
-        raise NotImplementedError("spawn(join=False) is not implemented")
     unknown = sorted(set(options) - {"log_dir", "backend", "started_port"})
     if unknown:
         raise NotImplementedError(f"spawn() does not implement the options {unknown}")
     ranks = (os.cpu_count() or 1) if nprocs == -1 else nprocs
     if ranks < 1:
         raise ValueError(f"spawn: nprocs must be at least 1, or -1 for one rank per core; got {nprocs}")
-    with tempfile.TemporaryDirectory(prefix="argosy-spawn-") as folder:
-        path = os.path.join(folder, "function.pickle")
-        with open(path, "wb") as file:
-            data = preparation.get_preparation_data("rank")
-            pickle.dump({key: value for key, value in data.items() if key not in ("authkey", "log_to_stderr")}, file)
-            pickle.dump((func, tuple(args)), file)
-        _run(ranks, path, options.get("log_dir") or folder)
+    data = preparation.get_preparation_data("rank")
+    kept = {key: value for key, value in data.items() if key not in ("authkey", "log_to_stderr")}
+    text = pickle.dumps(kept) + pickle.dumps((func, tuple(args)))
+
+    def run() -> None:
+        with tempfile.TemporaryDirectory(prefix="argosy-spawn-") as folder:
+            path = os.path.join(folder, "function.pickle")
+            with open(path, "wb") as file:
+                file.write(text)
+            _run(ranks, path, options.get("log_dir") or folder)
+
+    if not join:
+        return MultiprocessContext(run, daemon)
+    run()
+    return None
 
 
 def _run(ranks: int, path: str, log_dir: str) -> None:
