@@ -172,7 +172,7 @@ def test_orders_agree_with_the_interpreter(axis, shape, descending, monkeypatch)
 
 
 @on_device
-@pytest.mark.parametrize("sizes", [(1, 1, 1), (5, 7, 3), (65, 130, 129), (9, 1, 70)], ids=str)
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (5, 7, 3), (65, 130, 129), (9, 1, 70), (3, 3 * 1171, 5)], ids=str)
 @pytest.mark.parametrize("flipped", [False, True])
 def test_products_agree_with_the_interpreter(sizes, flipped):
     """Of odd sizes, with an operand that lies the other way round."""

@@ -23,6 +23,7 @@ from argosy_cinn.rewrites.copies import CopyConstants, CopyResults
 from argosy_cinn.rewrites.decompositions import ExpandDecompositions
 from argosy_cinn.rewrites.indexed_products import ExpandIndexedProducts
 from argosy_cinn.rewrites.simplify import Simplify
+from argosy_cinn.rewrites.split_depth import SplitDepth
 from argosy_cinn.rewrites.widening import WidenNarrow
 from argosy_cinn.target import Target
 from argosy_phi_ops.passes.primitives import primitive_passes
@@ -69,8 +70,9 @@ def lowering_passes(target: Target, family: str = "chunks") -> tuple[Pass, ...]:
     )
 
 
-#: What work-groups have no steps of transforms, library of decompositions or kernels of looked-up matrices for.
-_EXPANSIONS = (ExpandDecompositions(), ExpandIndexedProducts(), TransformsToProducts())
+#: What work-groups have no steps of transforms, library of decompositions or kernels of looked-up matrices for; and
+#: products that would have too few of them.
+_EXPANSIONS = (ExpandDecompositions(), ExpandIndexedProducts(), TransformsToProducts(), SplitDepth())
 
 
 def lower_program(program: Program, target: Target, family: str = "chunks") -> Program:

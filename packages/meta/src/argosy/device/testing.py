@@ -242,7 +242,7 @@ _LEVELS = {3: check_operators, 4: check_models}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the levels and print their report; 0 if nothing failed and no model fell back."""
+    """Run the levels and print each outcome as it comes; 0 if nothing failed and no model fell back."""
     parser = argparse.ArgumentParser(prog="python -m argosy.device.testing", description=__doc__)
     parser.add_argument("device", help="an installed device, such as virtual or opencl")
     parser.add_argument("--level", type=int, choices=list(_LEVELS), help="3 operators, 4 models; both by default")
@@ -253,16 +253,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(report_text(options.device, measure(options.device)))
         return 0
     levels = list(_LEVELS) if options.level is None else [options.level]
-    outcomes = [outcome for level in levels for outcome in _LEVELS[level](options.device)]
-    write = sys.stdout.write
-    write(json.dumps([o._asdict() for o in outcomes], indent=2) + "\n" if options.json else _as_text(outcomes))
-    return int(any(o.status == "failed" or (o.level == 4 and o.status == "fallback") for o in outcomes))
-
-
-def _as_text(outcomes: Sequence[Outcome]) -> str:
-    lines = [f"L{o.level} {o.status:8} {o.name}  {o.detail}" for o in outcomes if o.status != "passed" or o.level == 4]
+    outcomes = []
+    for outcome in (outcome for level in levels for outcome in _LEVELS[level](options.device)):
+        outcomes.append(outcome)
+        if not options.json:
+            sys.stdout.write(f"L{outcome.level} {outcome.status:8} {outcome.name}  {outcome.detail}".rstrip() + "\n")
+            sys.stdout.flush()
     counts = Counter(o.status for o in outcomes)
-    return "\n".join([*lines, ", ".join(f"{counts[s]} {s}" for s in ("passed", "fallback", "failed"))]) + "\n"
+    total = ", ".join(f"{counts[status]} {status}" for status in ("passed", "fallback", "failed"))
+    sys.stdout.write((json.dumps([o._asdict() for o in outcomes], indent=2) if options.json else total) + "\n")
+    return int(any(o.status == "failed" or (o.level == 4 and o.status == "fallback") for o in outcomes))
 
 
 if __name__ == "__main__":

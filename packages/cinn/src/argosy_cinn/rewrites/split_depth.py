@@ -1,0 +1,72 @@
+"""Products of few elements and many terms, for work-groups: their depth is split, and the parts' sums are added.
+
+A product has a group for each tile of its result. Where these are few, each part of the depth is a product of its own,
+in one batch, and a sum in fixed order adds them (split-K; Osama et al., "Stream-K", 2023). Shapes alone decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from argosy_cinn.shapes import ceil_div, sizes
+from argosy_phi_ops import prim
+from argosy_phi_ops.context import emit_at
+from argosy_pir.builder import Builder
+from argosy_pir.core import Operation
+from argosy_pir.passes.registry import Pass, register_pass
+from argosy_pir.program import Program
+from argosy_pir.types import TensorType
+from argosy_pir.values import Value
+
+__all__ = ["SplitDepth"]
+
+#: Elements of a tile of a product's result, how many of these are enough, and the fewest terms of a part.
+_TILE, _GROUPS, _TERMS = (64, 16), 32, 512
+#: Sums in these are not rounded in between.
+_DTYPES = frozenset({"float32", "float64", "int32", "int64"})
+
+
+@register_pass("split-depth")
+@dataclass(frozen=True)
+class SplitDepth(Pass):
+    """Rewrites each ``prim.dot_general`` of known sizes that has few tiles and many terms."""
+
+    def run(self, program: Program) -> bool:
+        """Rewrite all blocks; True where anything changed."""
+        found = [(op, parts) for op in program.walk() if op.name == "prim.dot_general" and (parts := _parts(op)) > 1]
+        for op, parts in found:
+            with emit_at(Builder.before(op)):
+                op.replace_with([_split(op, parts)])
+        return bool(found)
+
+
+def _parts(op: Operation) -> int:
+    """Into how many parts to split the first contracted axis: its largest divisor that is not too many; 1 for none."""
+    known = all(isinstance(v.type, TensorType) and v.type.is_static for v in op.operands)
+    contracted = op.attributes["lhs_contract"]
+    if not known or not contracted or op.result.dtype not in _DTYPES:
+        return 1
+    lhs, rhs = (sizes(v) for v in op.operands)
+    depth = prod(lhs[i] for i in contracted)
+    batch = prod(lhs[i] for i in op.attributes["lhs_batch"])
+    rows, columns = prod(lhs) // max(1, depth * batch), prod(rhs) // max(1, depth * batch)
+    tiles = batch * ceil_div(rows, _TILE[0]) * ceil_div(columns, _TILE[1])
+    most = min(ceil_div(_GROUPS, max(1, tiles)), depth // _TERMS)
+    return next((n for n in range(most, 1, -1) if lhs[contracted[0]] % n == 0), 1)
+
+
+def _split(op: Operation, parts: int) -> Value:
+    operands, attributes = [], {"accumulate": op.attributes.get("accumulate", "")}
+    for side, x in zip(("lhs", "rhs"), op.operands, strict=True):
+        contracted, batch = op.attributes[f"{side}_contract"], op.attributes[f"{side}_batch"]
+        axis = contracted[0]
+        operands.append(_split_axis(x, axis, parts))
+        attributes[f"{side}_contract"] = tuple([i + (i >= axis) for i in contracted])
+        attributes[f"{side}_batch"] = (axis, *[i + (i > axis) for i in batch])
+    return prim.reduce_sum(prim.dot_general(*operands, **attributes), axes=(0,))  # type: ignore[no-any-return]
+
+
+def _split_axis(x: Value, axis: int, parts: int) -> Value:
+    shape = sizes(x)
+    return prim.reshape(x, shape=(*shape[:axis], parts, shape[axis] // parts, *shape[axis + 1 :]))  # type: ignore[no-any-return]
