@@ -115,8 +115,73 @@ def test_verified_guesses_change_no_token(folder):
         right, position = right + hit, position + 1 + hit
     assert abs(generator.accepted - right) <= 1  # the last one may come after the last token that was asked for
     assert 0 < generator.guessed <= 53
-    with pytest.raises(InputError, match="1 outputs and 2 inputs"):
+    with pytest.raises(InputError, match="program 0 has 1 outputs and 1 inputs"):
         SpeculativeGenerator(program_of(model), both[1])
+
+
+class Watched(SpeculativeGenerator):
+    """Keeps what was guessed of which text."""
+
+    def _guess(self, text, states, first, sequence):
+        made = super()._guess(text, states, first, sequence)
+        self.seen.append((list(text), first + len(states), made))
+        return made
+
+
+def test_two_modules_guess_on():
+    """The second one of the first one's guess: as over the whole text, and no token changes."""
+    paddle.seed(4)
+    model = models.build(models.ConfigFile(CONFIG), predictions=2)
+    model.eval()
+    generator = Watched(*models.programs_of_predictions(model), capacity=64)
+    generator.seen = []
+    prompt = np.random.default_rng(1).integers(0, VOCABULARY, 7).tolist()
+    tokens = generator.generate(prompt, 12)
+    assert tokens == Generator(program_of(model), capacity=64).generate(prompt, 12)
+    assert generator.guessed >= 2 * (12 - 1 - generator.accepted) - 2
+    rounds = [seen for seen in generator.seen if seen[1] == len(seen[0]) - 1 >= len(prompt)]
+    assert len(rounds) >= 4
+    for text, _, guesses in rounds[::3]:
+        ids = paddle.to_tensor([text])
+        first = model.model.predict_further(ids[:, 1:], model.model(ids[:, :-1]), 1)
+        guess = int(model.head(first)[0, -1].argmax())
+        second = model.model.predict_further(paddle.to_tensor([[*text[2:], guess]]), first, 2)
+        assert guesses == [guess, int(model.head(second)[0, -1].argmax())]
+
+
+def test_losses_of_further_tokens_are_added():
+    """A share of the mean over modules, each of the tokens that it predicts (equations 24 and 25 of the report); all
+    modules learn, captured as eagerly."""
+    paddle.seed(5)
+    model = models.build(models.ConfigFile(CONFIG | {"first_k_dense_replace": 2}), predictions=2)
+    ids = paddle.to_tensor(np.random.default_rng(2).integers(0, VOCABULARY, (2, 9)))
+
+    def entropy(states, after):
+        logits = model.head(states).numpy().astype(np.float64)
+        chosen = np.take_along_axis(logits, after.numpy()[..., None], -1)[..., 0]
+        return (np.log(np.exp(logits).sum(-1)) - chosen).mean()
+
+    states = model.model(ids[:, :-1])
+    first = model.model.predict_further(ids[:, 1:-1], states[:, :-1], 1)
+    second = model.model.predict_further(ids[:, 2:-1], first[:, :-1], 2)
+    plain = entropy(states, ids[:, 1:])
+    want = plain + 0.3 * (entropy(first, ids[:, 2:]) + entropy(second, ids[:, 3:])) / 2
+    assert float(model.loss(ids[:, :-1], ids[:, 1:])) == pytest.approx(plain, rel=1e-5)
+
+    def step(x):
+        loss = model.loss(x[:, :-1], x[:, 1:], 0.3)
+        loss.backward()
+        return loss
+
+    assert float(step(ids)) == pytest.approx(want, rel=1e-5)
+    names = [f"model.layers.{i}.eh_proj.weight" for i in (2, 3)]
+    eager = {name: p.grad.numpy() for name, p in model.named_parameters() if name in names}
+    model.clear_gradients()
+    assert float(paddle.jit.to_static(step, full_graph=True)(ids)) == pytest.approx(want, rel=1e-5)
+    for name, p in model.named_parameters():
+        if name in names:
+            assert np.abs(eager[name]).max() > 0
+            np.testing.assert_allclose(p.grad.numpy(), eager[name], rtol=0, atol=1e-5 * np.abs(eager[name]).max())
 
 
 def test_a_module_with_a_tensor_missing_is_refused(folder, tmp_path):

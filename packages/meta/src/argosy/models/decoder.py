@@ -138,9 +138,21 @@ class CausalLM(Layer):
         softcap = self.config.softcap
         return paddle.tanh(logits_BTV / softcap) * softcap if softcap else logits_BTV
 
-    def loss(self, ids_BT: Any, next_BT: Any) -> Any:
-        """Mean cross entropy (nats per token) of the next tokens."""
-        return F.cross_entropy(self(ids_BT).reshape([-1, self.config.vocabulary]), next_BT.reshape([-1]))
+    def loss(self, ids_BT: Any, next_BT: Any, further_weight: float = 0.0) -> Any:
+        """Mean cross entropy (nats per token) of the next tokens; with ``further_weight`` that factor times the mean of
+        the same of the modules that predict further tokens besides (DeepSeek-V3's report, equations 24 and 25), for
+        ids of which each follows the one before."""
+        states_BTD = self.model(ids_BT)
+        total = self._cross_entropy(states_BTD, next_BT)
+        count = self.config.predictions if further_weight else 0
+        for depth in range(1, count + 1):
+            states_BTD = self.model.predict_further(next_BT[:, depth - 1 : -1], states_BTD[:, :-1], depth)
+            total = total + self._cross_entropy(states_BTD, next_BT[:, depth:]) * (further_weight / count)
+        return total
+
+    def _cross_entropy(self, states_BTD: Any, next_BT: Any) -> Any:
+        logits = self.head(states_BTD).reshape([-1, self.config.vocabulary])
+        return F.cross_entropy(logits, next_BT.reshape([-1]))
 
 
 class SequenceClassifier(Layer):

@@ -31,9 +31,10 @@ def export(model: Layer, path: str | os.PathLike[str]) -> None:
     save_program(loaded.program, loaded.states, path, sources=sources_of(model))
 
 
-def programs_of_predictions(model: Layer) -> tuple[LoadedProgram, LoadedProgram]:
-    """The programs that :class:`argosy_infer.llm.SpeculativeGenerator` takes, of a model with a module that predicts
-    further tokens: ids -> (logits, hidden states), and (next ids, hidden states) -> logits of the tokens after those.
+def programs_of_predictions(model: Layer) -> tuple[LoadedProgram, ...]:
+    """The programs that :class:`argosy_infer.llm.SpeculativeGenerator` takes, of a model with modules that predict
+    further tokens: ids -> (logits, hidden states), and for each module (next ids, hidden states) -> logits of the
+    tokens after those, and, but for the last one, the states that the next module takes.
 
     Raises ValueError for a model without such modules.
     """
@@ -41,25 +42,26 @@ def programs_of_predictions(model: Layer) -> tuple[LoadedProgram, LoadedProgram]
         raise ValueError("the model has no module that predicts further tokens (num_nextn_predict_layers)")
     ids, width = InputSpec([None, None], "int64", "ids"), model.config.width
     hidden = InputSpec([None, None, width], model.model.embed_tokens.weight.dtype, "hidden")
-    main, further = export_program(_Predictions(model), [ids]), export_program(_Predictions(model), [ids, hidden])
-    for loaded in (main, further):
+    further = [export_program(_Predictions(model, 1 + i), [ids, hidden]) for i in range(model.config.predictions)]
+    programs = (export_program(_Predictions(model, 0), [ids]), *further)
+    for loaded in programs:
         loaded.program.attributes["positions_limit"] = int(model.config.positions)
-    return main, further
+    return programs
 
 
 class _Predictions(Layer):
-    """Logits, and the states that they are made of; given such states, the logits of the first module that predicts
-    further tokens."""
+    """Logits, and the states that they are made of: the model's own, or those of module ``depth`` (from 1), which takes
+    the states before it; the last module gives logits alone."""
 
-    def __init__(self, model: Layer) -> None:
+    def __init__(self, model: Layer, depth: int) -> None:
         super().__init__()
-        self.model = model
+        self.model, self.depth = model, depth
 
     def forward(self, ids_BT: Any, hidden_BTD: Any = None) -> Any:
-        if hidden_BTD is not None:
-            return self.model.head(self.model.model.predict_further(ids_BT, hidden_BTD))
-        states_BTD = self.model.model(ids_BT)
-        return self.model.head(states_BTD), states_BTD
+        decoder = self.model.model
+        states_BTD = decoder.predict_further(ids_BT, hidden_BTD, self.depth) if self.depth else decoder(ids_BT)
+        logits_BTV = self.model.head(states_BTD)
+        return logits_BTV if self.depth == self.model.config.predictions else (logits_BTV, states_BTD)
 
 
 class LanguageModelImporter:
