@@ -93,6 +93,7 @@ def test_type_checkers_tell_what_is_wrong(checker: str, installed: Path, tmp_pat
         assert word in found[line]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("checker", ["mypy", "pyright"])
 def test_examples_pass_type_checkers(checker: str, installed: Path) -> None:
     """More than twenty: mypy's strict mode and pyright's basic one, which is that of editors."""

@@ -14,6 +14,7 @@ import argosy as paddle
 from argosy_autograd.sweep import Sweep
 from argosy_autograd.tape import OperatorNode
 
+pytestmark = pytest.mark.usefixtures("quick_code")
 CALLS = 9
 """After these an application and its derivative are compiled, with ``hot_at_once``."""
 SHAPES = ((3, 4), (4,), (1, 4), (3, 1), (), (2, 3, 4), (0, 4))

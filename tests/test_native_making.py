@@ -15,6 +15,8 @@ import argosy as paddle
 from argosy_phi_ops.context import context
 from argosy_tensorcore.rng import Generator
 
+pytestmark = pytest.mark.usefixtures("quick_code")
+
 MADE = {
     "zeros": (lambda: paddle.zeros([2, 3]), np.zeros((2, 3), "f4")),
     "ones": (lambda: paddle.ones([4], "int32"), np.ones(4, "i4")),

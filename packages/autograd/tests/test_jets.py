@@ -167,6 +167,7 @@ def test_without_a_taylor_rule_derivatives_are_nested(several):
     ids=["prod", "cumprod", "inv", "two products"],
 )
 @pytest.mark.parametrize("series", [(1.0, 0.0, 0.5, 0.0), (0.0, 1.0, 0.0, 2.0), (1.0, 1.0, 1.0, 1.0)], ids=str)
+@pytest.mark.exhaustive(every=5)
 def test_curves_whose_coefficients_are_constants(function, series, both):
     """What has no rule but its derivative, along curves that start straight: against derivatives by a parameter."""
     t = Tensor(np.zeros(()), stop_gradient=False)

@@ -59,4 +59,4 @@ def test_decomposition_differentiates(function, complex_):
 def test_second_order(function):
     """The gradient of the gradient, too."""
     array = matrix(False, 3, 3)
-    check_program(program_of(array, function), [array], order=2, rtol=1e-3, atol=1e-4)
+    check_program(program_of(array, function), [array], order=2, rtol=1e-4, atol=1e-5)
