@@ -61,7 +61,7 @@ def tells(error: Exception) -> bool:
         return True
     text = str(error)
     given = "[given " in text or "cannot take these arguments: " in text
-    named = given or re.search(r"arguments? |cannot be indexed|cannot make a tensor", text) is not None
+    named = given or re.search(r"arguments?[ ,]|cannot be indexed|cannot make a tensor", text) is not None
     came = given or re.search("got |cannot be indexed by |cannot make a tensor of ", text) is not None
     return named and came and any(word in text.partition(" [given ")[0] for word in EXPECTED)
 
