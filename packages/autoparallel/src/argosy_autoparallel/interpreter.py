@@ -20,6 +20,7 @@ from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.operator_rules import ruled_operators
 from argosy_autoparallel.partition import partition
 from argosy_autoparallel.redistribution import redistribute, redistribute_op
+from argosy_autoparallel.resharding.emitter import static_shape
 from argosy_autoparallel.shard_type import ShardType, shard_type_of
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.capture.views import is_view, one_operand_view
@@ -29,11 +30,12 @@ from argosy_phi_ops.declare import promotion
 from argosy_phi_ops.declare.promotion import describe
 from argosy_phi_ops.eager.dispatch import Interpreter, bind, rebind, write
 from argosy_phi_ops.eager.recording import record_results
+from argosy_phi_ops.eager.results import fresh_tensor
 from argosy_phi_ops.eager.table import application_key
 from argosy_phi_ops.eager.tiering import NativeKernel, TieredKernel
 from argosy_phi_ops.reference.interpreter import ProgramPlan, prepare
 from argosy_phi_ops.reference.straight_line import StraightLine, is_straight
-from argosy_pir import Builder
+from argosy_pir import Builder, Value
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
@@ -95,10 +97,11 @@ class SpmdLayer(Interpreter):
 
 class DistributedApplication:
     """An application to distributed tensors on this rank: ``kernel`` makes local arrays of local arrays; ``kinds`` are
-    the results' global types and layouts."""
+    the results' global types and layouts, ``part`` the local type of the one result of a program that may be compiled.
+    """
 
     __slots__ = (
-        "attributes", "bare", "bounds", "first", "kernel", "kinds", "numbers", "op", "program", "single", "spread",
+        "attributes", "bare", "bounds", "first", "kernel", "kinds", "numbers", "op", "part", "program", "spread",
         "views",
     )  # fmt: skip
     draws = 0
@@ -136,26 +139,51 @@ class DistributedApplication:
         self.views = [one_operand_view(op, attributes, kind.shape) for kind in self.kinds] if views else []
         self.program = made.program
         straight = StraightLine(made.program) if is_straight(made.program) else None
-        self.single = straight is not None and len(self.kinds) == 1
+        single = straight is not None and len(self.kinds) == 1 and self.first is not None
+        self.part = _array_type(made.program.outputs[0]) if single else None
         self.kernel = _runner(made.program) if straight is None else _on_arrays(straight)
         if straight is not None:
-            self.kernel = TieredKernel(self.kernel, lambda: self.program, _accept_varargs, self._replace, lambda: 1)
+            self.kernel = TieredKernel(self.kernel, lambda: self.program, _itself, self._replace, lambda: 1)
 
     def _replace(self, kernel: Callable[..., Sequence[Array]]) -> None:
         self.kernel = kernel
 
     def run(self, operands: Sequence[Any], silent: bool) -> Any:
         """The results for operands of these types, recorded where one wants gradients, unless ``silent``."""
-        results = _run(self, operands)
+        wanted = False
+        if self.spread:
+            arrays = []
+            for x in operands:  # cheaper than two comprehensions
+                payload = x.payload
+                arrays.append((payload._local if payload.view_of is None else payload.local).ndarray)
+                wanted = wanted or not x.stop_gradient
+        else:
+            arrays = [_array(x, number) for x, number in zip(operands, self.numbers, strict=True)]
+            wanted = not all([type(x) is not Tensor or x.stop_gradient for x in operands])
+        for number, part, *allowed in self.bounds:  # of the whole axis; each rank looks at its part of the indices
+            check_indices(self.op.name, arrays[number][part], *allowed)
+        results = self._wrap(operands, arrays, self.kernel(arrays))
         if self.views and type(operands[0].payload) is ShardedArray:
             for i, result in enumerate(results):
                 result.payload.view_of = CopiedView(operands[0], *self.views[i], i)
-        if not (silent or all([type(x) is not Tensor or x.stop_gradient for x in operands])):
+        if wanted and not silent:
             record_results(self.op, operands, self.attributes, results)
             for result in results:
                 if result._node is not None:
                     result._node.on_tensors = True
         return results[0] if self.bare else tuple(results)
+
+    def _wrap(self, operands: Sequence[Any], arrays: Sequence[Array], made: Sequence[Array]) -> Sequence[Tensor]:
+        """Tensors of what the kernel has made of ``arrays``."""
+        pairs = zip(made, self.kinds, strict=True)
+        if self.first is None:
+            return [Tensor._wrap(ShardedArray(_copy_array(a), k.shape, k.dtype, k.layout)) for a, k in pairs]
+        payload = operands[self.first].payload
+        if self.part is None or not _is_fresh(made[0], arrays):
+            return [Tensor._wrap(payload.with_local(_copy_array(a), kind)) for a, kind in pairs]
+        result = fresh_tensor(made[0], self.part, None)
+        result.payload = payload.with_local(result.payload, self.kinds[0])
+        return (result,)
 
     def explain(self, operands: Sequence[Any], error: Exception) -> None:
         """Partitioning has refused what the operator does not take."""
@@ -198,20 +226,21 @@ def _held_by(layout: Layout | None, mesh: ProcessMesh | None) -> Layout:
 def _runner(program: Program) -> Callable[..., Sequence[Array]]:
     if any(op.name == "prim.create_token" for op in program.walk()):
         plan = ProgramPlan(program)
-        return lambda *arrays: plan.run(arrays, (), communicators())[0]
-    run = prepare(program)
-    return lambda *arrays: run(arrays)
+        return lambda arrays: plan.run(arrays, (), communicators())[0]
+    return prepare(program)
 
 
 def _on_arrays(straight: StraightLine) -> Callable[..., Sequence[Array]]:
-    kernel, run = straight.single_kernel, straight.run
-    if kernel is not None:
-        return lambda *arrays: (kernel(*arrays),)
-    return lambda *arrays: run(arrays)
+    kernel = straight.single_kernel
+    return straight.run if kernel is None else lambda arrays: (kernel(*arrays),)
 
 
-def _accept_varargs(compiled: NativeKernel) -> Callable[..., Sequence[Array]]:
-    return lambda *arrays: compiled(arrays)
+def _itself(compiled: NativeKernel) -> Callable[..., Sequence[Array]]:
+    return compiled
+
+
+def _array_type(value: Value) -> ArrayType:
+    return StridedArray.empty(static_shape(value), value.dtype).array_type
 
 
 def _application(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -> DistributedApplication:
@@ -229,32 +258,12 @@ def _application(op: Any, operands: Sequence[Any], attributes: dict[str, Any]) -
     return found
 
 
-def _run(plan: DistributedApplication, operands: Sequence[Any]) -> Sequence[Tensor]:
-    if plan.spread:
-        arrays = [x.payload.local.ndarray for x in operands]
-    else:
-        arrays = [_array(x, number) for x, number in zip(operands, plan.numbers, strict=True)]
-    for number, part, *allowed in plan.bounds:  # of the whole axis; each rank looks at its part of the indices
-        check_indices(plan.op.name, arrays[number][part], *allowed)
-    made = plan.kernel(*arrays)
-    if plan.first is None:
-        return [Tensor._wrap(ShardedArray(_copy_array(a), k.shape, k.dtype, k.layout)) for a, k in _pairs(made, plan)]
-    with_local = operands[plan.first].payload.with_local
-    if plan.single and _is_fresh(made[0], arrays):
-        return (Tensor._wrap(with_local(StridedArray(made[0]), plan.kinds[0])),)
-    return [Tensor._wrap(with_local(_copy_array(a), kind)) for a, kind in _pairs(made, plan)]
-
-
 def _array(x: Any, number: Any) -> Array:
     """What an operand is to a local program; ``number`` is the dtype that a number becomes."""
     if number is not None:
         return np.asarray(x, number)
     held: Array = x.payload.local.ndarray if type(x.payload) is ShardedArray else x.payload.ndarray
     return held
-
-
-def _pairs(made: Sequence[Array], plan: DistributedApplication) -> Iterator[tuple[Array, ShardType]]:
-    return zip(made, plan.kinds, strict=True)
 
 
 def _is_fresh(array: Array, arrays: Sequence[Array]) -> bool:
