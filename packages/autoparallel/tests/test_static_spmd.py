@@ -15,11 +15,15 @@ from argosy_autoparallel import (
     reshard,
     shard_tensor,
 )
+from argosy_autoparallel.partition import partition
+from argosy_autoparallel.strategy_choice import StrategyChoice
 from argosy_hwadapt import device
+from argosy_phi_ops import prim
 from argosy_phi_ops.capture.tracer import Tracer
 from argosy_phi_ops.compiler import get_compiler
-from argosy_phi_ops.context import context
+from argosy_phi_ops.context import context, emit_at
 from argosy_phi_ops.declare.operator import get_operator
+from argosy_pir import Builder, Program
 from argosy_pir.passes import PassManager
 from argosy_pir.types import TensorType
 from argosy_tensorcore.rng import Generator
@@ -100,3 +104,21 @@ def test_a_captured_step_trains_as_one_process_does(w_at, v_at, x_at, compiler):
     for losses, w in on_ranks(main, 4):
         np.testing.assert_allclose(losses, expected, rtol=2e-5)
         np.testing.assert_allclose(w, trained, atol=1e-5)
+
+
+@pytest.mark.parametrize("depth", [2, 6])
+def test_equal_layers_are_decided_once(depth, monkeypatch):
+    """Pairs of products, the first split by columns, the second by rows: more layers ask for no more decisions."""
+    decisions = []
+    choose = StrategyChoice._choose
+    monkeypatch.setattr(StrategyChoice, "_choose", lambda *args: decisions.append(args[1].name) or choose(*args))
+    program, mesh, product = Program("layers"), ProcessMesh([0, 1]), get_operator("matmul")
+    x, *weights = (program.add_input(TensorType((4, 4), "float32")) for _ in range(1 + 2 * depth))
+    with emit_at(Builder.at_end(program.block)):
+        for w, v in zip(weights[::2], weights[1::2], strict=True):
+            x = prim.add(x, product(prim.tanh(product(x, w)), v))
+    program.set_outputs([x])
+    layouts = [Layout(mesh, [p]) for p in (Replicate(), *[Shard(1), Shard(0)] * depth)]
+    made = partition(program, layouts)
+    assert sum(op.name == "prim.dot_general" for op in made.program.walk()) == 2 * depth
+    assert len(decisions) <= 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from argosy_autoparallel.broadcast_resharding import broadcast_of, source_placement
 from argosy_autoparallel.mesh import ProcessMesh
@@ -58,6 +59,7 @@ class StrategyChoice:
         self.held = held
         self.blocks = False
         """Whether any value is split in blocks: else nothing else is."""
+        self._known: dict[Any, list[Strategy]] = {}
 
     def choose(
         self,
@@ -66,10 +68,33 @@ class StrategyChoice:
         wanted: Sequence[Placement] | None = None,
         result: Value | None = None,
     ) -> list[Strategy]:
-        """A strategy for each mesh dimension; ``wanted`` are placements that ``result`` should get."""
+        """A strategy for each mesh dimension; ``wanted`` are placements that ``result`` should get. Equal operations,
+        as equal layers have them, whose operands lie alike are decided once."""
+        number = 0 if result is None else result.index  # type: ignore[attr-defined]
+        if op.name == "prim.host_call":
+            return self._choose(op, mesh, wanted, number)
+        places = tuple([self._place(x) for x in op.operands])
+        asked = None if wanted is None else tuple(wanted)
+        key = op.name, tuple(op.attributes.items()), op.results[0].type, mesh, asked, number, self.blocks, places
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._choose(op, mesh, wanted, number)
+        return found
+
+    def _place(self, value: Value) -> Any:
+        """All that a choice depends on of an operand."""
+        held = self.held[value]
+        if held.is_deferred:
+            return value.type, held.primary, is_zero(value)
+        op = broadcast_of(value)
+        source = (op.attributes["axes"], self._place(op.operand(0))) if op and op.operand(0) in self.held else None
+        return value.type, held.primary, tuple(held.versions), is_zero(value), source
+
+    def _choose(
+        self, op: Operation, mesh: ProcessMesh, wanted: Sequence[Placement] | None, number: int
+    ) -> list[Strategy]:
         chosen: list[Strategy] = []
         taken: dict[str, int] = {}
-        number = 0 if result is None else result.index  # type: ignore[attr-defined]
         types = [x.type for x in op.operands], [x.type for x in op.results]
         for dim, size in enumerate(mesh.shape):
             given = [self._present(x, mesh, dim) for x in op.operands]
