@@ -15,6 +15,7 @@ from argosy_tensorcore.tensor import Tensor
 UNUSED = {  # by samples of operators
     "rem": lambda x, y: prim.rem(x, y),
     "erfc": lambda x, y: prim.erfc(x),
+    "place": lambda x, y: prim.place(x, source="cpu", target="virtual:1"),
     "grouped_outer": lambda x, y: prim.grouped_outer(
         prim.reshape(x, shape=(5, 1)), prim.reshape(y, shape=(5, 1)), prim.constant(2, "int64", (3,))
     ),
