@@ -78,7 +78,8 @@ def others(x, w, i):
     halves = prim.dot_general(x, prim.constant(0.5, "float32", (6, 3)), lhs_contract=(1,), rhs_contract=(0,))
     wide = {"padding": ((1, 1),), "strides": (1,), "lhs_dilation": (2,), "rhs_dilation": (1,)}
     windows = prim.conv(prim.reshape(x, shape=(1, 4, 6)), w, **wide)
-    same = prim.bitcast(prim.copy(prim.stop_gradient(prim.slice(x, start=(0, 0), limit=(4, 6), stride=(1, 1)))),
+    placed = prim.place(x, source="cpu", target="cpu")
+    same = prim.bitcast(prim.copy(prim.stop_gradient(prim.slice(placed, start=(0, 0), limit=(4, 6), stride=(1, 1)))),
                         dtype="float32")  # fmt: skip
     thin = prim.reshape(x, shape=(4, 1, 6))
     reduced = [getattr(prim, f"reduce_{kind}")(thin, axes=(1,)) for kind in ("min", "prod")]
@@ -260,8 +261,8 @@ IN_VIEWS = (
     "reduce_sum", "reduce_max",
 )  # fmt: skip
 IN_OTHERS = (
-    "select", "scatter", "dot_general", "conv", "slice", "bitcast", "copy", "stop_gradient", "argmax", "argmin",
-    "sort", "reduce_min", "reduce_prod", "reduce_and", "reduce_or",
+    "select", "scatter", "dot_general", "conv", "slice", "bitcast", "copy", "place", "stop_gradient", "argmax",
+    "argmin", "sort", "reduce_min", "reduce_prod", "reduce_and", "reduce_or",
 )  # fmt: skip
 
 

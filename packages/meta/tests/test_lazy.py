@@ -165,7 +165,7 @@ def test_layers_convert_and_refuse():
     assert [name for name, _ in layer.full()] == ["weight", "bias"]
     assert layer.create_tensor("t").shape == layer.create_variable("v").shape == [0]
     assert nn.LayerNorm(3, dtype="float64", device="cpu").weight.dtype == paddle.float64
-    with pytest.raises(NotImplementedError, match="gpu"):
+    with pytest.raises(DeviceNotFound, match="cuda"):
         nn.Conv2D(3, 3, 1, device="gpu")
 
 
