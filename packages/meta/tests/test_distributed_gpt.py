@@ -74,7 +74,7 @@ COMMUNICATION = {
     ("tensor", True): {"all_reduce": 8, "reduce_scatter": 2, "all_gather": 4, "all_to_all": 1},
     ("sequence", False): {"all_reduce": 8, "all_gather": 14, "all_to_all": 27},
     ("sequence", True): {"all_reduce": 2, "all_gather": 6, "all_to_all": 26},
-    ("zero", False): {"all_reduce": 18, "reduce_scatter": 15, "all_gather": 13, "all_to_all": 8},
+    ("zero", False): {"all_reduce": 18, "reduce_scatter": 15, "all_gather": 14, "all_to_all": 8},
     ("zero", True): {"all_reduce": 16, "reduce_scatter": 4, "all_gather": 4, "all_to_all": 6},
 }
 
