@@ -38,69 +38,69 @@ class Walk(Protocol):
         """Emit the operation as it is; its results."""
 
 
-def relayout(at: Walk, op: Operation) -> None:
+def relayout(walk: Walk, op: Operation) -> None:
     x, *like = op.operands
     if op.attributes.get("target") == WHOLE:
-        _gather(at, op, x)
+        _gather(walk, op, x)
         return
     target = parse_layout(op.attributes["target"]) if op.attributes.get("target") else None
     if target is None and like:
-        natural = at.layout(like[0])
+        natural = walk.layout(like[0])
         target = None if natural is None else natural.cotangent()
     if target is None:
-        at.held[op.result] = at.held[x]
+        walk.held[op.result] = walk.held[x]
         return
-    at.store(op.result, target, at.get(x, target))
+    walk.store(op.result, target, walk.get(x, target))
 
 
-def _gather(at: Walk, op: Operation, x: Value) -> None:
+def _gather(walk: Walk, op: Operation, x: Value) -> None:
     """The result is ``x`` as an ordinary tensor: all ranks have to have it."""
-    mesh = at.held[x].mesh
+    mesh = walk.held[x].mesh
     if mesh is None:
-        at.held[op.result] = at.held[x]
+        walk.held[op.result] = walk.held[x]
         return
-    if not mesh.contains(at.rank):
+    if not mesh.contains(walk.rank):
         raise ValueError(
-            f"unshard_dtensor{op.location.suffix}: rank {at.rank} is outside of {mesh!r}; in a captured function "
+            f"unshard_dtensor{op.location.suffix}: rank {walk.rank} is outside of {mesh!r}; in a captured function "
             "the mesh should have all ranks"
         )
-    at.store(op.result, None, at.get(x, Layout.replicate(mesh)))
+    walk.store(op.result, None, walk.get(x, Layout.replicate(mesh)))
 
 
-def to_local(at: Walk, op: Operation) -> None:
+def to_local(walk: Walk, op: Operation) -> None:
     """The result is an ordinary tensor, another one on each rank: this one's part."""
     x, *like = op.operands
-    layout = at.layout(like[0]) if like else at.layout(x)
+    layout = walk.layout(like[0]) if like else walk.layout(x)
     if layout is None:
         raise ValueError(f"dtensor_to_local{op.location.suffix}: {x.type} is not distributed; it is its own part")
-    if not layout.mesh.contains(at.rank):
+    if not layout.mesh.contains(walk.rank):
         raise ValueError(
-            f"dtensor_to_local{op.location.suffix}: rank {at.rank} is outside of {layout.mesh!r} and has "
+            f"dtensor_to_local{op.location.suffix}: rank {walk.rank} is outside of {layout.mesh!r} and has "
             "no part; in a captured function the mesh should have all ranks"
         )
-    at.store(op.result, None, at.get(x, layout.cotangent() if like else layout))
+    walk.store(op.result, None, walk.get(x, layout.cotangent() if like else layout))
 
 
-def from_local(at: Walk, op: Operation) -> None:
+def from_local(walk: Walk, op: Operation) -> None:
     part, *like = op.operands
     layout = parse_layout(op.attributes["target"]) if op.attributes.get("target") else None
     if layout is None:
-        layout = at.layout(like[0]).cotangent()  # type: ignore[union-attr]
-    at.store(op.result, layout, at.get(part, None) if layout.mesh.contains(at.rank) else None)
+        layout = walk.layout(like[0]).cotangent()  # type: ignore[union-attr]
+    walk.store(op.result, layout, walk.get(part, None) if layout.mesh.contains(walk.rank) else None)
 
 
-def check_index(at: Walk, op: Operation) -> None:
+def check_index(walk: Walk, op: Operation) -> None:
     """Each rank looks at its part of the indices, wherever that is: nothing is moved for a check."""
     (indices,) = op.operands
-    layout = at.layout(indices)
+    layout = walk.layout(indices)
     if layout is not None and layout.is_partial:
         layout = Layout(layout.mesh, [Replicate() if p.is_partial() else p for p in layout.placements])
-    made = at.get(indices, layout)
+    made = walk.get(indices, layout)
     if made is not None:
-        at.copy(op, [made])
+        walk.copy(op, [made])
 
 
-def communicate(at: Walk, op: Operation) -> None:
+def communicate(walk: Walk, op: Operation) -> None:
     """What the program itself communicates takes its place in the chain of tokens: whole tensors, or of a
     distributed one each rank its part, with the ranks beside it."""
     if op.name == "prim.create_token":
@@ -110,7 +110,7 @@ def communicate(at: Walk, op: Operation) -> None:
             f"'{op.name}'{op.location.suffix}: communication is started in programs of one rank only"
         )
     operands = [x for x in op.operands if isinstance(x.type, TensorType)]
-    layout = at.layout(operands[0]) if operands else None
+    layout = walk.layout(operands[0]) if operands else None
     if layout is not None:
         layout = layout.cotangent()
         axes = {op.attributes[name] for name in ("axis", "split_axis", "concat_axis") if name in op.attributes}
@@ -118,12 +118,12 @@ def communicate(at: Walk, op: Operation) -> None:
             raise NotImplementedError(
                 f"'{op.name}'{op.location.suffix} joins or splits an axis that lies on {layout!r}"
             )
-    local = [at.get(x, layout) for x in operands]
+    local = [walk.get(x, layout) for x in operands]
     made = None
-    if layout is None or layout.mesh.contains(at.rank):
-        made = at.emitter.communicate(op.kind, local[0] if local else None, **dict(op.attributes))
+    if layout is None or layout.mesh.contains(walk.rank):
+        made = walk.emitter.communicate(op.kind, local[0] if local else None, **dict(op.attributes))
     if made is not None or (layout is not None and op.results and isinstance(op.results[0].type, TensorType)):
-        at.store(op.results[0], layout, made)
+        walk.store(op.results[0], layout, made)
 
 
 PLACING = {

@@ -79,7 +79,7 @@ class CinnCompiler:
         reference interpreter, with a warning.
         """
         if spans_devices(program):
-            return self._compile_spanning(program, device, options)
+            return self._compile_multi_device(program, device, options)
         if not device.is_host:
             here = lambda host: self.compile(program, host, communicators, options)  # noqa: E731
             return _launches_for(self, device, lambda: program, options, here)
@@ -121,16 +121,16 @@ class CinnCompiler:
                 made.views.simplified.come_from(lambda: to_primitives(prepared(), chosen))
         return made
 
-    def _compile_spanning(self, program: Program, device: Device, options: Mapping[str, Any] | None) -> Any:
+    def _compile_multi_device(self, program: Program, device: Device, options: Mapping[str, Any] | None) -> Any:
         """The executable of a program that spans devices; of open sizes for each combination that is met."""
-        from argosy_cinn.spanning import SpanningExecutable
+        from argosy_cinn.multi_device import MultiDeviceExecutable
 
         def compile_segment(part: Program, at: Device) -> Any:
             return self.compile(part, at, (), options)
 
         def compile_static(static: Program) -> Any:
             primitives = to_primitives(static, chosen_options(options))
-            return SpanningExecutable(static, primitives, device, compile_segment)
+            return MultiDeviceExecutable(static, primitives, device, compile_segment)
 
         if program.symbols():
             return SpecialisingExecutable(program, None, "it spans devices", compile_static)

@@ -19,12 +19,12 @@ from argosy_pir.program import Program
 from argosy_pir.values import BlockArgument, Value
 from argosy_tensorcore.storage import StridedArray
 
-__all__ = ["SpanningExecutable"]
+__all__ = ["MultiDeviceExecutable"]
 
 Call = Callable[[Sequence[StridedArray]], list[StridedArray]]
 
 
-class SpanningExecutable:
+class MultiDeviceExecutable:
     """``program``, whose primitives are ``primitives``, on the devices that it names; what it says nothing of is on
     ``device``. ``compile`` makes the executable of a segment."""
 
@@ -92,7 +92,7 @@ def _last_steps(steps: Sequence[DeviceSegment | Operation], program: Program) ->
 class _Call:
     """Runs of a program that spans devices, on the same states."""
 
-    def __init__(self, executable: SpanningExecutable, states: list[StridedArray]) -> None:
+    def __init__(self, executable: MultiDeviceExecutable, states: list[StridedArray]) -> None:
         self.executable, self.states = executable, states
         self.bound: list[Call | None] = [
             made.bind([states[i] for i in step.states]) if isinstance(step, DeviceSegment) else None

@@ -160,7 +160,7 @@ def test_states_are_written_after_they_were_read():
 
 def test_operands_on_two_devices_are_named_with_the_line():
     x, y = paddle.ones([2]), paddle.ones([2])
-    with pytest.raises(DeviceMismatch, match=r"prim.add at .*test_spanning.py:\d+ in .*: operands are on .*:0 and"):
+    with pytest.raises(DeviceMismatch, match=r"prim.add at .*test_multi_device.py:\d+ in .*: operands are on .*:0 and"):
         paddle.jit.to_static(lambda a, b: a.to("virtual") + b.to("virtual:1"), full_graph=True)(x, y)
     with pytest.raises(DeviceNotFound, match="nowhere"):
         paddle.jit.to_static(lambda a: a.to("nowhere"), full_graph=True)(x)
