@@ -49,14 +49,14 @@ def print_stages(depth: int) -> None:
 
 def watch_stages(spent: dict[str, float]) -> None:
     """Let the stages note what they take."""
+    import argosy.jit.captures as captures
     import argosy.jit.lowering as lowering
-    import argosy.jit.static_function as static_function
     import argosy_cinn.assembly.building as building
-    import argosy_cinn.pipeline as pipeline
+    import argosy_cinn.plan.planning as planning
 
     places: tuple[tuple[Any, str, str], ...] = (
-        (static_function, "trace", "capture"), (lowering, "simplify", "passes"),
-        (pipeline, "lower_program", "simplify"), (building, "plan_program", "plan"),
+        (captures, "trace", "capture"), (lowering, "simplify", "passes"),
+        (planning, "lower_program", "simplify"), (building, "plan_program", "plan"),
         (building, "assemble", "emit"), (building, "compile_objects", "llvm"),
     )  # fmt: skip
     for module, name, stage in places:

@@ -11,7 +11,10 @@ from programs import assert_equal, build, check, unguarded_report, values
 from argosy_cinn import CinnCompiler, explain
 from argosy_cinn.assembly import building as assembly_building
 from argosy_cinn.assembly import segments
+from argosy_cinn.fuel import Budget
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.runtime import ObjectCache, set_threads
+from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
@@ -285,6 +288,33 @@ def test_random_bits_and_normals_are_bit_equal():
     got = executable.run([StridedArray.from_array(state)])
     want, _ = interpret(executable.program, [state])
     assert all((g.array() == w).all() for g, w in zip(got, want, strict=True))
+
+
+def test_layers_that_read_a_bucket_and_draw_alike_share_their_kernels():
+    """Where in the bucket a layer's part lies, and which draw is its own, is no part of a kernel; what is guarded has
+    an element to read instead."""
+
+    def program(layers):
+        def run(bucket, state, x, w):
+            for i in range(layers):
+                part = prim.slice(bucket, start=(24 * i,), limit=(24 * i + 24,), stride=(1,))
+                bits = prim.rng_bits(state, shape=(4, 6), counter=i + 1)
+                kept = prim.cast(prim.shift_right(bits, prim.constant(31, "uint32")), dtype="float32")
+                x = prim.add(prim.mul(mm(x, w), kept), prim.reshape(part, shape=(4, 6)))
+                edge = prim.slice(part, start=(20,), limit=(24,), stride=(1,))
+                padded = prim.pad(edge, prim.constant(0, "float32", ()), low=(3,), high=(17,), interior=(0,))
+                x = prim.add(prim.tanh(x), prim.reshape(padded, shape=(4, 6)))
+            return [x]
+
+        return run
+
+    def kernels(layers):
+        lowered = lower_program(build(program(layers), arguments), Target.host())
+        return assembly_building.assemble_program(lowered, Target.host(), Budget())[1].kernels
+
+    arguments = f32(24 * 5), np.array([3, 4], np.uint64), f32(4, 6), f32(6, 6)
+    check(program(5), *arguments, scale=8)
+    assert len(kernels(5)) == len(kernels(3))
 
 
 def test_any_number_of_threads_gives_the_same_bits():

@@ -22,6 +22,7 @@ from argosy_cinn.rewrites.convolution import LowerConvolutions
 from argosy_cinn.rewrites.copies import CopyConstants, CopyResults
 from argosy_cinn.rewrites.decompositions import ExpandDecompositions
 from argosy_cinn.rewrites.indexed_products import ExpandIndexedProducts
+from argosy_cinn.rewrites.random_counters import RandomCounters
 from argosy_cinn.rewrites.simplify import Simplify
 from argosy_cinn.rewrites.split_depth import SplitDepth
 from argosy_cinn.rewrites.widening import WidenNarrow
@@ -65,6 +66,7 @@ def lowering_passes(target: Target, family: str = "chunks") -> tuple[Pass, ...]:
         BatchTiling(target.l2_bytes),
         DeadCode(),
         LowerIndexChecks(),
+        RandomCounters(),
         CopyResults(),
         CopyConstants(),
     )

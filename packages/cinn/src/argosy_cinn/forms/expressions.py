@@ -7,11 +7,13 @@ equal text are one function.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from argosy_cinn.forms.indices import Atom, Index, Lookup, Quotient, Remainder
-from argosy_cinn.shapes import surely_at_least, surely_less
+from argosy_cinn.shapes import count, surely_at_least, surely_less
+from argosy_pir.types import ITEM_SIZES
+from argosy_pir.values import Value
 
 
 class Expression:
@@ -69,6 +71,7 @@ class Graph:
     def __init__(self) -> None:
         self._nodes: dict[tuple[Any, ...], Expression] = {}
         self.order: list[Expression] = []
+        self._origins: dict[Any, int] | None = None
 
     def node(self, kind: str, dtype: str, arguments: Sequence[Expression] = (), payload: Any = None) -> Expression:
         """The node of these parts; ``payload`` must be hashable."""
@@ -120,6 +123,24 @@ class Graph:
         node = self.node("reduced", dtype, (), number)
         node.variables, node.level = variables, level
         return node
+
+    def rebase_loads(self, kept: Container[Any]) -> dict[Any, int]:
+        """Count what is loaded from the first element that is, of each buffer but those ``kept``: how many bytes lie
+        before it, of those where any do. Kernels that read parts of buffers at other places are one function then.
+        Nothing is to be added to the graph, or compared with other indices, after that."""
+        if self._origins is None:
+            loads: dict[Value, list[Expression]] = {}
+            for node in self.order:
+                if node.kind == "load" and isinstance(node.payload[0], Value) and node.payload[0] not in kept:
+                    loads.setdefault(node.payload[0], []).append(node)
+            self._origins = {}
+            for buffer, nodes in loads.items():
+                first = min([node.payload[1].constant for node in nodes])
+                if 0 < first < count(buffer):
+                    self._origins[buffer] = first * ITEM_SIZES[nodes[0].dtype]
+                    for node in nodes:
+                        node.payload = (buffer, node.payload[1] + -first)
+        return self._origins
 
 
 def loaded_buffers(graph: Graph) -> set[Any]:

@@ -41,6 +41,11 @@ class Form:
         their own. ``slots`` numbers its buffers by first use."""
         raise NotImplementedError
 
+    def rebase_loads(self) -> dict[Any, int]:
+        """Have the key not depend on which part of a buffer is read: how many bytes of each buffer lie before what the
+        kernel is told to be its first element."""
+        return {}
+
     def slots(self) -> dict[Any, int]:
         """The place of each buffer in the kernel's table."""
         slots: dict[Any, int] = {}

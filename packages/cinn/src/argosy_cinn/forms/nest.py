@@ -141,6 +141,10 @@ class LoopNest(Form):
             roots += [s.condition] if s.condition is not None else []
         return roots
 
+    def rebase_loads(self) -> dict[Any, int]:
+        """Of buffers that it only reads."""
+        return self.graph.rebase_loads({*(s.buffer for s in self.stores), *(c.buffer for c in self.columns)})
+
     def key(self, slots: dict[Any, int]) -> str:
         """Expressions, extents, and where results go."""
         parts = [describe(self.roots(), slots)]

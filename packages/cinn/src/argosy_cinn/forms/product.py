@@ -257,6 +257,12 @@ class ProductForm(Form):
         """What is stored of each element."""
         return self.epilogue.stores
 
+    def rebase_loads(self) -> dict[Any, int]:
+        """Of buffers that only the epilogue of one product reads."""
+        if self.siblings:
+            return {}
+        return self.epilogue.graph.rebase_loads({*self.product.buffers, *(s.buffer for s in self.stores)})
+
     def key(self, slots: dict[Any, int]) -> str:
         """The operands, the epilogue, and those of its siblings."""
         p = self.product

@@ -35,6 +35,10 @@ class Place:
     entry: int
     offset: int = 0
 
+    def behind(self, nbytes: int) -> Place:
+        """The place so many bytes further on."""
+        return Place(self.entry, self.offset + nbytes) if nbytes else self
+
 
 @dataclass(frozen=True, slots=True)
 class Recomputation:
