@@ -6,7 +6,7 @@ import pytest
 import argosy as paddle
 import argosy.distributed as dist
 from argosy import nn
-from argosy.distributed import Strategy
+from argosy.distributed import Strategy, fleet
 from argosy.distributed.debug import run_ranks
 
 
@@ -65,12 +65,63 @@ def test_what_does_not_fit_is_refused(config, error, message):
         Strategy(config)
 
 
-@pytest.mark.parametrize("part", ["recompute"])
-def test_parts_that_are_not_built_raise_when_used(part):
-    """A strategy with such a part enabled is refused by name when a program is to be made with it."""
-    with pytest.raises(NotImplementedError, match=rf"Strategy\.{part}\.enable"):
-        Strategy({part: {"enable": True}}).check_implemented()
-    Strategy({"fused_passes": {"enable": True}}).check_implemented()
+class _Blocks(nn.Layer):
+    """Blocks of which each is larger within than between; ``fleet.recompute`` where it is asked to."""
+
+    def __init__(self, regions):
+        super().__init__()
+        self.regions = regions
+        self.blocks = nn.LayerList(
+            [nn.Sequential(nn.Linear(8, 64), nn.GELU(), nn.Dropout(0.2), nn.Linear(64, 8)) for _ in range(4)]
+        )
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = x + (fleet.recompute(block, x) if self.regions else block(x))
+        return x
+
+
+def _recomputed(mesh=None, regions=True, **recompute):
+    """Losses of three calls, and the bytes of intermediate values."""
+    paddle.seed(3)
+    model = _Blocks(regions)
+    if mesh is not None:
+        dist.shard_layer(model, mesh)
+    optimizer = paddle.optimizer.AdamW(0.01, parameters=model.parameters())
+    step = dist.to_static(model, None, nn.MSELoss(), optimizer, Strategy({"recompute": recompute}))
+    x = paddle.to_tensor(np.random.default_rng(0).standard_normal((256, 8)).astype(np.float32))
+    if mesh is not None:
+        x = dist.shard_tensor(x, mesh, [dist.Shard(0)])
+    losses = [float(step(x, x)) for _ in range(3)]
+    return losses, step._steps["train"].compiled[-1].executable.report()["arena_bytes"]
+
+
+def test_regions_are_computed_again():
+    """Losses keep their bits, dropout included; memory shrinks: by calls in the model, by names of layers."""
+    losses, whole = _recomputed()
+    names = [f"blocks.{i}" for i in range(4)]
+    for found, held in (_recomputed(enable=True), _recomputed(regions=False, enable=True, checkpoints=names)):
+        assert found == losses
+        assert held < 0.75 * whole
+    some, held = _recomputed(enable=True, no_recompute_segments=[0, 1, 2, 3])
+    assert (some, held) == (losses, whole)
+    linear = {"main_ops": ["linear"], "num": 1, "pre_ops": [], "suf_ops": ["gelu"]}
+    refined, more = _recomputed(enable=True, refined_ops_patterns=[linear])
+    assert refined == losses
+    assert _recomputed(enable=True)[1] < more
+    with pytest.raises(ValueError, match=r"Strategy\.recompute: nothing to compute again"):
+        _recomputed(regions=False, enable=True)
+    with pytest.raises(ValueError, match=r"checkpoints are names of the model's layers, not \['head'\]"):
+        _recomputed(enable=True, checkpoints=["head"])
+
+
+def test_regions_of_ranks_are_computed_again():
+    def program(enable):
+        return _recomputed(dist.ProcessMesh([0, 1], ["dp"]), enable=enable)
+
+    (losses, whole), (found, held) = run_ranks(lambda: program(False), 2)[0], run_ranks(lambda: program(True), 2)[0]
+    np.testing.assert_allclose(found, losses, rtol=1e-6)
+    assert held < 0.8 * whole
 
 
 @pytest.mark.parametrize(

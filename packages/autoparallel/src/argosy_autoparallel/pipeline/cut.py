@@ -230,7 +230,9 @@ class _Cutter:
     def _is_recomputed(self, op: Operation, key: Key, reader: Operation | None) -> bool:
         """Whether the backward pass of a region, or what it computes again, reads what the region computes."""
         region = op.annotations.get("recompute")
-        if region is None or key[0] == FORWARD or "phase" in op.annotations or self.stage_of[op] != key[1]:
+        if region is None or key[0] == FORWARD or self.stage_of[op] != key[1]:
+            return False
+        if not op.annotations.keys().isdisjoint(("kept", "phase")):
             return False
         return reader is not None and reader.annotations.get("recompute") == region
 

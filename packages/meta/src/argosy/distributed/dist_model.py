@@ -12,12 +12,13 @@ from itertools import zip_longest
 from typing import Any, NoReturn
 
 from argosy.distributed.environment import environment
+from argosy.distributed.fleet.recompute.recompute import recompute_layers
 from argosy.distributed.pipeline.marks import cut_at_class, stage_count
 from argosy.distributed.pipeline.trainer import Pipeline, PipelineSettings
 from argosy.distributed.semi_auto import shard_tensor
 from argosy.distributed.sharded_optimizer import ShardingStage3
 from argosy.distributed.strategy import Strategy
-from argosy.distributed.strategy_effects import merging_of, precision_of, shard_states
+from argosy.distributed.strategy_effects import merging_of, precision_of, regions_of, shard_states
 from argosy.jit.static_function import StaticFunction
 from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
@@ -89,6 +90,8 @@ class DistModel:
             self.expect(input_spec)
         self._merging = merging_of(self._strategy, optimizer)
         self._batches = 0
+        if (recomputing := self._strategy.recompute).enable and recomputing.checkpoints:
+            recompute_layers(layer, recomputing.checkpoints, "Strategy.recompute")
         self._pipeline = self._make_pipeline() if self._strategy.pipeline.enable else None
         if optimizer is not None and self._strategy.sharding.enable:
             shard_states(optimizer, self._strategy.sharding)
@@ -217,7 +220,7 @@ class DistModel:
     def _run_forward(self, entries: Sequence[Any]) -> tuple[Any, list[Any]]:
         """The loss and the outputs."""
         assert self._loss is not None
-        with precision_of(self._strategy.amp):
+        with precision_of(self._strategy.amp), regions_of(self._strategy.recompute):
             made = self.network(*entries[: min(_positions(self.network.forward), len(entries))])
             outputs = list(made) if isinstance(made, (list, tuple)) else [made]
             inputs, labels = self._positions(entries, outputs)

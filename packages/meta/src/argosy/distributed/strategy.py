@@ -169,7 +169,14 @@ _WITHOUT = {
 
 
 class Recompute(Config):
-    """Activations computed again in the backward pass instead of kept."""
+    """Regions of the model computed again in the backward pass instead of kept: calls of ``fleet.recompute``, and of
+    the layers whose names (of ``named_sublayers``) are ``checkpoints``; but not those whose numbers in the order of
+    calls, from 0, are ``no_recompute_segments``.
+
+    Of ``refined_ops_patterns`` each is a dictionary of lists of operators' names: in each region the first ``num`` (-1:
+    all) chains ``pre_ops + main_ops + suf_ops`` keep what ``main_ops`` compute. ``sr`` and ``enable_tuning`` change
+    nothing.
+    """
 
     enable: bool = False
     checkpoints: Sequence[str] = ()
@@ -249,8 +256,6 @@ class Strategy(Config):
 
     def check_implemented(self) -> None:
         """Raise NotImplementedError naming the first field that is enabled and does nothing yet."""
-        if self.recompute.enable:
-            raise NotImplementedError(f"Strategy.recompute.enable: {_INSTEAD['recompute']}")
         if self.pipeline.enable:
             self.pipeline.check_implemented()
         if self.pipeline.enable and self.gradient_merge.enable:
@@ -268,7 +273,3 @@ _PARTS: dict[str, type[Config]] = {
     "amp": AMP, "recompute": Recompute, "mp_optimization": MPOptimization, "dp_optimization": DPOptimization,
     "sp_optimization": SPOptimization,
 }  # fmt: skip
-_INSTEAD = {
-    "recompute": "recomputation as a program pass is not implemented; to_static(memory_budget=...) makes the compiler "
-    "compute again what does not fit",
-}

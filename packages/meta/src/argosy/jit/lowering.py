@@ -42,6 +42,7 @@ class ConfiguredBackend(NamedTuple):
 
 Backend: TypeAlias = str | ConfiguredBackend | None
 PIPELINE = "decompose,taylor-mode,expand-gradients,cse,dce"
+RECOMPUTATION = "recompute-regions,dce"
 _warned: set[str] = set()
 _dumps = 0
 _stages: list[tuple[str, str]] | None = None  # see `record_stages`
@@ -75,8 +76,11 @@ def lower(program: Program, backend: Backend, device: Device, at_once: bool = Fa
     name, options = _compiler_for(backend)
     compile_prepared = getattr(get_compiler(name), "compile_prepared", None)
     with announce_wait(f"compiling {program.name!r}, {len(program.block)} operations"):
-        if at_once or compile_prepared is None or _stages is not None or DUMP.is_set:
+        repeats = any("recompute" in op.annotations for op in program.block)
+        if at_once or repeats or compile_prepared is None or _stages is not None or DUMP.is_set:
             simplify(program)
+            if repeats:
+                simplify(program, RECOMPUTATION)
             return build(program, backend, device)
         executable: Executable = compile_prepared(program, _Passes(), device, (), options)
         return executable

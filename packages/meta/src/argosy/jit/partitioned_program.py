@@ -157,7 +157,7 @@ def lower_partitioned(
     made = partition(program, *laid, context().rank, outputs, overlap, reshard_after_use)
     types = [(tuple(value.shape), value.dtype) for value in program.outputs]
     made.program.name = f"{program.name}_rank{context().rank}"
-    lowering.simplify(made.program, "cse,dce")
+    lowering.simplify(made.program, f"cse,dce,{lowering.RECOMPUTATION}")
     return PartitionedExecutable(
         lowering.build(made.program, backend, device, communicators()), made.output_layouts, types,
         OpenSizes.of(program, given),

@@ -8,7 +8,7 @@ them but the slots (``Tensor._grad``) that it is told were touched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 from weakref import ref
 
@@ -108,8 +108,12 @@ class Tracer(Interpreter):
     stage: int | None = None
     """The stage of a pipeline that operations belong to from here on, where the model is cut: their annotation."""
     recompute: int | None = None
-    """The number of the region that is computed again in the backward pass of a stage, while one is captured."""
+    """The number of the region that is computed again in the backward pass, while one is captured: an annotation."""
     regions = 0
+    recomputes = False
+    """Whether regions are computed again; those of a model that is cut are."""
+    kept_regions: Collection[int] = ()
+    """Regions, counted from 0, that are kept nevertheless."""
 
     def __init__(self, name: str = "main") -> None:
         self.program = Program(name)
@@ -278,7 +282,9 @@ class Tracer(Interpreter):
             f"phi.{op.name}", values, attributes, expansion.result_types, location=location, inferred=True
         )
         if self.stage is not None:
-            made.annotate(stage=self.stage, **({} if self.recompute is None else {"recompute": self.recompute}))
+            made.annotate(stage=self.stage)
+        if self.recompute is not None:
+            made.annotate(recompute=self.recompute)
         active = any(type(x) is Tensor and self._is_active(x) for x in operands)
         wants = recording and any(type(x) is Tensor and not x.stop_gradient for x in operands)
         results = tuple([self._result(value, location, active, wants) for value in made.results])

@@ -11,7 +11,7 @@ from argosy.amp import auto_cast
 from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.fleet.gradient_compression import DGCOptimizer
 from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import WrappedOptimizer, average
-from argosy.distributed.fleet.recompute.recompute import recompute
+from argosy.distributed.fleet.recompute.recompute import recompute_layers
 from argosy.distributed.fleet.strategy import DistributedStrategy
 from argosy.distributed.group import Group
 from argosy.nn.batch_norm import SyncBatchNorm
@@ -33,7 +33,10 @@ def prepare_model(model: Layer, strategy: DistributedStrategy) -> Layer:
     if strategy.sync_batch_norm:
         model = SyncBatchNorm.convert_sync_batchnorm(model)
     if strategy.recompute:
-        _recompute_layers(model, **strategy.recompute_configs)
+        given = strategy.recompute_configs
+        recompute_layers(
+            model, given["checkpoints"], "DistributedStrategy.recompute_configs", given["enable_offload"]
+        )
     if strategy.amp:
         given = strategy.amp_configs
         dtype = "bfloat16" if given["use_pure_bf16"] else "float16"
@@ -42,26 +45,6 @@ def prepare_model(model: Layer, strategy: DistributedStrategy) -> Layer:
         precision = partial(auto_cast, True, white, black, level, dtype)
         model.forward = partial(_run_under, precision, model.forward)  # type: ignore[method-assign]
     return model
-
-
-def _recompute_layers(
-    model: Layer, checkpoints: Sequence[str], enable_offload: bool, checkpoint_shape: Sequence[int]
-) -> None:
-    """Keep the inputs of the layers ``checkpoints`` alone, and compute the rest again in the backward pass."""
-    layers = dict(model.named_sublayers())
-    if not checkpoints or (unknown := [name for name in checkpoints if name not in layers]):
-        raise ValueError(
-            f"DistributedStrategy.recompute_configs: checkpoints are names of the model's layers, not "
-            f"{unknown if checkpoints else checkpoints}; there are {[*layers]}"
-        )
-    for name in checkpoints:
-        layer = layers[name]
-        layer.forward = partial(_run_again, layer.forward, enable_offload)  # type: ignore[method-assign]
-
-
-def _run_again(forward: Callable[..., Any], offload: bool, *inputs: Any, **kwargs: Any) -> Any:
-    chosen = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)] if offload else ()
-    return recompute(forward, *inputs, offload_indices=chosen, **kwargs)
 
 
 def _run_under(precision: Callable[[], Any], forward: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:

@@ -6,6 +6,7 @@ import logging
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from argosy.amp.casting import cast_operands, current
 from argosy.distributed.fleet.layers.mpu.random import get_rng_state_tracker
 from argosy.framework.random import get_rng_state, set_rng_state
 from argosy.jit.arguments import tensors_in
+from argosy.nn.layer import Layer
 from argosy_autograd.errors import DifferentiationError
 from argosy_autograd.hooks import saved_tensors_hooks
 from argosy_autograd.modes import enable_grad, is_grad_enabled
@@ -26,6 +28,7 @@ __all__ = [
     "check_recompute_necessary",
     "recompute",
     "recompute_hybrid",
+    "recompute_layers",
     "recompute_sequential",
     "switch_rng_state_tracker",
 ]
@@ -125,7 +128,8 @@ def recompute(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ``preserve_rng_state`` (True) draws the same random numbers then; ``offload_indices`` says which of ``args``,
     tensors each, are kept in host memory meanwhile; ``use_reentrant`` changes nothing: gradients reach everything that
     the function reads. What it does besides computing, as running statistics, happens twice. In a captured function the
-    region is captured once; a stage of a pipeline computes it again, elsewhere the compiler plans what is kept. Raises
+    region is captured once; a stage of a pipeline computes it again, and so does a step of ``distributed.to_static``
+    with ``Strategy.recompute``; elsewhere the compiler plans what is kept. Raises
     TypeError for what cannot be called; the backward pass raises DifferentiationError where arguments were changed in
     place meanwhile, or the second run kept other tensors than the first. Returns what the function does.
     """
@@ -135,7 +139,7 @@ def recompute(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if not callable(function):
         raise TypeError(f"recompute: a function or a layer is wanted, got {type(function).__name__}")
     tracer = active_tracer()
-    if tracer is not None and tracer.stage is not None:
+    if tracer is not None and (tracer.recomputes or tracer.stage is not None):
         return _capture_region(tracer, function, args, kwargs)
     if tracer is not None or not is_grad_enabled():
         return function(*args, **kwargs)
@@ -143,15 +147,33 @@ def recompute(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _capture_region(tracer: Any, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
-    """The region in the capture of a model that is cut, its operations marked; one within another belongs to it."""
+    """The region in a capture, its operations marked; one within another belongs to it."""
     if tracer.recompute is not None:
         return function(*args, **kwargs)
-    tracer.regions += 1
-    tracer.recompute = tracer.regions
+    number, tracer.regions = tracer.regions, tracer.regions + 1
+    tracer.recompute = None if number in tracer.kept_regions else number
     try:
         return function(*args, **kwargs)
     finally:
         tracer.recompute = None
+
+
+def recompute_layers(model: Layer, names: Sequence[str], owner: str, offload: bool = False) -> None:
+    """Make each call of the layers ``names`` of ``model`` a region; with ``offload`` what they are given is in host
+    memory meanwhile. Raises ValueError, by the name of what ``owner`` configures, for no layers and for unknown ones."""
+    layers = dict(model.named_sublayers())
+    if not names or (unknown := [name for name in names if name not in layers]):
+        raise ValueError(
+            f"{owner}: checkpoints are names of the model's layers, not {unknown if names else names}; there are "
+            f"{[*layers]}"
+        )
+    for name in names:
+        layers[name].forward = partial(_run_again, layers[name].forward, offload)  # type: ignore[method-assign]
+
+
+def _run_again(forward: Callable[..., Any], offload: bool, *inputs: Any, **kwargs: Any) -> Any:
+    chosen = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)] if offload else ()
+    return recompute(forward, *inputs, offload_indices=chosen, **kwargs)
 
 
 def recompute_sequential(ctx: Mapping[str, Any], functions: Any, *args: Any, **kwargs: Any) -> Any:
