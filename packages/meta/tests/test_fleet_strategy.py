@@ -225,6 +225,58 @@ def test_layers_are_computed_again_in_the_backward_pass():
         run_ranks(lambda: program(["2"]), 1)
 
 
+def test_products_are_rounded():
+    """By the given bits, but for layers whose names have a pattern: as by hand."""
+
+    def program(by_hand, **configs):
+        settings = {} if by_hand else {"qat": True, "qat_configs": {"not_quant_pattern": ["head"], **configs}}
+        fleet.init(is_collective=True, strategy=strategy_of(**settings))
+        paddle.seed(4)
+        net = nn.Sequential(("body", nn.Linear(4, 6)), ("act", nn.ReLU()), ("head", nn.Linear(6, 2)))
+        optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.1, parameters=net.parameters()))
+        if by_hand:
+            net.head.skip_quant = True
+            paddle.quantization.imperative.ImperativeQuantAware(
+                weight_quantize_type="channel_wise_abs_max", weight_bits=3, onnx_format=True
+            ).quantize(net)
+        model = fleet.distributed_model(net)
+        for _ in range(2):
+            model(paddle.to_tensor(ROWS)).square().mean().backward()
+            optimizer.step()
+            optimizer.clear_grad()
+        return [p.numpy() for p in net.parameters()]
+
+    (found,) = run_ranks(lambda: program(False, weight_bits=3), 1)
+    (expected,) = run_ranks(lambda: program(True), 1)
+    for mine, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(mine, other)
+    assert not np.array_equal(found[0], run_ranks(lambda: program(False), 1)[0][0])
+    with pytest.raises(NotImplementedError, match="algo='lsq'; scales are largest absolute values"):
+        run_ranks(lambda: program(False, algo="lsq"), 1)
+
+
+def test_pruned_weights_stay_pruned():
+    """Two of every four inputs of the weight are zero after each step of two ranks, whose states are split."""
+
+    def program():
+        sizes = {"sharding_degree": 2}
+        fleet.init(is_collective=True, strategy=strategy_of(asp=True, hybrid_configs=sizes))
+        paddle.seed(4)
+        net = nn.Sequential(nn.Linear(8, 4), nn.Linear(4, 1))
+        optimizer = fleet.distributed_optimizer(paddle.optimizer.AdamW(0.1, parameters=net.parameters()))
+        masks = paddle.incubate.asp.prune_model(net)
+        model = fleet.distributed_model(net)
+        model(paddle.to_tensor(ROWS.reshape(2, 2, 8)[fleet.worker_index()])).square().mean().backward()
+        optimizer.step()
+        return [(p.numpy(), masks[p.name]) for p in net.parameters() if p.name in masks]
+
+    for found in run_ranks(program, 2):
+        assert len(found) == 2
+        for weight, mask in found:
+            assert mask.mean() == 0.5
+            np.testing.assert_array_equal(weight != 0, mask != 0)
+
+
 class AllToAll(paddle.autograd.PyLayer):
     """Halves of rows to two ranks, and gradients back."""
 

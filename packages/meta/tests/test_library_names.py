@@ -179,11 +179,10 @@ def test_means_of_gradients_by_hand() -> None:
 def test_what_fleet_lacks_is_named() -> None:
     strategy = fleet.DistributedStrategy()
     assert strategy.qat is False
-    strategy.qat_configs = {"weight_bits": 8}  # what nothing reads
-    assert strategy.qat_configs == {"weight_bits": 8}
-    strategy.qat = False
-    with pytest.raises(NotImplementedError, match=r"DistributedStrategy.qat is not implemented; use quantization"):
-        strategy.qat = True
+    with pytest.raises(ValueError, match=r"qat_configs has no \['bits'\]"):
+        strategy.qat_configs = {"bits": 8}
+    with pytest.raises(NotImplementedError, match=r"DistributedStrategy.elastic is not implemented; use distributed"):
+        strategy.elastic = True
     with pytest.raises(NotImplementedError, match=r"gradient_scale_configs is not implemented; use the mean"):
         strategy.gradient_scale_configs = {"scale_strategy": "sum"}
     assert all(hasattr(fleet.DistributedStrategy, name) for name in ("amp", "amp_configs", "hybrid_configs", "qat"))

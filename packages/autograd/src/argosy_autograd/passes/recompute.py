@@ -107,7 +107,8 @@ def _zero_after(gradient: Value) -> Value:
     count = len(gradient.shape)
     head = prim.slice(gradient, start=(0,) * count, limit=(1,) * count, stride=(1,) * count)
     element = prim.reshape(head, shape=())
-    return prim.cast(prim.ne(element, element), dtype="int32")
+    made: Value = prim.cast(prim.ne(element, element), dtype="int32")
+    return made
 
 
 def _tied(x: Value, start: Value) -> Value:
@@ -117,8 +118,10 @@ def _tied(x: Value, start: Value) -> Value:
     shape = tuple(x.shape)
     whole = x if shape else prim.reshape(x, shape=(1,))
     others = [prim.constant(0, "int32") for _ in whole.shape[1:]]
-    made = prim.dynamic_slice(whole, start, *others, sizes=tuple(whole.shape))
-    return made if shape else prim.reshape(made, shape=())
+    made: Value = prim.dynamic_slice(whole, start, *others, sizes=tuple(whole.shape))
+    if not shape:
+        made = prim.reshape(made, shape=())
+    return made
 
 
 def _maker(x: Value) -> Operation | None:
@@ -137,4 +140,4 @@ def _is_gradient(x: Value) -> bool:
 
 
 def _size(x: Value) -> int:
-    return prod(x.shape)
+    return prod(n for n in x.shape if isinstance(n, int))

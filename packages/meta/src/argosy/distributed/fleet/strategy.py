@@ -33,6 +33,7 @@ _CONFIGS: dict[str, dict[str, Any]] = {
         "use_optimizer_fp16": False,
     },
     "adaptive_localsgd": {"init_k_steps": 1, "begin_step": 1},
+    "asp": {},
     "dgc": {"rampup_begin_step": 0, "rampup_step": 1, "sparsity": [0.999]},
     "fp16_allreduce": {},
     "gradient_merge": {"k_steps": 1, "avg": True},
@@ -45,7 +46,10 @@ _CONFIGS: dict[str, dict[str, Any]] = {
         "accumulate_steps": 1, "micro_batch_size": 1, "schedule_mode": "1F1B", "p2p_cache_shape": True,
         "enable_partial_send_recv": True,
     },
-    "recompute": {"checkpoints": [], "enable_offload": False, "checkpoint_shape": []},
+    "qat": {
+        "channel_wise_abs_max": True, "weight_bits": 8, "activation_bits": 8, "not_quant_pattern": [], "algo": "",
+    },
+    "recompute": {"checkpoints": [], "enable_offload": False, "checkpoint_shape": [], "enable_tuning": False},
     "sharding": {
         "sharding_segment_strategy": "segment_broadcast_MB", "segment_broadcast_MB": 32.0, "segment_anchors": [],
         "sharding_degree": 8, "mp_degree": 1, "dp_degree": 1, "hybrid_dp": False, "gradient_merge_acc_step": 1,
@@ -57,6 +61,8 @@ _CONFIGS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """Switches that act, with the defaults of their ``..._configs``."""
 _IDLE = {
+    "auto": "ranks have copies of the model; distributed.to_distributed lays it out over them",
+    "semi_auto": "tensors of distributed.shard_tensor act with it and without it",
     "use_hierarchical_allreduce": "MPI chooses how it reduces",
     "fuse_grad_merge": "gradients are added where they are",
     "heter_ccl_mode": "there is one kind of link",
@@ -65,8 +71,6 @@ _IDLE = {
 }
 """Switches that are taken and do nothing, and why."""
 _INSTEAD = {
-    "semi_auto": "distributed.shard_tensor",
-    "auto": "distributed.shard_tensor",
     "a_sync": "is_collective=True: there are no parameter servers",
     "is_fl_ps_mode": "is_collective=True: there are no parameter servers",
     "is_with_coordinator": "is_collective=True: there are no parameter servers",
@@ -77,8 +81,6 @@ _INSTEAD = {
     "adam_d2sum": "optimizer.Adam",
     "gradient_scale_configs": "the mean over ranks, or scale the loss",
     "elastic": "distributed.checkpoint, and start the job again",
-    "asp": "incubate.asp.decorate",
-    "qat": "quantization.QAT",
 }
 """What scripts may take for a switch that is not implemented."""
 
@@ -95,7 +97,8 @@ class DistributedStrategy(ArgumentRepr):
     the backward pass instead of keeping what they compute, what they are given in host memory with ``enable_offload``,
     ``fp16_allreduce`` rounds them for the way, ``sharding`` is ``sharding_degree`` and
     ``tensor_parallel`` is ``mp_degree`` by another name, ``sync_batch_norm`` converts the layers of what
-    :func:`distributed_model` is given.
+    :func:`distributed_model` is given, ``qat`` rounds what its layers multiply, but those with a part of
+    ``not_quant_pattern`` in their names, ``asp`` keeps the zeros of ``incubate.asp.prune_model``.
 
     Settings that change no result may be set to anything, a switch that does nothing here says so once. Raises
     NotImplementedError, with what to use instead, where another switch is on; ValueError for keys of
@@ -180,15 +183,12 @@ class _Field:
         return {} if self._name.endswith("_configs") else False
 
 
-for _name in ("hybrid_configs", *_SETTINGS, *_CONFIGS, *_IDLE, *_INSTEAD, "a_sync_configs", "qat_configs"):
+for _name in ("hybrid_configs", *_SETTINGS, *_CONFIGS, *_IDLE, *_INSTEAD, "a_sync_configs"):
     setattr(DistributedStrategy, _name, _Field(_name))
 for _name in (name for name, defaults in _CONFIGS.items() if defaults):
     setattr(DistributedStrategy, f"{_name}_configs", _Field(f"{_name}_configs"))
 
-_REPEATED = frozenset(
-    {name for given in _CONFIGS.values() for name, value in given.items() if isinstance(value, list)}
-    | {"checkpoints", "checkpoint_shape", "not_quant_pattern"}
-)
+_REPEATED = frozenset({name for given in _CONFIGS.values() for name, value in given.items() if isinstance(value, list)})
 """Fields of the protocol buffer that are lists."""
 
 

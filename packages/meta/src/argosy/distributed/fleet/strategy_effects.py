@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from math import ceil, isfinite, sqrt
 from typing import Any
 
@@ -28,15 +29,15 @@ __all__ = ["prepare_model", "prepare_optimizer", "wrap_optimizer"]
 
 
 def prepare_model(model: Layer, strategy: DistributedStrategy) -> Layer:
-    """The model with statistics of batches over all ranks, recomputed layers and forward passes in mixed precision,
-    where asked for. Raises ValueError for checkpoints that are no layers of it."""
+    """The model with statistics of batches over all ranks, rounded products, recomputed layers and forward passes in
+    mixed precision, where asked for. Raises ValueError for checkpoints that are no layers of it."""
     if strategy.sync_batch_norm:
         model = SyncBatchNorm.convert_sync_batchnorm(model)
+    if strategy.qat:
+        _round_products(model, **strategy.qat_configs)
     if strategy.recompute:
         given = strategy.recompute_configs
-        recompute_layers(
-            model, given["checkpoints"], "DistributedStrategy.recompute_configs", given["enable_offload"]
-        )
+        recompute_layers(model, given["checkpoints"], "DistributedStrategy.recompute_configs", given["enable_offload"])
     if strategy.amp:
         given = strategy.amp_configs
         dtype = "bfloat16" if given["use_pure_bf16"] else "float16"
@@ -45,6 +46,23 @@ def prepare_model(model: Layer, strategy: DistributedStrategy) -> Layer:
         precision = partial(auto_cast, True, white, black, level, dtype)
         model.forward = partial(_run_under, precision, model.forward)  # type: ignore[method-assign]
     return model
+
+
+def _round_products(
+    model: Layer, channel_wise_abs_max: bool, weight_bits: int, activation_bits: int,
+    not_quant_pattern: Sequence[str], algo: str,
+) -> None:  # fmt: skip
+    """Put layers that round their weights and inputs in the place of others, where names have no such pattern."""
+    if algo:
+        raise NotImplementedError(f"DistributedStrategy.qat_configs: algo={algo!r}; scales are largest absolute values")
+    for name, layer in model.named_sublayers():
+        if any(pattern in name for pattern in not_quant_pattern):
+            vars(layer)["skip_quant"] = True
+    kind = "channel_wise_abs_max" if channel_wise_abs_max else "abs_max"
+    library = import_module("argosy.quantization.imperative")  # by name: no core imports a domain's library
+    library.ImperativeQuantAware(
+        weight_quantize_type=kind, weight_bits=weight_bits, activation_bits=activation_bits, onnx_format=True
+    ).quantize(model)
 
 
 def _run_under(precision: Callable[[], Any], forward: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:
@@ -86,6 +104,8 @@ def _lars_of(optimizer: Optimizer, strategy: DistributedStrategy) -> LarsMomentu
 
 def wrap_optimizer(optimizer: Any, strategy: DistributedStrategy, copies: Group) -> Any:
     """The optimizer whose steps are those that the strategy asks for."""
+    if strategy.asp:
+        optimizer = import_module("argosy.incubate.asp").decorate(optimizer)
     if strategy.dgc:
         optimizer = DGCOptimizer(optimizer, copies, **strategy.dgc_configs)
     if strategy.adaptive_localsgd:

@@ -160,7 +160,7 @@ def _capture_region(tracer: Any, function: Callable[..., Any], args: Any, kwargs
 
 def recompute_layers(model: Layer, names: Sequence[str], owner: str, offload: bool = False) -> None:
     """Make each call of the layers ``names`` of ``model`` a region; with ``offload`` what they are given is in host
-    memory meanwhile. Raises ValueError, by the name of what ``owner`` configures, for no layers and for unknown ones."""
+    memory meanwhile. Raises ValueError, in the name of ``owner``, for no layers and for unknown ones."""
     layers = dict(model.named_sublayers())
     if not names or (unknown := [name for name in names if name not in layers]):
         raise ValueError(
