@@ -93,6 +93,21 @@ class Tokenizer:
             raise TokenizerError("the tokenizer has no chat template (chat_template in tokenizer_config.json)")
         return self.encode(self.template.render(messages, answer, **values), special=False)
 
+    def to_json(self) -> str:
+        """The text of a ``tokenizer.json``."""
+        text: str = self._library.to_str()
+        return text
+
+    def files(self) -> dict[str, bytes]:
+        """The contents of the files that :meth:`read` reads, by name."""
+        config: dict[str, Any] = dict(self.special)
+        if self.template is not None:
+            config["chat_template"] = self.template.source
+        return {
+            "tokenizer.json": self.to_json().encode(),
+            "tokenizer_config.json": json.dumps(config, indent=2).encode(),
+        }
+
     def stream(self) -> TextStream:
         """A text that grows token by token."""
         return TextStream(self)

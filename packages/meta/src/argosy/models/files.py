@@ -79,8 +79,11 @@ class ModelFiles(Mapping[str, Array]):
         return dict(table)
 
 
-def write_folder(folder: str | os.PathLike[str], config: Mapping[str, Any], tensors: Mapping[str, Array]) -> None:
-    """Write ``config.json`` and the tensors, in shards where they are large; other files of the folder stay.
+def write_folder(
+    folder: str | os.PathLike[str], config: Mapping[str, Any], tensors: Mapping[str, Array], more: Mapping[str, bytes]
+) -> None:
+    """Write ``config.json``, the tensors, in shards where they are large, and ``more`` files by name; others that the
+    folder has stay.
 
     Whenever the writer is killed, the folder holds the old model or the new one: that is written into a folder of its
     own, which takes the place of the old one in one step (see `argosy_hwadapt.files.replace_folder`).
@@ -88,7 +91,8 @@ def write_folder(folder: str | os.PathLike[str], config: Mapping[str, Any], tens
     folder = os.fspath(folder)
     os.makedirs(os.path.dirname(os.path.abspath(folder)), exist_ok=True)
     with replace_folder(folder, lambda name: _WRITTEN.fullmatch(name) is not None) as fresh:
-        write_file(os.path.join(fresh, "config.json"), [json.dumps(dict(config), indent=2).encode()])
+        for name, content in {"config.json": json.dumps(dict(config), indent=2).encode(), **more}.items():
+            write_file(os.path.join(fresh, name), [content])
         shards = _shards_of(tensors)
         for shard, names in shards.items():
             save_file({name: tensors[name] for name in names}, os.path.join(fresh, shard), {"format": "pt"})

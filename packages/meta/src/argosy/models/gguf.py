@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from argosy.models.configuration import ConfigFile
-from argosy_hwadapt.files import replace_file
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.safetensors import CheckpointError
 
-__all__ = ["GgufFile", "write_gguf"]
+__all__ = ["ARCHITECTURES", "PARTS", "WHOLE", "Architecture", "GgufFile", "gguf_library", "rearrange", "rows_by_halves"]
 
 Array = np.ndarray[Any, Any]
 _READ = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K")
@@ -28,16 +27,16 @@ _SANDWICH = {
     "input_layernorm": "attn_norm", "post_attention_layernorm": "post_attention_norm",
     "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
 }  # fmt: skip
-_PARTS = {
+PARTS = {
     "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
     "self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
     "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
 }  # fmt: skip
-_WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+WHOLE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
 
 
 @dataclass(frozen=True)
-class _Architecture:
+class Architecture:
     """How an architecture's files differ: names of its norms, whether rows of queries and keys are ordered for
     neighbouring pairs (``turned``), and what is added to the weights of norms."""
 
@@ -47,11 +46,11 @@ class _Architecture:
     offset: float = 0.0
 
 
-_ARCHITECTURES = {
-    "llama": _Architecture("llama", _NORMS, turned=True),
-    "qwen2": _Architecture("qwen2", _NORMS),
-    "qwen3": _Architecture("qwen3", _NORMS),
-    "gemma2": _Architecture("gemma2", _SANDWICH, offset=1.0),
+ARCHITECTURES = {
+    "llama": Architecture("llama", _NORMS, turned=True),
+    "qwen2": Architecture("qwen2", _NORMS),
+    "qwen3": Architecture("qwen3", _NORMS),
+    "gemma2": Architecture("gemma2", _SANDWICH, offset=1.0),
 }
 
 
@@ -67,9 +66,9 @@ class GgufFile(Mapping[str, Array]):
         reader = _reader(self.path)
         self._fields = {name: field for name, field in reader.fields.items() if not name.startswith("GGUF.")}
         name = str(self.value("general.architecture"))
-        if name not in _ARCHITECTURES:
-            raise CheckpointError(f"{self.path}: architecture {name!r}; expected {', '.join(_ARCHITECTURES)}")
-        self.name, self.architecture = name, _ARCHITECTURES[name]
+        if name not in ARCHITECTURES:
+            raise CheckpointError(f"{self.path}: architecture {name!r}; expected {', '.join(ARCHITECTURES)}")
+        self.name, self.architecture = name, ARCHITECTURES[name]
         stored = {tensor.name: tensor for tensor in reader.tensors}
         for tensor in reader.tensors:
             if tensor.tensor_type.name not in _READ:
@@ -93,7 +92,7 @@ class GgufFile(Mapping[str, Array]):
 
     def __getitem__(self, name: str) -> Array:
         array = _array(self._tensors[name])
-        return _rearrange(name, array, self.architecture, self._heads, _rows_by_halves)
+        return rearrange(name, array, self.architecture, self._heads, rows_by_halves)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tensors)
@@ -103,7 +102,7 @@ class GgufFile(Mapping[str, Array]):
 
 
 def _reader(path: str) -> Any:
-    gguf = _library()
+    gguf = gguf_library()
     try:
         return gguf.GGUFReader(path, "c")
     except FileNotFoundError:
@@ -112,7 +111,7 @@ def _reader(path: str) -> Any:
         raise CheckpointError(f"{path} is no GGUF file: {error}") from None
 
 
-def _library() -> Any:
+def gguf_library() -> Any:
     try:
         import gguf
     except ModuleNotFoundError as error:
@@ -130,7 +129,7 @@ def _array(tensor: Any) -> Array:
     elif kind == "BF16":
         made = tensor.data.view(as_dtype("bfloat16").numpy)
     else:
-        made = _library().dequantize(tensor.data, tensor.tensor_type)
+        made = gguf_library().dequantize(tensor.data, tensor.tensor_type)
     return made.reshape(shape)
 
 
@@ -179,106 +178,33 @@ def _config(file: GgufFile, stored: Mapping[str, Any]) -> dict[str, Any]:
     return config
 
 
-def _own_name(name: str, architecture: _Architecture) -> str | None:
+def _own_name(name: str, architecture: Architecture) -> str | None:
     """Transformers' name of a tensor; its own where it has none, so that it counts as surplus."""
     match = re.fullmatch(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)", name)
     if match is None:
         return name
     layer, part, kind = match.groups()
-    table = _WHOLE if layer is None else {**architecture.norms, **_PARTS}
+    table = WHOLE if layer is None else {**architecture.norms, **PARTS}
     own = next((own for own, theirs in table.items() if theirs == part), None)
     if own is None:
         return name
     return f"{own}.{kind}" if layer is None else f"model.layers.{layer}.{own}.{kind}"
 
 
-def _file_name(own: str, architecture: _Architecture) -> str:
-    """The name in a file of the tensor that transformers calls ``own``."""
-    match = re.fullmatch(r"model\.layers\.(\d+)\.(.+)\.(weight|bias)", own)
-    if match is None:
-        name, _, kind = own.rpartition(".")
-        return f"{_WHOLE[name]}.{kind}"
-    return f"blk.{match[1]}.{ {**architecture.norms, **_PARTS}[match[2]] }.{match[3]}"
-
-
-def _rearrange(
-    name: str, array: Array, architecture: _Architecture, heads: Mapping[str, int], turn: Callable[[Array, int], Array]
+def rearrange(
+    name: str, array: Array, architecture: Architecture, heads: Mapping[str, int], turn: Callable[[Array, int], Array]
 ) -> Array:
     """A tensor from a file's order to transformers'; ``turn`` reorders rows of queries and keys."""
     part = next((each for each in heads if f".{each}." in name), None)
     if architecture.turned and part is not None:
         return turn(array, heads[part])
     if architecture.offset and name.endswith(("norm.weight", "layernorm.weight")):
-        sign = -1.0 if turn is _rows_by_halves else 1.0
+        sign = -1.0 if turn is rows_by_halves else 1.0
         moved: Array = array + np.asarray(sign * architecture.offset, array.dtype)
         return moved
     return array
 
 
-def _rows_by_halves(array: Array, heads: int) -> Array:
+def rows_by_halves(array: Array, heads: int) -> Array:
     """Rows of each head whose pairs are neighbours, with first halves before second ones."""
     return array.reshape(heads, -1, 2, *array.shape[1:]).swapaxes(1, 2).reshape(array.shape)
-
-
-def _rows_by_pairs(array: Array, heads: int) -> Array:
-    """The inverse of :func:`_rows_by_halves`."""
-    return array.reshape(heads, 2, -1, *array.shape[1:]).swapaxes(1, 2).reshape(array.shape)
-
-
-# ---- writing
-
-
-def write_gguf(
-    path: str | os.PathLike[str], config: ConfigFile, tensors: Mapping[str, Array], format: str = "F32"
-) -> None:
-    """Write tensors under transformers' names as a GGUF file that llama.cpp runs: matrices in ``format`` (``F32``,
-    ``F16``, ``BF16``, ``Q8_0``, ``Q4_0``), vectors in float32. The file is replaced as a whole.
-
-    Raises ValueError for families and formats that it cannot write.
-    """
-    gguf = _library()
-    name = next((name for name, a in _ARCHITECTURES.items() if a.model_type == config.text("model_type")), None)
-    if name is None:
-        raise ValueError(f"write_gguf() knows {', '.join(_ARCHITECTURES)}, got {config.text('model_type')!r}")
-    if format not in ("F32", "F16", "BF16", "Q8_0", "Q4_0"):
-        raise ValueError(f"write_gguf(): format is one of F32, F16, BF16, Q8_0, Q4_0; got {format!r}")
-    kind = gguf.GGMLQuantizationType[format]
-    architecture = _ARCHITECTURES[name]
-    with replace_file(path) as temporary:
-        writer = gguf.GGUFWriter(temporary, name)
-        heads = _write_metadata(writer, name, config)
-        for own, array in tensors.items():
-            values = _rearrange(own, array.astype(np.float32), architecture, heads, _rows_by_pairs)
-            whole = values.ndim < 2 or format == "F32"
-            data = np.ascontiguousarray(values) if whole else gguf.quants.quantize(values, kind)
-            writer.add_tensor(_file_name(own, architecture), data, raw_dtype=None if whole else kind)
-        writer.write_header_to_file()
-        writer.write_kv_data_to_file()
-        writer.write_tensors_to_file()
-        writer.close()
-
-
-def _write_metadata(writer: Any, name: str, config: ConfigFile) -> dict[str, int]:
-    """Write what a file says of the model; returns heads of queries and of keys."""
-    heads, width = config.integer("num_attention_heads"), config.integer("hidden_size")
-    key_heads = config.integer("num_key_value_heads", default=heads)
-    head_width = config.integer("head_dim", default=width // heads)
-    writer.add_context_length(config.integer("max_position_embeddings", default=2048))
-    writer.add_embedding_length(width)
-    writer.add_block_count(config.integer("num_hidden_layers"))
-    writer.add_feed_forward_length(config.integer("intermediate_size"))
-    writer.add_head_count(heads)
-    writer.add_head_count_kv(key_heads)
-    writer.add_key_length(head_width)
-    writer.add_value_length(head_width)
-    writer.add_rope_dimension_count(head_width)
-    writer.add_layer_norm_rms_eps(config.number("rms_norm_eps", default=1e-6))
-    rotary = config.table("rope_parameters")
-    if rotary.text("rope_type", default="default") != "default" or "rope_scaling" in config:
-        raise ValueError("write_gguf() writes plain rotary positions; the model scales them")
-    writer.add_rope_freq_base(rotary.number("rope_theta", default=config.number("rope_theta", default=10000.0)))
-    if name == "gemma2":
-        writer.add_sliding_window(config.integer("sliding_window", default=4096))
-        writer.add_attn_logit_softcapping(config.number("attn_logit_softcapping", default=0.0))
-        writer.add_final_logit_softcapping(config.number("final_logit_softcapping", default=0.0))
-    return {"q_proj": heads, "k_proj": key_heads}

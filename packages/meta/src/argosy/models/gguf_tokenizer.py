@@ -1,22 +1,31 @@
-"""The tokenizer within a GGUF file, built anew for the library ``tokenizers``."""
+"""The tokenizer within a GGUF file: built anew for the library ``tokenizers``, and written from it."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from typing import Any
 
 from argosy.models.gguf import GgufFile
 from argosy_infer.llm import ChatTemplate, Tokenizer, TokenizerError
 
-__all__ = ["read_tokenizer"]
+__all__ = ["PATTERNS", "read_tokenizer", "write_tokenizer"]
 
-_UNKNOWN, _CONTROL, _USER_DEFINED = 2, 3, 4  # of the kinds of tokens that the format tells apart
+_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(
+    1, 7
+)  # the kinds of tokens that the format tells apart
+_NAMES = ("bos_token", "eos_token", "unk_token", "pad_token")
 _WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-_PATTERNS = {"default": None, "gpt-2": None, "llama-bpe": _WORDS % "{1,3}", "qwen2": _WORDS % ""}
-"""How a text is cut into words before its bytes are merged, by the format's name; None: as GPT-2 does."""
+_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)"
+PATTERNS: dict[str, tuple[str, ...]] = {
+    "gpt-2": (), "llama-bpe": (_WORDS % "{1,3}",), "qwen2": (_WORDS % "",),
+    "default": (r"[\p{P}\$\+<=>\^~\|]+", _GPT2, r"\p{N}+", "[0-9][0-9][0-9]"),
+}  # fmt: skip
+"""How a text is cut into words before its bytes are merged, by llama.cpp's names: by each pattern in turn, and where
+there is none as the library's ``ByteLevel`` does."""
 
 
 def read_tokenizer(path: str | os.PathLike[str]) -> Tokenizer | None:
@@ -28,7 +37,7 @@ def read_tokenizer(path: str | os.PathLike[str]) -> Tokenizer | None:
     if kind == "none":
         return None
     cut = file.value("tokenizer.ggml.pre", "default")
-    if kind not in ("gpt2", "llama") or (kind == "gpt2" and cut not in _PATTERNS):
+    if kind not in ("gpt2", "llama") or (kind == "gpt2" and cut not in PATTERNS):
         raise NotImplementedError(f"{file.path}: tokenizer {kind!r} ({cut!r}) is not implemented; BPE is")
     tokens, kinds = _read_list(file, "tokens", str), _read_list(file, "token_type", int, optional=True)
     control = [i for i, each in enumerate(kinds) if each in (_CONTROL, _USER_DEFINED)]
@@ -36,7 +45,7 @@ def read_tokenizer(path: str | os.PathLike[str]) -> Tokenizer | None:
         raise TokenizerError(f"{file.path}: {len(tokens)} tokens, some twice or of no kind ({len(kinds)} kinds)")
     special = {
         name: tokens[number]
-        for name in ("bos_token", "eos_token", "unk_token", "pad_token")
+        for name in _NAMES
         if 0 <= (number := int(file.value(f"tokenizer.ggml.{_key(name)}_token_id", -1))) < len(tokens)
     }
     template = file.value("tokenizer.chat_template", "")
@@ -46,9 +55,9 @@ def read_tokenizer(path: str | os.PathLike[str]) -> Tokenizer | None:
         )
         form = _form_of_pieces(file, tokens, special["unk_token"])
     else:
-        form = _form_of_bytes(tokens, _read_list(file, "merges", str), _PATTERNS[cut])
-    form["added_tokens"] = [{"id": i, "content": tokens[i], **_FLAGS} for i in control]
-    if file.value("tokenizer.ggml.add_bos_token", kind == "llama") and "bos_token" in special:
+        form = _form_of_bytes(tokens, _read_list(file, "merges", str), cut)
+    form["added_tokens"] = [{"id": i, "content": tokens[i], "special": kinds[i] == _CONTROL, **_FLAGS} for i in control]
+    if file.value("tokenizer.ggml.add_bos_token", kind == "llama" or cut == "llama-bpe") and "bos_token" in special:
         form["post_processor"] = _begin_with(special["bos_token"], tokens.index(special["bos_token"]))
     chat = ChatTemplate(template, special, file.path) if template else None
     return Tokenizer.from_json(json.dumps(form), special, chat, file.path)
@@ -65,36 +74,32 @@ def _read_list(file: GgufFile, name: str, of: type, optional: bool = False) -> l
     return values
 
 
-_FLAGS = {"special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+_FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
 _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # what stands for a space in pieces
 
 
-def _form_of_bytes(tokens: list[str], merges: list[str], pattern: str | None) -> dict[str, Any]:
+def _form_of_bytes(tokens: list[str], merges: list[str], cut: str) -> dict[str, Any]:
     """The tokenizer as the library writes it."""
-    bytes_only = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": pattern is None}
-    cut = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+    patterns = PATTERNS[cut]
+    bytes_only = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": not patterns}
+    splits = [{"type": "Split", "pattern": {"Regex": p}, "behavior": "Isolated", "invert": False} for p in patterns]
     place = {token: i for i, token in enumerate(tokens)}
     return {
         "version": "1.0",
-        "pre_tokenizer": bytes_only if pattern is None else {"type": "Sequence", "pretokenizers": [cut, bytes_only]},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*splits, bytes_only]},
         "decoder": {**bytes_only, "use_regex": True},
-        "model": {"type": "BPE", "vocab": place, "merges": [merge.split(" ", 1) for merge in merges]},
-    }
+        "model": {
+            "type": "BPE", "vocab": place, "merges": [merge.split(" ", 1) for merge in merges],
+            "ignore_merges": cut == "llama-bpe",
+        },
+    }  # fmt: skip
 
 
 def _form_of_pieces(file: GgufFile, tokens: list[str], unknown: str) -> dict[str, Any]:
-    """The same for pieces: of all neighbours that make a piece together those of the highest score are merged first,
-    and what is no piece falls apart into bytes (Kudo and Richardson, SentencePiece, 2018)."""
+    """The same for pieces; what is no piece falls apart into bytes."""
     scores = _read_list(file, "scores", float)
     if len(scores) != len(tokens):
         raise TokenizerError(f"{file.path}: {len(tokens)} tokens have {len(scores)} scores")
-    place = {token: i for i, token in enumerate(tokens)}
-    merges = [
-        (piece[:at], piece[at:])
-        for piece in sorted(tokens, key=lambda piece: -scores[place[piece]])
-        for at in range(1, len(piece))
-        if piece[:at] in place and piece[at:] in place
-    ]
     prefix = bool(file.value("tokenizer.ggml.add_space_prefix", True))
     normalizers = [
         *([{"type": "Prepend", "prepend": _SPACE}] if prefix else []),
@@ -109,10 +114,22 @@ def _form_of_pieces(file: GgufFile, tokens: list[str], unknown: str) -> dict[str
         "normalizer": {"type": "Sequence", "normalizers": normalizers},
         "decoder": {"type": "Sequence", "decoders": decoders},
         "model": {
-            "type": "BPE", "vocab": place, "merges": merges, "unk_token": unknown, "fuse_unk": True,
-            "byte_fallback": True,
+            "type": "BPE", "vocab": {token: i for i, token in enumerate(tokens)}, "merges": _merges_of(tokens, scores),
+            "unk_token": unknown, "fuse_unk": True, "byte_fallback": True,
         },
     }  # fmt: skip
+
+
+def _merges_of(tokens: list[str], scores: list[float]) -> list[tuple[str, str]]:
+    """What is merged, in order: of all neighbours that make a piece together those of the highest score come first
+    (Kudo and Richardson, SentencePiece, 2018)."""
+    place = {token: i for i, token in enumerate(tokens)}
+    return [
+        (piece[:at], piece[at:])
+        for piece in sorted(tokens, key=lambda piece: -scores[place[piece]])
+        for at in range(1, len(piece))
+        if piece[:at] in place and piece[at:] in place
+    ]
 
 
 def _begin_with(token: str, number: int) -> dict[str, Any]:
@@ -123,3 +140,95 @@ def _begin_with(token: str, number: int) -> dict[str, Any]:
         "pair": [first, text, {"Sequence": {"id": "B", "type_id": 1}}],
         "special_tokens": {token: {"id": token, "ids": [number], "tokens": [token]}},
     }  # fmt: skip
+
+
+# ---- writing
+
+
+def write_tokenizer(writer: Any, tokenizer: Tokenizer | None, count: int) -> None:
+    """Write the tokenizer of a model of ``count`` tokens by a writer of the library ``gguf``; without one the file says
+    so, and llama.cpp takes ids alone.
+
+    Raises NotImplementedError for a tokenizer that the format's kinds ``gpt2`` and ``llama`` cannot say, and ValueError
+    for one that has more tokens than the model.
+    """
+    if tokenizer is None:
+        writer.add_tokenizer_model("none")
+        writer.add_vocab_size(count)
+        return
+    form = json.loads(tokenizer.to_json())
+    model, added = form["model"], {token["id"]: token for token in form["added_tokens"]}
+    if model["type"] != "BPE":
+        raise NotImplementedError(f"GGUF files: a tokenizer of type {model['type']} is not implemented; BPE is")
+    texts = {i: text for text, i in model["vocab"].items()} | {i: token["content"] for i, token in added.items()}
+    if max(texts, default=-1) >= count:
+        raise ValueError(f"the tokenizer has token {max(texts)}, the model {count} tokens")
+    tokens = [texts.get(i, f"[PAD{i}]") for i in range(count)]
+    merges = [tuple(each.split(" ", 1) if isinstance(each, str) else each) for each in model["merges"]]
+    pieces = bool(model.get("byte_fallback"))
+    if pieces:
+        writer.add_tokenizer_model("llama")
+        writer.add_token_scores(_scores_of(tokens, merges))
+        writer.add_add_space_prefix(_begins_with_space(form))
+    else:
+        writer.add_tokenizer_model("gpt2")
+        writer.add_tokenizer_pre(_name_of_cut(form))
+        writer.add_token_merges([" ".join(pair) for pair in merges])
+    writer.add_token_list(tokens)
+    unknown = model.get("unk_token") if pieces else None
+    writer.add_token_types([_kind_of(i, texts.get(i), added.get(i), pieces, unknown) for i in range(count)])
+    writers = (writer.add_bos_token_id, writer.add_eos_token_id, writer.add_unk_token_id, writer.add_pad_token_id)
+    for name, write in zip(_NAMES, writers, strict=True):
+        if (number := tokenizer.id_of(name)) is not None:
+            write(number)
+    writer.add_add_bos_token(tokenizer.encode("")[:1] == [tokenizer.id_of("bos_token")])
+    if tokenizer.template is not None:
+        writer.add_chat_template(tokenizer.template.source)
+
+
+def _kind_of(number: int, text: str | None, added: dict[str, Any] | None, pieces: bool, unknown: str | None) -> int:
+    """A token's kind; ``added`` is what the tokenizer says of it where it is none of the merged ones."""
+    if text is None:
+        return _UNUSED
+    if text == unknown:
+        return _UNKNOWN
+    if added is not None:
+        return _CONTROL if added["special"] else _USER_DEFINED
+    return _BYTE if pieces and re.fullmatch("<0x[0-9A-F]{2}>", text) else _NORMAL
+
+
+def _scores_of(tokens: list[str], merges: list[tuple[str, ...]]) -> list[float]:
+    """Scores in whose order pieces are merged as in the list. Raises NotImplementedError where there are none."""
+    ranks: dict[str, int] = {}
+    for i, pair in enumerate(merges):
+        ranks.setdefault("".join(pair), i)
+    scores = [-float(ranks.get(token, len(merges))) for token in tokens]
+    expected = _merges_of(tokens, scores)
+    if set(expected) != set(merges) or [a + b for a, b in expected] != ["".join(pair) for pair in merges]:
+        raise NotImplementedError("GGUF files: a tokenizer of pieces whose merges are not in the order of scores")
+    return scores
+
+
+def _begins_with_space(form: dict[str, Any]) -> bool:
+    """Whether a tokenizer of pieces puts a space before a text."""
+    cut, first = form.get("pre_tokenizer") or {}, form.get("normalizer") or {}
+    normalizers = first.get("normalizers", [first])
+    metaspace = cut.get("type") == "Metaspace" and cut.get("prepend_scheme") != "never"
+    return metaspace or any(each.get("type") == "Prepend" for each in normalizers)
+
+
+def _name_of_cut(form: dict[str, Any]) -> str:
+    """Llama.cpp's name of the patterns that cut words. Raises NotImplementedError where it has none."""
+    cut, model = form.get("pre_tokenizer") or {}, form["model"]
+    parts = cut.get("pretokenizers", [cut])
+    patterns = tuple(part["pattern"].get("Regex") for part in parts if part.get("type") == "Split")
+    last = parts[-1]
+    name = next((name for name, each in PATTERNS.items() if each == patterns), None)
+    bytes_only = (
+        last.get("type") == "ByteLevel" and not last["add_prefix_space"] and last["use_regex"] == (not patterns)
+    )
+    if name is None or not bytes_only or len(parts) != len(patterns) + 1:
+        raise NotImplementedError(f"GGUF files: words cut by {json.dumps(cut)} are not implemented")
+    if bool(model.get("ignore_merges")) != (name == "llama-bpe"):
+        raise NotImplementedError(f"GGUF files: ignore_merges={model.get('ignore_merges')} with words of {name}")
+    return name

@@ -12,12 +12,14 @@ from argosy.models.configuration import ConfigFile
 from argosy.models.decoder import CausalLM, SequenceClassifier
 from argosy.models.families import FAMILIES
 from argosy.models.files import ModelFiles, write_folder
-from argosy.models.gguf import GgufFile, write_gguf
+from argosy.models.gguf import GgufFile
+from argosy.models.gguf_writer import write_gguf
 from argosy.models.quantized_layouts import pack_layers
 from argosy.models.quantized_weights import QuantizedLinear, quantize_layers
 from argosy.models.weights import TensorNames, collect_weights, fill_weights, parts_of
 from argosy.nn.layer import Layer
 from argosy.nn.lazy import LazyGuard
+from argosy_infer.llm import Tokenizer
 from argosy_infer.sources import TensorSource
 from argosy_tensorcore.wait_notice import announce_wait
 
@@ -108,13 +110,16 @@ def sources_of(model: Layer) -> dict[str, TensorSource]:
     return found
 
 
-def save(model: Layer, folder: str | os.PathLike[str], format: str | None = None) -> None:
+def save(
+    model: Layer, folder: str | os.PathLike[str], format: str | None = None, tokenizer: Tokenizer | None = None
+) -> None:
     """Write ``model``, which ``load_model`` or ``build`` made, as a folder that transformers reads, or as a GGUF file
-    whose matrices have ``format`` ("F32" unless given) where the path ends so.
+    for llama.cpp whose matrices have ``format`` ("F32" unless given) where the path ends so, with its ``tokenizer``.
 
     A model with integer weights is written in the layout ``format``: "gptq", "gptq_v2", "awq", "compressed-tensors"
     (that of the folder that it was loaded from, unless given). Raises TypeError for another layer, ValueError for what
-    GGUF files cannot hold and for a layout that is not known, NotImplementedError naming a layer that it cannot hold.
+    GGUF files cannot hold and for a layout that is not known, NotImplementedError naming a layer that it cannot hold,
+    or what a GGUF file cannot say of a tokenizer.
     """
     config = config_of(model)
     family, values = family_of(config), json.loads(json.dumps(config.values))
@@ -125,13 +130,13 @@ def save(model: Layer, folder: str | os.PathLike[str], format: str | None = None
     with announce_wait(f"saving {folder}"):
         tensors = collect_weights(model, family)
         if is_gguf:
-            write_gguf(folder, config, tensors, format or "F32")
+            write_gguf(folder, config, tensors, format or "F32", tokenizer)
             return
         values.pop("quantization_config", None)
         if integers:
             values["quantization_config"], packed = pack_layers(model, family, format or _layout_of(config))
             tensors.update(packed)
-        write_folder(folder, values, tensors)
+        write_folder(folder, values, tensors, {} if tokenizer is None else tokenizer.files())
 
 
 def _layout_of(config: ConfigFile) -> str:

@@ -1,0 +1,95 @@
+"""GGUF files as llama.cpp runs them, written from a model's tensors under transformers' names and its tokenizer."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from argosy.models.configuration import ConfigFile
+from argosy.models.gguf import ARCHITECTURES, PARTS, WHOLE, Architecture, gguf_library, rearrange
+from argosy.models.gguf_tokenizer import write_tokenizer
+from argosy_hwadapt.files import replace_file
+from argosy_infer.llm import Tokenizer
+
+__all__ = ["write_gguf"]
+
+Array = np.ndarray[Any, Any]
+
+
+def write_gguf(
+    path: str | os.PathLike[str],
+    config: ConfigFile,
+    tensors: Mapping[str, Array],
+    format: str = "F32",
+    tokenizer: Tokenizer | None = None,
+) -> None:
+    """Write tensors under transformers' names as a GGUF file that llama.cpp runs: matrices in ``format`` (``F32``,
+    ``F16``, ``BF16``, ``Q8_0``, ``Q4_0``), vectors in float32. The file is replaced as a whole.
+
+    Raises ValueError for families and formats that it cannot write, NotImplementedError for tokenizers.
+    """
+    gguf = gguf_library()
+    name = next((name for name, a in ARCHITECTURES.items() if a.model_type == config.text("model_type")), None)
+    if name is None:
+        raise ValueError(f"write_gguf() knows {', '.join(ARCHITECTURES)}, got {config.text('model_type')!r}")
+    if format not in ("F32", "F16", "BF16", "Q8_0", "Q4_0"):
+        raise ValueError(f"write_gguf(): format is one of F32, F16, BF16, Q8_0, Q4_0; got {format!r}")
+    kind = gguf.GGMLQuantizationType[format]
+    architecture = ARCHITECTURES[name]
+    with replace_file(path) as temporary:
+        writer = gguf.GGUFWriter(temporary, name)
+        heads = _write_metadata(writer, name, config)
+        write_tokenizer(writer, tokenizer, config.integer("vocab_size"))
+        for own, array in tensors.items():
+            values = rearrange(own, array.astype(np.float32), architecture, heads, _rows_by_pairs)
+            whole = values.ndim < 2 or format == "F32"
+            data = np.ascontiguousarray(values) if whole else gguf.quants.quantize(values, kind)
+            writer.add_tensor(_file_name(own, architecture), data, raw_dtype=None if whole else kind)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+
+
+def _write_metadata(writer: Any, name: str, config: ConfigFile) -> dict[str, int]:
+    """Write what a file says of the model; returns heads of queries and of keys."""
+    heads, width = config.integer("num_attention_heads"), config.integer("hidden_size")
+    key_heads = config.integer("num_key_value_heads", default=heads)
+    head_width = config.integer("head_dim", default=width // heads)
+    writer.add_context_length(config.integer("max_position_embeddings", default=2048))
+    writer.add_embedding_length(width)
+    writer.add_block_count(config.integer("num_hidden_layers"))
+    writer.add_feed_forward_length(config.integer("intermediate_size"))
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(key_heads)
+    writer.add_key_length(head_width)
+    writer.add_value_length(head_width)
+    writer.add_rope_dimension_count(head_width)
+    writer.add_layer_norm_rms_eps(config.number("rms_norm_eps", default=1e-6))
+    rotary = config.table("rope_parameters")
+    if rotary.text("rope_type", default="default") != "default" or "rope_scaling" in config:
+        raise ValueError("write_gguf() writes plain rotary positions; the model scales them")
+    writer.add_rope_freq_base(rotary.number("rope_theta", default=config.number("rope_theta", default=10000.0)))
+    if name == "gemma2":
+        writer.add_sliding_window(config.integer("sliding_window", default=4096))
+        writer.add_attn_logit_softcapping(config.number("attn_logit_softcapping", default=0.0))
+        writer.add_final_logit_softcapping(config.number("final_logit_softcapping", default=0.0))
+    return {"q_proj": heads, "k_proj": key_heads}
+
+
+def _file_name(own: str, architecture: Architecture) -> str:
+    """The name in a file of the tensor that transformers calls ``own``."""
+    match = re.fullmatch(r"model\.layers\.(\d+)\.(.+)\.(weight|bias)", own)
+    if match is None:
+        name, _, kind = own.rpartition(".")
+        return f"{WHOLE[name]}.{kind}"
+    return f"blk.{match[1]}.{ {**architecture.norms, **PARTS}[match[2]] }.{match[3]}"
+
+
+def _rows_by_pairs(array: Array, heads: int) -> Array:
+    """The inverse of :func:`rows_by_halves`."""
+    return array.reshape(heads, 2, -1, *array.shape[1:]).swapaxes(1, 2).reshape(array.shape)
