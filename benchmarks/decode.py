@@ -5,15 +5,19 @@ SwiGLU of 5632, 32,000 words; 16 layers are 0.89 billion weights with the table 
     python benchmarks/decode.py --layers 2 --cases int8 --rows 1 8 --cached 128
     python benchmarks/decode.py --model moe --cases bfloat16              # 8 experts of 1408, two for each token
     python benchmarks/decode.py --model mla --cases bfloat16              # 512 + 64 cached numbers a token and layer
+    python benchmarks/decode.py --record --torch ENV/bin/python --llama-cpp ENV/bin/python     # peers beside it
 
 Cases: ``bfloat16``, ``int8`` (a scale for each output), ``int4`` (a scale for each 128 inputs). A step decodes a token
 of each of ``rows`` sequences after ``cached`` others; ``prefill`` in place of rows is a prompt of 128. Beside each
 measurement memory is read by a sum over half a gigabyte, on the same cores in the same process, in turns: ``share`` is
-the time that reading the step's weights and caches takes at the best bandwidth seen, over the best time of a step. The
-clock is CPU time where other processes took more than 3% of one core. ``--framework torch``: the same steps in eager
-bfloat16. One JSON line for each row of the table, and one with the goals that were missed; ``--record`` keeps them in
-results/decode[-MODEL][-torch]-THREADS.json. Goals: shares of 0.92 (bfloat16), 0.85 (int8) and 0.70 (int4) for one row;
-8 rows 5 times the tokens of one; a prompt at 0.60 of the rate of our own products in bfloat16 (``rate``).
+the time that reading the step's weights and caches takes at the best bandwidth seen, over the best time of a step;
+``multiplied_ms``: what its products take at the rate of float32 multiply-adds in registers, their least time without
+instructions for narrower numbers. The clock is CPU time where other processes took more than 3% of one core. Peers run
+in interpreters of their own, after ours: torch in eager bfloat16, llama.cpp with f16, q8_0 and q4_0; their shares are
+of the bandwidth that we saw. One JSON line for each row of the table, and one with the goals that were missed;
+``--record`` keeps them in results/decode[-MODEL]-THREADS.json. Goals: shares of 0.92 (bfloat16), 0.85 (int8) and 0.70
+(int4) for one row; 8 rows 5 times the tokens of one; a prompt at 0.60 of the rate of our own products in bfloat16
+(``rate``).
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -105,6 +110,9 @@ def compiled(loaded: Any, case: str, most: int, layers: int) -> tuple[Any, dict[
     from argosy_infer.weights import lay_out_weights
 
     terms = sum(map(_terms, loaded.states.items(), repeat(layers)))
+    token_terms = sum(
+        array.size // (4 if ".experts." in n else 1) for n, array in loaded.states.items() if "embed" not in n
+    )
     if case == "bfloat16":
         loaded = lay_out_weights(loaded)
     else:
@@ -120,6 +128,7 @@ def compiled(loaded: Any, case: str, most: int, layers: int) -> tuple[Any, dict[
         "weights": sum(read.values()) - experts,
         "experts": experts,
         "terms": terms,
+        "token_terms": token_terms,
         "token": sum(cache.block_bytes for cache in found) // BLOCK,
     }
     return predictor, sizes, time.perf_counter() - begin
@@ -140,47 +149,6 @@ def argosy_step(predictor: Any, rows: int, cached: int) -> Step:
     )
     given = [StridedArray.from_array(np.ascontiguousarray(x, np.int64)) for x in inputs]
     return lambda: predictor.call(given)
-
-
-def torch_step(layers: int, rows: int, cached: int) -> Step:
-    """The same in torch, eager bfloat16: its products are oneDNN's."""
-    import torch
-
-    F, half = torch.nn.functional, torch.bfloat16
-    tokens, batch = (1, rows) if rows else (PROMPT, 1)
-    start = cached if rows else 0
-    blocks = [{n: torch.from_numpy(weight(*s)).to(half) for n, s in SHAPES.items()} for _ in range(layers)]
-    caches = [[torch.zeros(batch, SHARED, start + tokens, SIZE, dtype=half) for _ in "kv"] for _ in range(layers)]
-    head = torch.from_numpy(weight(WORDS, WIDTH)).to(half)
-    turns = np.outer(np.arange(start, start + tokens), 10000.0 ** (-np.arange(0, SIZE, 2) / SIZE))
-    both = np.concatenate([turns, turns], -1).astype(np.float32)
-    cos, sin = torch.from_numpy(np.cos(both)).to(half), torch.from_numpy(np.sin(both)).to(half)
-    x0 = torch.randn(batch, tokens, WIDTH, generator=torch.Generator().manual_seed(0)).to(half)
-
-    def turned(x: Any) -> Any:
-        low, high = x.chunk(2, -1)
-        return x * cos + torch.cat([-high, low], -1) * sin
-
-    def norm(x: Any) -> Any:
-        return F.rms_norm(x, (WIDTH,), None, 1e-5)
-
-    def step() -> Any:
-        x = x0
-        for w, (keys, values) in zip(blocks, caches, strict=True):
-            z = norm(x)
-            q, k, v = (F.linear(z, w[n]).view(batch, tokens, -1, SIZE).transpose(1, 2) for n in "qkv")
-            keys[:, :, start:], values[:, :, start:] = turned(k), v
-            z = F.scaled_dot_product_attention(turned(q), keys, values, is_causal=tokens > 1, enable_gqa=True)
-            x = x + F.linear(z.transpose(1, 2).reshape(batch, tokens, WIDTH), w["o"])
-            z = norm(x)
-            x = x + F.linear(F.silu(F.linear(z, w["gate"])) * F.linear(z, w["up"]), w["down"])
-        return F.linear(norm(x[:, -1:]), head).float()
-
-    def without_gradients() -> Any:
-        with torch.inference_mode():
-            return step()
-
-    return without_gradients
 
 
 def product_rate() -> float:
@@ -204,7 +172,8 @@ def missed_goals(table: list[dict[str, Any]]) -> list[str]:
             missed.append(f"{name}: rate {row['rate']} of 0.6")
         one = [x for x in table if x["rows"] == 1 and (x["case"], x["cached"]) == (row["case"], row["cached"])]
         if row["rows"] == 8 and one and (times := row["tokens_per_s"] / one[0]["tokens_per_s"]) < 5:
-            missed.append(f"{name}: {times:.2f} of 5 times the tokens of one row")
+            most = 8 * one[0]["ms"] / row["multiplied_ms"]
+            missed.append(f"{name}: {times:.2f} of 5 times the tokens of one row (float32 allows {most:.2f})")
     return missed
 
 
@@ -240,49 +209,58 @@ def _timed(work: Step) -> tuple[float, float]:
 
 def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """The rows of the table."""
-    probe, loaded = read_probe(), None
+    from argosy_cinn.tools.limits import measured_limits
+
+    probe, loaded = read_probe(), exported(options.model, options.layers)
+    rate = measured_limits().rate
     rows = [0 if each == "prefill" else int(each) for each in options.rows]
     most = max([*rows, 1]) * (-(-(max(options.cached) + 1) // BLOCK) * BLOCK) + PROMPT
-    if options.framework == "argosy":
-        loaded = exported(options.model, options.layers)
-    for case in options.cases if options.framework == "argosy" else ("bfloat16",):
-        predictor, sizes, seconds = (None, {"experts": 0}, 0.0)
-        if loaded is not None:
-            predictor, sizes, seconds = compiled(loaded, case, most, options.layers)
-        else:
-            sizes["terms"] = options.layers * sum(a * b for a, b in SHAPES.values())
-            sizes["weights"] = 2 * (options.layers * sum(a * b for a, b in SHAPES.values()) + WORDS * WIDTH)
-            sizes["token"] = options.layers * 2 * SHARED * SIZE * 2
+    for case in options.cases:
+        predictor, sizes, seconds = compiled(loaded, case, most, options.layers)
         for cached in options.cached:
             for count in rows:
                 if count == 0 and cached != options.cached[0]:
                     continue
-                step = (
-                    argosy_step(predictor, count, cached)
-                    if predictor is not None
-                    else torch_step(options.layers, count, cached)
-                )
-                took, read, clock = best_times(step, probe, options)
+                took, read, clock = best_times(argosy_step(predictor, count, cached), probe, options)
                 chosen = min(1.0, 2 * (count or PROMPT) / 8)  # of the experts, at most
                 weights = sizes["weights"] + sizes["experts"] * chosen
                 bandwidth, moved = (1 << 29) / read, weights + sizes["token"] * cached * count
+                multiplied = 2 * (sizes["token_terms"] * count or sizes["terms"] * PROMPT) / rate
                 yield {
-                    "workload": "decode", "model": options.model, "framework": options.framework,
-                    "case": case, "threads": options.threads,
-                    "layers": options.layers, "rows": count or "prefill", "cached": cached if count else 0,
-                    "ms": round(took * 1e3, 3), "tokens_per_s": round((count or PROMPT) / took, 2),
-                    "read_gb": round(moved / 1e9, 4), "bandwidth_gb_per_s": round(bandwidth / 1e9, 2),
-                    "share": round(moved / bandwidth / took, 3),
+                    "workload": "decode", "model": options.model, "framework": "argosy", "case": case,
+                    "threads": options.threads, "layers": options.layers, "rows": count or "prefill",
+                    "cached": cached if count else 0, "ms": round(took * 1e3, 3),
+                    "tokens_per_s": round((count or PROMPT) / took, 2), "read_gb": round(moved / 1e9, 4),
+                    "bandwidth_gb_per_s": round(bandwidth / 1e9, 2), "share": round(moved / bandwidth / took, 3),
+                    "multiplied_ms": round(multiplied * 1e3, 3),
                     "rate": None if count else round(2 * sizes["terms"] * PROMPT / took / product_rate(), 3),
                     "clock": clock, "compile_s": round(seconds, 2),
                 }  # fmt: skip
 
 
+def peers(options: argparse.Namespace, bandwidth: float) -> Iterator[dict[str, Any]]:
+    """The rows of the peers whose interpreters are named: one row, eight, and the prompt."""
+    for framework, python in (("torch", options.torch), ("llama.cpp", options.llama_cpp)):
+        if python is None:
+            continue
+        rows = [each for each in options.rows if each in ("1", "8", "prefill")]
+        command = [python, str(Path(__file__).with_name("decode_peers.py")), framework, "--rows", *rows, "--cached"]
+        command += [*map(str, options.cached), "--threads", str(options.threads), "--layers", str(options.layers)]
+        command += ["--seconds", str(options.seconds), "--bandwidth", str(bandwidth)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            for line in process.stdout or ():
+                if line.startswith("{"):
+                    yield json.loads(line)
+        if process.returncode:
+            raise SystemExit(f"{framework} ended with {process.returncode}")
+
+
 def parsed() -> argparse.Namespace:
     """The options; pins the process to its cores before any framework is imported."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", choices=tuple(MODELS), default="llama", help="torch has llama alone")
-    parser.add_argument("--framework", choices=("argosy", "torch"), default="argosy")
+    parser.add_argument("--model", choices=tuple(MODELS), default="llama", help="peers have llama alone")
+    parser.add_argument("--torch", metavar="PYTHON", help="an interpreter with torch, to run it beside")
+    parser.add_argument("--llama-cpp", metavar="PYTHON", help="one with llama-cpp-python, gguf and numpy")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--core", type=int, default=0, help="first core to pin to")
     parser.add_argument("--layers", type=int, default=16)
@@ -302,18 +280,27 @@ def parsed() -> argparse.Namespace:
     return options
 
 
-if __name__ == "__main__":
-    chosen, table = parsed(), []
-    for line in measure(chosen):
+def main() -> None:
+    """Measure, print and keep the table."""
+    options, table = parsed(), []
+    if options.model != "llama" and (options.torch or options.llama_cpp):
+        raise SystemExit(f"peers have no {options.model}")
+    for line in measure(options):
         print(json.dumps(line), flush=True)
         table.append(line)
-    missed = missed_goals(table) if chosen.framework == "argosy" else []
+    missed = missed_goals(table)
+    for line in peers(options, max(row["bandwidth_gb_per_s"] for row in table) * 1e9):
+        print(json.dumps(line), flush=True)
+        table.append(line)
     print(json.dumps({"missed": missed}), flush=True)
-    if chosen.record:
-        kinds = (chosen.model, "llama"), (chosen.framework, "argosy")
-        mark = "".join(f"-{name}" for name, usual in kinds if name != usual)
-        path = Path(__file__).parent / "results" / f"decode{mark}-{chosen.threads}.json"
+    if options.record:
+        mark = "" if options.model == "llama" else f"-{options.model}"
+        path = Path(__file__).parent / "results" / f"decode{mark}-{options.threads}.json"
         command = f"python benchmarks/decode.py {' '.join(sys.argv[1:])}"
         record = {"workload": "decode", "command": command, "commit": commit(), "machine": machine(), "missed": missed}
         record["rows"] = table
         path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
