@@ -127,6 +127,30 @@ def eager_table() -> list[str]:
     return [*lines, "", provenance(records)]
 
 
+def decode_table(threads: int) -> list[str]:
+    """The lines of the table of a language model's steps: ours in three formats beside a peer's nearest ones."""
+    path = HERE / "results" / f"decode-{threads}.json"
+    if not path.exists():
+        return []
+    record = json.loads(path.read_text(encoding="utf-8"))
+    rows = {(r["framework"], r["case"], r["rows"], r["cached"]): r for r in record["rows"]}
+    lines = [
+        f"| a step of a Llama of 0.9 billion weights, {('one thread', 'two threads')[threads - 1]} | argosy "
+        "| of reading | llama.cpp | torch |",
+        "|---|---|---|---|---|",
+    ]
+    nearest = {"bfloat16": "f16", "int8": "q8_0", "int4": "q4_0"}
+    for (framework, case, count, cached), row in rows.items():
+        peers = [rows.get((*peer, count, cached)) for peer in (("llama.cpp", nearest[case]), ("torch", case))]
+        if framework != "argosy" or not any(peers):
+            continue
+        work = "a prompt of 128" if count == "prefill" else f"{count} x {cached} cached"
+        shown = [f"{milliseconds(p['ms'])} ({p['ms'] / row['ms']:.2f}x)" if p else "-" for p in peers]
+        share = "-" if count == "prefill" else f"{row['share']:.0%}"
+        lines.append(f"| {case}, {work} | {milliseconds(row['ms'])} | {share} | {' | '.join(shown)} |")
+    return [*lines, "", provenance([record])]
+
+
 def error_table() -> list[str]:
     """The lines of the table of training until an error is reached."""
     columns = {"argosy": "argosy", "argosy-deepxde": "DeepXDE on argosy, eager", "torch-deepxde": "DeepXDE on torch"}
@@ -188,7 +212,8 @@ def main() -> None:
     """Replace the tables between the markers and draw the plot."""
     replace(FIRST_PAGE, [short_table()])
     for page, counts in PAGES.items():
-        each = [*(table(threads) for threads in counts), eager_table(), error_table() if 2 in counts else []]
+        each = [*(table(threads) for threads in counts), eager_table(), *map(decode_table, counts)]
+        each.append(error_table() if 2 in counts else [])
         replace(page, [lines for lines in each if lines])
     plot(recorded(1), HERE / "results" / "ratios.png")
 
