@@ -277,62 +277,6 @@ def test_pruned_weights_stay_pruned():
             np.testing.assert_array_equal(weight != 0, mask != 0)
 
 
-class AllToAll(paddle.autograd.PyLayer):
-    """Halves of rows to two ranks, and gradients back."""
-
-    @staticmethod
-    def forward(ctx, x, group):
-        ctx.group, y = group, paddle.zeros_like(x)
-        dist.alltoall_single(y, x.contiguous(), group=group)
-        return y
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return AllToAll.apply(gradient, ctx.group)
-
-
-@pytest.mark.parametrize(("ranks", "degrees"), [(4, {}), (2, {"sharding_degree": 2})], ids=["copies", "ZeRO"])
-def test_ranks_have_experts_of_their_own(ranks, degrees):
-    """The first half of each four rows goes to one expert, the second to the other: parameters of one process, clipped
-    by the norm of all."""
-    rows = np.random.default_rng(1).standard_normal((2, 16, 4)).astype(np.float32)[:, : 4 * ranks]
-
-    def program(spread):
-        size = {"ep_degree": 2, **degrees} if spread else {}
-        fleet.init(is_collective=True, strategy=strategy_of(hybrid_configs=size))
-        rank = fleet.worker_index()
-        paddle.seed(2)
-        net = nn.Layer()
-        net.shared, experts = nn.Linear(4, 4), [nn.Linear(4, 4), nn.Linear(4, 4)]
-        net.experts = nn.LayerList([experts[rank % 2]] if spread else experts)
-        group = fleet.get_hybrid_communicate_group().get_expert_parallel_group()
-        for parameter in net.experts.parameters() if spread else []:
-            parameter.no_sync = True
-
-        def forward(x):
-            x = paddle.tanh(net.shared(x))
-            if spread:
-                return AllToAll.apply(net.experts[0](AllToAll.apply(x, group)), group)
-            first, second = paddle.split(x.reshape([-1, 2, 2, 4]), 2, 1)
-            return paddle.concat([net.experts[0](first), net.experts[1](second)], 1)
-
-        net.forward = forward
-        clip = nn.ClipGradByGlobalNorm(0.05)
-        adam = paddle.optimizer.AdamW(0.1, parameters=net.parameters(), grad_clip=clip)
-        optimizer, model = fleet.distributed_optimizer(adam), fleet.distributed_model(net)
-        for step in range(2):
-            model(paddle.to_tensor(np.split(rows[step], ranks if spread else 1)[rank])).square().mean().backward()
-            optimizer.step()
-            optimizer.clear_grad()
-        return [p.numpy() for p in net.parameters()]
-
-    (whole,) = run_ranks(lambda: program(False), 1)
-    for rank, found in enumerate(run_ranks(lambda: program(True), ranks)):
-        expert = 2 + rank % 2 * 2
-        for mine, expected in zip(found, [*whole[:2], *whole[expert : expert + 2]], strict=True):
-            np.testing.assert_allclose(mine, expected, rtol=1e-4, atol=1e-5)
-
-
 def test_the_largest_entries_of_gradients_are_exchanged():
     """Each rank sends a hundredth of its entries, and what stays behind adds up: of zero gradients the rest is applied
     in the end. Before the first compressed step, and for what is small, there is momentum."""

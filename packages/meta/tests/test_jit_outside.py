@@ -184,3 +184,36 @@ def test_second_derivatives_read_the_statistics_and_draws_of_the_call():
     terms = max(float(np.abs(expected).max()) for expected in made[0])  # sums of terms as large may cancel
     for expected, found in zip(*made, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6 * max(10.0, terms))
+
+
+class Mirrored(paddle.autograd.PyLayer):
+    """What its backward does is the same again, of a value that the tape does not see."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return paddle.flip(x.detach(), [0])
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return Mirrored.apply(gradient)
+
+
+class WithoutDerivative(Mirrored):
+    @staticmethod
+    def backward(ctx, gradient):
+        raise NotImplementedError("nobody knows it")
+
+
+def test_a_backward_that_applies_its_own_class_is_captured() -> None:
+    """To a high order; one that is refused is an error, and no missing gradient."""
+
+    @paddle.jit.to_static(full_graph=True)
+    def step(layer, x):
+        (layer.apply(x) * paddle.arange(3.0)).sum().backward()
+        return x.grad
+
+    x = paddle.ones([3])
+    x.stop_gradient = False
+    np.testing.assert_array_equal(step(Mirrored, x).numpy(), [2, 1, 0])
+    with pytest.raises(Exception, match=r"WithoutDerivative\.backward is not implemented: nobody knows it"):
+        step(WithoutDerivative, x)

@@ -91,6 +91,9 @@ def _restore(entry: Any) -> Any:
     return Tensor._wrap(unpack_saved((value, version))[0])
 
 
+_MOST_NESTED = 8
+
+
 class PyLayer(PyLayerContext):
     """Subclass with static methods ``forward(ctx, *args)`` and ``backward(ctx, *grads)``, and call :meth:`apply`.
 
@@ -175,10 +178,16 @@ def _trace(
         arriving = iter(cotangents)
         floating = [y.payload.dtype.kind in "fc" for y in results]
         grads = [next(arriving) if f else _zero_gradient(ctx, y) for f, y in zip(floating, results, strict=True)]
-        matched = _match(cls.__name__, cls.backward(ctx, *grads), edges)
+        tracer.derivatives.append(cls)
+        try:
+            matched = _match(cls.__name__, cls.backward(ctx, *grads), edges)
+        finally:
+            tracer.derivatives.pop()
         return [g for g, x in zip(matched, tensors, strict=True) if x.payload.dtype.kind in "fc"]
 
     try:
+        if tracer.derivatives.count(cls) == _MOST_NESTED:  # a backward that applies its class goes on for ever
+            raise NotImplementedError(f"captured functions have no derivatives above order {_MOST_NESTED} of it")
         made = _tracing_module().traced_custom(tracer, values, inputs, backward)
     except (CaptureError, NotImplementedError) as error:
         if tracer.breaks and not tracer.journals:
@@ -186,7 +195,8 @@ def _trace(
             return _record(cls, ctx, tensors, [edge_of(x) for x in tensors], outputs)
         if isinstance(error, CaptureError):
             raise
-        refused = _tracing_module().traced_refusal(results, f"{cls.__name__}.backward is not implemented: {error}")
+        reason = f"{cls.__name__}.backward is not implemented: {error}"
+        refused = _tracing_module().traced_refusal(results, reason, inputs)
         made = [tracer.value(y) for y in refused]
     for y, value in zip(results, made, strict=True):
         y.payload = tracer.wrap(value, y.stop_gradient).payload

@@ -155,15 +155,20 @@ def _gradient(tracer: Tracer, g: Tensor) -> Value:
     return prim.stop_gradient(value) if g.stop_gradient and has_gradient(value) else value
 
 
-def traced_refusal(values: Sequence[Tensor], reason: str) -> list[Tensor]:
-    """``values``, whose derivatives nobody gets: who asks for one gets a :class:`MissingRule` with ``reason``."""
+def traced_refusal(values: Sequence[Tensor], reason: str, inputs: Sequence[Value] | None = None) -> list[Tensor]:
+    """``values``, whose derivatives nobody gets: who asks for one, by the values themselves or by the ``inputs`` that
+    they were made of, gets a :class:`MissingRule` with ``reason``."""
     tracer = _tracer()
     made = [tracer.value(x) for x in values]
     block = Block([v.type for v in made])
     Builder.at_end(block).create("control.yield", block.arguments)
     attributes = {"outputs": len(made), "refusal": reason}
     op = tracer.builder.create(
-        "ad.custom", [*made, *made], attributes, regions=[Region([block])], location=user_location()
+        "ad.custom",
+        [*made, *(made if inputs is None else inputs)],
+        attributes,
+        regions=[Region([block])],
+        location=user_location(),
     )
     return [_differentiable_tensor(tracer, v) for v in op.results]
 

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from argosy.distributed.collective import broadcast
 from argosy.distributed.group import Group
 from argosy.nn.layer import Layer
 
-__all__ = ["WrappedLayer", "equalize", "is_expert"]
+__all__ = ["ExpertRanks", "WrappedLayer", "equalize", "is_expert"]
 
 
 def is_expert(parameter: Any) -> bool:
     """Whether ranks have a parameter of their own each, as those of experts are: it has ``no_sync``."""
     return bool(getattr(parameter, "no_sync", False))
+
+
+class ExpertRanks(NamedTuple):
+    """Ranks that have all experts together: ``size`` of them, of which ``parts`` have parts of the same layers.
+    ``alike`` are those with the same experts."""
+
+    size: int
+    parts: int
+    alike: Group
+
+    def divisor(self, parameter: Any) -> float:
+        """By what the gradient of an expert is divided after its mean over ``alike``, to be the mean over the ranks
+        whose tokens it has seen. Those of ranks with parts of the same layers are the same ones, unless the parameter
+        is marked as one of split sequences."""
+        return self.size / (self.parts if getattr(parameter, "sequence_parallel", False) else 1)
 
 
 def equalize(model: Layer, group: Group, split_too: bool) -> None:

@@ -93,8 +93,10 @@ class CaptureLayouts:
 
 
 def _is_distributed(tracer: Any) -> bool:
+    """Whether a traced tensor may be: collectives alone make none."""
     tensors = (*tracer.given, *tracer.states())
-    return layouts_of(tensors) is not None or makes_distributed(tracer.program)
+    names = ("phi.redistribute_op", "prim.relayout", "phi.from_local_op", "prim.from_local")
+    return layouts_of(tensors) is not None or any(op.name in names for op in tracer.program.walk())
 
 
 def _behind_gradients(tracer: Any, value: Value) -> Layout | None:

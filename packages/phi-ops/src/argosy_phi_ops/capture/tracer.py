@@ -125,6 +125,7 @@ class Tracer(Interpreter):
         self.closed: set[Block] = set()  # regions that have ended: nobody outside sees their values
         self.placed: dict[Value, Any] = {}  # what `placing` has found
         self.loops: list[Any] = []  # of a front end: those whose body is being recorded
+        self.derivatives: list[Any] = []  # of users, of whose derivatives the body is being recorded
         self._states: dict[int, _StateEntry] = {}
         self._names: dict[str, int] = {}
         self._slots: dict[int, tuple[Tensor, Any]] = {}

@@ -8,6 +8,7 @@ import numpy as np
 
 from argosy.distributed.group import Group
 from argosy.distributed.parameter_owners import ParameterOwners
+from argosy.distributed.wrapped_layer import ExpertRanks, is_expert
 from argosy_autoparallel.bucketing import all_reduce_buckets
 from argosy_autoparallel.dist_tensor import ShardedArray
 from argosy_autoparallel.placement import Partial, Placement
@@ -22,9 +23,11 @@ _BUCKET = 25 << 20
 
 class Gradients:
     """The sum of each tensor's gradient on this rank; of a tensor that stages share, a term of a sum over these. Over
-    the members of ``shards`` each tensor has an owner, which alone is given its gradient."""
+    the members of ``shards`` each tensor has an owner, which alone is given its gradient; those of experts are a rank's
+    own, where they are spread over ``experts``."""
 
-    def __init__(self, shards: Group | None = None) -> None:
+    def __init__(self, shards: Group | None = None, experts: ExpertRanks | None = None) -> None:
+        self._experts = experts
         self.owners = None if shards is None else ParameterOwners([], shards)
         if self.owners is not None:
             self.owners.publish_later()  # where the step is the caller's
@@ -54,30 +57,35 @@ class Gradients:
             self.clear()
         for tensor, _ in self._tensors.values():
             tensor._grad = None
-        if self.owners is not None:  # of a mean the others have nothing
-            for each in self._sums.values():
-                each.ndarray[...] *= self.owners.group.nranks
-                each.bump_version()
+        for key, each in self._sums.items():
+            tensor = self._tensors[key][0]
+            if self._is_own_expert(tensor):
+                _scale(each, self._experts.divisor(tensor))  # type: ignore[union-attr]
+            elif self.owners is not None:  # of a mean the others have nothing
+                _scale(each, self.owners.group.nranks)
 
     def average(self, groups: Sequence[Group]) -> None:
         """Replace the sums by their means over ranks that have the same ones."""
-        sums = list(self._sums.values())
+        own = [key for key in self._sums if self._is_own_expert(self._tensors[key][0])]
+        keys = [key for key in self._sums if key not in own]
+        sums = [self._sums[key] for key in keys]
         for group in groups:
-            means = all_reduce_buckets([each.ndarray for each in sums], group.communicator, "avg", _BUCKET)
-            for each, mean in zip(sums, means, strict=True):
-                each.ndarray[...] = mean
-                each.bump_version()
+            _average(sums, group)
         if self.owners is not None:
-            self.owners.add([tensor for tensor, _ in self._tensors.values()])
-            held = [self._tensors[key][0] for key in self._sums]
-            for each, own in zip(sums, self.owners.means(held, [Tensor._wrap(x) for x in sums]), strict=True):
-                each.ndarray[...] = 0 if own is None else own.numpy()
+            self.owners.add([tensor for tensor, _ in self._tensors.values() if not self._is_own_expert(tensor)])
+            held = [self._tensors[key][0] for key in keys]
+            for each, mean in zip(sums, self.owners.means(held, [Tensor._wrap(x) for x in sums]), strict=True):
+                each.ndarray[...] = 0 if mean is None else mean.numpy()
                 each.bump_version()
+        if self._experts is not None:
+            _average([self._sums[key] for key in own], self._experts.alike)
+            for key in own:
+                _scale(self._sums[key], 1 / self._experts.divisor(self._tensors[key][0]))
 
     def hand_out(self) -> None:
         """Give each tensor its gradient, as a backward pass of one process would."""
         for key, (tensor, placements) in self._tensors.items():
-            if key not in self._given and (self.owners is None or self.owners.is_own(tensor)):
+            if key not in self._given and self._is_given(tensor):
                 self._given[key] = self._gradient(tensor, placements)
         for tensor, given in self._owned():
             tensor._grad = given
@@ -85,7 +93,8 @@ class Gradients:
     def publish(self) -> None:
         """Give every rank the parameters that their owners have updated."""
         if self.owners is not None:
-            self.owners.publish([self._tensors[key][0] for key in self._sums])
+            held = [self._tensors[key][0] for key in self._sums]
+            self.owners.publish([tensor for tensor in held if not self._is_own_expert(tensor)])
 
     def clear(self) -> None:
         """Take the gradients back, and begin anew."""
@@ -97,8 +106,13 @@ class Gradients:
 
     def _owned(self) -> list[tuple[Tensor, Tensor | None]]:
         """The tensors that this rank is to give gradients, and what they were given last."""
-        is_own = (lambda tensor: True) if self.owners is None else self.owners.is_own
-        return [(tensor, self._given.get(key)) for key, (tensor, _) in self._tensors.items() if is_own(tensor)]
+        return [(tensor, self._given.get(key)) for key, (tensor, _) in self._tensors.items() if self._is_given(tensor)]
+
+    def _is_own_expert(self, tensor: Tensor) -> bool:
+        return self._experts is not None and is_expert(tensor)
+
+    def _is_given(self, tensor: Tensor) -> bool:
+        return self.owners is None or self._is_own_expert(tensor) or self.owners.is_own(tensor)
 
     def _gradient(self, tensor: Tensor, placements: Sequence[Placement]) -> Tensor:
         payload = tensor.payload
@@ -109,3 +123,15 @@ class Gradients:
         else:
             local = self.sum(tensor, payload.local.shape)
         return Tensor._wrap(ShardedArray(local, payload.shape, payload.dtype, layout))
+
+
+def _average(sums: Sequence[StridedArray], group: Group) -> None:
+    means = all_reduce_buckets([each.ndarray for each in sums], group.communicator, "avg", _BUCKET)
+    for each, mean in zip(sums, means, strict=True):
+        each.ndarray[...] = mean
+        each.bump_version()
+
+
+def _scale(each: StridedArray, factor: float) -> None:
+    each.ndarray[...] *= factor
+    each.bump_version()

@@ -19,6 +19,7 @@ from argosy.distributed.pipeline.step import PipelineStep
 from argosy.distributed.reduction import ReduceOp
 from argosy.distributed.semi_auto import get_mesh
 from argosy.distributed.sharded_scaler import shard_scaler
+from argosy.distributed.wrapped_layer import ExpertRanks
 from argosy.jit.static_function import StaticFunction
 from argosy_autoparallel import ProcessMesh
 from argosy_autoparallel.pipeline import schedules
@@ -78,16 +79,16 @@ class Pipeline:
     gradients. The gradient is that of the mean of the microbatches' losses. ``meshes`` are those of the pipeline's
     ranks, where they are known; over ``copies``, groups of ranks with the same stage of other pipelines, gradients
     and losses are averaged, and over ``shards``, whose members each update parameters of their own (ZeRO 1;
-    Rajbhandari et al., 2020).
+    Rajbhandari et al., 2020). Parameters with ``no_sync`` are experts of this rank's own, where ``experts`` says so.
     """
 
     def __init__(
         self, settings: PipelineSettings, loss_of: Callable[..., Any], outputs_of: Callable[..., Any],
         update: Callable[[], Any], backend: Any = "CINN", meshes: Sequence[ProcessMesh] = (),
-        copies: Sequence[Group] = (), shards: Group | None = None,
+        copies: Sequence[Group] = (), shards: Group | None = None, experts: ExpertRanks | None = None,
     ) -> None:  # fmt: skip
         self.settings, self.backend, self.meshes, self.copies = settings, backend, list(meshes), list(copies)
-        self.gradients, self.shards = Gradients(shards), shards
+        self.gradients, self.shards = Gradients(shards, experts), shards
         share = settings.microbatches
 
         def train(*entries: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 from argosy.distributed.environment import environment, get_rank, get_world_size
 from argosy.distributed.group import Group, new_group, world_group
+from argosy.distributed.wrapped_layer import ExpertRanks
 from argosy_hwadapt.solo import SoloCommunicator
 
 __all__ = ["CommunicateTopology", "HybridCommunicateGroup", "ParallelMode"]
@@ -214,9 +215,9 @@ class HybridCommunicateGroup:
         return self._pp_degree
 
     def ranks_of_stages(self) -> list[list[int]]:
-        """The ranks of each place of the pipeline, one for each copy; of a pipeline whose layers are split this rank's
-        one alone."""
-        if self._mp_degree > 1 or self._sharding_degree > 1 or self._sep_degree > 1:
+        """The ranks of each place of the pipeline, one for each copy; of a pipeline whose layers are split, or which
+        has experts of its own, this rank's one alone."""
+        if max(self._mp_degree, self._sharding_degree, self._sep_degree, self._length("expert")) > 1:
             return [[self.get_rank_from_stage(stage)] for stage in range(self._pp_degree)]
         return [self._topo.get_axis_list("pipe", stage) for stage in range(self._pp_degree)]
 
@@ -342,6 +343,11 @@ class HybridCommunicateGroup:
     def get_cp_sharding_parallel_group_src_rank(self) -> int:
         """The first of them."""
         return int(self._line("cp_sharding").ranks[0])
+
+    def expert_ranks(self) -> ExpertRanks | None:
+        """Over which ranks experts are spread; None where each rank has all."""
+        count = self._length("expert")
+        return ExpertRanks(count, self._mp_degree, self._line("moe_sharding")) if count > 1 else None
 
     def get_expert_parallel_rank(self) -> int:
         """This rank's place among those with other experts."""

@@ -14,12 +14,14 @@ from argosy.distributed.fleet.layers.mpu.mp_ops import sum_of
 from argosy.distributed.group import Group
 from argosy.distributed.parameter_owners import ParameterOwners, publish_updates
 from argosy.distributed.reduction import ReduceOp
-from argosy.distributed.wrapped_layer import is_expert
+from argosy.distributed.wrapped_layer import ExpertRanks, is_expert
 from argosy.nn.clip import ClipGradByGlobalNorm, Pairs
 from argosy.nn.meshes import first_mesh, on_mesh
 from argosy.optimizer.optimizer import Optimizer
 from argosy_autograd.modes import no_grad
+from argosy_autoparallel.api import shard_tensor
 from argosy_autoparallel.bucketing import all_reduce_buckets
+from argosy_autoparallel.placement import Replicate
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
@@ -75,9 +77,10 @@ class HybridParallelClipGrad(ClipGradByGlobalNorm):
     def _square_total(self, pairs: Pairs, beside: Any = None) -> Any:
         if self._experts is None:
             return self._shared_total(pairs)
-        own = [pair for pair in pairs if is_expert(pair[0])]
-        squares = super()._square_total(own) if own else get_operator("full")([], 0, "float32")
-        return self._shared_total([pair for pair in pairs if not is_expert(pair[0])]) + sum_of(squares, self._experts)
+        own, mesh = [pair for pair in pairs if is_expert(pair[0])], first_mesh(self._parameters)
+        squares = super()._square_total(own) if own else _zero(mesh)
+        shared = self._shared_total([pair for pair in pairs if not is_expert(pair[0])])
+        return on_mesh(mesh, shared) + sum_of(on_mesh(mesh, squares), self._experts)
 
     def _shared_total(self, pairs: Pairs) -> Any:
         parts = self._parts
@@ -89,10 +92,17 @@ class HybridParallelClipGrad(ClipGradByGlobalNorm):
             found.append(sum_of(super()._square_total(split), parts))
         if whole:
             found.append(super()._square_total(whole, *found))
-        total = sum(found[1:], found[0]) if found else get_operator("full")([], 0, "float32")
+        mesh = first_mesh(self._parameters)
+        total = sum(found[1:], found[0]) if found else _zero(mesh)
         if self._owners is None:
             return total
-        return sum_of(on_mesh(first_mesh(self._parameters), total).cast("float64"), self._owners)
+        return sum_of(on_mesh(mesh, total).cast("float64"), self._owners)
+
+
+def _zero(mesh: Any) -> Any:
+    """The sum of nothing, where the others have theirs: on the first mesh of a pipeline's parameters."""
+    made = get_operator("full")([], 0, "float32")
+    return made if mesh is None else shard_tensor(made, mesh, [Replicate()] * mesh.ndim)
 
 
 class WrappedOptimizer:
@@ -121,26 +131,24 @@ class HybridParallelOptimizer(WrappedOptimizer):
     copies (a pipeline has done that), clips by the norm of all ranks, and where states are split over ranks (ZeRO 1)
     updates this rank's parameters, which it then gives to the others; those of a pipeline have gradients on their owner
     alone. With an ``ep_degree`` the parameters with ``no_sync``, those of experts, are this rank's own: their gradients
-    are the sums over the ranks with the same experts, divided by the number of ranks, as if one rank had all tokens.
-    Otherwise it acts as ``optimizer``. Raises NotImplementedError for experts in pipelines and beside split layers.
+    are the sums over the ranks with the same experts, divided by the number of ranks, as if one rank had all tokens;
+    of ranks with parts of the same layers only where the parameters are not marked as ones of split sequences.
+    Otherwise it acts as ``optimizer``.
     """
 
     _owners: ParameterOwners | None
+    _expert_ranks: ExpertRanks | None
 
     def __init__(self, optimizer: Optimizer, hcg: Any = None, strategy: Any = None) -> None:
         piped = hcg is not None and hcg.get_pipe_parallel_world_size() > 1
         shards = None if hcg is None else _group_or_none(hcg.get_sharding_parallel_group())
         parts = None if hcg is None else _group_or_none(hcg.get_model_parallel_group())
         experts = None if hcg is None else _group_or_none(hcg.get_expert_parallel_group())
-        if experts is not None and (piped or parts is not None):
-            raise NotImplementedError(
-                "HybridParallelOptimizer: an ep_degree with a pp_degree or mp_degree is not implemented; annotate the "
-                "weights of experts: distributed.shard_tensor, Shard(0) along a mesh dimension"
-            )
         self._prepare(optimizer, parts, shards, experts)
         if piped:  # whose ranks find owners of the parameters that they hold
             self._owners = None
         self._copies = None if hcg is None or piped else hcg.get_dp_sep_parallel_group()
+        self._expert_ranks = None if hcg is None or piped else hcg.expert_ranks()
         self._hcg, self._strategy = hcg, strategy
 
     def _prepare(
@@ -150,7 +158,7 @@ class HybridParallelOptimizer(WrappedOptimizer):
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(self).__name__} takes an Optimizer, not {type(optimizer).__name__}")
         super().__init__(optimizer)
-        self._experts = experts
+        self._expert_ranks = None
         self._shared, self._own = optimizer._parameter_list, []
         if experts is not None:
             self._own = [p for p in optimizer._parameter_list if is_expert(p)]
@@ -178,13 +186,13 @@ class HybridParallelOptimizer(WrappedOptimizer):
 
     def _average_experts(self) -> None:
         """Make the gradients of experts means over the tokens of all ranks."""
-        if self._experts is None:
+        if self._expert_ranks is None:
             return
-        average_gradients(self._own, [self._hcg.get_moe_sharding_parallel_group()])
+        average_gradients(self._own, [self._expert_ranks.alike])
         with no_grad():
             for parameter in self._own:
                 if parameter.grad is not None:
-                    parameter._grad = parameter.grad / self._experts.nranks
+                    parameter._grad = parameter.grad / self._expert_ranks.divisor(parameter)
 
     def _update(self, own: Pairs, parameters: Sequence[Tensor]) -> None:
         """Update those of ``parameters`` that are this rank's, by these gradients; take the others' from their

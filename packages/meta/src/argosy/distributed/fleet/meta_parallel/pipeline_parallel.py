@@ -138,8 +138,9 @@ class PipelineParallel(Layer):
             settings = PipelineSettings(mode, self.accumulate_steps, self.micro_batch_size, chunks)
             meshes = [ProcessMesh(ranks, ["dp"]) for ranks in self._hcg.ranks_of_stages()]
             self._pipeline = Pipeline(
-                settings, self._loss_of, self._outputs_of, self._update, "CINN", meshes, self._copies, self._shards
-            )
+                settings, self._loss_of, self._outputs_of, self._update, "CINN", meshes, self._copies, self._shards,
+                self._hcg.expert_ranks(),
+            )  # fmt: skip
             self._pipeline.shared = self._layers.shared_weights()
         return self._pipeline
 

@@ -11,6 +11,7 @@ from argosy.distributed.fleet.instance import get_hybrid_communicate_group
 from argosy.distributed.fleet.layers.mpu.mp_layers import ColumnParallelLinear, RowParallelLinear
 from argosy.distributed.fleet.layers.mpu.mp_ops import gather_along, scatter_along, sum_of, take
 from argosy.distributed.group import Group
+from argosy.distributed.wrapped_layer import is_expert
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 from argosy_autograd.pylayer import PyLayer
@@ -99,13 +100,14 @@ def is_sequence_parallel_parameter(parameter: Any) -> bool:
 def register_sequence_parallel_allreduce_hooks(
     model: Layer, accumulation_steps: int, fuse_sequence_parallel_allreduce: bool
 ) -> None:
-    """Sum the gradients of marked parameters over the group, in each backward pass. Raises RuntimeError before
-    ``fleet.init``."""
+    """Sum the gradients of marked parameters, but those of experts, over the group, in each backward pass. Raises
+    RuntimeError before ``fleet.init``."""
     group = _group(None)
     if group.nranks == 1:
         return
     for parameter in model.parameters():
-        if is_sequence_parallel_parameter(parameter) and not parameter.stop_gradient:
+        marked = is_sequence_parallel_parameter(parameter) and not is_expert(parameter)
+        if marked and not parameter.stop_gradient:
             parameter.register_hook(lambda g: sum_of(g, group))
 
 
