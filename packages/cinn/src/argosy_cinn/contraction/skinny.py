@@ -42,7 +42,9 @@ _SWEEP_LEAST = 1024
 _LINE = 64
 #: The second-level cache, as `Function.prefetch` counts: it has more lines on their way than the first one.
 _SECOND_LEVEL = 2
-_THIN_BYTES = 64 << 10
+#: Bytes of skinny vectors that are read again and again: of integers, which take less time than it takes to read them
+#: from the second-level cache, as the first one holds beside what streams through it.
+_THIN_BYTES, _THIN_INTEGERS = 64 << 10, 24 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +217,8 @@ class _Skinny:
         if self.problem.group:
             self._copy_scales(terms)
         unit = self.problem.group or terms.width
-        depth = max(_THIN_BYTES // (self.plan.count * terms.bytes_of_term) // unit, 1) * unit
+        most = _THIN_INTEGERS if self.plan.block_floats else _THIN_BYTES
+        depth = max(most // (self.plan.count * terms.bytes_of_term) // unit, 1) * unit
         if self.plan.count <= 2 or (isinstance(k, int) and k <= depth):
             self._dot_block(terms, together, 0, k, None, None)
             return
