@@ -80,12 +80,17 @@ def test_split_sequences_train_as_one_process_does(expected, backend, static):
 
 
 @pytest.mark.parametrize(
-    ("shape", "placements", "causal", "dtype"),
-    [((1, 3), [0, 1], True, "float32"), ((2, 2), [2, 1], True, "float64"), ((2, 2), [0, 1], False, "bfloat16")],
-    ids=["three ranks", "heads split", "rows split, no mask"],
-)
-def test_keys_and_values_go_round(shape, placements, causal, dtype):
-    """Results and gradients of one process, of whatever else is split; no rank has all keys."""
+    ("shape", "placements", "causal", "dtype", "more", "static"),
+    [
+        ((1, 3), [0, 1], True, "float32", {}, False), ((2, 2), [2, 1], True, "float64", {}, False),
+        ((2, 2), [0, 1], False, "bfloat16", {}, False), ((1, 2), [0, 1], True, "float64", {"dropout_p": 0.3}, True),
+        ((2, 2), [0, 1], False, "float64", {"dropout_p": 0.5, "softcap": 2.0, "sinks": [0.5, -1.0, 2.0, 0.0]}, True),
+        ((2, 2), [2, 1], True, "float64", {"dropout_p": 0.2, "softcap": 1.5, "sinks": [0.5, -1.0, 2.0, 0.0]}, False),
+    ],
+    ids=["three ranks", "heads split", "rows split, no mask", "dropout", "all, rows split", "all, heads split"],
+)  # fmt: skip
+def test_keys_and_values_go_round(shape, placements, causal, dtype, more, static):
+    """Results and gradients of one process, of whatever else is split, with dropout, too; no rank has all keys."""
     rng, ranks = np.random.default_rng(0), int(np.prod(shape))
     lengths = [12, 12 if causal else 8, 12 if causal else 8]
     arrays = [rng.standard_normal((2, n, heads, 4)) for n, heads in zip(lengths, (4, 2, 2), strict=True)]
@@ -100,18 +105,30 @@ def test_keys_and_values_go_round(shape, placements, causal, dtype):
                 dist.shard_tensor(paddle.to_tensor(x[:, o], dtype=dtype), mesh, lie)
                 for x, o in zip(arrays, orders, strict=True)
             ]
-        for x in given:
+        sinks = paddle.to_tensor(more.get("sinks", [0.0]), dtype=dtype)
+        for x in (*given, sinks):
             x.stop_gradient = False
-        with count_collectives() as counts:
-            out = F.scaled_dot_product_attention(*given, is_causal=causal, backend="p2p" if split else None)
-            out.cast("float64").square().sum().backward()
-        assert not split or counts.calls["send"] == 6 * shape[1] - 4
-        assert not {"all_gather", "all_to_all"} & counts.calls.keys()
-        return [x.cast("float64").numpy() for x in (out, *(x.grad for x in given))]
+        paddle.seed(7)
+        further = {**more, "sinks": sinks} if "sinks" in more else more
 
-    (whole,) = run_ranks(lambda: program(False), 1)
+        def step(*given):
+            out = F.scaled_dot_product_attention(*given, is_causal=causal, backend="p2p" if split else None, **further)
+            out.cast("float64").square().sum().backward()
+            return out.detach()
+
+        run = paddle.jit.to_static(step, full_graph=True) if split and static else step
+        with count_collectives() as counts:
+            out = run(*given)
+        assert not split or counts.calls["send"] == 6 * shape[1] - 4
+        assert "all_to_all" not in counts.calls
+        assert counts.bytes.get("all_gather", 0) <= 8 * len(more.get("sinks", ()))  # the gradient of split heads
+        found = [x.cast("float64").numpy() for x in (out, *(x.grad for x in given))]
+        return found, sinks.grad.numpy() if "sinks" in more else 0
+
+    ((whole, of_sinks),) = run_ranks(lambda: program(False), 1)
     near = {"float32": 1e-5, "float64": 1e-12, "bfloat16": 3e-2}[dtype]
-    for found in run_ranks(lambda: program(True), ranks):
+    for found, sinks in run_ranks(lambda: program(True), ranks):
+        np.testing.assert_allclose(sinks, of_sinks, rtol=1e-10)
         for mine, expected, order in zip(found, whole, [orders[0], *orders], strict=True):
             np.testing.assert_allclose(mine, expected[:, order], rtol=near, atol=near * np.abs(expected).max())
 

@@ -14,9 +14,10 @@ from argosy_autoparallel.tensor_layout import Layout, print_layout
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Operator, operator
 from argosy_phi_ops.eager.dispatch import bind
+from argosy_phi_ops.ops.random.values import uniform_values
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["COMMUNICATING", "communicate", "part_of", "whole_of"]
+__all__ = ["COMMUNICATING", "communicate", "kept_by_dropout", "part_of", "whole_of"]
 
 
 @operator()
@@ -63,6 +64,24 @@ def whole_of(part: Tensor, layout: Layout, shape: Sequence[int]) -> Tensor:
             )
     made: Tensor = bind(from_local_op, (part,), {"layout": print_layout(layout), "shape": tuple(shape)})
     return made
+
+
+@operator(random=True)
+def kept_by_dropout(
+    p: float = 0.5, blocks: tuple = (), sizes: tuple = (), whole: tuple = (),  # type: ignore[type-arg]
+    rng: Tensor | None = None, counter: int = 0,
+) -> Tensor:  # fmt: skip
+    """Which elements of blocks of a tensor of shape ``whole`` a dropout of the whole keeps. ``blocks`` are rows of
+    places where blocks of ``sizes`` begin: those of a row are joined along the last axis, rows along the one before."""
+    assert rng is not None
+    rows = [
+        prim.concat(
+            *(prim.ge(uniform_values(rng, counter, sizes, "float32", start, whole), float(p)) for start in row),
+            axis=len(sizes) - 1,
+        )
+        for row in blocks
+    ]
+    return prim.concat(*rows, axis=len(sizes) - 2)  # type: ignore[no-any-return]
 
 
 @operator()

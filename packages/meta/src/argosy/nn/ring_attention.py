@@ -11,9 +11,9 @@ import numpy as np
 
 from argosy.nn.split_sequences import zigzag_order
 from argosy_autograd.pylayer import PyLayer
-from argosy_autoparallel import Replicate, Shard, api
+from argosy_autoparallel import Partial, Replicate, Shard, api
 from argosy_autoparallel.groups import communicators, ensure_groups, rank
-from argosy_autoparallel.rank_operators import communicate, part_of, whole_of
+from argosy_autoparallel.rank_operators import communicate, kept_by_dropout, part_of, whole_of
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.declare.operator import get_operator
@@ -26,12 +26,17 @@ _SEQUENCE, _HEADS = 1, 2
 _KEYS, _GRADIENTS = 0, 1
 """Tags of messages: blocks of keys and values, and of their gradients."""
 State = tuple[Tensor, Tensor, Tensor]
+Select = Callable[[Tensor], Tensor]
 
 
-def ring_attention(query: Tensor, key: Tensor, value: Tensor, is_causal: bool, scale: float | None) -> Tensor:
+def ring_attention(
+    query: Tensor, key: Tensor, value: Tensor, is_causal: bool, scale: float | None, dropout_p: float = 0.0,
+    softcap: float = 0.0, sinks: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """``softmax(query key^T * scale) value`` of distributed tensors [B, S, H, D] and [B, T, K, D], H a multiple of K,
-    on a mesh with a dimension "sep"; split there along S and T, and with ``is_causal`` in zig-zag order. Half dtypes
-    are added up in float32.
+    on a mesh with a dimension "sep"; split there along S and T in zig-zag order, which without ``is_causal`` and
+    dropout means nothing. Half dtypes are added up in float32. Of weights those are set to zero that one process would
+    set to zero. ``softcap`` and ``sinks`` as in ``scaled_dot_product_attention``.
 
     Raises ValueError for meshes without "sep" and for sequences that do not divide.
     """
@@ -44,42 +49,64 @@ def ring_attention(query: Tensor, key: Tensor, value: Tensor, is_causal: bool, s
     if is_causal and query.shape[_SEQUENCE] != key.shape[_SEQUENCE]:
         raise ValueError(f"a causal mask is of {query.shape[_SEQUENCE]} queries and as many keys, not {key.shape[1]}")
     scale = query.shape[-1] ** -0.5 if scale is None else scale
-    made: Tensor = _RingAttention.apply(query, key, value, _Ring(query, key, is_causal, scale))
+    ring = _Ring(query, key, is_causal, scale, softcap)
+    if sinks is not None:
+        sinks = api.reshard(sinks, mesh, ring.of_heads.placements)
+    made: Tensor = _RingAttention.apply(query, key, value, sinks, ring, dropout_p)
     return made
 
 
 class _RingAttention(PyLayer):
     @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, ring: _Ring) -> Tensor:
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, sinks: Tensor | None, ring: _Ring, dropout_p: float
+    ) -> Tensor:
         q, k, v = ring.grouped(query), ring.grouped(key), ring.grouped(value)
-        out, weight = ring.attend(q, k, v)
+        if dropout_p:
+            ring.drop(query.shape, key.shape, dropout_p)
+        logits = None if sinks is None else ring.grouped_heads(sinks)
+        out, weight = ring.attend(q, k, v, logits)
         ctx.ring, ctx.shapes = ring, [query.shape, key.shape, value.shape]
-        ctx.save_for_backward(q, k, v, out, weight)
+        ctx.save_for_backward(q, k, v, out, weight, logits)
         return ring.whole(out.cast(query.dtype), [*query.shape[:-1], value.shape[-1]])
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Any:
-        q, k, v, out, weight = ctx.saved_tensor()
-        found = ctx.ring.differentiate(q, k, v, out, weight, ctx.ring.grouped(gradient))
+        q, k, v, out, weight, logits = ctx.saved_tensor()
+        ring, g = ctx.ring, ctx.ring.grouped(gradient)
+        passed = (g.cast(out.dtype) * out).sum(-1, keepdim=True)
+        found = ring.differentiate(q, k, v, weight, g, passed)
         each = zip(found, (q, k, v), ctx.shapes, strict=True)
-        return tuple(ctx.ring.whole(g.cast(x.dtype), shape) for g, x, shape in each)
+        made = [ring.whole(g.cast(x.dtype), shape) for g, x, shape in each]
+        if logits is not None:
+            taken = -((logits.cast(weight.dtype) - weight).exp() * passed).sum([0, 3, 4])
+            made.append(ring.terms_of_heads(taken.reshape([-1]).cast(logits.dtype), ctx.shapes[0][_HEADS]))
+        return tuple(made)
 
 
 class _Ring:
     """The ranks that have parts of the same sequences, and this rank's place among them. Its parts are [B, K, G, s, D]:
     G heads of queries to each of keys."""
 
-    def __init__(self, query: Tensor, key: Tensor, is_causal: bool, scale: float) -> None:
+    def __init__(self, query: Tensor, key: Tensor, is_causal: bool, scale: float, softcap: float) -> None:
         mesh: Any = query.process_mesh
         ensure_groups(mesh)
         dim = mesh.dim_names.index("sep")
         lines = np.moveaxis(mesh.mesh, dim, -1).reshape(-1, mesh.shape[dim]).tolist()
         self.line = next(tuple(line) for line in lines if rank() in line)
         self.size, self.place = len(self.line), self.line.index(rank())
-        self.is_causal, self.scale = is_causal, scale
+        self.is_causal, self.scale, self.softcap = is_causal, scale, softcap
+        self.kept: Tensor | None = None
         placements: list[Any] = [_kept(p, n, key) for p, n in zip(query.placements, mesh.shape, strict=True)]
         placements[dim] = Shard(_SEQUENCE)
         self.layout = Layout.from_placements(mesh, placements, query.ndim)
+        along: list[Any] = [Shard(0) if p == Shard(_HEADS) else Replicate() for p in placements]
+        self.of_heads = Layout.from_placements(mesh, along, 1)
+        terms = [
+            Partial() if isinstance(p, Shard) and p != Shard(_HEADS) else a
+            for p, a in zip(placements, along, strict=True)
+        ]
+        self.terms = Layout.from_placements(mesh, terms, 1)
         self.heads = key.shape[_HEADS] // np.prod(
             [n for p, n in zip(placements, mesh.shape, strict=True) if p == Shard(_HEADS)], dtype=int
         )
@@ -88,20 +115,38 @@ class _Ring:
 
     def grouped(self, x: Tensor) -> Tensor:
         """This rank's part of a distributed tensor."""
-        if active_tracer() is not None:
-            part = part_of(x, self.layout)
-        else:
-            part = api.dtensor_to_local(api.reshard(x, self.layout.mesh, self.layout.placements))
+        part = _part(x, self.layout)
         rows, length, heads, width = part.shape
         return part.reshape([rows, length, self.heads, heads // self.heads, width]).transpose([0, 2, 3, 1, 4])
 
     def whole(self, part: Tensor, shape: Sequence[int]) -> Tensor:
         """The distributed tensor of ``shape`` of which this rank has such a part."""
         rows, keys, each, length, width = part.shape
-        local = part.transpose([0, 3, 1, 2, 4]).reshape([rows, length, keys * each, width])
-        if active_tracer() is None:
-            return api.dtensor_from_part(local, shape, self.layout.mesh, self.layout.placements)
-        return whole_of(local, self.layout, shape)
+        return _whole(part.transpose([0, 3, 1, 2, 4]).reshape([rows, length, keys * each, width]), self.layout, shape)
+
+    def grouped_heads(self, x: Tensor) -> Tensor:
+        """This rank's part of a tensor of heads [H], as [K, G, 1, 1]."""
+        return _part(x, self.of_heads).reshape([self.heads, -1, 1, 1])
+
+    def terms_of_heads(self, part: Tensor, count: int) -> Tensor:
+        """The tensor of ``count`` heads of which ranks with other rows or parts of sequences have terms."""
+        return _whole(part, self.terms, [count])
+
+    def drop(self, queries: Sequence[int], keys: Sequence[int], p: float) -> None:
+        """Draw which weights of this rank's queries stay, [B, K, G, s, T], keys in zig-zag order."""
+        rows, heads, length = queries[0], queries[_HEADS], keys[_SEQUENCE]
+        own = self.layout.local_slice(tuple(queries), rank())
+        tall, wide = own.shape[_SEQUENCE] // 2, length // (2 * self.size)
+        last = 2 * self.size - 1
+        columns = [place * wide for r in range(self.size) for place in (r, last - r)]
+        blocks = tuple(
+            tuple((own.offset[0], own.offset[_HEADS], place * tall, column) for column in columns)
+            for place in (self.place, last - self.place)
+        )
+        sizes = own.shape[0], own.shape[_HEADS], tall, wide
+        kept = kept_by_dropout(p, blocks, sizes, (rows, heads, queries[_SEQUENCE], length))
+        shape = [own.shape[0], self.heads, own.shape[_HEADS] // self.heads, 2 * tall, length]
+        self.kept, self.rest = kept.reshape(shape), 1.0 / (1.0 - p) if p < 1 else 0.0
 
     def rotate(self, tensors: Sequence[Tensor], tag: int) -> Callable[[], list[Tensor]]:
         """Send tensors to the next rank; the function waits for those of the one before."""
@@ -125,37 +170,44 @@ class _Ring:
 
     # ---- attention
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """This rank's results, and the logarithms of the sums of their weights."""
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, logits: Tensor | None) -> tuple[Tensor, Tensor]:
+        """This rank's results, and the logarithms of the sums of their weights, to which ``logits`` belong."""
         state: Any = None
         for step in range(self.size):
             arriving = self.rotate([k, v], _KEYS) if step + 1 < self.size else None
             queries, keys = self._visible(step, q, k)
-            scores = self._scores(queries(q), keys(k), step)
+            scores, _ = self._scores(queries(q), keys(k), step)
             highest = scores.max(-1, keepdim=True)
             weights = (scores - highest).exp()
-            block = (weights.cast(v.dtype) @ keys(v)).cast(scores.dtype), highest, weights.sum(-1, keepdim=True)
+            mixed = self._dropped(weights, step, queries, keys).cast(v.dtype) @ keys(v)
+            block = mixed.cast(scores.dtype), highest, weights.sum(-1, keepdim=True)
             state = block if step == 0 else _merge(state, block)
             k, v = arriving() if arriving is not None else (k, v)
+        if logits is not None:
+            wide = logits.cast(state[1].dtype).expand(state[1].shape)
+            state = _merge(state, (state[0] * 0, wide, get_operator("ones_like")(wide)))
         sums, highest, total = state
         return sums / total, highest + total.log()
 
     def differentiate(
-        self, q: Tensor, k: Tensor, v: Tensor, out: Tensor, weight: Tensor, g: Tensor
+        self, q: Tensor, k: Tensor, v: Tensor, weight: Tensor, g: Tensor, passed: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The gradients of ``q``, ``k`` and ``v``: those of keys and values go round with them, and once more."""
-        passed = (g.cast(out.dtype) * out).sum(-1, keepdim=True)
+        """The gradients of ``q``, ``k`` and ``v``: those of keys and values go round with them, and once more.
+        ``passed`` are the products of results with their gradients."""
         of_queries: Any = 0
         arriving: Any = None
         for step in range(self.size):
             keys_arriving = self.rotate([k, v], _KEYS) if step + 1 < self.size else None
             queries, keys = self._visible(step, q, k)
             rows, part = queries(g), keys(k)
-            weights = (self._scores(queries(q), part, step) - queries(weight)).exp()
-            slopes = weights * ((rows @ keys(v).mT).cast(weights.dtype) - queries(passed)) * self.scale
-            of_queries = of_queries + _widened((slopes.cast(q.dtype) @ part).cast(out.dtype), q, front=False)
+            scores, slope = self._scores(queries(q), part, step)
+            weights = (scores - queries(weight)).exp()
+            arrived = self._dropped((rows @ keys(v).mT).cast(weights.dtype), step, queries, keys)
+            slopes = weights * (arrived - queries(passed)) * slope
+            weights = self._dropped(weights, step, queries, keys)
+            of_queries = of_queries + _widened((slopes.cast(q.dtype) @ part).cast(weight.dtype), q, front=False)
             blocks = [
-                (a.cast(q.dtype).mT @ b).cast(out.dtype).sum(2, keepdim=True)
+                (a.cast(q.dtype).mT @ b).cast(weight.dtype).sum(2, keepdim=True)
                 for a, b in ((slopes, queries(q)), (weights, rows))
             ]
             sums = [_widened(block, k, front=True) for block in blocks]
@@ -166,19 +218,30 @@ class _Ring:
         of_keys, of_values = arriving()
         return of_queries, of_keys, of_values
 
-    def _scores(self, q: Tensor, k: Tensor, step: int) -> Tensor:
-        """In float32 at least; of the rank's own block masked."""
+    def _scores(self, q: Tensor, k: Tensor, step: int) -> tuple[Tensor, Any]:
+        """In float32 at least; of the rank's own block masked. And their derivatives by products."""
         products = q @ k.mT
         scores: Tensor = (products.cast("float32") if products.dtype.itemsize < 4 else products) * self.scale
+        slope: Any = self.scale
+        if self.softcap:
+            share = (scores * (1 / self.softcap)).tanh()
+            scores, slope = share * self.softcap, (1 - share * share) * self.scale
         if step or not self.is_causal:
-            return scores
+            return scores, slope
         hidden = Tensor(np.triu(np.full(scores.shape[-2:], -np.inf, scores.dtype.numpy), 1))
-        masked: Tensor = scores + hidden
-        return masked
+        return scores + hidden, slope
 
-    def _visible(
-        self, step: int, q: Tensor, k: Tensor
-    ) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]:
+    def _dropped(self, x: Tensor, step: int, queries: Select, keys: Select) -> Tensor:
+        """What is left of weights of keys that came ``step`` ranks far, or of their gradients."""
+        if self.kept is None:
+            return x
+        length = self.kept.shape[-1] // self.size
+        first = (self.place - step) % self.size * length
+        kept = keys(queries(self.kept[..., first : first + length]).mT).mT
+        made: Tensor = x * (kept.cast(x.dtype) * self.rest)
+        return made
+
+    def _visible(self, step: int, q: Tensor, k: Tensor) -> tuple[Select, Select]:
         """Which queries see which of the keys that came ``step`` ranks far: of blocks before this rank's all queries
         the front half, of those behind it the back half of queries all."""
         if step == 0 or not self.is_causal:
@@ -190,6 +253,19 @@ def _kept(placement: Any, size: int, key: Tensor) -> Any:
     """Rows and, where they divide, heads stay split."""
     stays = placement == Shard(0) or (placement == Shard(_HEADS) and key.shape[_HEADS] % size == 0)
     return placement if stays else Replicate()
+
+
+def _part(x: Tensor, layout: Layout) -> Tensor:
+    """This rank's part of a distributed tensor that is laid out so."""
+    if active_tracer() is not None:
+        return part_of(x, layout)
+    return api.dtensor_to_local(api.reshard(x, layout.mesh, layout.placements))
+
+
+def _whole(part: Tensor, layout: Layout, shape: Sequence[int]) -> Tensor:
+    if active_tracer() is None:
+        return api.dtensor_from_part(part, shape, layout.mesh, layout.placements)
+    return whole_of(part, layout, shape)
 
 
 def _all(x: Tensor) -> Tensor:

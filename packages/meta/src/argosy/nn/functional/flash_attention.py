@@ -17,7 +17,6 @@ import argosy.runtime  # noqa: F401  (operators and the tape come with the first
 from argosy.api import lazy_names
 from argosy.argument_checks import validate_call
 from argosy.nn.regularization import dropout as drop
-from argosy.nn.split_sequences import gather_parts
 from argosy_phi_ops.declare.operator import get_operator as op
 from argosy_phi_ops.errors import ShapeError
 from argosy_tensorcore.interchange import to_numpy
@@ -55,27 +54,24 @@ def scaled_dot_product_attention(
     ``scale`` is ``1 / sqrt(d)`` by default. A boolean mask keeps where it is True, a float one is added; it
     broadcasts to [b, h, s, t]. With ``is_causal`` query i sees the keys up to i. While ``training``, weights are
     set to zero with probability ``dropout_p`` and the rest divided by ``1 - dropout_p``. ``backend`` of "p2p"
-    attends to keys of all ranks along the mesh dimension "sep", in zig-zag order, which go round (all are gathered with
-    dropout, ``softcap`` or ``sinks``); others are Paddle's choice of a
-    kernel and change nothing. Beyond Paddle's: with ``is_causal`` a query sees the last ``window`` keys alone;
+    attends to keys of all ranks along the mesh dimension "sep", in zig-zag order, which go round; others are Paddle's
+    choice of a kernel and change nothing. Beyond Paddle's: with ``is_causal`` a query sees the last ``window`` keys;
     ``softcap`` c > 0 makes scores ``c * tanh(scores / c)``; ``sinks`` [h] are logits that take weight and have no
     value. Raises ValueError for a ``dropout_p`` that is no probability and for shapes that do not fit.
     """
+    if dropout_p and training and (not isinstance(dropout_p, (int, float)) or not 0 <= dropout_p <= 1):
+        raise ValueError(f"scaled_dot_product_attention: dropout_p is a probability, from 0 to 1, got {dropout_p}")
     if backend == "p2p":
         if attn_mask is not None or window is not None:
             raise ValueError("scaled_dot_product_attention: with backend='p2p' there is no mask but is_causal")
-        if not (softcap or sinks is not None or (dropout_p and training)):
-            from argosy.nn.ring_attention import ring_attention  # with what distributed tensors need
+        from argosy.nn.ring_attention import ring_attention  # with what distributed tensors need
 
-            return ring_attention(query, key, value, is_causal, scale)
-        key, value, attn_mask = gather_parts(query, key, value, is_causal)
-        is_causal = False
+        dropped_share = dropout_p if training else 0.0
+        return ring_attention(query, key, value, is_causal, scale, dropped_share, softcap, sinks)
     further: dict[str, Any] = {"window": window, "softcap": softcap, "sinks": sinks}
     if window is None and not softcap and sinks is None:
         further = {}
     if dropout_p and training:
-        if not isinstance(dropout_p, (int, float)) or not 0 <= dropout_p <= 1:
-            raise ValueError(f"scaled_dot_product_attention: dropout_p is a probability, from 0 to 1, got {dropout_p}")
         dropped: Tensor = op("attention_with_dropout")(
             query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa, **further
         )

@@ -19,14 +19,17 @@ _FRACTION_BITS = {"float32": 24, "float16": 11, "bfloat16": 8}
 PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
-def uniform_values(rng: Tensor, counter: int, shape: Sequence[Any], dtype: str) -> Tensor:
-    """Uniform numbers in [0, 1): as many leading bits of each word as `dtype` holds, as a fraction, exactly."""
+def uniform_values(
+    rng: Tensor, counter: int, shape: Sequence[Any], dtype: str, start: Sequence[int] = (), whole: Sequence[int] = ()
+) -> Tensor:
+    """Uniform numbers in [0, 1): as many leading bits of each word as `dtype` holds, as a fraction, exactly; with
+    `whole`, but for float64, the block at `start` of a draw of that shape."""
     if dtype == "float64":
         high, low = _words(rng, counter, shape)
         wide = [prim.cast(prim.shift_right(w, n), dtype="float64") for w, n in ((high, 5), (low, 6))]
         return prim.mul(prim.add(prim.mul(wide[0], 67108864.0), wide[1]), 2.0**-53)
     digits = _FRACTION_BITS[_draw_dtype(dtype)]
-    bits = prim.rng_bits(rng, shape=tuple(shape), counter=counter)
+    bits = prim.rng_bits(rng, shape=tuple(shape), counter=counter, start=tuple(start), whole=tuple(whole))
     fraction = prim.mul(prim.cast(prim.shift_right(bits, 32 - digits), dtype="float32"), 2.0**-digits)
     return fraction if dtype == "float32" else prim.cast(fraction, dtype=dtype)
 
