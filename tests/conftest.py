@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
+from itertools import islice
 
 import pytest
 from once import made_once
@@ -91,7 +92,7 @@ def pytest_runtest_protocol(item, nextitem):
 
 @pytest.hookimpl(trylast=True)  # after -k and -m have chosen
 def pytest_collection_modifyitems(config, items):
-    """The longest tests come first: at the end of the list they would keep one worker while the other has nothing.
+    """The longest tests come first, some to each worker: at the end they would keep one while the other has nothing.
 
     Where a package is tested installed alone, its tests are not repeated beside its siblings where that runs the same
     code (see ``runs_alike_alone``). ``test_install_alone`` demands that each test left out here passes there.
@@ -106,7 +107,17 @@ def pytest_collection_modifyitems(config, items):
             left_out[package].add(item.nodeid.removeprefix(f"packages/{package}/"))
         elif item not in alone:
             rest.append(item)
-    items[:] = alone + rest
+    items[:] = _begin_with(alone, rest, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def _begin_with(long: list[pytest.Item], rest: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """All tests in an order in which the first ones of each worker, who have equal shares of the list, are long."""
+    found: list[pytest.Item] = []
+    remaining, total = iter(rest), len(long) + len(rest)
+    for i in range(workers):
+        share, first = (total - len(found)) // (workers - i), long[i::workers]
+        found += [*first, *islice(remaining, max(0, share - len(first)))]
+    return [*found, *remaining]
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -257,6 +257,7 @@ COMPUTED = {
 }
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("name", STRIDED)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "bool", "complex64", "float16"])
 def test_operands_need_not_be_contiguous(name, dtype, hot_at_once):

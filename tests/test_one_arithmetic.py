@@ -88,6 +88,7 @@ def assert_bits_stay(name: str, often: int) -> None:
             assert results_and_gradients(get_operator(name), args, kwargs, seeds) == first, (number, call)
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("name", SAMPLED)
 def test_the_fortieth_call_gives_the_bits_of_the_first(name, quickly_hot):
     assert_bits_stay(name, CALLS)

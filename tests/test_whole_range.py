@@ -81,6 +81,7 @@ def wanted():
     return give
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("captured", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("dtype", PRECISION)
 @pytest.mark.parametrize("name", TRUTHS)

@@ -47,7 +47,7 @@ def _reason(case_id: str) -> str:
     return next((reason for pattern, reason in DIFFERENCES.items() if _matches(case_id, pattern)), "")
 
 
-@pytest.mark.exhaustive(every=2)
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize(("family", "case"), ALL)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_argosy_agrees_with_the_wheel(family: str, case: Case) -> None:

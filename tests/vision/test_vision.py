@@ -49,6 +49,7 @@ def test_no_operation_was_left_out(ours: dict[str, np.ndarray]) -> None:
     assert sorted(ours) == OPERATIONS
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_has_the_wheels_parameters_and_answers(name: str) -> None:
     assert layout(argosy, name) == RECORDS[f"model.{name}.layout"]

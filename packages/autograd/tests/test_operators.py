@@ -70,6 +70,7 @@ NO_SECOND_DIFFERENCES = {
 }
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("name", sorted(MODULES.keys() - UNCHECKED.keys()))
 def test_operator_differentiates(name):
     """The decomposition has derivatives in both modes that agree with differences at every sample, kinks left out, and
@@ -90,6 +91,7 @@ def test_the_gradient_of_many_operations_differentiates(name):
         _check_sample(op, sample, order=2)
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_complex_operands_are_differentiated_or_refused(name):
     """Every sample of real numbers, with imaginary parts: derivatives agree with differences along complex directions

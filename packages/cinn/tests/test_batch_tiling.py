@@ -250,6 +250,7 @@ def random_program(rng, rows):
     return program, arguments
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("seed", range(16))
 def test_random_programs_give_what_the_interpreter_gives(seed):
     rng = np.random.default_rng(seed)

@@ -74,6 +74,7 @@ def plain_code(name):
     return code(name)
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("choice", CHOICES)
 def test_each_choice_may_be_another(choice, monkeypatch):
     """In all programs that it makes other code of; there are some (of vectors of 512 bits)."""

@@ -218,6 +218,7 @@ def test_each_kind_happens_in_some_program_that_it_is_left_out_of():
     assert {rule for rule in EVERY_RULE if f"rewrite.{rule}" not in happened()[_program_of(rule)]} == set()
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_optimisation_may_be_left_out(kind):
     """Of all programs that it happens in."""

@@ -217,6 +217,7 @@ def compare(steps, dtype, rows, columns, layouts):
     return program
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", [*SMOOTH, *EXACT])
 def test_each_step_alone(name, dtype):

@@ -117,7 +117,7 @@ def layers_of(points):
     return 2 if points == HALVES else LAYERS
 
 
-SOME = {"FThenB", "1F1B", "ZBH1", "VPP, 2 chunks", "DualPipeV", "ZBVPP, searched", "1F1B of 4", "uneven stages"}
+SOME = {"FThenB", "ZBH1", "VPP, 2 chunks", "DualPipeV", "ZBVPP, searched", "1F1B of 4", "uneven stages"}
 assert CASES.keys() >= SOME
 
 

@@ -252,6 +252,7 @@ def expected():
     return run_ranks(lambda: _train(1, False), 1)[0]
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("static", [False, True], ids=["eager", "static"])
 @pytest.mark.parametrize("stage", [None, dist.ShardingStage1, dist.ShardingStage2, dist.ShardingStage3])
 @pytest.mark.parametrize("columns", [False, True], ids=["data", "tensor"])

@@ -100,6 +100,7 @@ def expected():
     return run_ranks(one_process, 1)[0]
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("case", CASES)
 def test_scripts_of_fleet_train_pipelines(expected, case):
     """Losses, parameters and the schedule of the rate; the table is on the first stage and on the last, which

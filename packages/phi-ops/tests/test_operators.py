@@ -135,6 +135,7 @@ def uses_numbers(operands):
     return any(not is_tensor(x) for x in operands)
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_operator_agrees_with_its_decomposition(name):
     op = get_operator(name)

@@ -22,7 +22,7 @@ from argosy_pir import (
 )
 from argosy_pir.types import FunctionType
 
-steady = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+steady = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 """Settings for property tests: short, and not dependent on the speed of the machine."""
 
 EXAMPLE = """\

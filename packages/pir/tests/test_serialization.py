@@ -41,7 +41,7 @@ def test_round_trip(program):
     assert to_bytes(back) == data
 
 
-@settings(steady, max_examples=100)
+@settings(steady, max_examples=60)
 @given(programs(), st.data())
 def test_damage_gives_format_errors(program, data):
     """Flipped bits and truncation end in FormatError, also behind a valid checksum."""

@@ -400,7 +400,7 @@ class Module:
 
     def constant_bytes(self, name: str, data: bytes, align: int = 64) -> None:
         """A read-only table ``@name`` of bytes: much shorter text than numbers."""
-        text = "".join(f"\\{byte:02X}" for byte in data)
+        text = "\\" * bool(data) + data.hex("\\").upper()
         self._globals.append(f'@{name} = private unnamed_addr constant [{len(data)} x i8] c"{text}", align {align}')
 
     def variable(self, name: str, element: str, count: int) -> None:
