@@ -72,8 +72,8 @@ def perplexity(loaded):
     return compress.perplexity(loaded, windows(text(2, 12_000)))
 
 
-def calibration():
-    return [[windows(text(3, 9_600))]]
+def calibration(size=9_600):
+    return [[windows(text(3, size))]]
 
 
 @pytest.mark.exhaustive
@@ -126,7 +126,7 @@ def check_precision_of_layers(trained, report):
 @pytest.mark.parametrize("calibrated", [gptq, awq])
 def test_reports_say_what_was_done(trained, calibrated):
     """Every weight product of the model; errors are those of the numbers that are stored."""
-    loaded, report = calibrated(trained, calibration(), 4, 64)
+    loaded, report = calibrated(trained, calibration(1_920), 4, 64)
     products, _ = find_weight_products(trained.program)
     assert {layer.name for layer in report.layers} == set(products)
     for layer in report.layers:
