@@ -10,7 +10,8 @@ import numpy as np
 from programs import build
 
 from argosy_cinn.compiler import CinnCompiler
-from argosy_cinn.simt import order
+from argosy_cinn.printers.work_groups import SimtTarget
+from argosy_cinn.simt import order, sources
 from argosy_hwadapt import device
 from argosy_hwadapt.opencl import library
 from argosy_phi_ops import get_operator
@@ -84,4 +85,9 @@ if __name__ == "__main__":
             )
             check_program(build(Attention(mask).both, (q, k, v, g), ()), q, k, v, g)
         check("conv2d", random(1, 2, 5, 7), random(3, 2, 3, 3), padding=[1, 1])
+        for machine in (SimtTarget(4, 32), SimtTarget(4, 32, 4)):  # several rows in a group
+            sources.target_of = lambda info, machine=machine: machine
+            check("softmax", random(5, 37), axis=-1)
+            check("var", random(3, 129), axis=[1])
+            check("sum", random(9, 7), axis=[0])
     sys.stdout.write("done\n")

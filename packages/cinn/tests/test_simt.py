@@ -13,11 +13,13 @@ from test_symbolic_sizes import EDGES
 from argosy_cinn.compiler import CinnCompiler
 from argosy_cinn.fourier.products import TransformsToProducts
 from argosy_cinn.kinds import emitter_of
-from argosy_cinn.printers.opencl import Kernel, SimtTarget, UnprintableError
+from argosy_cinn.printers.opencl import Kernel, UnprintableError
 from argosy_cinn.printers.types import Value
+from argosy_cinn.printers.work_groups import SimtTarget
 from argosy_cinn.simt import order, sources
 from argosy_cinn.simt.program import SimtProgram
 from argosy_hwadapt import device, optional, why
+from argosy_hwadapt.contract import SUB_GROUPS
 from argosy_hwadapt.opencl.runtime import OpenClRuntime
 from argosy_phi_ops import get_operator, prim
 from argosy_phi_ops.context import emit_at
@@ -26,6 +28,7 @@ from argosy_phi_ops.eager.placement import send
 from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir.builder import Builder
+from argosy_pir.dims import SymExpr
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
@@ -77,12 +80,15 @@ def test_what_has_no_text_is_named():
         b.convert("fptrunc", Value("double", "1.0"), "half")
 
 
-def test_schedules_depend_on_shapes_alone():
-    """The launches of a softmax: a group for each chunk of rows, several work-items where rows are few and long."""
-    for columns, extents in ((3, (1, 1)), (300, (1, 4)), (50000, (7, 64))):
+def test_machines_decide_how_many_items_share_a_row(monkeypatch):
+    """The launches of a softmax. A processor has a group for each chunk of rows, and several items of long rows that
+    are few; a machine of many items has as many rows in a group as it takes."""
+    for columns, processor, many in ((3, (1, 1), (1, 8)), (300, (1, 1), (1, 128)), (50000, (7, 16), (7, 256))):
         program = program_of("softmax", np.zeros((7, columns), np.float32), axis=-1)
-        made = SimtProgram(program, device("virtual"), {})
-        assert [(launch.groups, launch.items) for launch in made.at({}).steps] == [extents]
+        for target, extents in ((SimtTarget(16), processor), (SimtTarget(4, 256), many)):
+            monkeypatch.setattr(sources, "target_of", lambda info, target=target: target)
+            made = SimtProgram(program, device("virtual"), {})
+            assert [(launch.groups, launch.items) for launch in made.at({}).steps] == [extents]
 
 
 def test_kinds_without_a_schedule_are_named():
@@ -252,7 +258,7 @@ def test_transforms_are_products(case, inverse):
 @on_device
 @pytest.mark.parametrize("lanes", [4, 16])
 def test_transforms_agree_with_the_interpreter(lanes, monkeypatch):
-    monkeypatch.setattr(sources, "SimtTarget", lambda **_: SimtTarget(lanes))
+    monkeypatch.setattr(sources, "target_of", lambda info: SimtTarget(lanes))
     for kind, shape, dtype in (
         ("c2c", (5, 34), "complex64"),
         ("r2c", (3, 30), "float32"),
@@ -308,21 +314,55 @@ def test_runs_are_replayed_where_the_device_captures_graphs(monkeypatch):
     assert state.to_host()[0, 0] == 0.5**5
 
 
+def product(x):
+    return prim.dot_general(x, x, lhs_contract=(1,), rhs_contract=(1,))
+
+
+def row_sums(x):
+    return prim.reduce_sum(prim.tanh(x), axes=(1,))
+
+
+@on_device
+@pytest.mark.parametrize(
+    ("function", "length"), [(row_sums, 20000), (row_sums, 70), (row_sums, 5), (product, 3000), (product, 30)]
+)
+def test_bits_do_not_depend_on_the_shape_that_came_first(function, length):
+    """Code for all sizes adds in the order of code for the sizes at hand, or leaves them to that."""
+    x = np.random.default_rng(9).standard_normal((3, length)).astype(np.float32)
+    given, found = [StridedArray.from_array(x, device("opencl"))], []
+    for columns in (SymExpr.symbol("n"), length):
+        program = symbolic_program(function, [((3, columns), "float32")])
+        found += CinnCompiler().compile(program, device("opencl")).run(given)
+    assert found[0].to_host().tobytes() == found[1].to_host().tobytes()
+
+
+MACHINES = [SimtTarget(4), SimtTarget(4, 256), SimtTarget(4, 256, 8), SimtTarget(4, 64, 16), SimtTarget(16, 8, 2)]
+
+
 @on_device
 @pytest.mark.parametrize(
     "case",
-    [("softmax", (5, 129)), ("softmax", (3, 9000)), ("sum", (7, 130)), ("gelu", (9, 33)), ("matmul", (9, 33))],
+    [
+        ("softmax", (5, 129)), ("softmax", (3, 9000)), ("sum", (7, 130)), ("gelu", (9, 33)), ("matmul", (9, 33)),
+        ("var", (70, 5), {"axis": [1]}), ("sum", (6, 3, 5), {"axis": [1, 2]}), ("prod", (2, 300), {"axis": [1]}),
+        ("any", (3, 1000)), ("logsumexp", (4, 700), {"axis": [1]}), ("argmax", (6, 77), {"axis": 1}),
+    ],
     ids=str,
-)
-def test_bits_do_not_depend_on_the_vectors_of_an_item(case, monkeypatch):
-    """What an item's vector is on one device, several items share on another: by the same trees."""
-    name, shape = case
+)  # fmt: skip
+def test_bits_do_not_depend_on_the_machine(case, monkeypatch):
+    """What an item's vector is on one device, several items share on another, and groups have several rows; items are
+    combined in memory, or in sub-groups: by the same trees."""
+    name, shape, attributes = (*case, {})[:3]
     x = np.random.default_rng(4).standard_normal(shape).astype(np.float32)
-    program = program_of(name, x, x.T.copy()) if name == "matmul" else program_of(name, x)
-    wide = check(program, *[x, x.T.copy()][: len(program.inputs)])
-    monkeypatch.setattr(sources, "SimtTarget", lambda lanes: SimtTarget(4))
-    narrow = check(program, *[x, x.T.copy()][: len(program.inputs)])
-    assert [a.tobytes() for a in wide] == [a.tobytes() for a in narrow]
+    arrays = [x, x.T.copy()] if name == "matmul" else [x]
+    program, there = program_of(name, *arrays, **attributes), device("opencl")
+    machines = [*MACHINES, SimtTarget(4, 256, 16, shuffles=True)] if SUB_GROUPS in there.info.flags else MACHINES
+    wanted = [a.tobytes() for a in check(program, *arrays)]
+    for machine in machines:
+        monkeypatch.setattr(sources, "target_of", lambda info, machine=machine: machine)
+        run = CinnCompiler().compile(program, there).bind(())
+        found = run([StridedArray.from_array(a, there) for a in arrays])
+        assert [a.to_host().tobytes() for a in found] == wanted
 
 
 def check(program, *arrays):

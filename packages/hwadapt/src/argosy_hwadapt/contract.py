@@ -19,8 +19,9 @@ from typing import Any, NamedTuple, Protocol
 ABI = (1, 0)
 
 #: Device flags. ``HOST``: handles are addresses that this process can read. ``NO_FORK``: unusable in a
-#: forked child.
-HOST, NO_FORK = "host", "no-fork"
+#: forked child. ``SUB_GROUPS``: ``simt_width`` work-items that follow each other read each other's registers, by the
+#: instruction of the form that its kernels have (OpenCL C: ``sub_group_shuffle``).
+HOST, NO_FORK, SUB_GROUPS = "host", "no-fork", "sub-groups"
 
 Context = Any
 Handle = Any

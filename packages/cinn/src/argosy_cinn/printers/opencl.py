@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from argosy_cinn.printers.c_constants import C_TYPES, c_constant, c_type
-from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.llvm import Loop
 from argosy_cinn.printers.types import (
     BFLOAT,
@@ -37,10 +36,11 @@ from argosy_cinn.printers.types import (
     lanes_of,
     vector,
 )
+from argosy_cinn.printers.work_groups import WorkGroupInstructions
 from argosy_cinn.target import Target
 from argosy_pir.dims import SymExpr
 
-__all__ = ["HEAD", "Kernel", "SimtTarget", "UnprintableError"]
+__all__ = ["HEAD", "Kernel", "UnprintableError"]
 
 #: What a source begins with. Kernels with vectors ask Intel's compiler to leave work-items apart: it would take the
 #: vectors to pieces, and make others of them.
@@ -52,6 +52,11 @@ HEAD = """#pragma OPENCL FP_CONTRACT OFF
 #endif
 #ifndef ITEMS_APART
 #define ITEMS_APART
+#endif
+#ifdef cl_intel_required_subgroup_size
+#define SUB_GROUPS(size) __attribute__((intel_reqd_sub_group_size(size)))
+#else
+#define SUB_GROUPS(size)
 #endif
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_nontemporal_store)
@@ -91,18 +96,6 @@ class UnprintableError(NotImplementedError):
     """An instruction that has no OpenCL C here."""
 
 
-class SimtTarget(Target):
-    """Machines of work-groups, as kernel builders ask about them; a work-item has vectors of ``lanes`` numbers."""
-
-    __slots__ = ()
-    schedules = "simt"
-    has_float16 = False
-
-    def __init__(self, lanes: int = 4) -> None:
-        super().__init__("spir64-unknown-unknown", "generic", "+fma")
-        self.vector_bits = 32 * lanes
-
-
 class _SourceModule:
     """What stands for a module: the target; functions that are called are C's own."""
 
@@ -114,7 +107,7 @@ class _SourceModule:
         """Nothing to do."""
 
 
-class Kernel(Instructions):
+class Kernel(WorkGroupInstructions):
     """A kernel being built; ``buffers`` are its parameters: addresses of device memory."""
 
     has_vector_library = True
@@ -132,7 +125,8 @@ class Kernel(Instructions):
         #: Sizes that are known at run time, each a parameter after the buffers.
         self.sizes: dict[SymExpr, Value] = {}
         self._depth = 1
-        self._has_vectors = False
+        self._exchange = {}
+        self._has_vectors = self._has_sub_groups = False
         self.buffers = [self._pointer(f"b{i} + o{i}", "__global") for i in range(buffers)]
         self._count = buffers
 
@@ -141,6 +135,7 @@ class Kernel(Instructions):
         buffers = [f"__global char *restrict b{i}, long o{i}" for i in range(self._count)]
         parameters = ", ".join([*buffers, *(f"long {size.name}" for size in self.sizes.values())])
         apart = "ITEMS_APART " if self._has_vectors else ""
+        apart = f"SUB_GROUPS({self.module.target.sub_group}) " if self._has_sub_groups else apart
         head = f"{apart}__kernel void {self.kernel_name}({parameters})\n{{"
         return "\n".join([head, *self._entry_allocas, *self._lines, "}"]) + "\n"
 
@@ -187,27 +182,35 @@ class Kernel(Instructions):
     # -- work-items
 
     def global_id(self) -> Value:
-        """The number of the work-item."""
+        """See :class:`WorkGroupInstructions`."""
         return self.op(I64, "(long)get_global_id(0)")
 
     def local_id(self) -> Value:
-        """Its number in its work-group."""
+        """See :class:`WorkGroupInstructions`."""
         return self.op(I64, "(long)get_local_id(0)")
 
     def group_id(self) -> Value:
-        """The number of its work-group."""
+        """See :class:`WorkGroupInstructions`."""
         return self.op(I64, "(long)get_group_id(0)")
 
     def barrier(self, memory: str = "LOCAL") -> None:
-        """All work-items of the group come here before any goes on, and see what was written to ``LOCAL`` or ``GLOBAL``
-        memory."""
+        """See :class:`WorkGroupInstructions`."""
         self.emit(f"barrier(CLK_{memory}_MEM_FENCE);")
 
     def local_memory(self, element: str, count: int) -> Value:
-        """Memory of a work-group."""
+        """See :class:`WorkGroupInstructions`."""
         name = self.name("local")
         self._entry_allocas.append(f"    __local {'char' if element == I1 else C_TYPES[element]} {name}[{count}];")
         return self._pointer(f"(__local char *){name}", "__local")
+
+    def sub_group_shuffle(self, x: Value, item: Index) -> Value:
+        """See :class:`WorkGroupInstructions`."""
+        if not self.module.target.shuffles:
+            return super().sub_group_shuffle(x, item)
+        self._has_sub_groups = True
+        place = self.c(self.index(item))
+        lanes = [f"sub_group_shuffle({self._lane(x, i)}, (uint){place})" for i in range(lanes_of(x.type))]
+        return self._collect_lanes(x.type, lanes)
 
     def alloca(self, element: str, count: int, align: int = 64) -> Value:
         """Memory of a work-item."""

@@ -6,6 +6,7 @@ in one batch, and a sum in fixed order adds them (split-K; Osama et al., "Stream
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -14,6 +15,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_pir.builder import Builder
 from argosy_pir.core import Operation
+from argosy_pir.dims import evaluate_dim
 from argosy_pir.passes.registry import Pass, register_pass
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
@@ -34,20 +36,30 @@ class SplitDepth(Pass):
 
     def run(self, program: Program) -> bool:
         """Rewrite all blocks; True where anything changed."""
-        found = [(op, parts) for op in program.walk() if op.name == "prim.dot_general" and (parts := _parts(op)) > 1]
+        known = [op for op in program.walk() if op.name == "prim.dot_general" and _is_known(op)]
+        found = [(op, parts) for op in known if (parts := _parts(op, {})) > 1]
         for op, parts in found:
             with emit_at(Builder.before(op)):
                 op.replace_with([_split(op, parts)])
         return bool(found)
 
 
-def _parts(op: Operation) -> int:
+def is_split_at(program: Program, symbols: Mapping[str, int]) -> bool:
+    """Whether a product of ``program``, whose sizes were not known, is split where they are these."""
+    products = [op for op in program.walk() if op.name == "prim.dot_general"]
+    return any(not _is_known(op) and _parts(op, symbols) > 1 for op in products)
+
+
+def _is_known(op: Operation) -> bool:
+    return all(isinstance(v.type, TensorType) and v.type.is_static for v in op.operands)
+
+
+def _parts(op: Operation, symbols: Mapping[str, int]) -> int:
     """Into how many parts to split the first contracted axis: its largest divisor that is not too many; 1 for none."""
-    known = all(isinstance(v.type, TensorType) and v.type.is_static for v in op.operands)
     contracted = op.attributes["lhs_contract"]
-    if not known or not contracted or op.result.dtype not in _DTYPES:
+    if not contracted or op.result.dtype not in _DTYPES:
         return 1
-    lhs, rhs = (sizes(v) for v in op.operands)
+    lhs, rhs = ([evaluate_dim(size, symbols) for size in sizes(v)] for v in op.operands)
     depth = prod(lhs[i] for i in contracted)
     batch = prod(lhs[i] for i in op.attributes["lhs_batch"])
     rows, columns = prod(lhs) // max(1, depth * batch), prod(rhs) // max(1, depth * batch)

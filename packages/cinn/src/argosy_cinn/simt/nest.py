@@ -1,11 +1,14 @@
 """Loop nests on work-groups.
 
 A *block* is 16 elements along the last variable: a vector of one work-item, or some of them of several, as the target
-has lanes; where the last variable is shorter, a block is one element. Without reductions a block is computed by its
-items alone. Otherwise a group takes the rows that are a chunk's on a CPU (see `forms.nest`), one after the other: its
-items share a row's blocks in turns, combine what they have reduced by a tree of halves (the items' first, in local
-memory, then the lanes'), and accumulate sums over columns in the chunk's partial results, each item its own columns.
-Trees depend on shapes alone. What is dear and needed by several phases is kept in local memory.
+has lanes. Without reductions a block is computed by its items alone, and is one element where the last variable is
+shorter. Otherwise a row has four sums, each of every fourth block, or 64 where it is long. They are combined by a tree
+of halves, then the lanes, however many items share a row, so that the bits are the same. Sums of one item are in its
+registers or its memory, those of several are combined by shuffles in sub-groups or in local memory.
+
+On a processor a group takes the rows that are a chunk's on a CPU (see `forms.nest`), one after the other; on machines
+that run many items in step it takes several rows at a time. Sums over columns are accumulated in the chunk's partial
+results, row after row, each item its own columns. What is dear and needed by several phases is kept in local memory.
 """
 
 from __future__ import annotations
@@ -25,20 +28,22 @@ from argosy_cinn.loops.nest import sequential_reduction
 from argosy_cinn.loops.schedule import row_buffers
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.opencl import Kernel
-from argosy_cinn.printers.types import FLOAT, I32, LLVM_TYPES, Value, bytes_of, vector
+from argosy_cinn.printers.types import FLOAT, LLVM_TYPES, Value, bytes_of, vector
 from argosy_cinn.printers.types import Index as MachineIndex
 from argosy_cinn.shapes import at_least_one, ceil_div, estimate, surely_at_least, surely_less
 from argosy_cinn.simt.emitter import SimtEmitter
+from argosy_cinn.simt.row_sums import ItemPlaces, RowSums, near_type
 from argosy_cinn.target import Target
+from argosy_pir.dims import evaluate_dim
 
 #: Elements of a block, and blocks that a group computes of a nest without reductions.
 _BLOCK, _BLOCKS = 16, 128
 #: Most items that share a row of an update.
 _SHARERS = 256
-#: Blocks of a row that its items have at least, and the most rows for which several items share one.
-_EACH, _FEW_ROWS, _MOST_ITEMS = 16, 64, 16
-#: Sums of a row that are made in turns where a block costs less than so much.
-_TURNS, _CHEAP = 4, 8
+#: Sums of a row, and of one that has so many blocks.
+_SUMS, _LONG_SUMS, _LONG = 4, 64, 1 << 10
+#: Blocks that cost less than so much are computed side by side.
+_CHEAP = 8
 #: Bytes of local memory for what is kept between phases.
 _KEPT_BYTES = 1 << 14
 
@@ -61,7 +66,7 @@ def extents(kernel: LoopNest, target: Target) -> tuple[int, int]:
     shape = _Blocks(kernel, target)
     if _is_map(kernel) or kernel.sequential:
         return at_least_one(ceil_div(kernel.rows * shape.count, _BLOCKS)), _BLOCKS * shape.parts
-    return choose_chunks(kernel).count, shape.sharers * shape.parts
+    return ceil_div(kernel.rows, shape.rows) if shape.rows else choose_chunks(kernel).count, shape.group_items
 
 
 def _is_map(kernel: LoopNest) -> bool:
@@ -70,26 +75,45 @@ def _is_map(kernel: LoopNest) -> bool:
 
 class _Blocks:
     """How the elements of a row are cut: ``count`` blocks of ``size`` elements, each of ``parts`` items with ``lanes``,
-    and ``sharers`` that take them in turns."""
+    and ``sharers`` that take them in turns; ``sums`` of a row, several of each sharer. Groups have ``rows`` at a time,
+    or those of a chunk one after the other (0)."""
 
     def __init__(self, kernel: LoopNest, target: Target) -> None:
         self.last, self.others = kernel.inner[-1], kernel.inner[:-1]
-        self.size = 1 if kernel.update or surely_less(self.last.extent, _BLOCK) else _BLOCK
-        self.lanes = target.lanes(FLOAT) if self.size > 1 else 1
+        self.size = self._size(kernel)
+        self.lanes = min(target.lanes(FLOAT), self.size)
         self.parts = self.size // self.lanes
         self.along = ceil_div(self.last.extent, self.size)
         self.count = self.along * prod(v.extent for v in self.others)
-        self.sharers = self._sharers(kernel)
+        self.sums = self._sums()
+        many = target.group_items > 1  # type: ignore[attr-defined]
+        self.sharers = self.sums if many and not kernel.update else self._sharers(kernel)
+        self.items = self.sharers * self.parts
+        self.rows = 0
+        if many and not (kernel.update or kernel.columns):
+            at_once = _power_of_two(target.group_items // self.items)  # type: ignore[attr-defined]
+            self.rows = min(at_once, _next_power_of_two(estimate(kernel.rows)))
+        self.group_items = self.items * max(1, self.rows)
+
+    def _size(self, kernel: LoopNest) -> int:
+        """Elements of a block; of a short row that is reduced as many as give its tree."""
+        if kernel.update or (not kernel.reductions and surely_less(self.last.extent, _BLOCK)):
+            return 1
+        return min(_BLOCK, _next_power_of_two(self.last.extent)) if isinstance(self.last.extent, int) else _BLOCK
+
+    def _sums(self) -> int:
+        """A power of two; sums of no block, which change nothing, are left out where they are known."""
+        if not isinstance(self.count, int):
+            return _SUMS
+        return _LONG_SUMS if self.count >= _LONG else min(_SUMS, _next_power_of_two(self.count))
 
     def _sharers(self, kernel: LoopNest) -> int:
-        """A power of two, of the shape alone; one where elements of a row may meet, or rows are many."""
+        """A power of two; one where elements of a row may meet. An item of a processor has several sums."""
         if kernel.update:
             inner = sum(v.variables for v in kernel.inner)
             meet = any(atom.variables & inner for s in kernel.stores for atom in lookups(s.index))
             return 1 if meet else min(_SHARERS, _power_of_two(estimate(kernel.columns_count)))
-        if estimate(kernel.rows) > _FEW_ROWS:
-            return 1
-        return max(1, min(_MOST_ITEMS, _power_of_two(estimate(self.count) // _EACH)))
+        return max(1, self.sums // _SUMS)
 
     def visit(
         self,
@@ -121,14 +145,14 @@ class _Blocks:
         )
 
 
-def _near_type(dtype: str) -> str:
-    """The type of a reduction's values in local memory, where vectors of truth values have none."""
-    return I32 if dtype == "bool" else REGISTER[dtype]
-
-
 def _power_of_two(number: int) -> int:
     """The largest that is not above, or 1."""
     return 1 << max(0, number.bit_length() - 1)
+
+
+def _next_power_of_two(number: int) -> int:
+    """The smallest that is not below, or 1."""
+    return 1 << max(0, number - 1).bit_length()
 
 
 def coordinates(b: Kernel, cell: MachineIndex, variables: Sequence[Variable]) -> dict[int, MachineIndex]:
@@ -172,35 +196,39 @@ def _fixed_address(base: Value, buffer: Any) -> Value:
 
 
 class _Rows:
-    """Rows of a chunk, shared by the work-items of a group."""
+    """Rows of a group, each shared by some of its work-items."""
 
     def __init__(self, b: Kernel, kernel: LoopNest, shape: _Blocks, pointers: Callable[[Any], Value]) -> None:
         self.b, self.kernel, self.shape, self.pointers = b, kernel, shape, pointers
-        self.item, self.group = b.local_id(), b.group_id()
-        self.items = shape.sharers * shape.parts
+        self.group, self.items = b.group_id(), shape.items
+        self.place = b.local_id()  # in the group; `item` in the row
+        several = shape.rows > 1
+        self.item = b.index(b.rem(self.place, self.items)) if several else self.place
+        self.number: MachineIndex = b.div(self.place, self.items) if several else 0
         self.part, self.sharer = b.rem(self.item, shape.parts), b.div(self.item, shape.parts)
         self.chunks: Chunks = choose_chunks(kernel)
         self.inner = sum(v.variables for v in kernel.inner)
-        self.shared = {
-            r.result.number: b.local_memory(_near_type(r.dtype), self.items * shape.lanes)
-            for r in kernel.reductions
-            if self.items > 1
-        }
         self.kept = self._local_buffers()
         self.saved: set[int] = set()
+        places = ItemPlaces(self.place, self.item, self.number)
+        self.sums = RowSums(b, places, self.items, shape.group_items, shape.lanes)
+        self.count: MachineIndex = shape.count
 
     def _local_buffers(self) -> dict[int, Value]:
         """Local memory of what several phases need, a block's elements side by side."""
         nodes = [] if self.kernel.update else [n for n in row_buffers(self.kernel) if n.dtype != "bool"]
         self.types = {n.number: REGISTER[n.dtype] for n in nodes}
-        elements = self.shape.count * self.shape.size
+        elements = self.shape.count * self.shape.size * max(1, self.shape.rows)
         fits = surely_at_least(_KEPT_BYTES, elements * sum(map(bytes_of, self.types.values())))
         return {number: self.b.local_memory(type, elements) for number, type in self.types.items()} if fits else {}
 
     def emit(self) -> None:
-        """The rows of the group's chunk."""
-        b, kernel = self.b, self.kernel
+        """The rows of the group."""
+        b, kernel, rows = self.b, self.kernel, self.shape.rows
         top = Evaluator(b, self.pointers, {})
+        if rows:
+            self._row_of_several(top)
+            return
         begin: MachineIndex = 0
         end: MachineIndex = kernel.rows
         if may_have_chunks(self.chunks.count):
@@ -208,9 +236,22 @@ class _Rows:
             end = b.minimum(b.add(begin, self.chunks.size), kernel.rows)
         self._start_columns()
         with b.loop(begin, end) as loop:
-            self._row(Evaluator(b, self.pointers, coordinates(b, loop.index, kernel.outer), parent=top))
+            self._row(Evaluator(b, self.pointers, coordinates(b, loop.index, kernel.outer), parent=top), self.item)
 
-    def _row(self, row: Evaluator) -> None:
+    def _row_of_several(self, top: Evaluator) -> None:
+        """The row that the item has a share in; items of a row beyond the last have no blocks."""
+        b, kernel, rows = self.b, self.kernel, self.shape.rows
+        row = b.add(b.mul(self.group, rows), self.number)
+        first = self.item
+        if kernel.rows % rows != 0:
+            exists = b.icmp("slt", b.index(row), kernel.rows)
+            row = b.minimum(row, kernel.rows - 1)
+            self.count = b.select(exists, b.index(self.count), 0)
+            first = b.select(exists, self.item, -1)
+        self._row(Evaluator(b, self.pointers, coordinates(b, row, kernel.outer), parent=top), first)
+
+    def _row(self, row: Evaluator, first: Value) -> None:
+        """A row; the item for which ``first`` is zero stores what it has one of."""
         b, kernel = self.b, self.kernel
         self.saved.clear()
         for phase in range(max(phases(kernel), 1)):
@@ -218,11 +259,11 @@ class _Rows:
         stores = [store for store in kernel.stores if store.per_row]
         if not stores:
             return
-        if self.items == 1:
+        if self.shape.group_items == 1:
             row.store_all(stores)
             return
         b.barrier("GLOBAL")  # what is stored may lie over what others still read
-        with b.if_then(b.icmp("eq", self.item, 0)):
+        with b.if_then(b.icmp("eq", first, 0)):
             Evaluator(b, self.pointers, row.variables, parent=row).store_all(stores)
 
     def _phase(self, row: Evaluator, phase: int) -> None:
@@ -232,43 +273,81 @@ class _Rows:
             return
         row.prepare(roots, self.inner, phase)
         own = [r for r in kernel.reductions if r.body.level == phase]
-        sums = [reductions.identity(r.kind, r.dtype, shape.lanes) for r in own]
         made: set[int] = set()
-        turns = self._turns(roots, own)
-        whole = shape.count // (turns * shape.sharers) * turns * shape.sharers if turns > 1 else 0
-        if whole:
-            sums = self._loop(row, phase, own, sums * turns, made, 0, whole)
-        sums = self._loop(row, phase, own, sums, made, whole, shape.count)
+        if own and shape.sums > shape.sharers:
+            cheap = body_cost(roots, self.inner) < _CHEAP and isinstance(shape.count, int)
+            totals = (self._side_by_side if cheap else self._one_by_one)(row, phase, own, made)
+        else:
+            totals = self._blocks(row, phase, own, self._identities(own), made)
         self.saved |= made
-        for r, total in zip(own, sums, strict=True):
-            row.known[r.result.number] = self._combine_items(r, total)
+        for r, total in zip(own, totals, strict=True):
+            row.known[r.result.number] = self.sums.combine_items(r, total)
 
-    def _turns(self, roots: Sequence[Expression], own: Sequence[Reduction]) -> int:
-        """How many sums are made in turns: where little else is computed, each would wait for the one before it."""
-        return _TURNS if own and body_cost(roots, self.inner) < _CHEAP else 1
+    def _identities(self, own: Sequence[Reduction]) -> list[Value]:
+        return [reductions.identity(r.kind, r.dtype, self.shape.lanes) for r in own]
 
-    def _loop(
-        self, row: Evaluator, phase: int, own: Sequence[Reduction], sums: Sequence[Value], made: set[int],
-        first: int, last: int,
-    ) -> list[Value]:  # fmt: skip
-        """A phase over blocks ``first`` to ``last``, with as many sums in turns as are given, which it combines."""
+    def _blocks(
+        self, row: Evaluator, phase: int, own: Sequence[Reduction], sums: Sequence[Value], made: set[int]
+    ) -> list[Value]:
+        """A phase over a sharer's blocks, with one sum of each reduction."""
+        b, shape = self.b, self.shape
+        with b.loop(self.sharer, self.count, shape.sharers, sums) as loop:
+            body = partial(self._elements, phase, own, loop.carry, loop.index, made)
+            loop.yield_values(*shape.visit(b, row, loop.index, self.part, body))
+        return loop.results
+
+    def _side_by_side(self, row: Evaluator, phase: int, own: Sequence[Reduction], made: set[int]) -> list[Value]:
+        """A phase over blocks that cost little: a sharer's sums in registers, the blocks of a round next to each
+        other. Sums that wait for each other would take longer."""
         b, shape, width = self.b, self.shape, len(own)
-        turns = max(1, len(sums) // max(1, width))
-        with b.loop(b.add(self.sharer, first), last, turns * shape.sharers, sums) as loop:
-            done: list[Value] = []
-            for i in range(turns):
-                block = b.add(loop.index, i * shape.sharers)
-                body = partial(self._elements, phase, own, loop.carry[i * width : (i + 1) * width], block, made)
-                done += shape.visit(b, row, block, self.part, body)
-            loop.yield_values(*done)
-        parts = [loop.results[i * width : (i + 1) * width] for i in range(turns)]
-        while len(parts) > 1:
-            half = len(parts) // 2
-            parts = [
-                [reductions.combine(b, r.kind, r.dtype, x, y) for r, x, y in zip(own, low, high, strict=True)]
-                for low, high in zip(parts[:half], parts[half:], strict=True)
-            ]
-        return parts[0]
+        turns = shape.sums // shape.sharers
+
+        def visit(first: MachineIndex, turn: int, sums: Sequence[Value]) -> list[Value]:
+            block = b.add(first, turn * shape.sharers)
+            return shape.visit(b, row, block, self.part, partial(self._elements, phase, own, sums, block, made))
+
+        whole = shape.count // shape.sums * shape.sums
+        carried = self._identities(own) * turns
+        if whole:
+            with b.loop(self.sharer, whole, shape.sums, carried) as loop:
+                parts = [loop.carry[i * width : (i + 1) * width] for i in range(turns)]
+                loop.yield_values(*(v for i, sums in enumerate(parts) for v in visit(loop.index, i, sums)))
+            carried = list(loop.results)
+        parts = [carried[i * width : (i + 1) * width] for i in range(turns)]
+        for i in range(turns):
+            first, left = b.add(self.sharer, whole), shape.count - whole - i * shape.sharers
+            if left >= shape.sharers:
+                parts[i] = visit(first, i, parts[i])
+            elif left > 0:
+                exists = b.icmp("slt", self.sharer, left)
+                parts[i] = b.either(exists, partial(visit, first, i, parts[i]), partial(list, parts[i]))
+        return self.sums.combine_halves(own, parts)
+
+    def _one_by_one(self, row: Evaluator, phase: int, own: Sequence[Reduction], made: set[int]) -> list[Value]:
+        """A phase over blocks one after the other: a sharer's sums in its memory."""
+        b, shape = self.b, self.shape
+        turns = shape.sums // shape.sharers
+        types = [near_type(r.dtype) for r in own]
+        memory = [b.alloca(type, turns * shape.lanes) for type in types]
+
+        def places(turn: MachineIndex) -> list[Value]:
+            index = b.mul(turn, shape.lanes)
+            return [b.gep(own, index, type) for own, type in zip(memory, types, strict=True)]
+
+        def load(turn: MachineIndex) -> list[Value]:
+            return [self.sums.load(r, place) for r, place in zip(own, places(turn), strict=True)]
+
+        def store(turn: MachineIndex, values: Sequence[Value]) -> None:
+            for r, value, place in zip(own, values, places(turn), strict=True):
+                self.sums.store(r, value, place)
+
+        for i in range(turns):
+            store(i, self._identities(own))
+        with b.loop(self.sharer, self.count, shape.sharers) as loop:
+            turn = b.rem(b.div(loop.index, shape.sharers), turns)
+            body = partial(self._elements, phase, own, load(turn), loop.index, made)
+            store(turn, shape.visit(b, row, loop.index, self.part, body))
+        return self.sums.combine_halves(own, [load(i) for i in range(turns)])
 
     def _elements(
         self,
@@ -303,6 +382,7 @@ class _Rows:
     def _place(self, number: int, inner: Evaluator, block: MachineIndex) -> Value:
         b, shape = self.b, self.shape
         first = b.add(b.mul(block, shape.size), b.mul(self.part, shape.lanes))
+        first = b.add(first, b.mul(self.number, shape.count * shape.size))
         return b.gep(self.kept[number], first, self.types[number])
 
     def _restore(self, inner: Evaluator, block: MachineIndex) -> None:
@@ -310,32 +390,6 @@ class _Rows:
             inner.known[number] = self.b.load(
                 vector(self.types[number], inner.lanes), self._place(number, inner, block)
             )
-
-    def _combine_items(self, r: Reduction, total: Value) -> Value:
-        """What all work-items have reduced: a tree of halves of the items in local memory, and of the lanes."""
-        b, lanes, width = self.b, self.shape.lanes, self.items
-        if width == 1:
-            return reductions.fold(b, r.kind, r.dtype, total)
-        memory, element = self.shared[r.result.number], _near_type(r.dtype)
-        own, type = b.gep(memory, b.mul(self.item, lanes), element), vector(element, lanes)
-
-        def load(place: Value) -> Value:
-            return b.icmp("ne", b.load(type, place), 0) if r.dtype == "bool" else b.load(type, place)
-
-        def store(value: Value) -> None:
-            b.store(b.convert("sext", value, element) if r.dtype == "bool" else value, own)
-
-        store(total)
-        b.barrier()
-        while width > 1:
-            width //= 2
-            with b.if_then(b.icmp("slt", self.item, width)):
-                other = load(b.gep(memory, b.mul(b.add(self.item, width), lanes), element))
-                store(reductions.combine(b, r.kind, r.dtype, load(own), other))
-            b.barrier()
-        value = load(memory)
-        b.barrier()
-        return reductions.fold(b, r.kind, r.dtype, value)
 
     # -- columns
 
@@ -370,5 +424,12 @@ class _Rows:
             place.store_value(buffer, column.index, new, dtype)
 
 
-EMITTER = SimtEmitter(emit_nest, extents)
+def serves(kernel: LoopNest, target: Target, sizes: Mapping[str, int]) -> bool:
+    """Whether code for all sizes adds in the order of code for these: rows are not long, of which nothing was known."""
+    count = _Blocks(kernel, target).count
+    ordered = not kernel.reductions or kernel.sequential or isinstance(count, int)
+    return bool(ordered) or evaluate_dim(count, sizes) < _LONG
+
+
+EMITTER = SimtEmitter(emit_nest, extents, serves=serves)
 """For `argosy_cinn.kinds`."""

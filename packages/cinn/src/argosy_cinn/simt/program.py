@@ -23,6 +23,7 @@ from argosy_cinn.plan.sizes import SizeFacts, SizeFormulas
 from argosy_cinn.plan.steps import ExecutionPlan
 from argosy_cinn.plan.steps import Step as PlanStep
 from argosy_cinn.recursion import deep_recursion
+from argosy_cinn.rewrites.split_depth import is_split_at
 from argosy_cinn.runtime.cache import cache_key, default_cache
 from argosy_cinn.shapes import NotSymbolic, formula, nbytes
 from argosy_cinn.simt.control import ControlStep
@@ -109,6 +110,8 @@ class SimtProgram:
         self._loaded: dict[str, Any] = {}
         self.names: list[str] = []
         self._origins: dict[str, Operation] = {}
+        self._forms: list[Form] = []
+        self._lowered = simplified
         with deep_recursion():
             self.steps = self._steps(simplified, plan)
         self.source = "\n".join([self.printer.head, *self._texts]).encode()
@@ -128,7 +131,8 @@ class SimtProgram:
         return SizeFormulas(self.primitives, SizeFacts(self.program.symbols(), lives), shapes)
 
     def at(self, symbols: Mapping[str, int]) -> SizedProgram | None:
-        """The program in numbers; None where its kernels do not serve them: a tensor has no elements, or too many."""
+        """The program in numbers; None where its kernels do not serve them: a tensor has no elements, or too many, or
+        kernels for these sizes add in another order."""
         plan, record = self.plan, self.plan.places.get(RECORD)
         copies = [(plan.places[v], plan.places[to], nbytes(v)) for v, to in plan.copies]
         if self._formulas is None:
@@ -139,6 +143,8 @@ class SimtProgram:
         if found is None or found.dims is None:
             return None
         numbers = dict(zip(plan.symbols, found.dims, strict=True))
+        if is_split_at(self._lowered, numbers) or not all(self.printer.serves(form, numbers) for form in self._forms):
+            return None
         copies = [(place_at(v, numbers), place_at(to, numbers), evaluate_dim(n, numbers)) for v, to, n in copies]
         steps = [step.at(numbers) for step in self.steps]
         outputs = [(shape, dtype) for shape, dtype, _ in found.outputs]
@@ -173,6 +179,7 @@ class SimtProgram:
             self._texts.append(text)
             self.names.append(name)
             self._origins[name] = step.group.op or next(v.op for v in step.group.members if isinstance(v, OpResult))
+        self._forms += [form] if taken else []
         groups, items = self.printer.extents(form)
         places = [_place(plan, step.key(buffer)) for buffer in buffers]
         found: list[Step] = [Launch(self.kernels[key], groups, items, places, taken)]

@@ -3,16 +3,21 @@ forms, which the device schedules itself."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from argosy_cinn.forms.form import Form
 from argosy_cinn.forms.text import header, print_form
 from argosy_cinn.kinds import emitter_of
-from argosy_cinn.printers.opencl import HEAD, Kernel, SimtTarget, UnprintableError
+from argosy_cinn.printers.opencl import HEAD, Kernel, UnprintableError
+from argosy_cinn.printers.work_groups import SimtTarget
 from argosy_cinn.target import Target
 from argosy_hwadapt import DeviceInfo
+from argosy_hwadapt.contract import SUB_GROUPS
 from argosy_phi_ops.errors import CompileError
+
+#: Items of a group on machines that run many in step: four or eight of their vectors.
+_GROUP_ITEMS = 256
 
 
 class Source(Protocol):
@@ -30,8 +35,19 @@ class Source(Protocol):
     def extents(self, form: Form) -> tuple[int, int]:
         """Groups, and work-items of each."""
 
+    def serves(self, form: Form, sizes: Mapping[str, int]) -> bool:
+        """Whether its kernel for all sizes gives the bits of one for these."""
+
     def completions(self, form: Form) -> Sequence[Form]:
         """What has to complete its results."""
+
+
+def target_of(info: DeviceInfo) -> SimtTarget:
+    """The machine that a device is: a processor of this host, whose items are its threads, or many items in step."""
+    if info.simt_width == 1:
+        return SimtTarget(lanes=16, l3_bytes=Target.host().l3_bytes)
+    shuffles = SUB_GROUPS in info.flags
+    return SimtTarget(4, min(info.max_block, _GROUP_ITEMS), info.simt_width if shuffles else 1, shuffles)
 
 
 class OpenClSource:
@@ -40,7 +56,7 @@ class OpenClSource:
     form, head, takes_sizes = "opencl-c", HEAD, True
 
     def __init__(self, info: DeviceInfo) -> None:
-        self.target: Target = SimtTarget(lanes=4 if info.simt_width > 1 else 16)
+        self.target: Target = target_of(info)
 
     def print(self, name: str, form: Form) -> tuple[str, str, Sequence[Any], Sequence[Any]]:
         """See :class:`Source`."""
@@ -57,6 +73,10 @@ class OpenClSource:
         """See :class:`Source`."""
         found: tuple[int, int] = self._emitter(form).extents(form, self.target)
         return found
+
+    def serves(self, form: Form, sizes: Mapping[str, int]) -> bool:
+        """See :class:`Source`."""
+        return bool(self._emitter(form).serves(form, self.target, sizes))
 
     def completions(self, form: Form) -> Sequence[Form]:
         """See :class:`Source`."""
@@ -90,6 +110,10 @@ class NestSource:
     def extents(self, form: Form) -> tuple[int, int]:
         """See :class:`Source`."""
         return 1, 1
+
+    def serves(self, form: Form, sizes: Mapping[str, int]) -> bool:
+        """See :class:`Source`."""
+        return True
 
     def completions(self, form: Form) -> Sequence[Form]:
         """See :class:`Source`."""

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from time import perf_counter_ns
 from typing import Any
 
-from argosy_hwadapt.contract import ABI, NO_FORK, DeviceInfo, Stream, TraceEvent
+from argosy_hwadapt.contract import ABI, NO_FORK, SUB_GROUPS, DeviceInfo, Stream, TraceEvent
 from argosy_hwadapt.cpu.c_bindings import address_of
 from argosy_hwadapt.errors import KernelBuildError, UnsupportedOperation
 from argosy_hwadapt.kernel import Argument, Pointer
@@ -270,8 +270,10 @@ def _info(cl: Any, device: Any) -> DeviceInfo:
 
     dtypes = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32".split()
     dtypes += ["float64"] if "cl_khr_fp64" in text(_EXTENSIONS) else []
+    shuffles = {"cl_khr_subgroup_shuffle", "cl_intel_required_subgroup_size"} <= {*text(_EXTENSIONS).split()}
+    flags = {NO_FORK, SUB_GROUPS} if shuffles else {NO_FORK}
     return DeviceInfo(
         name=text(_NAME), arch=f"{text(_VERSION)} {text(_DRIVER)}", memory_bytes=number(_MEMORY),
         dtypes=frozenset(dtypes), max_block=number(_GROUP), shared_bytes=number(_LOCAL), kernel_forms=(OPENCL_C,),
-        flags=frozenset({NO_FORK}), cores=number(_UNITS), simt_width=1 if number(_TYPE) & _CPU else 32,
+        flags=frozenset(flags), cores=number(_UNITS), simt_width=1 if number(_TYPE) & _CPU else 32,
     )  # fmt: skip
