@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from argosy_infer import Generator, LoadedProgram, make_incremental
+from argosy_infer import Generator, LoadedProgram, Predictor, make_incremental
 from argosy_infer.caches import caches_of
 from argosy_infer.errors import IncrementalError
 from argosy_infer.masks import COLUMN, ROW, Bands, causal_window, mask_of
@@ -110,15 +110,20 @@ def attend_with_mask(q, k, v, mask):
     return apply_operator("scaled_dot_product_attention", q, k, v, mask(), scale=0.3)
 
 
-def model(attend, **rule):
-    """Embeddings, two heads of attention, logits."""
+def model(attend, real=None, **rule):
+    """Embeddings, two heads of attention, logits. ``real``: the dtype of a second input [b, s], of which a mask is made
+    as [b, 1, 1, s]."""
     program = Program("model")
     ids = program.add_input(TensorType((B, S), "int64"), "ids")
+    given = None if real is None else program.add_input(TensorType((B, S), real), "real")
     shapes = {"table": (11, 8), "qkv": (8, 24)}
     states = {name: program.add_state(name, TensorType(shape, "float32")).argument for name, shape in shapes.items()}
     with emit_at(Builder.at_end(program.block)):
         x = op("embedding")(ids, states["table"])
         heads = op("reshape")(op("matmul")(x, states["qkv"]), [0, 0, 3, 2, 4])
+        if given is not None:
+            spread, mask = op("unsqueeze")(given, [1, 2]), rule.pop("mask")
+            rule["mask"] = lambda: mask(spread)
         mixed = attend(*(op("squeeze")(part, 2) for part in op("split")(heads, 3, 2)), **rule)
         logits = op("matmul")(op("reshape")(mixed, [0, 0, 8]), states["table"], transpose_y=True)
     program.set_outputs([logits])
@@ -126,10 +131,10 @@ def model(attend, **rule):
     return program, {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
-def whole(program, states, ids):
+def whole(program, states, *inputs):
     plain = program.clone()
     Decompose().run(plain)
-    return interpret(plain, [ids], [states[s.name] for s in program.states])[0][0]
+    return interpret(plain, list(inputs), [states[s.name] for s in program.states])[0][0]
 
 
 WAYS = {
@@ -180,3 +185,48 @@ def test_other_masks_are_refused(mask):
     program, _ = model(attend_by_hand, mask=MASKS[mask][0], select=mask == "anti-causal")
     with pytest.raises(IncrementalError, match=r"pairs|tokens"):
         make_incremental(program)
+
+
+def both(real):
+    return op("logical_and")(compared("less_equal"), op("cast")(real, "bool"))
+
+
+PADDED = {
+    "a boolean mask of both": (attend_with_mask, both, "bool", {}),
+    "a window": (attend_with_mask, lambda real: op("logical_and")(windowed(3), real), "bool", {}),
+    "an added mask of both": (attend_by_hand, lambda real: op("where")(both(real), 0.0, -1e9), "int64", {}),
+    "one less both, times minus a billion": (
+        attend_by_hand, lambda real: prim.mul(prim.sub(1.0, op("cast")(both(real), "float32")), -1e9), "bool", {}
+    ),
+    "a sum of two": (
+        attend_with_mask,
+        lambda real: op("add")(op("triu")(square(-INFINITY), 1), prim.mul(prim.sub(1.0, real), -1e9)), "float32", {}
+    ),
+    "selected": (attend_by_hand, both, "int64", {"select": True}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PADDED)
+def test_masks_of_keys_that_inputs_make_are_cached_with_them(name):
+    """The mask runs along the tokens; in pieces they have the logits that the whole program gives padded texts."""
+    attend, build, dtype, rule = PADDED[name]
+    program, states = model(attend, dtype, mask=build, **rule)
+    made = make_incremental(program)
+    assert {c.window for c in caches_of(made)} == {3 if name == "a window" else 0}
+    ids, real = np.array([3, 1, 4, 1, 5, 9, 2]), np.array([1, 0, 1, 1, 1, 0, 1]).astype(dtype)
+    caches = {cache.name: cache.allocate(2) for cache in caches_of(made)}
+    predictor, logits = Predictor(LoadedProgram(made, {**states, **caches}), "reference"), []
+    for a, b in ((0, 4), (4, 5), (5, 7)):
+        given = {"positions": range(a, b), "starts": [0, b - a], "block_tables": [[1]], "outputs": range(b - a)}
+        logits += predictor.run(tokens=ids[a:b], real=real[a:b], **{k: list(v) for k, v in given.items()})
+    expected = whole(program, states, ids[None], real[None])[0]
+    np.testing.assert_allclose(np.concatenate(logits), expected, rtol=0, atol=1e-5)
+
+
+def test_masks_of_keys_beside_soft_caps_and_in_bytes_are_refused():
+    program, _ = model(attend_by_hand, "bool", mask=both, select=True, softcap=1.5)
+    with pytest.raises(IncrementalError, match="a mask of keys beside a soft cap"):
+        make_incremental(program)
+    program, _ = model(attend_with_mask, "bool", mask=both)
+    with pytest.raises(IncrementalError, match="caches of bytes"):
+        make_incremental(program, cache_dtype="int8")

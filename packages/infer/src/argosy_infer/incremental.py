@@ -22,7 +22,7 @@ from argosy_infer.errors import IncrementalError
 from argosy_infer.latent_attention import find_latent_attention
 from argosy_infer.limits import input_limit
 from argosy_infer.mask_states import compute_mask_states
-from argosy_infer.paging import Pages
+from argosy_infer.paging import Pages, mask_keys
 from argosy_infer.recognition import RecognizeAttention
 from argosy_infer.recurrence import Recurrence
 from argosy_infer.rewriting import REWRITES, Site, kept_axes, rewrite_elementwise
@@ -64,7 +64,7 @@ def make_incremental(
     The result has the inputs ``tokens`` [t], ``positions`` [t], ``starts`` [rows + 1] (row r has the tokens from
     ``starts[r]`` to ``starts[r + 1]``), ``block_tables`` [rows, blocks of a sequence] and ``outputs`` [m], the tokens
     that are wanted, all but the tokens int64; then come other inputs of ``program``: those of [batch, sequence, ...]
-    run along the tokens, others of [batch, ...] along the rows. Its states are those of
+    run along the tokens (masks of keys among them), others of [batch, ...] along the rows. Its states are those of
     ``program`` and, for each attention, the caches that :func:`argosy_infer.caches.caches_of` describes: of the dtype
     of keys and values, or, where ``cache_dtype`` is "int8", bytes with a scale for each token and head. Where heads
     make their keys and values of latent channels, those are cached. Every [batch, sequence, ...] output becomes
@@ -383,26 +383,32 @@ class _Rewriter:
 
     def _attention(self, op: Operation) -> None:
         given = get_operator(op.kind).signature.regroup(op.operands, op.attributes)
-        if given["attn_mask"] is not None or not given["is_causal"]:
-            raise IncrementalError(f"{_place(op)} must be causal (is_causal=True) and take no mask")
+        mask, cap = given["attn_mask"], given.get("softcap", 0.0)
+        if not given["is_causal"] or (mask is not None and self.roles[mask][1:] != (NONE, NONE, TOKENS)):
+            raise IncrementalError(f"{_place(op)} must be causal (is_causal=True) and take no mask but one of keys")
+        if mask is not None and (cap or self.cache_dtype):
+            raise IncrementalError(f"{_place(op)} takes a mask of keys beside a soft cap, or caches of bytes")
         heads = [given[name] for name in ("query", "key", "value")]
         for v in heads:
             if self.roles[v] != (BATCH, TOKENS, NONE, NONE):
                 raise IncrementalError(f"{_place(op)} takes {v.type}, expected [batch, sequence, heads, head size]")
         sinks = given.get("sinks")
         size, scale, window = heads[0].shape[3], given.get("scale"), given.get("window") or 0
-        rule = {"scale": size**-0.5 if scale is None else scale, "window": window, "softcap": given.get("softcap", 0.0)}
-        out = self._attend(heads, None if sinks is None else self.values[sinks], rule)
+        rule = {"scale": size**-0.5 if scale is None else scale, "window": window, "softcap": cap}
+        bias = None if mask is None else self.values[mask]
+        out = self._attend(heads, bias, None if sinks is None else self.values[sinks], rule)
         self.layers += 1
         self._define(op, [out], [(BATCH, TOKENS, NONE, NONE)])
 
-    def _attend(self, heads: list[Value], sinks: Value | None, rule: dict[str, Any]) -> Value:
+    def _attend(self, heads: list[Value], mask: Value | None, sinks: Value | None, rule: dict[str, Any]) -> Value:
         """Attention of query, key and value over what is cached of the latter two, or of what they are made of."""
         query, key, value = (self.values[v] for v in heads)
+        if mask is not None:
+            query, key = mask_keys(query, key, mask, rule["scale"])
         about = {"kind": "window" if rule["window"] else "full", "layer": self.layers, "window": rule["window"]}
         name = f"cache.{self.layers}"
         latent = find_latent_attention(heads[1], heads[2], lambda v: not any(self.roles[v]))
-        if latent is None:
+        if latent is None or mask is not None:
             keys = self.pages.write(f"{name}.key", key, about)
             return self.pages.attend(query, keys, self.pages.write(f"{name}.value", value, about), sinks, rule)
         entry = latent.entry(self.values.__getitem__)

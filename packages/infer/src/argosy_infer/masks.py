@@ -22,14 +22,14 @@ from argosy_pir.core import Operation
 from argosy_pir.values import OpResult, Value
 from argosy_tensorcore.dtype import as_dtype
 
-__all__ = ["COLUMN", "ROW", "Bands", "causal_window", "mask_of"]
+__all__ = ["COLUMN", "HIDDEN", "ROW", "Axes", "Bands", "axes_before", "causal_window", "mask_of"]
 
 Array = np.ndarray[Any, Any]
 ROW, COLUMN = "row", "column"
-"""An axis of queries, an axis of keys; None is an axis along which a value does not vary."""
+"""An axis of queries, an axis of keys; None is an axis along which a value does not vary, a digit one of others."""
 
 Axes = tuple[str | None, ...]
-_HIDDEN = -1e4
+HIDDEN = -1e4
 """Scores with this much added, or less, take no weight."""
 _SAME = frozenset({"prim.copy", "prim.stop_gradient"})
 _EXACT = frozenset({"int32", "int64", "float32", "float64"})
@@ -83,7 +83,7 @@ def causal_window(mask: Bands) -> int | None:
 def _is_seen(value: Array) -> bool | None:
     if value.dtype == bool:
         return bool(value)
-    return True if value == 0 else False if value <= _HIDDEN else None
+    return True if value == 0 else False if value <= HIDDEN else None
 
 
 def mask_of(value: Value, axes: Axes) -> Line | Bands | None:
@@ -93,11 +93,10 @@ def mask_of(value: Value, axes: Axes) -> Line | Bands | None:
     op = value.op
     if op.name == "builtin.constant":
         return _constant(op)
-    if op.name in _SAME:
-        return mask_of(op.operand(0), axes)
-    rule = _MOVES.get(op.name)
-    if rule is not None:
-        return rule(op, axes)
+    if op.name == "prim.iota":
+        return _iota(op, axes)
+    if (before := axes_before(value, axes)) is not None:
+        return mask_of(op.operand(0), before)
     primitive = PRIMITIVES.get(op.kind) if op.dialect == "prim" else None
     if primitive is None or primitive.category != "elementwise":
         return None
@@ -113,46 +112,52 @@ def _constant(op: Operation) -> Bands | None:
     return Bands((), (np.frombuffer(dense.data, as_dtype(dense.type.dtype).numpy)[0],))
 
 
-def _broadcast(op: Operation, axes: Axes) -> Line | Bands | None:
-    source, targets = op.operand(0), op.attributes["axes"]
-    kept = zip(source.shape, targets, strict=True)
-    return mask_of(source, tuple(axes[t] if n == op.result.shape[t] else None for n, t in kept))
+def axes_before(value: Value, axes: Axes) -> Axes | None:
+    """How the axes of its first operand run where an operation moves elements, and ``axes`` are those of its result;
+    None for other operations, and where that is not known."""
+    assert isinstance(value, OpResult)
+    rule = _MOVES.get(value.op.name)
+    return axes if value.op.name in _SAME else None if rule is None else rule(value.op, axes)
 
 
-def _transpose(op: Operation, axes: Axes) -> Line | Bands | None:
+def _broadcast(op: Operation, axes: Axes) -> Axes:
+    kept = zip(op.operand(0).shape, op.attributes["axes"], strict=True)
+    return tuple(axes[t] if n == op.result.shape[t] else None for n, t in kept)
+
+
+def _transpose(op: Operation, axes: Axes) -> Axes:
     order = op.attributes["permutation"]
-    return mask_of(op.operand(0), tuple(axes[order.index(i)] for i in range(len(order))))
+    return tuple(axes[order.index(i)] for i in range(len(order)))
 
 
-def _reshape(op: Operation, axes: Axes) -> Line | Bands | None:
+def _reshape(op: Operation, axes: Axes) -> Axes | None:
     """Axes of size one come and go."""
     source = op.operand(0)
     rest = [(n, axis) for n, axis in zip(op.result.shape, axes, strict=True) if n != 1]
     if [n for n in source.shape if n != 1] != [n for n, _ in rest]:
         return None
     left = iter(axis for _, axis in rest)
-    return mask_of(source, tuple(None if n == 1 else next(left) for n in source.shape))
+    return tuple(None if n == 1 else next(left) for n in source.shape)
+
+
+def _slice(op: Operation, axes: Axes) -> Axes | None:
+    """The first rows and columns, as many as there are positions."""
+    start, stride = op.attributes["start"], op.attributes["stride"]
+    moved = any(begin or step != 1 for begin, step, axis in zip(start, stride, axes, strict=True) if axis is not None)
+    return None if moved else axes
+
+
+_MOVES = {
+    "prim.broadcast": _broadcast, "prim.transpose": _transpose, "prim.reshape": _reshape, "prim.slice": _slice,
+}  # fmt: skip
 
 
 def _iota(op: Operation, axes: Axes) -> Line | Bands | None:
     axis, dtype = axes[op.attributes["axis"]], op.attributes["dtype"]
-    if axis is None:
+    if axis not in (ROW, COLUMN):
         single = op.result.shape[op.attributes["axis"]] == 1
         return Bands((), (np.zeros((), as_dtype(dtype).numpy)[()],)) if single else None
     return Line(int(axis == ROW), int(axis == COLUMN), 0, dtype) if dtype in _EXACT else None
-
-
-def _slice(op: Operation, axes: Axes) -> Line | Bands | None:
-    """The first rows and columns, as many as there are positions."""
-    start, stride = op.attributes["start"], op.attributes["stride"]
-    moved = any(begin or step != 1 for begin, step, axis in zip(start, stride, axes, strict=True) if axis is not None)
-    return None if moved else mask_of(op.operand(0), axes)
-
-
-_MOVES = {
-    "prim.broadcast": _broadcast, "prim.transpose": _transpose, "prim.reshape": _reshape, "prim.iota": _iota,
-    "prim.slice": _slice,
-}  # fmt: skip
 
 
 def _elementwise(op: Operation, parts: Sequence[Line | Bands]) -> Line | Bands | None:

@@ -12,7 +12,7 @@ from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 
-__all__ = ["Pages", "UpdatedCache"]
+__all__ = ["Pages", "UpdatedCache", "mask_keys"]
 
 _LARGEST = 127.0
 _NEUTRAL = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf, "logsumexp": -math.inf}
@@ -125,6 +125,23 @@ class Pages:
         inside = prim.floor_mod(positions, size)
         columns = [prim.reshape(x, shape=(tokens, 1)) for x in (block, inside)]
         return prim.concat(*columns, axis=1)  # type: ignore[no-any-return]
+
+
+def mask_keys(query: Value, key: Value, mask: Value, scale: float) -> tuple[Value, Value]:
+    """Queries and keys [t, heads, d + 1] whose last channel adds a ``mask`` of keys (t elements; boolean, or added) to
+    their scores, so that it is cached with them."""
+    tokens = key.shape[0]
+    added = prim.reshape(mask, shape=(tokens,))
+    least = prim.constant(-6e4 if key.dtype == "float16" else -1e30, key.dtype, (tokens,))
+    if added.dtype == "bool":
+        added = prim.select(added, prim.constant(0, key.dtype, (tokens,)), least)
+    else:  # minus infinity where all keys are hidden has no softmax
+        added = prim.maximum(added if added.dtype == key.dtype else prim.cast(added, dtype=key.dtype), least)
+    added = prim.div(added, scale)
+    one = prim.constant(1, query.dtype, (*query.shape[:2], 1))
+    return prim.concat(query, one, axis=2), prim.concat(
+        key, prim.broadcast(added, shape=(*key.shape[:2], 1), axes=(0,)), axis=2
+    )
 
 
 def _to_bytes(new: Value) -> tuple[Value, Value]:

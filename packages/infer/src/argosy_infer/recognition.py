@@ -7,12 +7,15 @@ by :mod:`argosy_infer.masks`; only those that are causal, within a window or not
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from argosy_infer.masks import COLUMN, ROW, Bands, causal_window, mask_of
+from argosy_infer.key_masks import key_mask
+from argosy_infer.masks import COLUMN, HIDDEN, ROW, Axes, Bands, causal_window, mask_of
 from argosy_infer.weights import apply_operator
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
@@ -52,11 +55,15 @@ def _by_mask(op: Operation) -> bool:
     if mask is None or given["is_causal"]:
         return False
     found = mask_of(mask, (*(None,) * (mask.ndim - 2), ROW, COLUMN)) if mask.ndim >= 2 else None
-    window = causal_window(found) if isinstance(found, Bands) else None
+    window, keys = causal_window(found) if isinstance(found, Bands) else None, None
+    if window is None and mask.ndim == 4 and mask.shape[1] == 1:
+        keys = key_mask(mask, _score_axes(mask))
+        window = None if keys is None else keys.window
     if window is None:
         return False
     with emit_at(Builder.before(op)):
-        made = apply_operator(op.kind, **{**given, "attn_mask": None, "is_causal": True, "window": window or None})
+        rule = {"attn_mask": keys and keys.emit(mask), "is_causal": True, "window": window or None}
+        made = apply_operator(op.kind, **{**given, **rule})
     op.replace_with([made])
     return True
 
@@ -68,6 +75,7 @@ class _Scores:
     factor: float = 1.0
     softcap: float = 0.0
     windows: list[int] = field(default_factory=list)  #: Of each mask, 0 for none.
+    masks: list[Callable[[], Value]] = field(default_factory=list)  #: What emits each mask of keys.
 
     def read(self, value: Value) -> Operation | None:
         """The product; None where something else stands between."""
@@ -103,25 +111,41 @@ class _Scores:
 
     def _match_mask(self, op: Operation) -> Value | None:
         if op.name == "prim.add":
-            candidates = [(mask_of(op.operand(i), _score_axes(op)), op.operand(1 - i)) for i in (1, 0)]
+            candidates = [(mask_of(op.operand(i), _score_axes(op.result)), op.operand(1 - i)) for i in (1, 0)]
         else:
-            which = mask_of(op.operand(0), _score_axes(op))
+            which = mask_of(op.operand(0), _score_axes(op.result))
             candidates = [(_selection_bias(which, op, i), op.operand(2 if i == 1 else 1)) for i in (1, 2)]
         for found, rest in candidates:
             window = causal_window(found) if isinstance(found, Bands) else None
             if window is not None:
                 self.windows.append(window)
                 return rest
+        return self._match_key_mask(op)
+
+    def _match_key_mask(self, op: Operation) -> Value | None:
+        """A mask that hides keys by inputs."""
+        for i, rest in ((1, 0), (0, 1)) if op.name == "prim.add" else ((0, 1), (0, 2)):
+            hides = op.name == "prim.select" and rest == 2
+            if op.name == "prim.select":
+                number = _number(op.operand(3 - rest))
+                if number is None or number > HIDDEN:
+                    continue
+            found = key_mask(op.operand(i), _score_axes(op.result), hides)
+            if found is not None and not self.masks:
+                self.masks.append(partial(found.emit, op.result, hides))
+                self.windows += [] if found.window is None else [found.window]
+                return op.operand(rest)
         return None
 
 
-def _score_axes(op: Operation) -> tuple[str | None, ...]:
-    return (*(None,) * (op.result.ndim - 2), ROW, COLUMN)
+def _score_axes(scores: Value) -> Axes:
+    """Those of scores, or a mask of them, [batch, (heads,) queries, keys]."""
+    return ("0", *(None,) * (scores.ndim - 3), ROW, COLUMN) if scores.ndim > 2 else (ROW, COLUMN)
 
 
 def _selection_bias(which: Any, op: Operation, index: int) -> Bands | None:
     """What a selection adds where it takes a number far below all scores (operand ``index``) instead of scores."""
-    number = mask_of(op.operand(index), _score_axes(op))
+    number = mask_of(op.operand(index), _score_axes(op.result))
     if not isinstance(which, Bands) or not isinstance(number, Bands) or number.constant is None:
         return None
     hidden, seen = number.constant, np.zeros_like(number.constant)
@@ -157,6 +181,7 @@ def _by_hand(op: Operation) -> bool:
     rule = {"scale": scale, "window": scores.windows[0] or None, "softcap": scores.softcap}
     with emit_at(Builder.before(second)):
         operands = [_arrange(x, order) for x, order in (query, key, value)]
+        operands += [emit() for emit in scores.masks]
         made = apply_operator("scaled_dot_product_attention", *operands, is_causal=True, training=False, **rule)
         made = prim.transpose(made, permutation=(0, 2, 1, 3))
         if second.result.ndim == 3:
