@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from shared_machine import shared_limits
 from side_by_side import commit, machine
 
 HERE = Path(__file__).resolve()
@@ -203,7 +204,8 @@ def main() -> None:
     target = HERE.parent / "results" / "distributed_pipeline.json"
     found: dict[str, Any] = json.loads(target.read_text()) if target.exists() else {}
     if not options.idle:
-        found["figures"] = measure_training(options.steps)
+        found["figures"], found["limits"] = measure_training(options.steps), shared_limits(2)
+        print(f"limits of 2 processes of this machine: {found['limits']}")
     found["lists"] = measure_lists(options.unit, options.threads)
     made = {"command": " ".join(["python", *sys.argv]), "commit": commit(), "machine": machine()}
     target.write_text(json.dumps({**found, **made}, indent=1) + "\n")

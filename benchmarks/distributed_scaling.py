@@ -1,7 +1,8 @@
 """How a compiled data-parallel training step of a GPT scales from one rank to two, one core each.
 
 ``python benchmarks/distributed_scaling.py [--ranks 1 2] [--steps 20]``: ranks are started by argosy.distributed.launch
-and share the same global batch. Writes results/distributed_scaling.json. Needs a quiet machine with a core a rank.
+and share the same global batch. Writes results/distributed_scaling.json, with the speedup that copies and products of
+as many processes have here (``shared_machine.py``), which no step surpasses. Needs a quiet machine with a core a rank.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from shared_machine import shared_limits
 from side_by_side import commit, machine
 
 BATCH, TOKENS, VOCABULARY, WIDTH, LAYERS, HEADS = 8, 128, 1024, 256, 4, 4
 HERE = Path(__file__).resolve()
 
 
-def train(steps: int, target: Path) -> None:
-    """One rank: median seconds of a step; rank 0 writes them to ``target``."""
+def train(steps: int, target: Path, split: bool) -> None:
+    """One rank: median seconds of a step; rank 0 writes them to ``target``. ``split``: each rank updates its part of
+    the parameters (ZeRO 1), else all of them, which no rank more makes faster."""
     import argosy as paddle
     import argosy.distributed as dist
     from argosy.models import GPT, GPTConfig
@@ -33,7 +36,8 @@ def train(steps: int, target: Path) -> None:
     mesh = dist.ProcessMesh(list(range(dist.get_world_size())), dim_names=["dp"])
     paddle.seed(0)
     model = dist.shard_layer(GPT(GPTConfig(VOCABULARY, TOKENS, WIDTH, LAYERS, HEADS)), mesh)
-    optimizer = dist.shard_optimizer(paddle.optimizer.AdamW(3e-4, parameters=model.parameters()))
+    adam = paddle.optimizer.AdamW(3e-4, parameters=model.parameters())
+    optimizer = dist.shard_optimizer(adam, dist.ShardingStage1("dp") if split else None)
     ids = np.random.default_rng(0).integers(0, VOCABULARY, (2, BATCH, TOKENS))
     loader = dist.shard_dataloader([[paddle.to_tensor(x) for x in ids]], mesh, shard_dims="dp")
     ((x, y),) = loader
@@ -58,17 +62,17 @@ def train(steps: int, target: Path) -> None:
         target.write_text(json.dumps({"step_ms": round(statistics.median(seconds) * 1e3, 3), "losses": losses}))
 
 
-def launch(ranks: int, steps: int, folder: Path) -> dict[str, Any]:
+def launch(ranks: int, split: bool, steps: int, folder: Path) -> dict[str, Any]:
     """Run ``train`` on ``ranks`` ranks with one thread each."""
     target = folder / f"scaling-{ranks}.json"
     threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARGOSY_NUM_THREADS")}
     options = ["--nproc_per_node", str(ranks), "--log_dir", str(folder / "log")]
     command = [sys.executable, "-m", "argosy.distributed.launch", *options, str(HERE)]
-    command += ["--figures", str(target), "--steps", str(steps)]
+    command += ["--figures", str(target), "--steps", str(steps), *(["--split"] if split else [])]
     subprocess.run(command, check=True, env={**os.environ, **threads})
     found: dict[str, Any] = json.loads(target.read_text())
     target.unlink()
-    return {"workload": "distributed_scaling", "framework": "argosy", "ranks": ranks, **found}
+    return {"workload": "distributed_scaling", "framework": "argosy", "ranks": ranks, "split": split, **found}
 
 
 def main() -> None:
@@ -77,19 +81,30 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--figures", type=Path, help="run as one rank and write the figures here")
+    parser.add_argument("--split", action="store_true", help="as one rank: update a part of the parameters")
     options = parser.parse_args()
     if options.figures:
-        train(options.steps, options.figures)
+        train(options.steps, options.figures, options.split)
         return
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        rows = [launch(ranks, options.steps, Path(folder)) for ranks in options.ranks]
+        cases = [(ranks, split) for ranks in options.ranks for split in (False, True)[:ranks]]
+        rows = [launch(*case, options.steps, Path(folder)) for case in cases]
     for row in rows:
         row["speedup"] = round(rows[0]["step_ms"] / row["step_ms"], 3)
-        print(f"{row['ranks']} ranks {row['step_ms']:10.2f} ms a step, speedup {row['speedup']:5.2f}  {row['losses']}")
+        states = "states split" if row["split"] else "copies"
+        print(f"{row['ranks']} ranks, {states}: {row['step_ms']:.2f} ms, speedup {row['speedup']:.2f}, {row['losses']}")
+    limits = shared_limits(max(options.ranks))
+    print(f"limits of {max(options.ranks)} processes of this machine: {limits}")
     target = HERE.parent / "results" / "distributed_scaling.json"
-    found = {"command": " ".join(["python", *sys.argv]), "commit": commit(), "machine": machine(), "figures": rows}
+    found = {
+        "limits": limits,
+        "command": " ".join(["python", *sys.argv]),
+        "commit": commit(),
+        "machine": machine(),
+        "figures": rows,
+    }
     target.write_text(json.dumps(found, indent=1) + "\n")
 
 
