@@ -100,6 +100,7 @@ def gradients(run, arrays, wants, ways):
     return [value.numpy(), *[None if x.grad is None else x.grad.numpy() for x in leaves], *seen]
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("part", range(6))
 def test_random_expressions(part, hot_at_once):
     """Twenty-five in each part: native against what numpy makes of the first call."""

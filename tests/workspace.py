@@ -104,7 +104,7 @@ def _functions_that_skip(path: Path) -> set[str]:
     """The functions of a module that may skip for what is missing, or use one that does; an empty name where the module
     as a whole may."""
     source = path.read_text(encoding="utf-8")
-    if not re.search(r"skip|find_spec", source):
+    if not re.search(r"skip\(|find_spec\(", source):
         return set()
     texts = [(getattr(node, "name", ""), ast.unparse(node)) for node in ast.parse(source).body]
     found = {name for name, text in texts if re.search(r"\b(importorskip|find_spec)\(", text)}

@@ -119,6 +119,7 @@ def folders(tmp_path, form):
     return tmp_path / "integers", tmp_path / "floats"
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("form", FORMS)
 def test_integers_give_what_the_weights_that_they_stand_for_give(form, tmp_path):
     """Logits, and greedy tokens of the export over its cache; no float weight is in the model or in its export. The

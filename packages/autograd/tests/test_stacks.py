@@ -223,6 +223,7 @@ SHAPED = {
 }  # fmt: skip
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("name", SHAPED)
 def test_every_primitive_that_has_a_rule(stacked, name):
     """Second and fourth derivatives of functions of three columns."""

@@ -18,8 +18,9 @@ def is_huge(name):
     return any(primitives > HUGE for *_, primitives in calls(name, longest=0))
 
 
-PARTS = [("2", 0), ("2", 1), ("2", 2), ("2", 3), ("2x2", 0)]
-EXHAUSTIVE = [pytest.param("2x2", part, marks=pytest.mark.exhaustive) for part in (1, 2, 3)]
+PARTS = [("2", 0), ("2", 1), ("2", 2), ("2x2", 3)]
+EXHAUSTIVE = [pytest.param(mesh, part, marks=pytest.mark.exhaustive) for mesh in LONGEST for part in range(4)
+              if (mesh, part) not in PARTS]  # fmt: skip
 
 
 @pytest.mark.parametrize(("mesh", "part"), PARTS + EXHAUSTIVE)
