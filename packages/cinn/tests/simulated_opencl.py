@@ -90,4 +90,6 @@ if __name__ == "__main__":
             check("softmax", random(5, 37), axis=-1)
             check("var", random(3, 129), axis=[1])
             check("sum", random(9, 7), axis=[0])
+        sources.target_of = lambda info: SimtTarget(4, 8, 4, matrix_tiles=True)
+        check("matmul", random(37, 7), random(7, 9))
     sys.stdout.write("done\n")

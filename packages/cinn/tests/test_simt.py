@@ -178,6 +178,25 @@ def test_orders_agree_with_the_interpreter(axis, shape, descending, monkeypatch)
 
 
 @on_device
+@pytest.mark.parametrize("width", [4, 16])
+def test_tiles_of_matrices_give_the_bits_of_other_schedules(width, monkeypatch):
+    """Odd sizes, batches, an operand that lies the other way round, windows, and float16."""
+    rng, there = np.random.default_rng(11), device("opencl")
+    for name, shapes, dtype, settings in (
+        ("matmul", [(2, 70, 37), (37, 19)], "float32", {}),
+        ("matmul", [(3, 5), (9, 5)], "float32", {"transpose_y": True}),
+        ("matmul", [(33, 16), (16, 8)], "float16", {}), ("conv2d", [(1, 2, 5, 7), (3, 2, 3, 3)], "float32", {}),
+    ):  # fmt: skip
+        arrays = [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+        program, found = program_of(name, *arrays, **settings), []
+        for machine in (SimtTarget(16), SimtTarget(4, 64, width, matrix_tiles=True)):
+            monkeypatch.setattr(sources, "target_of", lambda info, machine=machine: machine)
+            (made,) = CinnCompiler().compile(program, there).run([StridedArray.from_array(x, there) for x in arrays])
+            found.append(made.to_host())
+        np.testing.assert_array_equal(*found)
+
+
+@on_device
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (5, 7, 3), (65, 130, 129), (9, 1, 70), (3, 3 * 1171, 5)], ids=str)
 @pytest.mark.parametrize("flipped", [False, True])
 def test_products_agree_with_the_interpreter(sizes, flipped):

@@ -20,8 +20,9 @@ ABI = (1, 0)
 
 #: Device flags. ``HOST``: handles are addresses that this process can read. ``NO_FORK``: unusable in a
 #: forked child. ``SUB_GROUPS``: ``simt_width`` work-items that follow each other read each other's registers, by the
-#: instruction of the form that its kernels have (OpenCL C: ``sub_group_shuffle``).
-HOST, NO_FORK, SUB_GROUPS = "host", "no-fork", "sub-groups"
+#: instruction of the form that its kernels have (OpenCL C: ``sub_group_shuffle``). ``MATRIX_TILES``: they multiply
+#: matrices together; a printer without an instruction for it prints its definition by local memory.
+HOST, NO_FORK, SUB_GROUPS, MATRIX_TILES = "host", "no-fork", "sub-groups", "matrix-tiles"
 
 Context = Any
 Handle = Any

@@ -6,6 +6,8 @@ memory and barriers, so that a schedule which uses it runs everywhere.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import Index, Value, bytes_of, element_of, lanes_of
 from argosy_cinn.target import Target
@@ -21,19 +23,22 @@ class SimtTarget(Target):
 
     A work-item has vectors of ``lanes`` numbers; a group that may have any number of items gets about ``group_items``.
     Items of a sub-group of ``sub_group`` read each other's registers (1: none do), by an instruction where the machine
-    has ``shuffles``. Results of ``l3_bytes`` are stored past the caches.
+    has ``shuffles``. With ``matrix_tiles`` they multiply matrices together. Results of ``l3_bytes`` are stored past the
+    caches.
     """
 
-    __slots__ = ("group_items", "shuffles", "sub_group")
+    __slots__ = ("group_items", "matrix_tiles", "shuffles", "sub_group")
     schedules = "simt"
     has_float16 = False
 
     def __init__(
-        self, lanes: int = 4, group_items: int = 1, sub_group: int = 1, shuffles: bool = False, l3_bytes: int = 8 << 20,
+        self, lanes: int = 4, group_items: int = 1, sub_group: int = 1, shuffles: bool = False,
+        matrix_tiles: bool = False, l3_bytes: int = 8 << 20,
     ) -> None:  # fmt: skip
         super().__init__("spir64-unknown-unknown", "generic", "+fma", l3_bytes=l3_bytes)
         self.vector_bits = 32 * lanes
-        self.group_items, self.sub_group, self.shuffles = group_items, sub_group, shuffles
+        self.group_items, self.sub_group = group_items, sub_group
+        self.shuffles, self.matrix_tiles = shuffles, matrix_tiles
 
 
 class WorkGroupInstructions(Instructions):
@@ -74,6 +79,25 @@ class WorkGroupInstructions(Instructions):
         found = self.load(x.type, self.gep(memory, self.mul(self.add(first, item), lanes), element))
         self.barrier()
         return found
+
+    def mma(self, left: Sequence[Value], right: Sequence[Value], sums: Value) -> Value:
+        """``sums`` and the product of two tiles, each of whose columns lie one in each item of the sub-group.
+
+        With ``m`` rows and a sub-group of ``n`` items, the item ``j`` gives column ``j`` of the left tile [m, n] and of
+        the right one [n, n], and gets column ``j`` of the sums [m, n], a vector. All are of one type; terms are added
+        in order, each with one rounding. All items of the work-group come here.
+        """
+        rows, own, element = len(left), self.local_id(), element_of(sums.type)
+        memory = self._shared(element, rows)
+        for i, x in enumerate(left):
+            self.store(x, self.gep(memory, self.add(self.mul(own, rows), i), element))
+        self.barrier()
+        first = self.mul(self.sub(own, self.rem(own, len(right))), rows)
+        for k, y in enumerate(right):
+            column = self.load(sums.type, self.gep(memory, self.add(first, k * rows), element))
+            sums = self.fma(column, self.splat(y, rows), sums)
+        self.barrier()
+        return sums
 
     def _shared(self, element: str, count: int) -> Value:
         """Local memory of ``count`` elements for each item, one for all uses of that size: barriers are around them."""

@@ -12,17 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from argosy_cinn.contraction.packing import convert_element
-from argosy_cinn.forms.dtypes import FLOATS, NARROW, UNSIGNED
-from argosy_cinn.forms.product import Axis, OperandMatrix, Product, ProductForm
+from argosy_cinn.forms.dtypes import NARROW
+from argosy_cinn.forms.product import OperandMatrix, Product, ProductForm
 from argosy_cinn.loops import elementwise
-from argosy_cinn.loops.elementwise import REGISTER
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.opencl import Kernel
 from argosy_cinn.printers.types import FLOAT, LLVM_TYPES, Value, is_float, vector
 from argosy_cinn.printers.types import Index as MachineIndex
 from argosy_cinn.shapes import ceil_div, estimate, surely_less
 from argosy_cinn.simt.emitter import SimtEmitter
+from argosy_cinn.simt.matrix_tiles import MatrixTiles, MatrixTiling
+from argosy_cinn.simt.product_operands import ProductOperands, compute_type
 from argosy_cinn.target import Target
 
 #: Columns and rows of a tile, and tiles below each other in a group.
@@ -37,14 +37,22 @@ def emit_product(b: Kernel, form: ProductForm, slots: Mapping[Any, int]) -> None
     def pointers(buffer: Any) -> Value:
         return b.buffers[slots[buffer]]
 
+    kind = MatrixTiles if _has_matrix_tiles(form, b.module.target) else _Product
     for each in (form, *form.siblings):
-        _Product(b, each, pointers).emit()
+        kind(b, each, pointers).emit()
 
 
 def extents(form: ProductForm, target: Target) -> tuple[int, int]:
     """Groups, and work-items of each."""
+    if _has_matrix_tiles(form, target):
+        tiles = MatrixTiling(form.product, target)
+        return tiles.groups, tiles.items
     tiling = _Tiling(form.product, target)
     return prod(form.product.batch) * tiling.down * tiling.across, tiling.items
+
+
+def _has_matrix_tiles(form: ProductForm, target: Target) -> bool:
+    return bool(target.matrix_tiles) and is_float(compute_type(form.product))  # type: ignore[attr-defined]
 
 
 class _Tiling:
@@ -62,18 +70,11 @@ class _Tiling:
         self.items = self.tiles * self.parts
 
 
-def _compute(product: Product) -> str:
-    """What terms are summed in."""
-    source, result = product.op.operand(0).dtype, product.op.result.dtype
-    return REGISTER[source if source in FLOATS else result]
-
-
-class _Product:
+class _Product(ProductOperands):
     """The part of a group: tiles below each other, of one batch."""
 
     def __init__(self, b: Kernel, form: ProductForm, pointers: Callable[[Any], Value]) -> None:
-        self.b, self.product, self.epilogue, self.pointers = b, form.product, form.epilogue, pointers
-        self.source, self.compute = self.product.op.operand(0).dtype, _compute(self.product)
+        super().__init__(b, form, pointers)
         self.tiling = _Tiling(self.product, b.module.target)
         p, t = self.product, self.tiling
         self.depth = p.depth if surely_less(p.depth, _DEPTH) and isinstance(p.depth, int) else _DEPTH
@@ -89,27 +90,17 @@ class _Product:
 
     def emit(self) -> None:
         """Sum the terms, and compute what follows from the sums."""
-        b, p, t = self.b, self.product, self.tiling
+        b, t = self.b, self.tiling
         group = b.group_id()
         strip = b.div(group, t.across)
         self.column = b.mul(b.rem(group, t.across), _COLUMNS)
         self.top = b.mul(b.rem(strip, t.down), t.rows * t.tiles)
         self.first = b.add(self.top, b.mul(b.div(self.item, t.parts), t.rows))
-        self.batch = self._batch(b.div(strip, t.down))
-        self.left = self._start(p.left, p.left_batch)
-        self.right = self._start(p.right, p.right_batch)
+        self.start(b.div(strip, t.down))
         tile = b.alloca(self.compute, t.rows * t.lanes)
         for i, total in enumerate(self._sums()):
             b.store(total, b.gep(tile, i * t.lanes, self.compute))
         self._finish(tile)
-
-    def _batch(self, number: MachineIndex) -> list[MachineIndex]:
-        b, found = self.b, []
-        for i, extent in enumerate(reversed(self.product.batch)):
-            last = i == len(self.product.batch) - 1
-            found.append(number if last else b.rem(number, extent))
-            number = number if last else b.div(number, extent)
-        return found[::-1]
 
     def _sums(self) -> list[Value]:
         """The sums of the item's tile, row by row."""
@@ -147,7 +138,7 @@ class _Product:
             for r in range(t.rows):
                 if left is None:
                     term = b.load(memory, b.gep(places[r], b.mul(b.add(start, k), p.left_depth), memory))
-                    x = self._convert_operand(p.left, term)
+                    x = self.convert_operand(p.left, term)
                 else:
                     x = b.load(self.compute, b.gep(left, b.add(b.add(own, r * self.depth), k), self.compute))
                 following.append(self._sum(b.splat(x, t.lanes), y, loop.carry[r]))
@@ -163,7 +154,7 @@ class _Product:
         column = b.add(self.column, across)
         row = b.gep(self.pointers(p.right.buffer), b.add(self.right, b.mul(b.add(start, k), p.right_depth)), memory)
         mask = b.tail_mask(b.sub(p.columns, column), t.lanes) if p.columns % _COLUMNS else None
-        return self._convert_operand(p.right, b.masked_load(vector(memory, t.lanes), b.gep(row, column, memory), mask))
+        return self.convert_operand(p.right, b.masked_load(vector(memory, t.lanes), b.gep(row, column, memory), mask))
 
     def _sum(self, x: Value, y: Value, total: Value) -> Value:
         b = self.b
@@ -178,7 +169,7 @@ class _Product:
             row = b.minimum(b.add(self.top, b.div(loop.index, self.depth)), p.rows - 1)
             k = b.rem(loop.index, self.depth)
             with b.if_then(b.icmp("slt", b.index(k), count)):
-                x = self._element(p.left, self.left, b.add(start, k), row, p.left_depth, p.left_row, False)
+                x = self.element(p.left, self.left, b.add(start, k), row, p.left_depth, p.left_row, False)
                 b.store(x, b.gep(left, loop.index, self.compute))
 
     def _pack_right(self, packed: Value, start: Value, count: MachineIndex) -> None:
@@ -202,7 +193,7 @@ class _Product:
         with b.loop(self.item, b.mul(count, width), t.items) as loop:
             k, across = b.div(loop.index, width), b.mul(b.rem(loop.index, width), t.lanes)
             place = b.gep(base, b.add(b.mul(b.add(start, k), p.right_depth), across), memory)
-            read = self._convert_operand(p.right, b.load(vector(memory, t.lanes), place))
+            read = self.convert_operand(p.right, b.load(vector(memory, t.lanes), place))
             b.store(read, b.gep(packed, b.mul(loop.index, t.lanes), self.compute))
         return []
 
@@ -215,7 +206,7 @@ class _Product:
             column = b.minimum(b.add(self.column, across), p.columns - 1)
             place = b.add(b.add(self.right, b.mul(column, p.right_column)), b.add(start, k))
             read = b.load(vector(memory, t.lanes), b.gep(self.pointers(p.right.buffer), place, memory))
-            read = self._convert_operand(p.right, read)
+            read = self.convert_operand(p.right, read)
             for i in range(t.lanes):
                 to = b.add(b.mul(b.add(k, i), _COLUMNS), across)
                 b.store(b.extract(read, i), b.gep(packed, to, self.compute))
@@ -231,82 +222,9 @@ class _Product:
             across, k = (slow, fast) if along else (fast, slow)
             with b.if_then(b.icmp("slt", b.index(k), count)):
                 column = b.minimum(b.add(self.column, across), p.columns - 1)
-                y = self._element(p.right, self.right, b.add(start, k), column, p.right_depth, p.right_column, True)
+                y = self.element(p.right, self.right, b.add(start, k), column, p.right_depth, p.right_column, True)
                 b.store(y, b.gep(packed, b.add(b.mul(k, _COLUMNS), across), self.compute))
         return []
-
-    # -- elements of operands
-
-    def _start(self, side: OperandMatrix, steps: Sequence[int]) -> MachineIndex:
-        """The place of an operand's first element in its buffer: before it, where a window begins outside."""
-        b = self.b
-        start: MachineIndex = side.offset
-        for index, step in zip(self.batch, steps, strict=True):
-            start = b.add(start, b.mul(index, step))
-        return start
-
-    def _element(
-        self,
-        side: OperandMatrix,
-        start: MachineIndex,
-        k: MachineIndex,
-        free: MachineIndex,
-        depth: int,
-        step: int,
-        right: bool,
-    ) -> Value:
-        """An element of an operand, converted to what the product computes in."""
-        b, memory = self.b, LLVM_TYPES[side.dtype]
-        if side.window is not None:
-            return self._window_element(side, start, *((k, free) if right else (free, k)))
-        p = self.product
-        jump = p.jump(side, depth)
-        if jump:
-            along = b.add(b.mul(b.div(k, p.run), jump), b.mul(b.rem(k, p.run), depth))
-        else:
-            along = b.mul(k, depth)
-        place = b.gep(self.pointers(side.buffer), b.add(b.add(start, b.mul(free, step)), along), memory)
-        return self._convert_operand(side, b.load(memory, place))
-
-    def _window_element(
-        self, side: OperandMatrix, start: MachineIndex, row: MachineIndex, column: MachineIndex
-    ) -> Value:
-        """An element that is seen through a window: zero outside of its bounds."""
-        b, window, memory, base = self.b, side.window, LLVM_TYPES[side.dtype], self.pointers(side.buffer)
-        assert window is not None
-        axes = [*self._split(row, window.rows), *self._split(column, window.columns)]
-        place = start
-        for axis, index in axes:
-            place = b.add(place, b.mul(index, axis.stride))
-        inside: Value | None = None
-        for j, (first, size) in enumerate(window.bounds):
-            coordinate: MachineIndex = first
-            for axis, index in axes:
-                if axis.steps and axis.steps[j]:
-                    coordinate = b.add(coordinate, b.mul(index, axis.steps[j]))
-            within = b.icmp("ult", b.index(coordinate), size)
-            inside = within if inside is None else b.binary("and", inside, within)
-        if inside is None:
-            return self._convert_operand(side, b.load(memory, b.gep(base, place, memory)))
-        read = b.load(memory, b.gep(base, b.select(inside, b.index(place), 0), memory))
-        return self._convert_operand(side, b.select(inside, read, b.zero(memory)))
-
-    def _split(self, index: MachineIndex, axes: Sequence[Axis]) -> list[tuple[Axis, MachineIndex]]:
-        found = []
-        for i, axis in enumerate(reversed(axes)):
-            last = i == len(axes) - 1
-            found.append((axis, index if last else self.b.rem(index, axis.extent)))
-            index = index if last else self.b.div(index, axis.extent)
-        return found
-
-    def _convert_operand(self, side: OperandMatrix, value: Value) -> Value:
-        b, dtype = self.b, side.dtype
-        if side.function is not None:
-            assert side.element is not None
-            inside = Evaluator(b, self.pointers, {})
-            inside.known[side.element.number] = elementwise.load_element(b, value, side.element.dtype)
-            value, dtype = inside.value(side.function), self.source
-        return convert_element(b, value, self.compute, dtype in UNSIGNED)
 
     def _finish(self, tile: Value) -> None:
         """The epilogue of each vector of sums in ``tile``."""

@@ -13,7 +13,7 @@ from argosy_cinn.printers.opencl import HEAD, Kernel, UnprintableError
 from argosy_cinn.printers.work_groups import SimtTarget
 from argosy_cinn.target import Target
 from argosy_hwadapt import DeviceInfo
-from argosy_hwadapt.contract import SUB_GROUPS
+from argosy_hwadapt.contract import MATRIX_TILES, SUB_GROUPS
 from argosy_phi_ops.errors import CompileError
 
 #: Items of a group on machines that run many in step: four or eight of their vectors.
@@ -47,7 +47,9 @@ def target_of(info: DeviceInfo) -> SimtTarget:
     if info.simt_width == 1:
         return SimtTarget(lanes=16, l3_bytes=Target.host().l3_bytes)
     shuffles = SUB_GROUPS in info.flags
-    return SimtTarget(4, min(info.max_block, _GROUP_ITEMS), info.simt_width if shuffles else 1, shuffles)
+    tiles = MATRIX_TILES in info.flags
+    size = info.simt_width if shuffles or tiles else 1
+    return SimtTarget(4, min(info.max_block, _GROUP_ITEMS), size, shuffles, tiles)
 
 
 class OpenClSource:
