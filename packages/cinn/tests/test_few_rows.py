@@ -24,6 +24,7 @@ RNG = np.random.default_rng(0)
 OUT, SIZE = 134, 640
 CASES = [("float32", "float32"), ("bfloat16", "bfloat16")]
 CASES += [(kind, dtype) for kind in ("int8", "int4", "int8 in 64", "int4 in 128") for dtype in ("float32", "bfloat16")]
+CASES += [("int8 in 32", "bfloat16"), ("int4 in 32", "bfloat16"), ("float8_e4m3fn", "bfloat16")]
 ROWS = (1, 2, 3, 4, 5, 8, 9, 17, 33, 40)
 
 
@@ -32,6 +33,10 @@ def weight_of(kind):
     if kind in ("float32", "bfloat16"):
         w = RNG.standard_normal((OUT, SIZE)).astype(kind if kind == "float32" else ml_dtypes.bfloat16)
         return [w], w.astype(np.float64)
+    if kind == "float8_e4m3fn":
+        numbers = RNG.standard_normal((OUT, SIZE)).astype(ml_dtypes.float8_e4m3fn)
+        scales = RNG.uniform(0.01, 0.02, OUT).astype(np.float32)
+        return [numbers, scales], numbers.astype(np.float64) * scales[:, None]
     bits, group = (8 if "int8" in kind else 4), int(kind.partition(" in ")[2] or SIZE)
     whole = RNG.integers(-7 if bits == 4 else -127, 8 if bits == 4 else 128, (OUT, SIZE)).astype(np.int8)
     scales = RNG.uniform(0.01, 0.02, (SIZE // group, OUT)).astype(np.float32).astype(ml_dtypes.bfloat16)
@@ -50,7 +55,7 @@ def program_of(kind, arrays, rows, dtype):
     else:
         group = int(kind.partition(" in ")[2] or -1)
         name, arguments = "weight_only_linear", [given[0], given[1], None, given[2]]
-        keywords = {"weight_dtype": kind[:4], "group_size": group}
+        keywords = {"weight_dtype": kind.partition(" ")[0], "group_size": group}
     operands, attributes = get_operator(name).signature.bind(arguments, keywords)
     builder = Builder.at_end(program.block)
     with emit_at(builder):

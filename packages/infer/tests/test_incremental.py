@@ -14,6 +14,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.compiler import available_compilers
 from argosy_phi_ops.context import context, emit_at
 from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.ops.common.loops import scan
 from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir.builder import Builder
@@ -258,6 +259,15 @@ def test_the_incremental_program_verifies_and_parses_back():
     assert str(Program.parse(str(program))) == str(program)
 
 
+def last_of_loop(x):
+    """What a loop of three steps carries, which reads all of ``x`` [b, s, d]."""
+
+    def step(_, carried):
+        return [], [prim.add(carried[0], prim.reduce_sum(x, axes=(0, 1)))]
+
+    return scan(step, [prim.constant(0.0, "float32", (3,))], [prim.constant(0.0, "float32", x.shape[2:])])[1][0]
+
+
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
@@ -269,6 +279,10 @@ def test_the_incremental_program_verifies_and_parses_back():
         (
             lambda x: x + prim.broadcast(prim.reduce_sum(x, axes=(1,)), shape=x.shape, axes=(0, 2)),
             "reduces over the tokens",
+        ),
+        (
+            lambda x: prim.sub(x, prim.broadcast(last_of_loop(x), shape=x.shape, axes=(2,))),
+            r"control.scan .* reads tokens from around it",
         ),
     ],
 )

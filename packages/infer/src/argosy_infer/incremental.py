@@ -224,6 +224,8 @@ class _Rewriter:
         if self._is_scan(op) and (op.name == "control.scan" or not op.attributes["reverse"]):
             (self._recurrence if op.name == "control.scan" else self._scan)(op)
             return
+        if any(any(self.roles.get(v, ())) for region in op.regions for inner in region.walk() for v in inner.operands):
+            raise IncrementalError(f"{_place(op)} reads tokens from around it, which is not implemented")
         if op.name in BY_TOKEN:
             self._by_token(op)
             return
