@@ -18,8 +18,10 @@ LINE = ([0, 1, 2, 3], ["dp"])
 
 
 def _columns(name, layer, mesh):
+    """Columns, those of [query, key, value] in three blocks."""
     if isinstance(layer, nn.Linear) and "mp" in mesh.dim_names:
-        dist.shard_tensor(layer.weight, mesh, [dist.Replicate(), dist.Shard(1)][-mesh.ndim :])
+        split = dist.Shard(1, split_factor=3 if name.endswith("inward") else 1)
+        dist.shard_tensor(layer.weight, mesh, [dist.Replicate(), split][-mesh.ndim :])
 
 
 def _gpt(mesh, stage=None):
@@ -63,8 +65,8 @@ def written(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("mesh", "stage", "ranks"),
-    [(LINE, dist.ShardingStage3, 4), (([0, 1], ["mp"]), None, 2), (None, None, 1)],
-    ids=["line of 4", "two ranks", "one process"],
+    [(LINE, dist.ShardingStage3, 4), (([0, 1, 2], ["mp"]), None, 3), (None, None, 1)],
+    ids=["line of 4", "three ranks", "one process"],
 )
 def test_a_gpt_goes_on_elsewhere(written, mesh, stage, ranks):
     """On another mesh, with other placements, and in one process the training goes on with the same losses."""
@@ -123,6 +125,8 @@ PLACEMENTS = {
     "columns": [dist.Shard(1)],
     "both": [dist.Shard(1), dist.Shard(0)],
     "nested": [dist.Shard(0), dist.Shard(0)],
+    "blocks": [dist.Shard(1, split_factor=2), dist.Shard(0)],
+    "nested blocks": [dist.Shard(1, split_factor=2), dist.Shard(1)],
     "sum": [dist.Shard(0), dist.Partial()],
     "whole": [],
 }
@@ -131,7 +135,7 @@ PLACEMENTS = {
 @pytest.mark.parametrize("before", PLACEMENTS)
 def test_every_layout_becomes_every_other(before, tmp_path):
     """Uneven and empty parts, sums still to be made, a rank outside the mesh; bfloat16 and booleans, too."""
-    values = np.arange(15, dtype=np.float32).reshape(5, 3)
+    values = np.arange(40, dtype=np.float32).reshape(5, 8)
 
     def program():
         square = dist.ProcessMesh([[0, 1], [2, 3]], ["x", "y"])

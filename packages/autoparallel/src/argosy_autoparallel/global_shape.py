@@ -30,7 +30,7 @@ def whole_shape(part: Sequence[int], layout: Layout) -> tuple[int, ...]:
         if not isinstance(placement, Shard) or count == 1:
             continue
         if held:
-            shape[placement.dim] = _global_size(_shapes(shape, layout, dim), placement.dim, layout, dim)
+            shape[placement.dim] = _global_size(_shapes(shape, layout, dim), placement, layout, dim)
         else:
             shape[placement.dim] *= count
     return tuple(shape)
@@ -45,11 +45,12 @@ def _shapes(shape: Sequence[int], layout: Layout, dim: int) -> list[list[int]]:
     return found
 
 
-def _global_size(shapes: Sequence[Sequence[int]], axis: int, layout: Layout, dim: int) -> int:
-    """The size of ``axis`` of all parts together."""
+def _global_size(shapes: Sequence[Sequence[int]], split: Shard, layout: Layout, dim: int) -> int:
+    """The size of the axis that is ``split`` of all parts together."""
+    axis, blocks = split.dim, split.split_factor
     sizes = [shape[axis] for shape in shapes]
     others = {tuple(n for i, n in enumerate(shape) if i != axis) for shape in shapes}
-    cut = [chunk(sum(sizes), len(sizes), i)[1] for i in range(len(sizes))]
+    cut = [blocks * chunk(sum(sizes) // blocks, len(sizes), i)[1] for i in range(len(sizes))]
     if len(others) > 1 or cut != sizes:
         wanted = f"{sum(sizes)} elements are cut into {cut}" if len(others) == 1 else "other axes must be equal"
         raise ValueError(

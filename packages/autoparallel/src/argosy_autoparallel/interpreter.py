@@ -16,6 +16,7 @@ import numpy as np
 from argosy_autoparallel.dist_tensor import CopiedView, ShardedArray, replicated_payload
 from argosy_autoparallel.groups import communicators, rank
 from argosy_autoparallel.implicit_gathers import ImplicitGatherError, is_strict
+from argosy_autoparallel.local_slice import local_stretches
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.operator_rules import ruled_operators
 from argosy_autoparallel.partition import partition
@@ -206,12 +207,11 @@ def _in_part(bound: Bound, shape: tuple[int, ...], layout: Layout | None) -> Ite
     if column is not None and layout is not None:
         if not layout.mesh.contains(rank()):
             return
-        part = layout.local_slice(shape, rank())
-        if part.offset[-1] is None:
-            raise NotImplementedError(f"indices that are split in blocks, {layout!r}; reshard them first")
-        column -= part.offset[-1]
-        if not 0 <= column < part.shape[-1]:
+        *_, stretches = local_stretches(shape, layout.mesh, layout.placements, rank())
+        mine = [index for start, length in stretches for index in range(start, start + length)]
+        if column not in mine:
             return
+        column = mine.index(column)
     yield bound.operand, ... if column is None else (..., column), bound.low, bound.size, bound.besides
 
 

@@ -2,8 +2,8 @@
 
 A dimension of n elements over d ranks is cut into chunks of ceil(n / d): the first ranks get whole chunks,
 the next one the rest, and further ranks may get nothing. Mesh dimensions that split the same tensor
-dimension nest in mesh order: the first cuts the tensor, the second cuts each of its chunks. A dimension that is
-split in blocks is cut so in each of its blocks.
+dimension nest in mesh order: the first cuts the tensor, the second cuts what a rank has by then. A dimension that is
+split in blocks is cut so in each of its blocks, which are equal.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Placement, Shard
 from argosy_pir.dims import SymExpr
 
+Stretch = tuple[Any, Any]
+"""Where neighbours begin along an axis, and how many they are."""
+
 
 class LocalSlice(NamedTuple):
-    """A rank's part of a global tensor: where it starts and how large it is, per tensor dimension. Of a dimension split
-    in several blocks it starts nowhere (None)."""
+    """A rank's part of a global tensor: where it starts and how large it is, per tensor dimension. Of a dimension of
+    which the rank has several stretches it starts nowhere (None)."""
 
     offset: tuple[Any, ...]
     shape: tuple[int, ...]
@@ -57,27 +60,65 @@ def local_slice(
     """Return the part of a tensor of global ``shape`` that a rank of the mesh holds.
 
     Raises ValueError when there is not one placement per mesh dimension, a sharded dimension does not
-    exist, or the rank is not part of the mesh.
+    exist or is no such number of equal blocks, or the rank is not part of the mesh.
     """
+    found = local_stretches(shape, mesh, placements, process_id)
+    offset = tuple([parts[0][0] if len(parts) == 1 else None for parts in found])
+    return LocalSlice(offset, tuple([sum([length for _, length in parts]) for parts in found]))
+
+
+def local_stretches(
+    shape: Sequence[int], mesh: ProcessMesh, placements: Sequence[Placement], process_id: int
+) -> list[list[Stretch]]:
+    """Return for each dimension of a tensor of global ``shape`` the stretches that a rank of the mesh holds, in order:
+    one, or several where it is split in blocks. Raises as :func:`local_slice` does."""
+    found: list[list[Stretch]] = [[(0, size)] for size in shape]
+    extents = [{size} for size in shape]  # that ranks have, of which all must come to the same errors
     dims = sharded_dims(len(shape), mesh, placements)
-    offset: list[Any] = [0] * len(shape)
-    local = list(shape)
     for placement, dim, parts, part in zip(placements, dims, mesh.shape, mesh.coordinate(process_id), strict=True):
         if dim is None:
             continue
         blocks = placement.split_factor  # type: ignore[attr-defined]
-        if blocks == 1:
-            start, local[dim] = chunk(local[dim], parts, part)
-            offset[dim] += start
-            continue
-        if dims.count(dim) > 1 or local[dim] % (blocks * parts) != 0:
-            raise ValueError(
-                f"{placement} along {parts} ranks: {local[dim]} elements of dimension {dim}, which one mesh dimension "
-                f"alone may split so, are not {blocks} blocks of {parts} equal parts"
-            )
-        local[dim] //= parts
-        offset[dim] = None if parts > 1 else 0
-    return LocalSlice(tuple(offset), tuple(local))
+        uneven = [size for size in extents[dim] if size % blocks != 0]
+        if uneven:
+            raise ValueError(f"{placement}: {min(uneven)} elements of dimension {dim} are not {blocks} equal blocks")
+        extents[dim] = {blocks * length for size in extents[dim] for length in _lengths(size // blocks, parts)}
+        size = sum([length for _, length in found[dim]]) // blocks
+        start, length = chunk(size, parts, part)
+        cuts = [_cut(found[dim], i * size + start, length) for i in range(blocks)]
+        found[dim] = _joined([stretch for cut in cuts for stretch in cut]) if blocks > 1 else cuts[0]
+    return found
+
+
+def _lengths(size: Any, parts: int) -> list[Any]:
+    """How long the parts of ``size`` elements are: the first, the one that is cut short, and the last."""
+    first = chunk(size, parts, 0)[1]
+    short = 0 if first == 0 or isinstance(size, SymExpr) else min(size // first, parts - 1)
+    return [chunk(size, parts, part)[1] for part in (0, short, parts - 1)]
+
+
+def _cut(stretches: Sequence[Stretch], start: Any, length: Any) -> list[Stretch]:
+    """What ``length`` elements from ``start`` on of stretches, one behind the other, are."""
+    if len(stretches) == 1:
+        return [(stretches[0][0] + start, length)]
+    found, at = [], 0
+    for first, count in stretches:
+        low, high = max(start, at), min(start + length, at + count)
+        if low < high:
+            found.append((first + low - at, high - low))
+        at += count
+    return found or [(0, 0)]
+
+
+def _joined(stretches: Sequence[Stretch]) -> list[Stretch]:
+    """Stretches that follow each other as one, without empty ones but where there are no others."""
+    found: list[Stretch] = []
+    for start, length in stretches:
+        if found and found[-1][0] + found[-1][1] == start:
+            found[-1] = found[-1][0], found[-1][1] + length
+        elif length != 0:
+            found.append((start, length))
+    return found or [stretches[0]]
 
 
 def local_shape(

@@ -125,10 +125,10 @@ def _(local: LocalOperation) -> list[Value]:
     for dim, placement in enumerate(layout.placements):
         if isinstance(placement, Shard):
             window, after = _window(local, placement.dim), local.result_layouts[0].placements[dim]
-            if max(placement.split_factor, getattr(after, "split_factor", 1)) > 1:
-                attributes = _of_blocks(attributes, placement.dim, layout.mesh.shape[dim])
-            elif window is None:
+            if window is None:
                 plain.append(placement.dim)
+            elif max(placement.split_factor, getattr(after, "split_factor", 1)) > 1:
+                attributes = _of_blocks(local, attributes, placement)
             else:
                 x, found = _read_windows(local, operands[0], window, dim, placement.dim)
                 if x is None:
@@ -178,10 +178,14 @@ def _with_window(kind: str, attributes: dict[str, Any], axis: int, x: Value, aro
     return {**attributes, "start": start, "limit": limit}
 
 
-def _of_blocks(attributes: dict[str, Any], axis: int, parts: int) -> dict[str, Any]:
-    """The attributes of a slice or pad of whole blocks, of which each of ``parts`` ranks has its share."""
-    names = [name for name in ("start", "limit", "low", "high") if name in attributes]
-    return {**attributes, **{name: _put(attributes[name], axis, attributes[name][axis] // parts) for name in names}}
+def _of_blocks(local: LocalOperation, attributes: dict[str, Any], placement: Shard) -> dict[str, Any]:
+    """The attributes of a slice or pad of whole blocks, of which each rank has its share."""
+    axis = placement.dim
+    whole, mine = (x.shape[axis] // placement.split_factor for x in (local.op.operand(0), local.operands[0]))
+    made = dict(attributes)
+    for name in {"start", "limit", "low", "high"} & attributes.keys():
+        made[name] = _put(attributes[name], axis, attributes[name][axis] // whole * mine)
+    return made
 
 
 def _put(values: Sequence[Any], at: int, value: Any) -> tuple[Any, ...]:

@@ -62,7 +62,8 @@ class Shard(Placement):
     """Tensor dimension ``dim`` is split along this mesh dimension; a negative one counts from the end.
 
     With ``split_factor`` it is that many equal blocks, one behind the other, each of which is split: of the columns of
-    a fused projection [query, key, value] in three blocks each rank has a part of each. Such parts are even.
+    a fused projection [query, key, value] in three blocks each rank has a part of each, of blocks that do not divide
+    uneven ones.
     """
 
     __slots__ = ("_dim", "_split_factor")

@@ -11,6 +11,7 @@ from argosy_autoparallel.placement import Partial, Placement, Replicate, Shard
 from argosy_autoparallel.resharding.costs import step_cost
 from argosy_autoparallel.spmd import Strategy, strategies
 from argosy_autoparallel.spmd.strategy import StrategyQuery
+from argosy_autoparallel.tensor_layout import Layout
 from argosy_autoparallel.value_layouts import ValueLayouts, bytes_of, is_zero
 from argosy_pir import Operation, Value
 
@@ -36,20 +37,32 @@ def drop_mixed_reductions(options: Sequence[Strategy], chosen: Sequence[Strategy
     ]
 
 
-def drop_nested_blocks(options: Sequence[Strategy], chosen: Sequence[Strategy]) -> list[Strategy]:
-    """The ``options`` for a mesh dimension that split in blocks no axis that those before split, nor the other way."""
-    before = [[*s.operands, *s.results] for s in chosen]
-    return [
-        s
-        for s in options
-        if not any(_nests(p, q) for b in before for p, q in zip((*s.operands, *s.results), b, strict=True))
-    ]
+def drop_mixed_nesting(
+    options: Sequence[Strategy], chosen: Sequence[Strategy], shapes: Sequence[Any], mesh: ProcessMesh
+) -> list[Strategy]:
+    """The ``options`` for a mesh dimension that split no axis in blocks that those before split along another factor,
+    or of which ranks have no such number of equal blocks by then; ``shapes`` are those of operands and results."""
+    nested = [s for s in options if any(_nests(s, before) for before in chosen)]
+    return [s for s in options if s not in nested or _nests_well(s, chosen, shapes, mesh)]
 
 
-def _nests(one: Placement, other: Placement) -> bool:
-    if not (isinstance(one, Shard) and isinstance(other, Shard)) or one.dim != other.dim:
+def _nests(one: Strategy, other: Strategy) -> bool:
+    pairs = zip((*one.operands, *one.results), (*other.operands, *other.results), strict=True)
+    shards = [(p, q) for p, q in pairs if isinstance(p, Shard) and isinstance(q, Shard) and p.dim == q.dim]
+    return any(p.split_factor > 1 or q.split_factor > 1 for p, q in shards)
+
+
+def _nests_well(option: Strategy, chosen: Sequence[Strategy], shapes: Sequence[Any], mesh: ProcessMesh) -> bool:
+    if option.factor.startswith("blocks") or any(_nests(option, s) and s.factor != option.factor for s in chosen):
         return False
-    return one.split_factor > 1 or other.split_factor > 1
+    rest = (Replicate(),) * (mesh.ndim - len(chosen) - 1)
+    steps = [(*s.operands, *s.results) for s in (*chosen, option)]
+    try:
+        for shape, *placements in zip(shapes, *steps, strict=True):
+            Layout(mesh, (*placements, *rest)).local_slice(shape, mesh.process_ids[0])
+    except ValueError:
+        return False
+    return True
 
 
 class StrategyChoice:
@@ -99,7 +112,9 @@ class StrategyChoice:
         for dim, size in enumerate(mesh.shape):
             given = [self._present(x, mesh, dim) for x in op.operands]
             options = strategies(StrategyQuery(op, *types, op.attributes, size, taken, given, self.blocks))  # type: ignore[arg-type]
-            options = drop_nested_blocks(drop_mixed_reductions(options, chosen), chosen)
+            options = drop_mixed_reductions(options, chosen)
+            if self.blocks:
+                options = drop_mixed_nesting(options, chosen, [x.shape for kind in types for x in kind], mesh)  # type: ignore[attr-defined]
             if wanted is not None:
                 options = [s for s in options if s.results[number] == wanted[dim]] or options[:1]
             elif not any(isinstance(p, Shard) for p in given):

@@ -35,8 +35,8 @@ class Layout:
     def from_placements(cls, mesh: ProcessMesh, placements: Sequence[Placement] | None, ndim: int) -> Layout:
         """The layout that a user asked for, for a tensor of ``ndim`` axes; missing placements are ``Replicate()``.
 
-        Raises ``ValueError`` for more placements than mesh dimensions, an axis that the tensor does not have, one split
-        in blocks and otherwise, and reductions of different kinds; ``TypeError`` for what is no placement, or no mesh.
+        Raises ``ValueError`` for more placements than mesh dimensions, an axis that the tensor does not have, and
+        reductions of different kinds; ``TypeError`` for what is no placement, or no mesh.
         """
         if not isinstance(mesh, ProcessMesh):
             raise TypeError(f"a distributed tensor needs a ProcessMesh, got {type(mesh).__name__} {mesh!r}")
@@ -47,9 +47,6 @@ class Layout:
         kinds = {p.reduce_type() for p in made if isinstance(p, Partial)}
         if len(kinds) > 1:
             raise ValueError(f"{made}: reductions of different kinds have no order; use one kind of Partial")
-        split = [p.dim for p in made if isinstance(p, Shard)]
-        if any(isinstance(p, Shard) and p.split_factor > 1 and split.count(p.dim) > 1 for p in made):
-            raise ValueError(f"{made}: an axis that is split in blocks is split along one mesh dimension alone")
         return cls(mesh, made)
 
     @classmethod

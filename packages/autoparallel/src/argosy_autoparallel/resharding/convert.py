@@ -55,6 +55,7 @@ def _on_mesh(
     dtype: str,
     ready: int | None,
 ) -> Value:
+    target.local_slice(shape, emitter.rank)  # raises for parts that there are not, before any is made
     at, emitter.terms = source, (ready, None)
     for dim, new in layout_path(source, target, shape, as_dtype(dtype).itemsize):
         before = len(emitter.notes)

@@ -70,8 +70,6 @@ def is_allowed(at: Layout, dim: int, new: Placement) -> bool:
     old = at.placements[dim]
     if not has_step(old, new) or _mixes(at, dim, new):
         return False
-    if isinstance(new, Shard) and new.split_factor > 1 and at.with_placement(dim, Replicate()).sharding_dims(new.dim):
-        return False
     touched = {p.dim for p in (old, new) if isinstance(p, Shard)}
     return not any(isinstance(p, Shard) and p.dim in touched for p in at.placements[dim + 1 :])
 

@@ -87,14 +87,17 @@ def _sizes(terms: Sequence[Sequence[Axis]], types: Sequence[Any]) -> dict[str, i
 
 
 def _block_counts(factor: str, notation: AxisNotation, query: StrategyQuery, sizes: Mapping[str, int]) -> Iterator[int]:
-    """In how many blocks of ``factor`` the operands lie now that are split along it, where parts are even."""
-    terms = [*notation.operands, *notation.results]
-    if not all(other in sizes for term in terms for axis in term if factor in axis for other in axis):
+    """In how many blocks of ``factor`` the operands lie now that are split along it. What is faster in an axis takes
+    even parts."""
+    axes = [axis for term in (*notation.operands, *notation.results) for axis in term if factor in axis]
+    if not all(other in sizes for axis in axes for other in axis):
         return
+    faster = any(prod(sizes[other] for other in axis[axis.index(factor) + 1 :]) != 1 for axis in axes)
+    parts = query.size * query.taken.get(factor, 1) if faster else 1
     for term, placement in zip(notation.operands, query.given, strict=True):
         if isinstance(placement, Shard) and factor in term[placement.dim]:
             count, rest = divmod(placement.split_factor, _slower(factor, term[placement.dim], sizes))
-            if count and not rest and factor not in query.taken and sizes[factor] % (count * query.size) == 0:
+            if count and not rest and sizes[factor] % (count * parts) == 0:
                 yield count
 
 

@@ -80,9 +80,8 @@ def _(query: StrategyQuery) -> Iterator[Strategy]:
     if not query.blocks or not isinstance(placement, Shard) or type(shape[placement.dim]) is not int:
         return
     low, high, interior = (query.attributes[part][placement.dim] for part in ("low", "high", "interior"))
-    size, rest = divmod(shape[placement.dim], placement.split_factor * query.size)
-    size *= query.size
-    if size and not rest and not interior and min(low, high) >= 0 and low % size == high % size == 0 and low + high:
+    size = shape[placement.dim] // placement.split_factor
+    if size and not interior and min(low, high) >= 0 and low % size == high % size == 0 and low + high:
         blocks = placement.split_factor + (low + high) // size
         yield Strategy((placement, _EVERYWHERE), (Shard(placement.dim, blocks),), f"blocks{placement.dim}")
 
@@ -94,5 +93,5 @@ def _(query: StrategyQuery) -> Iterator[Strategy]:
     shapes = {x.shape[axis] for x in query.operands}
     if query.blocks and all(p == Shard(axis) for p in query.given) and len(shapes) == 1 and len(query.operands) > 1:
         (size,) = shapes
-        if type(size) is int and size and size % query.size == 0:
+        if type(size) is int and size:
             yield Strategy(tuple(query.given), (Shard(axis, len(query.operands)),), f"blocks{axis}")

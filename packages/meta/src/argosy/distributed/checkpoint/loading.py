@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from argosy.distributed.checkpoint.background import finish_writing
 from argosy.distributed.checkpoint.generators import find_states
 from argosy.distributed.checkpoint.metadata import Box, Entry, Metadata, ids_in, metadata_file, parse
 from argosy.distributed.checkpoint.nesting import FlatState, flatten_state, is_array, nest_state
-from argosy.distributed.checkpoint.parts import box_of, dtype_of, overwrite, shape_of
+from argosy.distributed.checkpoint.parts import Array, dtype_of, overwrite, parts_of, shape_of
 from argosy.distributed.checkpoint.reading import Reader
 from argosy.distributed.collective import member_group
 from argosy.distributed.group import Group
@@ -64,9 +67,11 @@ def load_state_dict(
     generators = find_states(flat, metadata, where)
     arrays = {key: x for key, x in flat.leaves.items() if is_array(x)}
     with announce_wait(f"loading {folder}"), Reader(folder, metadata) as reader:
-        plan = [(key, x, box, reader.plan(key, box)) for key, x in arrays.items() if (box := box_of(x)) is not None]
-        for key, x, box, steps in plan:
-            overwrite(x, reader.read(key, box, steps))
+        plan = {key: [(part, reader.plan(key, part.box)) for part in parts_of(x)] for key, x in arrays.items()}
+        for key, parts in plan.items():
+            found = [(slices, reader.read(key, box, steps)) for (box, slices), steps in parts]
+            if found:
+                overwrite(arrays[key], _joined(found))
     _put_values(flat, metadata)
     for generator, state in generators:
         generator.set_state(state)
@@ -97,6 +102,17 @@ def load_merged_state_dict(
     made = nest_state(leaves, metadata.paths)
     for folder_name in prefix.split(".") if prefix else ():
         made = made[folder_name]
+    return made
+
+
+def _joined(parts: Sequence[tuple[tuple[slice, ...], Array]]) -> Array:
+    """The array that consists of parts."""
+    if len(parts) == 1:
+        return parts[0][1]
+    shape = tuple([max([slices[axis].stop for slices, _ in parts]) for axis in range(parts[0][1].ndim)])
+    made: Array = np.empty(shape, parts[0][1].dtype)
+    for slices, values in parts:
+        made[slices] = values
     return made
 
 

@@ -50,10 +50,11 @@ class Box(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A part and the file that has it, under the tensor's name."""
+    """A part, the file that has it, and under which name: the tensor's where the file has no other part of it."""
 
     file: str
     box: Box
+    name: str
 
 
 class Entry(NamedTuple):
@@ -80,7 +81,7 @@ class Metadata(NamedTuple):
             key: {
                 "dtype": entry.dtype,
                 "shape": list(entry.shape),
-                "pieces": [[piece.file, list(piece.box.offset), list(piece.box.shape)] for piece in entry.pieces],
+                "pieces": [[p.file, list(p.box.offset), list(p.box.shape), p.name] for p in entry.pieces],
             }
             for key, entry in self.tensors.items()
         }
@@ -120,23 +121,23 @@ def parse(text: str, path: str) -> Metadata:
     if found.get("version") != _VERSION:
         raise CheckpointError(f"{path} is of version {found.get('version')!r}; this library reads version {_VERSION}")
     try:
-        tensors = {key: _entry(value) for key, value in found["tensors"].items()}
+        tensors = {key: _entry(key, value) for key, value in found["tensors"].items()}
         paths = {key: [str(part) for part in parts] for key, parts in found["paths"].items()}
         return Metadata(str(found["save"]), tensors, dict(found["values"]), paths)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise CheckpointError(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
 
-def _entry(found: Any) -> Entry:
+def _entry(key: str, found: Any) -> Entry:
     shape = _sizes(found["shape"])
     pieces = []
-    for file, offset, size in found["pieces"]:
+    for file, offset, size, *name in found["pieces"]:
         box = Box(_sizes(offset), _sizes(size))
         if not part_of(file):
             raise ValueError(f"{file!r} is not the name of a file with parts")
         if not len(shape) == len(box.offset) == len(box.shape):
             raise ValueError(f"a part {box} of a tensor of shape {list(shape)}")
-        pieces.append(Piece(file, box))
+        pieces.append(Piece(file, box, str(name[0]) if name else key))
     return Entry(as_dtype(found["dtype"]).name, shape, tuple(pieces))
 
 

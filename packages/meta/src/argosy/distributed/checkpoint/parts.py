@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from argosy.distributed.checkpoint.metadata import Box
 from argosy_autoparallel.api import reshard
 from argosy_autoparallel.dist_tensor import ShardedArray
+from argosy_autoparallel.local_slice import local_stretches
 from argosy_phi_ops.context import context
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Array", "box_of", "dtype_of", "overwrite", "settle_sums", "shape_of", "values_of"]
+__all__ = ["Array", "Part", "dtype_of", "overwrite", "parts_of", "settle_sums", "shape_of", "values_of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -37,18 +40,34 @@ def dtype_of(x: Any) -> str:
     return x.payload.dtype.name if isinstance(x, Tensor) else as_dtype(x.dtype).name
 
 
-def box_of(x: Any) -> Box | None:
-    """This rank's part of the tensor: all of an ordinary or partial one; None where it has nothing."""
+class Part(NamedTuple):
+    """A box of a tensor that this rank has, and the slices that cut it out of its array."""
+
+    box: Box
+    slices: tuple[slice, ...]
+
+
+def parts_of(x: Any) -> list[Part]:
+    """This rank's parts of the tensor: all of an ordinary or partial one; several where an axis is split in blocks;
+    none where it has nothing."""
     payload = getattr(x, "payload", None)
     if type(payload) is ShardedArray and not payload.is_held:
-        return None
+        return []
     if type(payload) is not ShardedArray or payload.layout.is_partial:
-        shape = shape_of(x)
-        return Box((0,) * len(shape), shape) if 0 not in shape else None
-    part = payload.layout.local_slice(payload.shape, context().rank)
-    if None in part.offset:
-        raise NotImplementedError(f"a checkpoint of a tensor split in blocks, {payload.layout!r}; reshard it first")
-    return Box(part.offset, tuple(part.shape)) if 0 not in part.shape else None
+        stretches: Any = [[(0, n)] for n in shape_of(x)]
+    else:
+        layout = payload.layout
+        stretches = local_stretches(payload.shape, layout.mesh, layout.placements, context().rank)
+    axes = [list(zip(axis, _places(axis), strict=True)) for axis in stretches]
+    found = [list(zip(*each, strict=True)) or [(), ()] for each in itertools.product(*axes)]
+    parts = [Part(Box(tuple([a for a, _ in where]), tuple([n for _, n in where])), tuple(at)) for where, at in found]
+    return [part for part in parts if 0 not in part.box.shape]
+
+
+def _places(stretches: Sequence[tuple[int, int]]) -> list[slice]:
+    """Where stretches lie one behind the other."""
+    ends = list(itertools.accumulate([n for _, n in stretches]))
+    return [slice(end - n, end) for end, (_, n) in zip(ends, stretches, strict=True)]
 
 
 def values_of(x: Any) -> Array:
@@ -61,7 +80,7 @@ def values_of(x: Any) -> Array:
 
 
 def overwrite(x: Any, values: Array) -> None:
-    """Put ``values``, those of :func:`box_of`, into this rank's part, in place."""
+    """Put ``values`` into this rank's array, in place."""
     if not isinstance(x, Tensor):
         x[...] = values
         return

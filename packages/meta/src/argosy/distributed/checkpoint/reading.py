@@ -17,9 +17,10 @@ __all__ = ["Reader", "Step"]
 
 
 class Step(NamedTuple):
-    """Copy ``common`` of the part ``held``, which ``file`` has."""
+    """Copy ``common`` of the part ``held``, which ``file`` has as ``name``."""
 
     file: str
+    name: str
     held: Box
     common: Box
 
@@ -45,7 +46,7 @@ class Reader:
         is not what the metadata says.
         """
         pieces = self.metadata.tensors[key].pieces
-        steps = [Step(p.file, p.box, common) for p in pieces if (common := p.box.common(box)) is not None]
+        steps = [Step(p.file, p.name, p.box, common) for p in pieces if (common := p.box.common(box)) is not None]
         if sum(step.common.size for step in steps) != box.size:
             raise CheckpointError(f"{self.folder}: parts of {key!r} do not make up {list(box.shape)} at {box.offset}")
         for step in steps:
@@ -56,12 +57,12 @@ class Reader:
         """The values of the part, in an array of its own."""
         made: Array = np.empty(box.shape, as_dtype(self.metadata.tensors[key].dtype).numpy)
         for step in steps:
-            made[step.common.slices_in(box)] = self._file(step.file)[key][step.common.slices_in(step.held)]
+            made[step.common.slices_in(box)] = self._file(step.file)[step.name][step.common.slices_in(step.held)]
         return made
 
     def _check(self, key: str, step: Step) -> None:
         file, entry = self._file(step.file), self.metadata.tensors[key]
-        info = file.infos.get(key)
+        info = file.infos.get(step.name)
         if info is None or info.shape != step.held.shape or info.dtype.name != entry.dtype:
             found = "nothing" if info is None else f"{info.dtype.name} {list(info.shape)}"
             raise CheckpointError(

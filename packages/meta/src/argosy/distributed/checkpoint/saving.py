@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from argosy.distributed.checkpoint.background import WriteTask, finish_writing, start_writing
@@ -11,7 +12,7 @@ from argosy.distributed.checkpoint.committing import Commit
 from argosy.distributed.checkpoint.generators import generator_values
 from argosy.distributed.checkpoint.metadata import Box, Entry, Metadata, Piece, ids_in, part_file
 from argosy.distributed.checkpoint.nesting import FlatState, flatten_state, is_array
-from argosy.distributed.checkpoint.parts import box_of, dtype_of, settle_sums, shape_of, values_of
+from argosy.distributed.checkpoint.parts import Array, dtype_of, parts_of, settle_sums, shape_of, values_of
 from argosy.distributed.collective import member_group
 from argosy.distributed.group import Group
 from argosy.distributed.objects import gather_bytes
@@ -64,9 +65,7 @@ def save_state_dict(
     writers = _writers(told, root, save_replicas)
     files = [part_file(rank, number, save) for rank in group.ranks]
     metadata = _metadata(told, writers, files, root)
-    mine = {
-        key: values_of(leaves[key]) for key, parts in writers.items() if _writes(parts, group.rank, leaves.get(key))
-    }
+    mine = {name: values for key in writers for name, values in _values(key, writers[key], group.rank, leaves.get(key))}
     commit = Commit(folder, number, metadata, group.ranks[group.rank], group.rank == root)
     if async_save:
         copies = {key: array.copy() for key, array in mine.items()}
@@ -90,7 +89,10 @@ def _announcement(leaves: dict[str, Any], flat: FlatState, unique_id: int | None
         "id": unique_id,
         "next": max(ids_in(folder), default=-1) + 1,
         "save": os.urandom(8).hex(),
-        "tensors": {key: [dtype_of(x), list(shape_of(x)), box_of(x), _is_ordinary(x)] for key, x in arrays.items()},
+        "tensors": {
+            key: [dtype_of(x), list(shape_of(x)), [box for box, _ in parts_of(x)], _is_ordinary(x)]
+            for key, x in arrays.items()
+        },
         "values": {key: x for key, x in leaves.items() if key not in arrays} | states,
         "paths": flat.paths | where,
     }
@@ -139,20 +141,28 @@ def _holders(told: list[Told]) -> Writers:
     found: Writers = {}
     kinds: dict[str, tuple[int, list[Any]]] = {}
     for rank, each in enumerate(told):
-        for key, (dtype, shape, box, _) in each["tensors"].items():
+        for key, (dtype, shape, boxes, _) in each["tensors"].items():
             first, kind = kinds.setdefault(key, (rank, [dtype, shape]))
             if kind != [dtype, shape]:
                 kinds_differ = f"{kind[0]} {kind[1]} on rank {first}, but {dtype} {shape} on rank {rank}"
                 raise ValueError(f"save_state_dict: {key!r} is {kinds_differ}")
             held = found.setdefault(key, {})
-            if box is not None:
-                held.setdefault(Box(tuple(box[0]), tuple(box[1])), []).append(rank)
+            for offset, size in boxes:
+                held.setdefault(Box(tuple(offset), tuple(size)), []).append(rank)
     return found
 
 
-def _writes(parts: dict[Box, list[int]], rank: int, x: Any) -> bool:
-    box = None if x is None else box_of(x)
-    return box is not None and rank in parts[box]
+def _values(key: str, writers: dict[Box, list[int]], rank: int, x: Any) -> Iterator[tuple[str, Array]]:
+    """What a rank writes of a tensor, by the names in its file."""
+    for box, slices in () if x is None else parts_of(x):
+        if rank in writers[box]:
+            yield _name(key, box, writers, rank), values_of(x)[slices]
+
+
+def _name(key: str, box: Box, writers: dict[Box, list[int]], rank: int) -> str:
+    """What a part is called in the file of a rank: as its tensor, where it is the only one."""
+    alone = sum(rank in ranks for ranks in writers.values()) == 1
+    return key if alone else f"{key}@{','.join(map(str, box.offset))}"
 
 
 # ---- files
@@ -165,8 +175,9 @@ def _metadata(told: list[Told], writers: Writers, files: list[str], root: int) -
     paths: dict[str, list[str]] = {}
     for each in inorder:
         for key, (dtype, shape, _, _) in each["tensors"].items():
-            pieces = tuple(Piece(files[ranks[0]], box) for box, ranks in writers.get(key, {}).items())
-            tensors.setdefault(key, Entry(dtype, tuple(shape), pieces))
+            parts = writers.get(key, {})
+            pieces = [Piece(files[r[0]], box, _name(key, box, parts, r[0])) for box, r in parts.items()]
+            tensors.setdefault(key, Entry(dtype, tuple(shape), tuple(pieces)))
         values = {**each["values"], **values}
         paths = {**each["paths"], **paths}
     return Metadata(told[root]["save"], tensors, values, paths)
