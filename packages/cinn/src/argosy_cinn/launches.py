@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
+from argosy_cinn.call_once import call_once
 from argosy_cinn.checks.refusal import may_refuse
 from argosy_cinn.device_call import Address, DeviceCall, call_host
 from argosy_cinn.executable import Executable
@@ -146,7 +147,7 @@ def _place(payload: StridedArray) -> Any:
     return payload.storage.buffer, payload.offset * payload.dtype.itemsize
 
 
-@lru_cache(maxsize=1)
+@call_once
 def _launcher() -> Library:
     return link(cached_object(_TEXT), (_NAME,))
 
