@@ -206,7 +206,7 @@ class Evaluator:
         index, counter = node.payload
         wide = bool(index.variables & self.lane_bit)
         position = self.lanewise(index, I64) if wide else self.b.index(self.scalar_index(index))
-        seed, offset = (self.value(a) for a in node.arguments)
+        seed, offset = (self.b.extract(self.value(a), 0) for a in node.arguments)  # numbers are in all lanes
         draw = self.b.binary("add", offset, counter)
         return random_word(self.b, position, seed, draw)
 

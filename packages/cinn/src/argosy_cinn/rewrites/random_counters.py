@@ -23,7 +23,7 @@ class RandomCounters(Pass):
 
     def run(self, program: Program) -> bool:
         """Add them; True where there were several."""
-        draws = [op for op in program.walk() if op.name == "prim.rng_bits"]
+        draws = [op for op in program.walk() if op.name == "prim.rng_bits" and op.attributes["counter"]]
         if len({op.attributes["counter"] for op in draws}) < 2:
             return False
         for op in draws:
