@@ -96,6 +96,7 @@ def agree(eager, static):
     )
 
 
+@pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_operator_with_open_axes_answers_and_refuses_as_eagerly(name):
     assert list(differences(name)) == []

@@ -31,6 +31,7 @@ def _result_and_gradient(function: Any, x: Any) -> tuple[np.ndarray, np.ndarray]
     return result.numpy(), gradient.numpy()
 
 
+@pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize(("name", "rank", "kwargs"), POOLS)
 @pytest.mark.parametrize("size", [None, "as given"])
 def test_captured_pools_have_the_windows_of_eager_ones(name: str, rank: int, kwargs: Any, size: Any) -> None:
