@@ -1,7 +1,8 @@
 """GGUF files: what their metadata says as a ``config.json``, and their tensors by the names that transformers uses.
 
 The library ``gguf`` (the extra ``[gguf]``) parses the container and knows the formats of blocks. Tensors of float32,
-float16 and bfloat16 are the file's own pages; blocks become float32 when they are read.
+float16 and bfloat16 are the file's own pages; blocks become float32 when they are read, or, where that is asked for,
+the integers and scales of a layer that multiplies with them (Q8_0 and Q4_0).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ __all__ = ["ARCHITECTURES", "PARTS", "WHOLE", "Architecture", "GgufFile", "gguf_
 
 Array = np.ndarray[Any, Any]
 _READ = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K")
+_BITS, _BLOCK, _SCALE_BYTES = {"Q8_0": 8, "Q4_0": 4}, 32, 2
 _NORMS = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"}
 _SANDWICH = {
     "input_layernorm": "attn_norm", "post_attention_layernorm": "post_attention_norm",
@@ -55,13 +57,14 @@ ARCHITECTURES = {
 
 
 class GgufFile(Mapping[str, Array]):
-    """The tensors of a file by transformers' names; ``config``: its metadata as a ``config.json``.
+    """The tensors of a file by transformers' names; ``config``: its metadata as a ``config.json``. With ``integers``
+    a matrix NAME.weight of Q8_0 or Q4_0 is NAME.numbers [out, in], NAME.scales [out, in / 32] and NAME.bits.
 
     Raises CheckpointError naming the file for one that is damaged, an architecture or a format of blocks that is not
     known, and ImportError naming what to install.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], integers: bool = False) -> None:
         self.path = os.fspath(path)
         reader = _reader(self.path)
         self._fields = {name: field for name, field in reader.fields.items() if not name.startswith("GGUF.")}
@@ -80,6 +83,12 @@ class GgufFile(Mapping[str, Array]):
         }  # fmt: skip
         names = {_own_name(name, self.architecture): tensor for name, tensor in stored.items()}
         self._tensors = {name: tensor for name, tensor in names.items() if name is not None}
+        for name, tensor in list(self._tensors.items()) if integers else []:
+            if tensor.tensor_type.name in _BITS and name.endswith(".weight") and "embed_tokens" not in name:
+                base = name.removesuffix(".weight")
+                self._tensors |= dict.fromkeys((f"{base}.{part}" for part in ("numbers", "scales", "bits")), tensor)
+                del self._tensors[name]
+                self.config.values["quantization_config"] = {"quant_method": "gguf"}
 
     def value(self, key: str, default: Any = None) -> Any:
         """The metadata under ``key``. Raises CheckpointError where there is none and no default."""
@@ -91,7 +100,10 @@ class GgufFile(Mapping[str, Array]):
         return field.contents()
 
     def __getitem__(self, name: str) -> Array:
-        array = _array(self._tensors[name])
+        part = name.rpartition(".")[2]
+        if part == "bits":
+            return np.asarray(_BITS[self._tensors[name].tensor_type.name])
+        array = _array(self._tensors[name]) if part in ("weight", "bias") else _integers(self._tensors[name], part)
         return rearrange(name, array, self.architecture, self._heads, rows_by_halves)
 
     def __iter__(self) -> Iterator[str]:
@@ -131,6 +143,19 @@ def _array(tensor: Any) -> Array:
     else:
         made = gguf_library().dequantize(tensor.data, tensor.tensor_type)
     return made.reshape(shape)
+
+
+def _integers(tensor: Any, part: str) -> Array:
+    """The numbers [out, in] or the scales [out, in / 32] of a matrix of blocks: a scale, then 32 numbers, of which four
+    bits are the first half's low and the second half's high ones, plus 8."""
+    columns, rows = (int(n) for n in tensor.shape)
+    blocks = np.asarray(tensor.data).view(np.uint8).reshape(rows, columns // _BLOCK, -1)
+    if part == "scales":
+        return np.ascontiguousarray(blocks[..., :_SCALE_BYTES]).view(np.float16)[..., 0]
+    numbers = blocks[..., _SCALE_BYTES:]
+    if tensor.tensor_type.name == "Q4_0":
+        numbers = np.concatenate([numbers & 15, numbers >> 4], -1) - np.uint8(8)
+    return np.ascontiguousarray(numbers).view(np.int8).reshape(rows, columns)
 
 
 def _config(file: GgufFile, stored: Mapping[str, Any]) -> dict[str, Any]:

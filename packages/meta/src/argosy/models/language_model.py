@@ -25,13 +25,14 @@ __all__ = ["LanguageModel", "load"]
 Ids = Sequence[int]
 
 
-def load(folder: str | os.PathLike[str], dtype: str | None = None) -> LanguageModel:
+def load(folder: str | os.PathLike[str], dtype: str | None = None, integers: bool = False) -> LanguageModel:
     """The language model of a folder that transformers (or sentence-transformers) wrote, or of a GGUF file.
 
-    The weights are mapped from the files (see :func:`argosy.models.load_model`); ``dtype`` converts them. Raises
+    The weights are mapped from the files (see :func:`argosy.models.load_model`); ``dtype`` converts them, and
+    with ``integers`` the blocks Q8_0 and Q4_0 of a GGUF file are multiplied with as they are. Raises
     ConfigurationError, CheckpointError and TokenizerError naming the file and what was expected there.
     """
-    model = load_model(folder, dtype)
+    model = load_model(folder, dtype, integers)
     if os.fspath(folder).endswith(".gguf"):
         tokenizer = read_tokenizer(folder)
         end = None if tokenizer is None else tokenizer.id_of("eos_token")

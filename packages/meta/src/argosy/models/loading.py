@@ -69,21 +69,22 @@ def config_of(model: Layer) -> ConfigFile:
     return config
 
 
-def load_model(folder: str | os.PathLike[str], dtype: str | None = None) -> Layer:
+def load_model(folder: str | os.PathLike[str], dtype: str | None = None, integers: bool = False) -> Layer:
     """The model of a folder, or of a GGUF file, in evaluation mode, its weights mapped from the files.
 
     Matrices that a file holds as one tensor are views of its pages: nothing is read before it is used, and training
-    writes to private copies of pages. ``dtype`` converts the weights, which makes copies. Raises ConfigurationError and
-    CheckpointError naming file, key or tensor.
+    writes to private copies of pages. ``dtype`` converts the weights, which makes copies. With
+    ``integers`` linear layers multiply with the blocks Q8_0 and Q4_0 of a GGUF file, which else become float32. Raises
+    ConfigurationError and CheckpointError naming file, key or tensor.
     """
     with announce_wait(f"loading {folder}"):
-        return _load_model(folder, dtype)
+        return _load_model(folder, dtype, integers)
 
 
-def _load_model(folder: str | os.PathLike[str], dtype: str | None) -> Layer:
+def _load_model(folder: str | os.PathLike[str], dtype: str | None, integers: bool) -> Layer:
     files: GgufFile | ModelFiles
     if os.fspath(folder).endswith(".gguf"):
-        files = GgufFile(folder)
+        files = GgufFile(folder, integers)
         config = files.config
     else:
         config, files = ConfigFile.read(folder), ModelFiles(folder)

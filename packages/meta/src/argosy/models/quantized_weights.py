@@ -1,5 +1,5 @@
 """Folders whose linear layers are integers with scales: GPTQ (both versions, act-order), AWQ and compressed-tensors;
-and numbers of eight bits (e4m3) with a scale for each block, as DeepSeek-V3 is published.
+GGUF's blocks Q8_0 and Q4_0; and numbers of eight bits (e4m3) with a scale for each block, as DeepSeek-V3 is published.
 
 Their bits are laid out again as `weight_only_linear` reads them, integers to integers; no float weight is ever made. A
 weight is ``(number - zero) * scale`` with a zero and a scale for each output and group of inputs. Numbers are kept less
@@ -331,4 +331,19 @@ class _Float8:
         return Numbers(weight.T, 8, scales.T.astype(np.float32))
 
 
-_READERS: dict[str, Any] = {"gptq": _Gptq, "awq": _Awq, "compressed-tensors": _CompressedTensors, "fp8": _Float8}
+class _Gguf:
+    """numbers [out, in], scales [out, in / 32] and bits, as `argosy.models.gguf.GgufFile` makes them of blocks."""
+
+    mark = "numbers"
+
+    def __init__(self, settings: ConfigFile) -> None:
+        pass
+
+    def read(self, part: _Part) -> Numbers:
+        scales = part.tensor("scales", part.out, part.groups(32))
+        return Numbers(part.tensor("numbers", part.out, part.size).T, int(part.tensor("bits")), scales.T)
+
+
+_READERS: dict[str, Any] = {
+    "gptq": _Gptq, "awq": _Awq, "compressed-tensors": _CompressedTensors, "fp8": _Float8, "gguf": _Gguf
+}  # fmt: skip
