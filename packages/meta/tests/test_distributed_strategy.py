@@ -124,19 +124,10 @@ def test_regions_of_ranks_are_computed_again():
     assert held < 0.8 * whole
 
 
-@pytest.mark.parametrize(
-    ("amp", "message"),
-    [
-        ({}, r"Strategy\.amp\.dtype='float16' .* use 'bfloat16'"),
-        ({"dtype": "bfloat16", "level": "o3"}, r"Strategy\.amp\.level='o3'"),
-        ({"dtype": "bfloat16", "use_master_grad": True}, r"Strategy\.amp\.use_master_grad=True"),
-    ],
-)
-def test_mixed_precision_names_what_is_not_built(amp, message):
-    """Losses are not scaled in compiled steps, parameters are not converted."""
-    with pytest.raises(NotImplementedError, match=message):
-        Strategy({"amp": {"enable": True, **amp}}).check_implemented()
-    Strategy({"amp": {"enable": True, "dtype": "bfloat16", "level": "O1"}}).check_implemented()
+def test_mixed_precision_names_what_is_not_built():
+    with pytest.raises(NotImplementedError, match=r"Strategy\.amp\.level='o3'"):
+        Strategy({"amp": {"enable": True, "level": "o3"}}).check_implemented()
+    Strategy({"amp": {"enable": True, "level": "O1", "use_master_grad": True}}).check_implemented()
 
 
 def _losses(config, mesh=None, accumulated=1):
@@ -206,3 +197,17 @@ def test_forward_passes_run_in_mixed_precision():
     assert "bfloat16" in mixed[3]
     assert "bfloat16" not in plain[3]
     np.testing.assert_allclose(mixed[0], plain[0], rtol=0.05)
+
+
+def test_losses_of_half_precision_are_scaled():
+    """A scale that overflows shrinks until steps are taken; with one that fits losses are near those of float32."""
+    amp = {"enable": True, "dtype": "float16", "decr_every_n_nan_or_inf": 1, "decr_ratio": 2.0**-20}
+    plain, *_ = _losses({})
+    fitting, *_ = _losses({"amp": {**amp, "init_loss_scaling": 1024.0}})
+    np.testing.assert_allclose(fitting, plain, rtol=0.01)
+    late, *_ = _losses({"amp": {**amp, "init_loss_scaling": 2.0**30}})
+    assert np.isfinite(late).all()
+    np.testing.assert_allclose(late[0], plain[0], rtol=0.01)
+    mesh = dist.ProcessMesh([0], ["dp"])
+    with pytest.raises(NotImplementedError, match="float16' with distributed parameters"):
+        _losses({"amp": amp}, mesh)

@@ -18,7 +18,7 @@ from argosy.distributed.pipeline.trainer import Pipeline, PipelineSettings
 from argosy.distributed.semi_auto import shard_tensor
 from argosy.distributed.sharded_optimizer import ShardingStage3
 from argosy.distributed.strategy import Strategy
-from argosy.distributed.strategy_effects import merging_of, precision_of, regions_of, shard_states
+from argosy.distributed.strategy_effects import merging_of, precision_of, regions_of, scaler_of, shard_states
 from argosy.jit.static_function import StaticFunction
 from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
@@ -90,9 +90,16 @@ class DistModel:
             self.expect(input_spec)
         self._merging = merging_of(self._strategy, optimizer)
         self._batches = 0
+        self._scaler = scaler_of(self._strategy.amp)
         if (recomputing := self._strategy.recompute).enable and recomputing.checkpoints:
             recompute_layers(layer, recomputing.checkpoints, "Strategy.recompute")
         self._pipeline = self._make_pipeline() if self._strategy.pipeline.enable else None
+        laid = any(parameter.process_mesh is not None for parameter in layer.parameters())
+        if self._scaler is not None and self._pipeline is None and laid:
+            raise NotImplementedError(
+                "Strategy.amp.dtype='float16' with distributed parameters: their scaled gradients are implemented in "
+                "pipelines only; use 'bfloat16'"
+            )
         if optimizer is not None and self._strategy.sharding.enable:
             shard_states(optimizer, self._strategy.sharding)
         for step in self._steps.values():
@@ -180,7 +187,10 @@ class DistModel:
         if self._metrics and any(isinstance(x, Tensor) and x.is_dist() for x in entries):
             raise NotImplementedError("DistModel(metrics) of a pipeline takes batches that every rank has whole")
         if self.mode == "train":
-            loss = pipeline.train(entries)
+            if self._scaler is None:
+                loss = pipeline.train(entries)
+            else:
+                loss = pipeline.train_scaled(entries, self._scaler, self._optimizer)
             return self._note_metrics((loss, pipeline.outputs) if self._metrics else loss, entries)
         with no_grad():
             if self.mode == "eval":
@@ -196,13 +206,18 @@ class DistModel:
 
     def _update_step(self) -> None:
         assert self._optimizer is not None
-        self._optimizer.step()
+        if self._scaler is None:
+            self._optimizer.step()
+        else:
+            self._scaler.step(self._optimizer)
+            self._scaler.update()
         self._optimizer.clear_grad()
 
     def _merge_step(self, *entries: Any) -> Any:
         loss, outputs = self._run_forward(entries)
         share = self._merging.steps if self._merging.mean else 1
-        (loss if share == 1 else loss / share).backward()
+        mean = loss if share == 1 else loss / share
+        (mean if self._scaler is None else self._scaler.scale(mean)).backward()
         return (loss, outputs) if self._metrics else loss
 
     def _eval_step(self, *entries: Any) -> Any:

@@ -135,7 +135,9 @@ class Pipeline(Config, choices={"schedule_mode": _SCHEDULES}):
 
 
 class AMP(Config):
-    """Automatic mixed precision: the forward pass is captured under ``auto_cast`` of this dtype and level."""
+    """Automatic mixed precision: the forward pass is captured under ``auto_cast`` of this dtype and level. Of float16
+    the loss is scaled, as by a ``GradScaler`` of these numbers. Parameters stay float32, and so do their gradients,
+    with ``use_master_grad`` and without."""
 
     enable: bool = False
     dtype: str = "float16"
@@ -156,16 +158,10 @@ class AMP(Config):
 
     def check_implemented(self) -> None:
         """Raise NotImplementedError naming the first field that asks for what is not built."""
-        for name, built in (("dtype", ("bfloat16",)), ("level", ("o1", "o2")), ("use_master_grad", (False,))):
+        for name, built in (("dtype", ("bfloat16", "float16")), ("level", ("o1", "o2"))):
             value = getattr(self, name)
-            if (value.lower() if isinstance(value, str) else value) not in built:
-                raise NotImplementedError(f"Strategy.amp.{name}={value!r} is not implemented{_WITHOUT.get(name, '')}")
-
-
-_WITHOUT = {
-    "dtype": ": losses are not scaled in compiled steps, which float16 needs; use 'bfloat16'",
-    "level": ": parameters stay float32",
-}
+            if value.lower() not in built:
+                raise NotImplementedError(f"Strategy.amp.{name}={value!r} is not implemented; there are {[*built]}")
 
 
 class Recompute(Config):

@@ -7,13 +7,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from argosy.amp.casting import auto_cast
+from argosy.amp.scaler import GradScaler
 from argosy.distributed.sharded_optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer
 from argosy.distributed.strategy import AMP, Recompute, Sharding, Strategy
 from argosy.optimizer.optimizer import Optimizer
 from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_pir import Operation
 
-__all__ = ["GradientMerge", "merging_of", "precision_of", "regions_of", "shard_states"]
+__all__ = ["GradientMerge", "merging_of", "precision_of", "regions_of", "scaler_of", "shard_states"]
 
 _STAGES = {1: ShardingStage1, 2: ShardingStage2, 3: ShardingStage3}
 
@@ -38,6 +39,16 @@ def precision_of(amp: AMP) -> AbstractContextManager[Any]:
     if not amp.enable:
         return nullcontext()
     return auto_cast(True, amp.custom_white_list or None, amp.custom_black_list or None, amp.level.upper(), amp.dtype)
+
+
+def scaler_of(amp: AMP) -> GradScaler | None:
+    """What scales losses; None where nothing does."""
+    if not amp.enable or amp.dtype.lower() != "float16":
+        return None
+    return GradScaler(
+        True, amp.init_loss_scaling, amp.incr_ratio, amp.decr_ratio, amp.incr_every_n_steps,
+        amp.decr_every_n_nan_or_inf, amp.use_dynamic_loss_scaling,
+    )  # fmt: skip
 
 
 @contextmanager
