@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from attention.test_attention import Attention, causal, where, window
 from attention.test_attention import operands as attention_operands
+from hypothesis import HealthCheck, given, settings
 from programs import assert_equal, build
+from test_programs import graphs, grow
 from test_symbolic import argument
 from test_symbolic import program_of as symbolic_program
 from test_symbolic_sizes import CASES as CASES_OF_SIZES
@@ -182,13 +184,13 @@ def test_orders_agree_with_the_interpreter(axis, shape, descending, monkeypatch)
 def test_tiles_of_matrices_give_the_bits_of_other_schedules(width, monkeypatch):
     """Odd sizes, batches, an operand that lies the other way round, windows, and float16."""
     rng, there = np.random.default_rng(11), device("opencl")
-    for name, shapes, dtype, settings in (
+    for name, shapes, dtype, attributes in (
         ("matmul", [(2, 70, 37), (37, 19)], "float32", {}),
         ("matmul", [(3, 5), (9, 5)], "float32", {"transpose_y": True}),
         ("matmul", [(33, 16), (16, 8)], "float16", {}), ("conv2d", [(1, 2, 5, 7), (3, 2, 3, 3)], "float32", {}),
     ):  # fmt: skip
         arrays = [rng.standard_normal(shape).astype(dtype) for shape in shapes]
-        program, found = program_of(name, *arrays, **settings), []
+        program, found = program_of(name, *arrays, **attributes), []
         for machine in (SimtTarget(16), SimtTarget(4, 64, width, matrix_tiles=True)):
             monkeypatch.setattr(sources, "target_of", lambda info, machine=machine: machine)
             (made,) = CinnCompiler().compile(program, there).run([StridedArray.from_array(x, there) for x in arrays])
@@ -359,6 +361,7 @@ MACHINES = [SimtTarget(4), SimtTarget(4, 256), SimtTarget(4, 256, 8), SimtTarget
 
 
 @on_device
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize(
     "case",
     [
@@ -384,7 +387,23 @@ def test_bits_do_not_depend_on_the_machine(case, monkeypatch):
         assert [a.to_host().tobytes() for a in found] == wanted
 
 
-def check(program, *arrays):
+@on_device
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(graphs())
+def test_random_graphs_agree_with_the_interpreter(recipe):
+    steps, rows, columns, picked = recipe
+    rng = np.random.default_rng(len(steps))
+    shapes = ((rows, columns), (rows, columns), (columns, columns))
+    arrays = [rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
+
+    def outputs(x, y, w):
+        found = grow(steps, x, y, w)
+        return [found[-1], *(found[i % len(found)] for i in sorted(picked))]
+
+    check(build(outputs, arrays, ()), *arrays, tolerance=1e-4)
+
+
+def check(program, *arrays, tolerance=2e-5):
     there = device("opencl")
     expected, _ = interpret(program, list(arrays))
     run = CinnCompiler().compile(program, there).bind(())
@@ -392,5 +411,5 @@ def check(program, *arrays):
     first, second = ([made.to_host() for made in run(given)] for _ in range(2))
     for made, again, wanted in zip(first, second, expected, strict=True):
         assert made.tobytes() == again.tobytes()
-        np.testing.assert_allclose(made, wanted, rtol=2e-5, atol=2e-5 * np.abs(wanted).max(initial=0))
+        np.testing.assert_allclose(made, wanted, rtol=tolerance, atol=tolerance * np.abs(wanted).max(initial=0))
     return first
