@@ -20,6 +20,7 @@ from argosy_autoparallel.localize import LocalOperation, emit_local
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.open_sizes import split_sizes
 from argosy_autoparallel.operator_rules import OperatorCall, find_plan, ruled_operators
+from argosy_autoparallel.passes.chunk_products import ChunkProducts
 from argosy_autoparallel.passes.combine_collectives import CombineCollectives, note_collectives
 from argosy_autoparallel.passes.overlap import Overlap
 from argosy_autoparallel.passes.shrink_live_ranges import ShrinkLiveRanges
@@ -88,6 +89,7 @@ def partition(
     made = Partitioner(program, input_layouts, state_layouts, rank, reshard_after_use).run(output_layouts)
     CombineCollectives(early=overlap).run(made.program)
     if overlap:
+        ChunkProducts().run(made.program)
         Overlap().run(made.program)
     return made
 
