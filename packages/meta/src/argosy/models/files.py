@@ -80,7 +80,10 @@ class ModelFiles(Mapping[str, Array]):
 
 
 def write_folder(
-    folder: str | os.PathLike[str], config: Mapping[str, Any], tensors: Mapping[str, Array], more: Mapping[str, bytes]
+    folder: str | os.PathLike[str],
+    config: Mapping[str, Any],
+    tensors: Mapping[str, Array],
+    more: Mapping[str, bytes] | None = None,
 ) -> None:
     """Write ``config.json``, the tensors, in shards where they are large, and ``more`` files by name; others that the
     folder has stay.
@@ -91,7 +94,7 @@ def write_folder(
     folder = os.fspath(folder)
     os.makedirs(os.path.dirname(os.path.abspath(folder)), exist_ok=True)
     with replace_folder(folder, lambda name: _WRITTEN.fullmatch(name) is not None) as fresh:
-        for name, content in {"config.json": json.dumps(dict(config), indent=2).encode(), **more}.items():
+        for name, content in {"config.json": json.dumps(dict(config), indent=2).encode(), **(more or {})}.items():
             write_file(os.path.join(fresh, name), [content])
         shards = _shards_of(tensors)
         for shard, names in shards.items():

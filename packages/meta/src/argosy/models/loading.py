@@ -137,7 +137,7 @@ def save(
         if integers:
             values["quantization_config"], packed = pack_layers(model, family, format or _layout_of(config))
             tensors.update(packed)
-        write_folder(folder, values, tensors, {} if tokenizer is None else tokenizer.files())
+        write_folder(folder, values, tensors, None if tokenizer is None else tokenizer.files())
 
 
 def _layout_of(config: ConfigFile) -> str:
