@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,54 +71,70 @@ def torch_step(layers: int, rows: int, cached: int) -> Step:
     return without_gradients
 
 
-def llama_cpp_steps(case: str, options: argparse.Namespace, folder: Path) -> tuple[Stepper, int]:
-    """Steps of llama.cpp from a file that is written here, and the bytes of the weights that a step reads."""
-    import llama_cpp as lib
-    from llama_cpp._logger import set_verbose
+class LlamaCpp:
+    """Steps of llama.cpp from a file, of at most so many rows."""
 
-    set_verbose(False)
-    path = folder / f"{case}.gguf"
-    nbytes = write_file(path, case, options.layers)
-    model = lib.llama_model_load_from_file(str(path).encode(), lib.llama_model_default_params())
-    if not model:
-        raise SystemExit(f"llama.cpp does not load the file of {case}")
+    def __init__(self, path: Path, threads: int, most: int) -> None:
+        import llama_cpp as lib
+        from llama_cpp._logger import set_verbose
 
-    def stepper(rows: int, cached: int) -> Step:
-        tokens, texts, start = (rows, rows, cached) if rows else (PROMPT, 1, 0)
-        chosen = lib.llama_context_default_params()
-        chosen.n_ctx, chosen.n_seq_max = texts * (-(-(cached + PROMPT) // 256) * 256), texts
-        chosen.n_batch = chosen.n_ubatch = 512
-        chosen.n_threads = chosen.n_threads_batch = options.threads
-        context = lib.llama_init_from_model(model, chosen)
-        memory, batch = lib.llama_get_memory(context), lib.llama_batch_init(512, 0, 1)
+        set_verbose(False)
+        self.lib, self.threads, self.most = lib, threads, most
+        self.model = lib.llama_model_load_from_file(str(path).encode(), lib.llama_model_default_params())
+        if not self.model:
+            raise SystemExit(f"llama.cpp does not load {path.name}")
+        self.batch = lib.llama_batch_init(512, 0, 1)
+        self._held: dict[int, Any] = {}
 
-        def evaluate(positions: Any, row_of: Any, wanted: Any) -> None:
-            batch.n_tokens = len(positions)
-            for i, (position, row, want) in enumerate(zip(positions, row_of, wanted, strict=True)):
-                batch.token[i], batch.pos[i], batch.logits[i] = i % WORDS, position, want
-                batch.n_seq_id[i], batch.seq_id[i][0] = 1, row
-            if lib.llama_decode(context, batch):
-                raise SystemExit(f"llama.cpp refuses {len(positions)} tokens after {cached}")
+    def context_of(self, start: int) -> Any:
+        """A context whose sequences all have ``start`` tokens; of no tokens, one sequence."""
+        lib = self.lib
+        if start not in self._held:
+            while self._held:
+                lib.llama_free(self._held.popitem()[1])
+            chosen, texts = lib.llama_context_default_params(), self.most if start else 1
+            chosen.n_ctx, chosen.n_seq_max = texts * (-(-(start + PROMPT) // 256) * 256), texts
+            chosen.n_batch = chosen.n_ubatch = 512
+            chosen.n_threads = chosen.n_threads_batch = self.threads
+            context = self._held[start] = lib.llama_init_from_model(self.model, chosen)
+            for begin in range(0, start, 512):
+                some = range(begin, min(start, begin + 512))
+                self._evaluate(context, some, [0] * len(some), [0] * len(some))
+            for row in range(1, texts):
+                lib.llama_memory_seq_cp(lib.llama_get_memory(context), 0, row, -1, -1)
+        return self._held[start]
 
-        for begin in range(0, start, 512):
-            some = range(begin, min(start, begin + 512))
-            evaluate(some, [0] * len(some), [0] * len(some))
-        for row in range(1, texts):
-            lib.llama_memory_seq_cp(memory, 0, row, -1, -1)
-        positions = [start] * tokens if rows else list(range(PROMPT))
-        row_of = list(range(rows)) if rows else [0] * PROMPT
-        wanted = [1] * rows if rows else [0] * (PROMPT - 1) + [1]
+    def _evaluate(self, context: Any, positions: Sequence[int], row_of: Sequence[int], wanted: Sequence[int]) -> None:
+        batch = self.batch
+        batch.n_tokens = len(positions)
+        for i, (position, row, want) in enumerate(zip(positions, row_of, wanted, strict=True)):
+            batch.token[i], batch.pos[i], batch.logits[i] = i % WORDS, position, want
+            batch.n_seq_id[i], batch.seq_id[i][0] = 1, row
+        if self.lib.llama_decode(context, batch):
+            raise SystemExit(f"llama.cpp refuses {len(positions)} tokens at {positions[0]}")
+
+    def step(self, rows: int, cached: int) -> Step:
+        """The step of so many rows after so many tokens, or the prompt."""
+        start = cached if rows else 0
+        context, positions = self.context_of(start), [cached] * rows or [*range(PROMPT)]
+        row_of, wanted = [*range(rows)] or [0] * PROMPT, [1] * rows or [0] * (PROMPT - 1) + [1]
+        memory = self.lib.llama_get_memory(context)
 
         def step() -> None:
-            for row in range(texts):
-                lib.llama_memory_seq_rm(memory, row, start, -1)
-            evaluate(positions, row_of, wanted)
-            lib.llama_synchronize(context)
+            for row in range(rows or 1):
+                self.lib.llama_memory_seq_rm(memory, row, start, -1)
+            self._evaluate(context, positions, row_of, wanted)
+            self.lib.llama_synchronize(context)
 
-        step.close = lambda: lib.llama_free(context)  # type: ignore[attr-defined]
         return step
 
-    return stepper, nbytes
+
+def llama_cpp_steps(case: str, options: argparse.Namespace, folder: Path) -> tuple[Stepper, int]:
+    """Steps of llama.cpp from a file that is written here, and the bytes of the weights that a step reads."""
+    path = folder / f"{case}.gguf"
+    nbytes = write_file(path, case, options.layers)
+    most = max([1, *(int(each) for each in options.rows if each != "prefill")])
+    return LlamaCpp(path, options.threads, most).step, nbytes
 
 
 def write_file(path: Path, case: str, layers: int) -> int:
@@ -171,7 +187,6 @@ def measure(options: argparse.Namespace, folder: Path) -> Iterator[dict[str, Any
                     continue
                 step = stepper(count, cached)
                 took, _, clock = best_times(step, lambda: None, options)
-                getattr(step, "close", lambda: None)()
                 moved = nbytes + options.layers * 2 * SHARED * SIZE * 2 * cached * count
                 yield {
                     "workload": "decode", "model": "llama", "framework": options.framework, "case": case,
