@@ -141,8 +141,10 @@ def decode_table(threads: int) -> list[str]:
     ]
     nearest = {"bfloat16": "f16", "int8": "q8_0", "int4": "q4_0"}
     for (framework, case, count, cached), row in rows.items():
+        if framework != "argosy":
+            continue
         peers = [rows.get((*peer, count, cached)) for peer in (("llama.cpp", nearest[case]), ("torch", case))]
-        if framework != "argosy" or not any(peers):
+        if not any(peers):
             continue
         work = "a prompt of 128" if count == "prefill" else f"{count} x {cached} cached"
         shown = [f"{milliseconds(p['ms'])} ({p['ms'] / row['ms']:.2f}x)" if p else "-" for p in peers]
