@@ -109,11 +109,8 @@ class Tracer(Interpreter):
     """The stage of a pipeline that operations belong to from here on, where the model is cut: their annotation."""
     recompute: int | None = None
     """The number of the region that is computed again in the backward pass, while one is captured: an annotation."""
-    regions = 0
-    recomputes = False
-    """Whether regions are computed again; those of a model that is cut are."""
-    kept_regions: Collection[int] = ()
-    """Regions, counted from 0, that are kept nevertheless."""
+    regions, recomputes = 0, False  # how many there were; whether they are computed again without a cut, too
+    kept_regions: Collection[int] = ()  # those that are kept nevertheless, counted from 0
 
     def __init__(self, name: str = "main") -> None:
         self.program = Program(name)
