@@ -100,13 +100,10 @@ class Tokenizer:
 
     def files(self) -> dict[str, bytes]:
         """The contents of the files that :meth:`read` reads, by name."""
-        config: dict[str, Any] = dict(self.special)
+        texts = {"tokenizer.json": self.to_json(), "tokenizer_config.json": json.dumps(self.special, indent=2)}
         if self.template is not None:
-            config["chat_template"] = self.template.source
-        return {
-            "tokenizer.json": self.to_json().encode(),
-            "tokenizer_config.json": json.dumps(config, indent=2).encode(),
-        }
+            texts["chat_template.jinja"] = self.template.source
+        return {name: text.encode() for name, text in texts.items()}
 
     def stream(self) -> TextStream:
         """A text that grows token by token."""
