@@ -13,6 +13,7 @@ import numpy as np
 from timing import arguments, run
 
 _NUMBERS = 1 << 20
+FRAMEWORKS = ("argosy", "argosy-eager", "torch", "torch-compile", "jax", "scipy", "paddle")
 CASES = (
     "2048-forward", "2048-backward", "256-forward", "256-backward", "lines-64", "lines-256", "lines-1000", "lines-1009",
     "lines-1024", "lines-1088", "lines-16384", "lines-1048576", "one-64", "one-1024", "one-16384", "real-256",
@@ -67,7 +68,7 @@ def paddle_step(paddle: Any, case: str, compiled: bool) -> Callable[[], Any]:
     return lambda: whole(x)
 
 
-def torch_step(case: str) -> Callable[[], Any]:
+def torch_step(case: str, compiled: bool) -> Callable[[], Any]:
     import torch
 
     gradient = case.endswith("backward")
@@ -77,7 +78,15 @@ def torch_step(case: str) -> Callable[[], Any]:
         z = forward(x)
         return torch.autograd.grad((z.real**2 + z.imag**2).sum(), x)[0] if gradient else z
 
-    return step
+    def power(x: Any) -> Any:
+        z = forward(x)
+        return (z.real**2 + z.imag**2).sum()
+
+    if not compiled:
+        return step
+    whole = torch.compile(torch.func.grad(power) if gradient else forward, dynamic=False)
+    x = x.detach()
+    return lambda: whole(x)
 
 
 def jax_step(case: str) -> Callable[[], Any]:
@@ -105,10 +114,11 @@ def scipy_step(case: str, threads: int) -> Callable[[], Any]:
 
 
 if __name__ == "__main__":
-    options = arguments(__doc__ or "", ("argosy", "argosy-eager", "torch", "jax", "scipy", "paddle"), CASES)
+    options = arguments(__doc__ or "", FRAMEWORKS, CASES)
     makers = {
         "argosy": lambda: argosy_step(options.case, True), "argosy-eager": lambda: argosy_step(options.case, False),
-        "torch": lambda: torch_step(options.case), "jax": lambda: jax_step(options.case),
+        "torch": lambda: torch_step(options.case, False), "torch-compile": lambda: torch_step(options.case, True),
+        "jax": lambda: jax_step(options.case),
         "scipy": lambda: scipy_step(options.case, options.threads), "paddle": lambda: real_paddle_step(options.case),
     }  # fmt: skip
     run(options, "fft", makers[options.framework]())

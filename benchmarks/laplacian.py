@@ -1,8 +1,9 @@
 """The Laplacian of a tanh network d-128-128-128-1 at 256 points, float32.
 
 Ours is ``autograd.laplacian``, compiled or eager; torch and jax do what their users write: second derivatives
-coordinate by coordinate (reverse mode twice; forward over forward, vectorised over the coordinates). ``torch-forward``
-and ``jax-forward`` are the forward Laplacian (Li et al., 2024) written by hand for this network.
+coordinate by coordinate (reverse mode twice; forward over forward, vectorised over the coordinates), ``torch-compile``
+the diagonal of ``torch.func.hessian``. ``torch-forward`` and ``jax-forward`` are the forward Laplacian (Li et al.,
+2024) written by hand for this network, ``torch-forward-compile`` the first of them compiled.
 """
 
 from __future__ import annotations
@@ -37,6 +38,19 @@ def torch_step(dimensions: int) -> Callable[[], Any]:
     return step
 
 
+def compiled_torch_step(dimensions: int) -> Callable[[], Any]:
+    import torch
+
+    weights, points = data(sizes(dimensions), POINTS)
+    tensors, x = [torch.from_numpy(w) for w in weights], torch.from_numpy(points)
+
+    def at_point(q: Any) -> Any:
+        return torch.func.hessian(lambda z: network(z, tensors, torch.tanh)[0])(q).diagonal().sum()
+
+    compiled = torch.compile(torch.func.vmap(at_point), dynamic=False)
+    return lambda: compiled(x)
+
+
 def jax_step(dimensions: int) -> Callable[[], Any]:
     import jax
     import jax.numpy as jnp
@@ -64,13 +78,14 @@ def forward_laplacian(x: Any, weights: Any, eye: Any, tanh: Callable[[Any], Any]
     return (total @ weights[-1])[:, 0]
 
 
-def torch_forward_step(dimensions: int) -> Callable[[], Any]:
+def torch_forward_step(dimensions: int, compiled: bool) -> Callable[[], Any]:
     import torch
 
     weights, points = data(sizes(dimensions), POINTS)
     tensors, x = [torch.from_numpy(w) for w in weights], torch.from_numpy(points)
     eye = torch.eye(dimensions)
-    return lambda: forward_laplacian(x, tensors, eye, torch.tanh)
+    called = torch.compile(forward_laplacian, dynamic=False) if compiled else forward_laplacian
+    return lambda: called(x, tensors, eye, torch.tanh)
 
 
 def jax_forward_step(dimensions: int) -> Callable[[], Any]:
@@ -87,8 +102,9 @@ if __name__ == "__main__":
     makers = {
         "argosy": lambda d: argosy_step("laplacian", sizes(d), POINTS),
         "argosy-eager": lambda d: argosy_step("laplacian", sizes(d), POINTS, compiled=False),
-        "torch": torch_step, "jax": jax_step,
-        "torch-forward": torch_forward_step, "jax-forward": jax_forward_step,
+        "torch": torch_step, "torch-compile": compiled_torch_step, "jax": jax_step,
+        "torch-forward": lambda d: torch_forward_step(d, False),
+        "torch-forward-compile": lambda d: torch_forward_step(d, True), "jax-forward": jax_forward_step,
     }  # fmt: skip
     options = arguments(__doc__ or "", tuple(makers), ("2", "10", "50", "100"))
     size = int(options.case)

@@ -96,11 +96,44 @@ def torch_step(compiled: bool) -> Callable[[], Any]:
     return step
 
 
+def jax_step() -> Callable[[], Any]:
+    import jax
+    import jax.numpy as jnp
+
+    held = {name: jnp.asarray(value) for name, value in initial().items()}
+    cos, sin = (jnp.asarray(a[:, None, :]) for a in angles())
+    g = held.pop("g")
+
+    def norm(x: Any, w: Any) -> Any:
+        return x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5) * w
+
+    def turned(x: Any) -> Any:
+        low, high = jnp.split(x, 2, -1)
+        return x * cos + jnp.concatenate([-high, low], -1) * sin
+
+    def block(h: dict[str, Any]) -> Any:
+        z = norm(h["x"], h["norm1"])
+        q, k, v = ((z @ h[n]).reshape(1, TOKENS, -1, SIZE) for n in "qkv")
+        z = jax.nn.dot_product_attention(turned(q), turned(k), v, is_causal=True)
+        x = h["x"] + z.reshape(1, TOKENS, WIDTH) @ h["o"]
+        z = norm(x, h["norm2"])
+        return x + (jax.nn.silu(z @ h["gate"]) * (z @ h["up"])) @ h["down"]
+
+    gradients = jax.jit(lambda h, g: jax.vjp(block, h)[1](g)[0])
+
+    def step() -> Any:
+        found = jax.block_until_ready(gradients(held, g))
+        return found["x"][0, -1, 0]
+
+    return step
+
+
 if __name__ == "__main__":
-    options = arguments(__doc__ or "", ("argosy", "torch", "torch-compile"))
+    options = arguments(__doc__ or "", ("argosy", "torch", "torch-compile", "jax"))
     makers = {
         "argosy": argosy_step,
         "torch": lambda: torch_step(False),
         "torch-compile": lambda: torch_step(True),
+        "jax": jax_step,
     }
     run(options, "llama_block", makers[options.framework]())

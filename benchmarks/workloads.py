@@ -100,13 +100,13 @@ def _resnet18(images: int, size: int) -> Work:
 
 # Nested reverse mode of jax, and compiled gradients of torch, take minutes to compile at order 8.
 EVERY_WAY = ("torch", "torch-compile", "jax", "jax-jet", "jax-reverse", "paddle")
-WITH_PADDLE = ("torch", "jax", "paddle")
-WITHOUT_COMPILE = ("torch", "jax")  # torch.compile has no code for complex numbers, and takes minutes for these orders
+WITH_PADDLE = ("torch", "torch-compile", "jax", "paddle")
+WITHOUT_COMPILE = ("torch", "jax")  # torch.compile takes minutes for these orders
 GPT = _transformer(8 * 256, 6 * 12 * 384**2 + 384 * 4096, _attention(8, 6 * 6, 256, 64))
 LLAMA = _transformer(512, 2 * 2048 * (2048 + 512) + 3 * 2048 * 5632, _attention(1, 32, 512, 64))
 MLP = Work(operations=2.0 * 64 * (2 * 784 * 256 + 3 * 256 * 10))  # the input wants no gradient
 RESNET = ("torch", "torch-last", "torch-compile", "jax")
-LAPLACIAN = ("torch", "torch-forward", "jax", "jax-forward")
+LAPLACIAN = ("torch", "torch-compile", "torch-forward", "torch-forward-compile", "jax", "jax-forward")
 
 WORKLOADS = (
     Workload("gpt_step", "", "GPT training step (6 layers, width 384, 256 tokens, batch 8, AdamW)", work=GPT),
@@ -130,9 +130,7 @@ WORKLOADS = (
         "causal attention with gradients, 1 x 6 heads of 2048 tokens",
         work=_attention(1, 6, 2048, 64),
     ),
-    Workload(
-        "llama_block", "", "Llama block with gradients (width 2048, 512 tokens)", ("torch", "torch-compile"), LLAMA
-    ),
+    Workload("llama_block", "", "Llama block with gradients (width 2048, 512 tokens)", work=LLAMA),
     Workload("pinn", "64", "Burgers residual step, 64 points", EVERY_WAY, _burgers(64)),
     Workload("pinn", "256", "Burgers residual step, 256 points", EVERY_WAY, _burgers(256)),
     Workload("pinn", "4096", "Burgers residual step, 4096 points", EVERY_WAY, _burgers(4096)),
@@ -169,12 +167,11 @@ WORKLOADS = (
         "fft",
         "lines-64",
         "Fourier transforms of 2^20 complex numbers in lines of 64",
-        WITHOUT_COMPILE,
         work=_lines(1 << 20, 64),
     ),
-    Workload("fft", "lines-256", "in lines of 256", WITHOUT_COMPILE, work=_lines(1 << 20, 256)),
-    Workload("fft", "lines-1024", "in lines of 1024", WITHOUT_COMPILE, work=_lines(1 << 20, 1024)),
-    Workload("fft", "lines-1009", "in lines of 1009, a prime", WITHOUT_COMPILE, work=_lines(1009 * 1039, 1009)),
+    Workload("fft", "lines-256", "in lines of 256", work=_lines(1 << 20, 256)),
+    Workload("fft", "lines-1024", "in lines of 1024", work=_lines(1 << 20, 1024)),
+    Workload("fft", "lines-1009", "in lines of 1009, a prime", work=_lines(1009 * 1039, 1009)),
     Workload("chain", "", "100 cheap operators on 8 floats"),
 )
 
