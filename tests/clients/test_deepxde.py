@@ -5,6 +5,10 @@ import warnings
 import numpy as np
 import pytest
 
+from argosy_hwadapt import why
+
+without_opencl = pytest.mark.skipif(why("opencl") is not None, reason="no OpenCL runtime")
+
 
 @pytest.fixture
 def deepxde(as_paddle, monkeypatch):
@@ -84,9 +88,8 @@ def test_euler_beam(deepxde):
         dde.config.set_default_float("float32")
 
 
-def test_poisson_with_hard_constraints(deepxde):
-    """-u'' = pi^2 sin(pi x) with an output transform that keeps the border."""
-    dde = deepxde
+def _poisson(dde):
+    """-u'' = pi^2 sin(pi x) with an output transform that keeps the border, and a network."""
     geometry = dde.geometry.Interval(-1, 1)
 
     def pde(x, y):
@@ -95,7 +98,31 @@ def test_poisson_with_hard_constraints(deepxde):
     data = dde.data.PDE(geometry, pde, [], num_domain=32, solution=lambda x: np.sin(np.pi * x), num_test=50)
     net = dde.nn.FNN([1, 20, 20, 1], "tanh", "Glorot uniform")
     net.apply_output_transform(lambda x, y: (1 - x**2) * y)
-    model = dde.Model(data, net)
+    return dde.Model(data, net)
+
+
+def test_poisson_with_hard_constraints(deepxde):
+    model = _poisson(deepxde)
     model.compile("adam", lr=1e-2, metrics=["l2 relative error"], verbose=0)
     history, _ = model.train(iterations=200, display_every=200, verbose=0)
     assert history.metrics_test[-1][0] < 0.2 < history.metrics_test[0][0]
+
+
+@pytest.mark.parametrize("device", ["virtual", pytest.param("opencl", marks=without_opencl)])
+def test_poisson_on_a_device(deepxde, as_paddle, device, monkeypatch):
+    """All of a training runs there, without a fallback, and loses what it loses on the CPU."""
+    monkeypatch.setenv("ARGOSY_FALLBACK", "error")
+    losses = []
+    try:
+        for place in ("cpu", device):
+            as_paddle.device.set_device(place)
+            deepxde.config.set_random_seed(0)
+            model = _poisson(deepxde)
+            model.compile("adam", lr=1e-3, verbose=0)
+            history, _ = model.train(iterations=100, display_every=20, verbose=0)
+            assert {p.place.kind for p in model.net.parameters()} == {place}
+            losses.append(np.ravel(history.loss_train))
+    finally:
+        as_paddle.device.set_device("cpu")
+    assert losses[0][-1] < 0.8 * losses[0][0]
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
