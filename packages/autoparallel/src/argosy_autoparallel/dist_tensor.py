@@ -195,7 +195,7 @@ class ShardedArray:
         if view is not None:
             base: ShardedArray = view.base
             with suspend_layers():
-                base.overwrite(bind(*view.overwriting(Tensor._wrap(base), Tensor._wrap(self))).payload)
+                base.overwrite(bind(*view.overwrite_operation(Tensor._wrap(base), Tensor._wrap(self))).payload)
             base.bump_version()
             view.seen = base.version
 

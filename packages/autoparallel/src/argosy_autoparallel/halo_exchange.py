@@ -26,12 +26,12 @@ def exchange(
     held = [(start, start + length) for start, length in (chunk(size, len(group), r) for r in range(len(group)))]
     start = held[me][0]
     for r, peer in enumerate(group):
-        low, high = _common(held[me], wanted[r])
+        low, high = _intersection(held[me], wanted[r])
         if r != me and low < high:
             emitter.communicate("send", block(x, axis, low - start, high - low), peer=peer)
     pieces = []
     for r, peer in enumerate(group):
-        low, high = _common(held[r], wanted[me])
+        low, high = _intersection(held[r], wanted[me])
         if low >= high:
             continue
         if r == me:
@@ -47,5 +47,5 @@ def exchange(
     return made
 
 
-def _common(a: Range, b: Range) -> Range:
+def _intersection(a: Range, b: Range) -> Range:
     return max(a[0], b[0]), min(a[1], b[1])

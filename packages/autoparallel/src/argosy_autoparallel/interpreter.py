@@ -83,7 +83,7 @@ class SpmdLayer(Interpreter):
         view = payload.view_of
         if view is not None and new.dtype is payload.dtype:
             base = view.base_tensor()
-            write(base, bind(*view.overwriting(base, laid)))
+            write(base, bind(*view.overwrite_operation(base, laid)))
             view.seen = view.base.version
         if new.dtype is payload.dtype:
             payload.local.fill_from(new.local.ndarray)

@@ -85,8 +85,8 @@ def local_stretches(
         extents[dim] = {blocks * length for size in extents[dim] for length in _lengths(size // blocks, parts)}
         size = sum([length for _, length in found[dim]]) // blocks
         start, length = chunk(size, parts, part)
-        cuts = [_cut(found[dim], i * size + start, length) for i in range(blocks)]
-        found[dim] = _joined([stretch for cut in cuts for stretch in cut]) if blocks > 1 else cuts[0]
+        cuts = [_subrange(found[dim], i * size + start, length) for i in range(blocks)]
+        found[dim] = _merge_neighbours([stretch for cut in cuts for stretch in cut]) if blocks > 1 else cuts[0]
     return found
 
 
@@ -97,7 +97,7 @@ def _lengths(size: Any, parts: int) -> list[Any]:
     return [chunk(size, parts, part)[1] for part in (0, short, parts - 1)]
 
 
-def _cut(stretches: Sequence[Stretch], start: Any, length: Any) -> list[Stretch]:
+def _subrange(stretches: Sequence[Stretch], start: Any, length: Any) -> list[Stretch]:
     """What ``length`` elements from ``start`` on of stretches, one behind the other, are."""
     if len(stretches) == 1:
         return [(stretches[0][0] + start, length)]
@@ -110,7 +110,7 @@ def _cut(stretches: Sequence[Stretch], start: Any, length: Any) -> list[Stretch]
     return found or [(0, 0)]
 
 
-def _joined(stretches: Sequence[Stretch]) -> list[Stretch]:
+def _merge_neighbours(stretches: Sequence[Stretch]) -> list[Stretch]:
     """Stretches that follow each other as one, without empty ones but where there are no others."""
     found: list[Stretch] = []
     for start, length in stretches:

@@ -171,10 +171,14 @@ def _with_window(kind: str, attributes: dict[str, Any], axis: int, x: Value, aro
     """The attributes for the elements that ``x`` has along ``axis``, with positions around them that are not there."""
     low, high = around
     if kind == "conv":
-        return {**attributes, "padding": _put(attributes["padding"], axis - 2, (low, high))}
+        return {**attributes, "padding": _replace_at(attributes["padding"], axis - 2, (low, high))}
     if kind == "pad":
-        return {**attributes, "low": _put(attributes["low"], axis, low), "high": _put(attributes["high"], axis, high)}
-    start, limit = _put(attributes["start"], axis, 0), _put(attributes["limit"], axis, x.shape[axis])
+        return {
+            **attributes,
+            "low": _replace_at(attributes["low"], axis, low),
+            "high": _replace_at(attributes["high"], axis, high),
+        }
+    start, limit = _replace_at(attributes["start"], axis, 0), _replace_at(attributes["limit"], axis, x.shape[axis])
     return {**attributes, "start": start, "limit": limit}
 
 
@@ -184,11 +188,11 @@ def _of_blocks(local: LocalOperation, attributes: dict[str, Any], placement: Sha
     whole, mine = (x.shape[axis] // placement.split_factor for x in (local.op.operand(0), local.operands[0]))
     made = dict(attributes)
     for name in {"start", "limit", "low", "high"} & attributes.keys():
-        made[name] = _put(attributes[name], axis, attributes[name][axis] // whole * mine)
+        made[name] = _replace_at(attributes[name], axis, attributes[name][axis] // whole * mine)
     return made
 
 
-def _put(values: Sequence[Any], at: int, value: Any) -> tuple[Any, ...]:
+def _replace_at(values: Sequence[Any], at: int, value: Any) -> tuple[Any, ...]:
     return (*values[:at], value, *values[at + 1 :])
 
 

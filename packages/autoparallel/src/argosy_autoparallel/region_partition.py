@@ -83,7 +83,7 @@ class _Body(NamedTuple):
     partitioner: BlockPartitioner
     yields: tuple[Value, ...]
 
-    def natural(self, mesh: ProcessMesh) -> list[Layout]:
+    def natural_layouts(self, mesh: ProcessMesh) -> list[Layout]:
         """How what it yields lies by itself."""
         return [self.partitioner.layout(value) or Layout.replicate(mesh) for value in self.yields]
 
@@ -169,7 +169,7 @@ def _split_loop(
     given = heads[:1] if op.name == "control.for" else heads
     for _ in range(_MOST_TRIES):
         body = _walk(op.regions[-1], [*given, *carried], inner, make)
-        found = body.natural(mesh)
+        found = body.natural_layouts(mesh)
         stacked, after = found[: len(found) - len(carried)], found[len(found) - len(carried) :]
         if after == carried:
             break
@@ -190,7 +190,7 @@ def _split_loop(
 
 def _split_branches(op: Operation, mesh: ProcessMesh, inner: Inner, make: Make) -> SplitRegions:
     bodies = [_walk(region, [], inner, make) for region in op.regions]
-    one, other = (body.natural(mesh) for body in bodies)
+    one, other = (body.natural_layouts(mesh) for body in bodies)
     results = [b if a.is_replicated else a for a, b in zip(one, other, strict=True)]
     for body, region in zip(bodies, op.regions, strict=True):
         body.close(region, results)
@@ -216,7 +216,7 @@ def _walk(region: Region, layouts: Sequence[Layout], inner: Inner, make: Make) -
     return _Body(block, made, tuple(last.operands))
 
 
-def _moved(layout: Layout, change: Callable[[int], int]) -> Layout:
+def _renumber_axes(layout: Layout, change: Callable[[int], int]) -> Layout:
     placements: list[Placement] = [
         p if not isinstance(p, Shard) else Replicate() if change(p.dim) < 0 else Shard(change(p.dim), p.split_factor)
         for p in layout.placements
@@ -226,9 +226,9 @@ def _moved(layout: Layout, change: Callable[[int], int]) -> Layout:
 
 def _without_axis(layout: Layout) -> Layout:
     """The layout of slices along the first axis, which are made of whole ones."""
-    return _moved(layout, lambda axis: axis - 1)
+    return _renumber_axes(layout, lambda axis: axis - 1)
 
 
 def _with_axis(layout: Layout) -> Layout:
     """The layout of what is stacked along a new first axis."""
-    return _moved(layout, lambda axis: axis + 1)
+    return _renumber_axes(layout, lambda axis: axis + 1)

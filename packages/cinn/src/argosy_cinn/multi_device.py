@@ -109,20 +109,20 @@ class _Call:
         for step, bound, last in zip(made.steps, self.bound, made.last_steps, strict=True):
             if isinstance(step, Operation):
                 copy = values[step.result] = _Transfer(
-                    _arrived(values, step.operand(0)), made.assignment.of(step.result)
+                    _payload_of(values, step.operand(0)), made.assignment.of(step.result)
                 )
                 copied.add(copy.source)
             else:
                 assert bound is not None
                 if step.writes and step.device in copied:  # what is written may be on its way
                     _let_wait(step.device)
-                results = bound([_arrived(values, v) for v in step.reads])
+                results = bound([_payload_of(values, v) for v in step.reads])
                 values.update(zip(step.makes, results, strict=True))
             for value in last:
                 del values[value]
-        outputs = [_arrived(values, v) for v in program.outputs]
+        outputs = [_payload_of(values, v) for v in program.outputs]
         self._write(values)
-        return [_own(v, x) for v, x in zip(program.outputs, outputs, strict=True)]
+        return [_copy_argument(v, x) for v, x in zip(program.outputs, outputs, strict=True)]
 
     def _write(self, values: dict[Value, Any]) -> None:
         """States that no segment has written where they are."""
@@ -130,13 +130,13 @@ class _Call:
         new = []
         for i, (state, update) in enumerate(zip(program.states, program.state_updates, strict=True)):
             if update is not state.argument and i not in made.in_place:
-                new.append((self.states[i], _own(update, _arrived(values, update))))
+                new.append((self.states[i], _copy_argument(update, _payload_of(values, update))))
         for target, source in new:
             copy_elements(target, source)
             target.bump_version()
 
 
-def _own(value: Value, payload: StridedArray) -> StridedArray:
+def _copy_argument(value: Value, payload: StridedArray) -> StridedArray:
     """The payload; of an argument of the program a copy."""
     if not isinstance(value, BlockArgument):
         return payload
@@ -145,9 +145,9 @@ def _own(value: Value, payload: StridedArray) -> StridedArray:
     return copy
 
 
-def _arrived(values: Mapping[Value, Any], value: Value) -> StridedArray:
+def _payload_of(values: Mapping[Value, Any], value: Value) -> StridedArray:
     found = values[value]
-    payload: StridedArray = found.arrived() if isinstance(found, _Transfer) else found
+    payload: StridedArray = found.receive() if isinstance(found, _Transfer) else found
     return payload
 
 
@@ -204,7 +204,7 @@ class _Transfer:
         finally:
             self.target.current_stream = before
 
-    def arrived(self) -> StridedArray:
+    def receive(self) -> StridedArray:
         """The copy, for work that is submitted from now on."""
         if self._there is None:
             self.source.synchronize(_stream_of(self.source))

@@ -135,7 +135,7 @@ class Waits:
     def _verdict(self, stuck: set[int], states: Any) -> CommunicatorError:
         texts = {}
         for rank in sorted(stuck):
-            state, texts[rank] = self._last(rank, int(states[rank]))
+            state, texts[rank] = self._final_state(rank, int(states[rank]))
             if state in _VERDICTS:
                 return _VERDICTS[state](texts[rank])
         waits = "; ".join(f"rank {rank} waits in {text}" for rank, text in texts.items() if states[rank] >= 0)
@@ -144,7 +144,7 @@ class Waits:
             return RankFailure(f"{waits}; but {ended}")
         return CollectiveMismatch(f"ranks wait for each other: {waits}")
 
-    def _last(self, rank: int, seen: int) -> tuple[int, str]:
+    def _final_state(self, rank: int, seen: int) -> tuple[int, str]:
         """Return the state and the text of a rank that cannot go on: those ``seen``, or the verdict it found since."""
         assert self._board is not None
         for _ in range(1000):  # its row may be in the middle of its change; killed there, it is never whole again

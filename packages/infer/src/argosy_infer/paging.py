@@ -68,7 +68,7 @@ class Pages:
         one (``starts`` [rows + 1]); that of every token is cached, so that a row may go on from any."""
         rows, tokens, rest = self.block_tables.shape[0], new.shape[0], new.shape[1:]
         neutral = prim.constant(_NEUTRAL[kind], new.dtype, (1, *rest))
-        state, carried = self.carried(name, rest, new.dtype, neutral, starts, layer)
+        state, carried = self.add_carry(name, rest, new.dtype, neutral, starts, layer)
         shape = (rows, tokens, *rest)
         own = prim.eq(
             prim.broadcast(self.rows, shape=shape[:2], axes=(1,)), prim.iota(shape=shape[:2], axis=0, dtype="int64")
@@ -86,7 +86,7 @@ class Pages:
         self.keep(state, made)
         return made
 
-    def carried(
+    def add_carry(
         self, name: str, shape: tuple[Any, ...], dtype: str, initial: Value, starts: Value, layer: int
     ) -> tuple[Value, Value]:
         """A new cache of what is carried along the text, for `keep`, and what is cached for the token before each row's

@@ -88,7 +88,7 @@ class Recurrence(NamedTuple):
         for i, (value, first) in enumerate(zip(carried, initial, strict=True)):
             shape = _one(value.shape, self.roles[value])
             first = prim.reshape(first, shape=(first.shape[0], *shape))
-            caches.append(pages.carried(f"{name}.{i}", shape, value.dtype, first, starts, layer))
+            caches.append(pages.add_carry(f"{name}.{i}", shape, value.dtype, first, starts, layer))
         rows = prim.reshape(pages.rows, shape=(tokens, 1))
         begins = prim.gather(prim.slice(starts, start=(0,), limit=(starts.shape[0] - 1,), stride=(1,)), rows, axes=(0,))
         is_first = prim.eq(begins, prim.iota(shape=(tokens,), axis=0, dtype="int64"))

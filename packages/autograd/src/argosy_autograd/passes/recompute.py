@@ -76,7 +76,7 @@ def _recompute(
         for op in sorted(needed, key=place.__getitem__):
             for x in op.operands:
                 if _maker(x) not in needed and x not in mapping:
-                    mapping[x] = _tied(x, start) if not isinstance(x, BlockArgument) or x in small else x
+                    mapping[x] = _delay(x, start) if not isinstance(x, BlockArgument) or x in small else x
     for op in sorted(needed, key=place.__getitem__):
         again = op.clone(mapping)
         again.annotations = first.annotations
@@ -111,7 +111,7 @@ def _zero_after(gradient: Value) -> Value:
     return made
 
 
-def _tied(x: Value, start: Value) -> Value:
+def _delay(x: Value, start: Value) -> Value:
     """``x``, not before ``start`` is known. Constants are as they are."""
     if x.op.name == "builtin.constant" if isinstance(x, OpResult) else not isinstance(x.type, TensorType):
         return x

@@ -142,8 +142,8 @@ def _gather(pair: _Pair) -> None:
     with emit_at(builder_at(op, op)):
         parts = [pair.collective(block(op.operand(0), pair.along, *place)) for place in pair.places()]
     with emit_at(builder_at(product, product)):
-        made = _joined([pair.multiply(part) for part in parts], pair.axis, pair.ranks)
-        whole = _joined(parts, pair.along, pair.ranks)
+        made = _concat_chunks([pair.multiply(part) for part in parts], pair.axis, pair.ranks)
+        whole = _concat_chunks(parts, pair.along, pair.ranks)
     product.result.replace_all_uses_with(made)
     product.erase()
     op.results[0].replace_all_uses_with(whole)
@@ -154,11 +154,11 @@ def _reduce(pair: _Pair) -> None:
     """Sum the chunks of a product as they come."""
     op, x, at = pair.op, pair.product.operand(pair.side), pair.along
     with emit_at(builder_at(op, op)):
-        split = x if pair.ranks == 1 else _split(x, at, pair.ranks)
+        split = x if pair.ranks == 1 else _split_axis(x, at, pair.ranks)
         made = []
         for place in pair.places():
             rows = block(split, at + (pair.ranks > 1), *place)
-            made.append(pair.collective(pair.multiply(rows if pair.ranks == 1 else _merged(rows, at))))
+            made.append(pair.collective(pair.multiply(rows if pair.ranks == 1 else _merge_axes(rows, at))))
     first = _first_user(op.results[0])
     with emit_at(builder_at(op if first is None or first.parent is not op.parent else first, op)):
         op.results[0].replace_all_uses_with(prim.concat(*made, axis=pair.axis))
@@ -171,18 +171,18 @@ def _erase(op: Operation) -> None:
     op.erase()
 
 
-def _joined(parts: Sequence[Value], axis: int, ranks: int) -> Value:
+def _concat_chunks(parts: Sequence[Value], axis: int, ranks: int) -> Value:
     """Chunks, which have those of all ranks one behind the other, as the parts of ranks one behind the other."""
-    return _merged(prim.concat(*[_split(x, axis, ranks) for x in parts], axis=axis + 1), axis)
+    return _merge_axes(prim.concat(*[_split_axis(x, axis, ranks) for x in parts], axis=axis + 1), axis)
 
 
-def _split(x: Value, axis: int, ranks: int) -> Value:
+def _split_axis(x: Value, axis: int, ranks: int) -> Value:
     shape = static_shape(x)
     made: Value = prim.reshape(x, shape=(*shape[:axis], ranks, shape[axis] // ranks, *shape[axis + 1 :]))
     return made
 
 
-def _merged(x: Value, axis: int) -> Value:
+def _merge_axes(x: Value, axis: int) -> Value:
     shape = static_shape(x)
     made: Value = prim.reshape(x, shape=(*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]))
     return made

@@ -21,7 +21,7 @@ from functools import reduce
 from math import prod
 from typing import Any
 
-from argosy_autoparallel.passes.tokens import available, builder_at, communicates_within, thread_tokens
+from argosy_autoparallel.passes.tokens import builder_at, communicates_within, materialize_before, thread_tokens
 from argosy_autoparallel.resharding.emitter import CollectiveNote, static_shape
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
@@ -91,7 +91,7 @@ def _collectives(program: Program) -> list[Operation]:
     return [op for op in program.block if op.name in _NAMES]
 
 
-def _spread(limit: int, notes: Sequence[CollectiveNote], buckets: int) -> float:
+def _bucket_size(limit: int, notes: Sequence[CollectiveNote], buckets: int) -> float:
     """The size of buckets of which there should be several."""
     return min(limit, max(_SMALLEST, sum(n.nbytes for n in notes) / buckets))
 
@@ -105,7 +105,7 @@ def _make_early(program: Program, notes: Sequence[CollectiveNote], limit: int, k
     ]
     operations = list(program.block)
     made = []
-    for members in _by_readiness(notes, numbers, _spread(limit, [notes[i] for i in numbers], _SUMS)):
+    for members in _by_readiness(notes, numbers, _bucket_size(limit, [notes[i] for i in numbers], _SUMS)):
         ops = [notes[i].op for i in members]
         made.append((ops, *_emit(ops, operations[notes[members[-1]].place])))
     for ops, values, token in made:
@@ -134,7 +134,7 @@ def _by_readiness(notes: Sequence[CollectiveNote], numbers: Sequence[int], limit
 def _buckets(notes: Sequence[CollectiveNote], limit: int, done: frozenset[int]) -> list[list[int]]:
     """The numbers of collectives that will be one, where the first of them is: all but those that are ``done``. What
     takes more than half a bucket travels alone, and others are put together across it."""
-    gathers = _spread(limit, [n for n in notes if n.op.kind == "all_gather"], _GATHERS)
+    gathers = _bucket_size(limit, [n for n in notes if n.op.kind == "all_gather"], _GATHERS)
     found: list[list[int]] = []
     last: dict[Any, list[int]] = {}  # by key and size
     place: list[int] = []  # of each: the number of the one whose place it takes
@@ -170,7 +170,7 @@ def _emit(ops: Sequence[Operation], before: Operation) -> tuple[list[Value], Val
     first = ops[0]
     attributes = dict(first.attributes)
     with emit_at(builder_at(before, first)):
-        operands = [available(op.operand(0), before) for op in ops]
+        operands = [materialize_before(op.operand(0), before) for op in ops]
         if len(ops) == 1:
             whole, token = getattr(prim, first.kind)(operands[0], first.operand(1), **attributes)
             whole.op.annotations = first.annotations
@@ -195,7 +195,7 @@ def _emit(ops: Sequence[Operation], before: Operation) -> tuple[list[Value], Val
             shape = static_shape(op.results[0])
             stop = start + prod(shape) // rows
             part = prim.slice(table, start=(0, start), limit=(rows, stop), stride=(1, 1))
-            made.append(_rows_joined(part, shape, op.attributes.get("axis", 0)))
+            made.append(_join_rows(part, shape, op.attributes.get("axis", 0)))
             start = stop
     return made, token
 
@@ -209,7 +209,7 @@ def _rows_first(x: Value, axis: int, rows: int) -> Value:
     return prim.reshape(x, shape=(rows, prod(shape) // rows))  # type: ignore[no-any-return]
 
 
-def _rows_joined(table: Value, shape: tuple[int, ...], axis: int) -> Value:
+def _join_rows(table: Value, shape: tuple[int, ...], axis: int) -> Value:
     """The rows as parts of a tensor of ``shape``, one behind the other along ``axis``."""
     rows = static_shape(table)[0]
     if axis and rows > 1:

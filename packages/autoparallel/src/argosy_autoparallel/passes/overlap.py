@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from argosy_autoparallel.passes.tokens import (
     COMMUNICATION,
-    available,
     builder_at,
     communicates_within,
     group_of,
+    materialize_before,
     takes_no_time,
     thread_tokens,
 )
@@ -167,7 +167,7 @@ def _emit(block: Sequence[Operation], move: _Move) -> None:
         if op.kind == "recv":
             begun, handle, token = prim.start_recv(op.operand(0), **a)
         else:
-            given = available(op.operand(0), block[move.start])
+            given = materialize_before(op.operand(0), block[move.start])
             begun, handle, token = prim.start(given, op.operand(1), collective=op.kind, **a)
         begun.op.annotations = op.annotations
     with emit_at(builder_at(block[move.wait], op)):

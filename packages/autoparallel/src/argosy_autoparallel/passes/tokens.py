@@ -12,10 +12,10 @@ from argosy_pir.values import OpResult
 
 __all__ = [
     "COMMUNICATION",
-    "available",
     "builder_at",
     "communicates_within",
     "group_of",
+    "materialize_before",
     "takes_no_time",
     "thread_tokens",
 ]
@@ -38,14 +38,14 @@ def takes_no_time(op: Operation) -> bool:
     return primitive is None or primitive.category in ("layout", "communication")
 
 
-def available(x: Value, place: Operation) -> Value:
+def materialize_before(x: Value, place: Operation) -> Value:
     """``x`` where it is needed, before ``place``: what is made of it just before it is communicated (a part padded,
     parts put together) is made there."""
     if not isinstance(x, OpResult) or x.op.parent is not place.parent or x.op.is_before(place):
         return x
     if not takes_no_time(x.op) or x.op.regions or x.op.name in COMMUNICATION:
         raise PassError(f"'{x.op.name}' is needed before '{place.name}', which comes before it")
-    made = x.op.clone({y: available(y, place) for y in x.op.operands})
+    made = x.op.clone({y: materialize_before(y, place) for y in x.op.operands})
     place.parent.insert_before(place, made)  # type: ignore[union-attr]
     return made.results[x.index]
 

@@ -98,13 +98,13 @@ class Emitter:
         if "group" in attributes:
             self.groups.add(attributes["group"])
         operands = () if x is None else (x,)
-        *values, self._token = results = _listed(getattr(prim, name)(*operands, self._token, **attributes))
+        *values, self._token = results = _as_list(getattr(prim, name)(*operands, self._token, **attributes))
         if self.needed_by:
             results[0].op.annotate(needed_by=self.needed_by)  # type: ignore[attr-defined]
         return values[0] if values else None
 
 
-def _listed(results: Value | tuple[Value, ...]) -> list[Value]:
+def _as_list(results: Value | tuple[Value, ...]) -> list[Value]:
     return list(results) if isinstance(results, tuple) else [results]
 
 

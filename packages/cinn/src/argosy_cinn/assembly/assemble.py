@@ -71,7 +71,7 @@ def _calls(assembly: Assembly, plan: ExecutionPlan, step: Step, form: Form) -> l
     slots: dict[Any, int] = {}
     origins = {} if assembly.module.symbols else form.rebase_loads()
     name = _function(assembly, emitter, form, form.key(slots), slots)
-    places = [_place(plan, step.key(key)).behind(origins.get(key, 0)) for key in slots]
+    places = [_place(plan, step.key(key)).advance(origins.get(key, 0)) for key in slots]
     text, chunks = emitter.summary(form, target), emitter.chunks(form, target)
     grid = None if emitter.grid is None else partial(emitter.grid, form)
     call = Call(name, places, chunks, text, form.cost(), grid, checks_indices=form.checks_indices)

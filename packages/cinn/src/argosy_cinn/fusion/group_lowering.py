@@ -51,7 +51,7 @@ class KnownReads:
 
     def find_reads(self, group: Group) -> set[Value]:
         """What the group reads. Raises `NotAligned` where its members do not fit together."""
-        return _aligned(self._reads_of(group, group.members)).keys() - group.members
+        return _places_of_reads(self._reads_of(group, group.members)).keys() - group.members
 
     def find_joint_reads(self, group: Group, first: Group, second: Group) -> set[Value]:
         """What the group reads that joins two, of which the second may read what the first makes. Raises `NotAligned`
@@ -60,7 +60,7 @@ class KnownReads:
         found = self._known.get(key)
         if found is None or not found.places.keys() <= self._memory.values.keys():
             found = self._known[key] = self._join(group, first, second)
-        return _aligned(found).keys() - group.members
+        return _places_of_reads(found).keys() - group.members
 
     def _join(self, group: Group, first: Group, second: Group) -> Reads:
         earlier, later = (self._reads_of(group, {v: group.members[v] for v in one.members}) for one in (first, second))
@@ -107,7 +107,7 @@ def _key(grid: Group, members: dict[Value, str]) -> Any:
     return tuple(members.items()), grid.rows, grid.columns, grid.op if grid.product is not None else None
 
 
-def _aligned(reads: Reads) -> dict[Value, int]:
+def _places_of_reads(reads: Reads) -> dict[Value, int]:
     if reads.nodes is None:
         raise NotAligned("members do not fit together")
     return reads.places

@@ -35,7 +35,7 @@ class Place:
     entry: int
     offset: int = 0
 
-    def behind(self, nbytes: int) -> Place:
+    def advance(self, nbytes: int) -> Place:
         """The place so many bytes further on."""
         return Place(self.entry, self.offset + nbytes) if nbytes else self
 

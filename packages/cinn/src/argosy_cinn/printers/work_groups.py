@@ -73,7 +73,7 @@ class WorkGroupInstructions(Instructions):
         own, lanes, element = self.local_id(), lanes_of(x.type), element_of(x.type)
         size = self.module.target.sub_group  # type: ignore[attr-defined]
         first = self.sub(own, self.rem(own, size))
-        memory = self._shared(element, lanes)
+        memory = self._exchange_memory(element, lanes)
         self.store(x, self.gep(memory, self.mul(own, lanes), element))
         self.barrier()
         found = self.load(x.type, self.gep(memory, self.mul(self.add(first, item), lanes), element))
@@ -88,7 +88,7 @@ class WorkGroupInstructions(Instructions):
         in order, each with one rounding. All items of the work-group come here.
         """
         rows, own, element = len(left), self.local_id(), element_of(sums.type)
-        memory = self._shared(element, rows)
+        memory = self._exchange_memory(element, rows)
         for i, x in enumerate(left):
             self.store(x, self.gep(memory, self.add(self.mul(own, rows), i), element))
         self.barrier()
@@ -99,7 +99,7 @@ class WorkGroupInstructions(Instructions):
         self.barrier()
         return sums
 
-    def _shared(self, element: str, count: int) -> Value:
+    def _exchange_memory(self, element: str, count: int) -> Value:
         """Local memory of ``count`` elements for each item, one for all uses of that size: barriers are around them."""
         key = bytes_of(element), count
         if key not in self._exchange:

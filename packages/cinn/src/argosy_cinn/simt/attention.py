@@ -103,10 +103,10 @@ class _Attention:
                 b.alloca(FLOAT, _ROWS * lanes) if along else b.local_memory(FLOAT, form.tiles.rows * lanes)
             )
             if along:
-                self.others[i] = b.local_memory(FLOAT, lanes * self._padded(sink))
-                self.sums[i] = b.alloca(FLOAT, _ROWS * self._padded(sink))
+                self.others[i] = b.local_memory(FLOAT, lanes * self._padded_width(sink))
+                self.sums[i] = b.alloca(FLOAT, _ROWS * self._padded_width(sink))
 
-    def _padded(self, sink: WeightedSum) -> int:
+    def _padded_width(self, sink: WeightedSum) -> int:
         return ceil_div(sink.width, self.lanes) * int(self.lanes)
 
     def _start(self, operand: Operand) -> MachineIndex:
@@ -121,7 +121,7 @@ class _Attention:
         b, memory = self.b, LLVM_TYPES[operand.buffer.dtype]
         return convert_element(b, b.load(memory, b.gep(self.pointers(operand.buffer), place, memory)), FLOAT, False)
 
-    def _partial(self, sink: WeightedSum, part: MachineIndex, column: MachineIndex) -> Value:
+    def _partial_row(self, sink: WeightedSum, part: MachineIndex, column: MachineIndex) -> Value:
         """The partial results of a column."""
         b = self.b
         row = b.add(b.mul(b.add(b.mul(part, self.form.elements), self.element), self.columns), column)
@@ -130,7 +130,7 @@ class _Attention:
     def _clear_partial_results(self) -> None:
         b = self.b
         for sink in self.form.partial_sinks():
-            target = self._partial(sink, self.part, 0)
+            target = self._partial_row(sink, self.part, 0)
             with b.loop(self.item, b.mul(self.columns, sink.width), self.items) as loop:
                 b.store(b.zero(FLOAT), b.gep(target, loop.index))
         if self.form.partial_sinks():
@@ -149,7 +149,7 @@ class _Attention:
                     x = self._load(score.left, b.add(self._start(score.left), place))
                     b.store(x, b.gep(self.left[i], b.add(b.mul(k.index, _ROWS), r)))
         for i, sums in self.sums.items():
-            for at in range(0, _ROWS * self._padded(form.sinks[i]), self.lanes):
+            for at in range(0, _ROWS * self._padded_width(form.sinks[i]), self.lanes):
                 b.store(b.zero(self.vector), b.gep(sums, at))
         low, high = self._visible_columns(top)
         for phase in range(form.phases) if self.online is None else [1]:
@@ -219,7 +219,7 @@ class _Attention:
 
     def _pack_other(self, i: int, sink: WeightedSum, column: Value) -> None:
         """The values of a block, column after column."""
-        b, side, width, near = self.b, sink.other, self._padded(sink), self.others[i]
+        b, side, width, near = self.b, sink.other, self._padded_width(sink), self.others[i]
         start = self._start(side)
         with b.loop(self.item, width * self.lanes, self.items) as loop:
             c, e = b.div(loop.index, width), b.minimum(b.rem(loop.index, width), sink.width - 1)
@@ -339,7 +339,7 @@ class _Attention:
 
     def _add_columns(self, i: int, sink: WeightedSum) -> None:
         """The values of a block, weighted, to the sums of the item's rows."""
-        b, lanes, width = self.b, self.lanes, self._padded(sink)
+        b, lanes, width = self.b, self.lanes, self._padded_width(sink)
         with b.loop(0, width, lanes) as e:
             places = [b.gep(self.sums[i], b.add(e.index, r * width)) for r in range(_ROWS)]
             sums = [b.load(self.vector, place) for place in places]
@@ -361,7 +361,7 @@ class _Attention:
         memory = LLVM_TYPES[side.buffer.dtype]
         b.barrier()
         with b.loop(self.item, b.minimum(b.sub(self.columns, column), lanes), self.items) as c:
-            target = self._partial(sink, self.part, b.add(column, c.index))
+            target = self._partial_row(sink, self.part, b.add(column, c.index))
             for e in range(0, sink.width, lanes):
                 mask = b.tail_mask(sink.width - e, lanes) if e + lanes > sink.width else None
                 place = b.gep(target, e)
@@ -385,7 +385,7 @@ class _Attention:
             with b.if_then(b.icmp("slt", row, self.end)):
                 scope = self._row_scope(loop.index, self.form.phases)
                 factor = None if sink.factor is None else scope.value(sink.factor[1])
-                source = b.gep(sums, b.mul(loop.index, self._padded(sink)))
+                source = b.gep(sums, b.mul(loop.index, self._padded_width(sink)))
                 self._store(sink, row, lambda e, _: b.load(self.vector, b.gep(source, e)), factor)
 
     def _store(
@@ -416,7 +416,7 @@ class _Attention:
         with b.if_then(b.icmp("slt", item, b.index(b.mul(form.elements, self.columns)))):
             self.element, row = b.div(item, self.columns), b.rem(item, self.columns)
             self.outer = coordinates(b, self.element, form.outer)
-            places = [self._partial(sink, part, row) for part in range(form.tiles.parts)]
+            places = [self._partial_row(sink, part, row) for part in range(form.tiles.parts)]
 
             def total(e: int, mask: Value | None) -> Value:
                 parts = [b.masked_load(self.vector, b.gep(place, e), mask) for place in places]

@@ -54,21 +54,21 @@ class MatrixTiles(ProductOperands):
         memory = b.alloca(self.compute, t.rows)
         zeros = [b.zero(vector(self.compute, _ROWS))] * t.tiles
         with b.loop(0, p.depth, t.width, zeros) as loop:
-            right = [self._right(b.add(loop.index, k)) for k in range(t.width)]
-            lefts = [self._left(b.add(loop.index, self.lane), i * _ROWS) for i in range(t.tiles)]
+            right = [self._right_element(b.add(loop.index, k)) for k in range(t.width)]
+            lefts = [self._left_elements(b.add(loop.index, self.lane), i * _ROWS) for i in range(t.tiles)]
             sums = zip(lefts, loop.carry, strict=True)
             loop.yield_values(*[b.mma(left, right, total) for left, total in sums])
         for i, total in enumerate(loop.results):
             b.store(total, b.gep(memory, i * _ROWS, self.compute))
         self._finish(memory)
 
-    def _right(self, k: MachineIndex) -> Value:
+    def _right_element(self, k: MachineIndex) -> Value:
         """An element of the item's column of the right operand."""
         p = self.product
         column = self.b.minimum(self.column, p.columns - 1)
         return self._term(p.right, self.right, k, column, p.right_depth, p.right_column, True)
 
-    def _left(self, k: MachineIndex, row: int) -> list[Value]:
+    def _left_elements(self, k: MachineIndex, row: int) -> list[Value]:
         """Elements along the item's column of the left operand, from a row of the sub-group's on."""
         b, p = self.b, self.product
         rows = [b.minimum(b.add(self.first, row + i), p.rows - 1) for i in range(_ROWS)]

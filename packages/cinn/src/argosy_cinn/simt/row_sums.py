@@ -67,13 +67,13 @@ class RowSums:
         return self._shuffle(r, total, first)
 
     def _shuffle(self, r: Reduction, value: Value, item: MachineIndex) -> Value:
-        found = self.b.sub_group_shuffle(self._near(r, value), item)
+        found = self.b.sub_group_shuffle(self._to_memory_type(r, value), item)
         return self.b.icmp("ne", found, 0) if r.dtype == "bool" else found
 
     def _combine_in_local_memory(self, r: Reduction, total: Value, near: int) -> Value:
         """Of items that are ``near`` and more apart; the same in all items where they are one apart at last."""
         b, lanes, width, element = self.b, self.lanes, self.items, near_type(r.dtype)
-        memory = self._shared(r)
+        memory = self._local_memory(r)
         own = b.gep(memory, b.mul(self.places.in_group, lanes), element)
         self.store(r, total, own)
         b.barrier()
@@ -83,32 +83,32 @@ class RowSums:
                 other = self.load(r, b.gep(memory, b.mul(b.add(self.places.in_group, width), lanes), element))
                 self.store(r, reductions.combine(b, r.kind, r.dtype, self.load(r, own), other), own)
             b.barrier()
-        value = self.load(r, own if near > 1 else self._first(memory, element))
+        value = self.load(r, own if near > 1 else self._row_start(memory, element))
         b.barrier()
         return value
 
     def _share(self, r: Reduction, total: Value) -> Value:
         """What the first item of a row has, in all of them."""
-        b, memory, element = self.b, self._shared(r), near_type(r.dtype)
+        b, memory, element = self.b, self._local_memory(r), near_type(r.dtype)
         with b.if_then(b.icmp("eq", self.places.in_row, 0)):
-            self.store(r, total, self._first(memory, element))
+            self.store(r, total, self._row_start(memory, element))
         b.barrier()
-        value = self.load(r, self._first(memory, element))
+        value = self.load(r, self._row_start(memory, element))
         b.barrier()
         return value
 
-    def _first(self, memory: Value, element: str) -> Value:
+    def _row_start(self, memory: Value, element: str) -> Value:
         row = self.b.mul(self.places.row, self.items * self.lanes)
         return self.b.gep(memory, row, element)
 
-    def _shared(self, r: Reduction) -> Value:
+    def _local_memory(self, r: Reduction) -> Value:
         """Local memory of a reduction, for each item of the group its lanes."""
         if r.result.number not in self.shared:
             elements = self.group_items * self.lanes
             self.shared[r.result.number] = self.b.local_memory(near_type(r.dtype), elements)
         return self.shared[r.result.number]
 
-    def _near(self, r: Reduction, value: Value) -> Value:
+    def _to_memory_type(self, r: Reduction, value: Value) -> Value:
         """A value as memory that is near has it."""
         return self.b.convert("sext", value, near_type(r.dtype)) if r.dtype == "bool" else value
 
@@ -119,4 +119,4 @@ class RowSums:
 
     def store(self, r: Reduction, value: Value, place: Value) -> None:
         """Write it there."""
-        self.b.store(self._near(r, value), place)
+        self.b.store(self._to_memory_type(r, value), place)

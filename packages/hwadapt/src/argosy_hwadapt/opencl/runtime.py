@@ -118,7 +118,7 @@ class OpenClRuntime:
         self._contexts: dict[int, OpenClContext] = {}
 
     @cached_property
-    def _found(self) -> list[tuple[Any, Any, DeviceInfo]]:
+    def _find_devices(self) -> list[tuple[Any, Any, DeviceInfo]]:
         """All devices of all platforms, accelerators first, in the libraries' order, with their library; each once."""
         found: list[tuple[Any, Any, DeviceInfo]] = []
         for cl in libraries():
@@ -129,12 +129,12 @@ class OpenClRuntime:
 
     def devices(self) -> list[DeviceInfo]:
         """Describe what the libraries list."""
-        return [info for _, _, info in self._found]
+        return [info for _, _, info in self._find_devices]
 
     def open(self, index: int) -> OpenClContext:
         """Make the context at the first call."""
         if index not in self._contexts:
-            self._contexts[index] = OpenClContext(*self._found[index][:2])
+            self._contexts[index] = OpenClContext(*self._find_devices[index][:2])
         return self._contexts[index]
 
     def alloc(self, ctx: OpenClContext, nbytes: int) -> Any:

@@ -38,7 +38,7 @@ def write_values(tensor: Tensor, kind: str) -> Iterator[Array]:
     """A contiguous array with the tensor's values; what is written to it is the tensor's when the block ends well."""
     payload = _payload(tensor, kind)
     if payload.array_type.device is not None:
-        with _pinned(payload, kind) as array:
+        with _pinned_copy(payload, kind) as array:
             yield array
             payload.fill_from(array)
             payload.device.synchronize()
@@ -53,7 +53,7 @@ def write_values(tensor: Tensor, kind: str) -> Iterator[Array]:
 
 
 @contextmanager
-def _pinned(payload: StridedArray, kind: str) -> Iterator[Array]:
+def _pinned_copy(payload: StridedArray, kind: str) -> Iterator[Array]:
     """A copy of a device's tensor in pinned memory, for the length of a block."""
     device = payload.device
     _count(kind, payload)

@@ -142,7 +142,7 @@ class DistModel:
         """Run a batch: inputs, then labels; lists, tuples and dicts are taken apart. Raises ValueError for one that is
         not as expected."""
         entries = _flatten(args)
-        entries = [_placed(i, x, spec) for i, (x, spec) in enumerate(zip_longest(entries, self._specs))]
+        entries = [_conform(i, x, spec) for i, (x, spec) in enumerate(zip_longest(entries, self._specs))]
         if self._pipeline is not None:
             return self._run_pipeline(self._pipeline, entries)
         if self.mode == "train":
@@ -302,7 +302,7 @@ def _flatten(args: Sequence[Any]) -> list[Any]:
     return entries
 
 
-def _placed(number: int, x: Any, spec: Any) -> Any:
+def _conform(number: int, x: Any, spec: Any) -> Any:
     """An entry of a batch that is as ``spec`` says (None: anything), where it says."""
     if spec is None:
         return x

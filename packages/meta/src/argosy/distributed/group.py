@@ -213,7 +213,7 @@ def destroy_process_group(group: Group | None = None) -> None:
 def shutdown_process_group(group: Group | None = None) -> None:
     """Close the communicators of ``group``, or of every group but that of all ranks, until
     :func:`restart_process_group`. Each member calls when nothing is on its way."""
-    for each in _closable(group):
+    for each in _groups_to_close(group):
         if not each._is_shut and each._communicator is not None:
             if communicators().get(tuple(each.ranks)) is each._communicator:
                 del communicators()[tuple(each.ranks)]
@@ -224,14 +224,14 @@ def shutdown_process_group(group: Group | None = None) -> None:
 def restart_process_group(group: Group | None = None) -> None:
     """Open again what :func:`shutdown_process_group` closed; every rank of the job must call, members or not."""
     joined = environment()
-    for each in _closable(group):
+    for each in _groups_to_close(group):
         if each._is_shut:
             member = joined.communicator.rank in each.ranks
             each._communicator = joined.communicator.split(0 if member else -1, joined.communicator.rank)
             each._is_shut = False
 
 
-def _closable(group: Group | None) -> list[Group]:
+def _groups_to_close(group: Group | None) -> list[Group]:
     """``group``, or all that :func:`new_group` made. Raises ValueError for groups whose communicator others have."""
     joined = environment()
     fixed = [joined.groups.get(0), *joined.lines.values()]

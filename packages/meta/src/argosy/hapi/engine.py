@@ -183,12 +183,12 @@ class Engine(Model):
         self._split = test_sample_split
         return [list(row) for row in zip(*super().predict(loader, verbose=verbose, callbacks=callbacks), strict=True)]
 
-    def _batches(self, data: Any, batch_size: int, collate_fn: Any, limit: int | None) -> _Limited:
+    def _batches(self, data: Any, batch_size: int, collate_fn: Any, limit: int | None) -> _FirstBatches:
         if isinstance(data, Dataset):
             data = self.dataloader(data, batch_size, collate_fn=collate_fn, drop_last=False)
         if not isinstance(data, Iterable):
             raise TypeError(f"Engine takes a Dataset or an iterable of batches, not {type(data).__name__}")
-        return _Limited(data, limit)
+        return _FirstBatches(data, limit)
 
     def _callbacks(
         self,
@@ -301,7 +301,7 @@ class Engine(Model):
         if self._mesh is None:
             super().save(path, training)
             return
-        states = {f"{path}{end}": _whole(state) for end, state in self._states().items()}
+        states = {f"{path}{end}": _gather_state(state) for end, state in self._states().items()}
         if context().rank == 0:
             save_together(states)
         environment().communicator.barrier()
@@ -312,7 +312,7 @@ class Engine(Model):
         super().load(path, not strict, not load_optimizer)
 
 
-class _Limited:
+class _FirstBatches:
     """The first ``limit`` batches of ``data``, or all of them."""
 
     def __init__(self, data: Iterable[Any], limit: int | None) -> None:
@@ -336,6 +336,6 @@ def _as_list(x: Any) -> list[Any]:
     return [] if x is None else list(x) if isinstance(x, (list, tuple)) else [x]
 
 
-def _whole(state: Mapping[str, Any]) -> dict[str, Any]:
+def _gather_state(state: Mapping[str, Any]) -> dict[str, Any]:
     """A state whose tensors every rank has."""
     return {k: Tensor(to_numpy(x)) if isinstance(x, Tensor) and x.is_dist() else x for k, x in state.items()}

@@ -172,7 +172,7 @@ def _describe_awq(layers: Mapping[str, Numbers], floats: list[str]) -> dict[str,
     }  # fmt: skip
 
 
-def _compressed(made: Numbers) -> Packed:
+def _compressed_tensors(made: Numbers) -> Packed:
     _integers(made)
     numbers, groups = _by_input(made)
     scales, shape = np.ascontiguousarray(made.scales.T), np.array(numbers.shape[::-1], np.int64)
@@ -221,6 +221,6 @@ LAYOUTS: Mapping[str, tuple[Layout, Callable[[Mapping[str, Numbers], list[str]],
     "gptq": (_gptq(1), _describe_gptq("gptq")),
     "gptq_v2": (_gptq(0), _describe_gptq("gptq_v2")),
     "awq": (_awq, _describe_awq),
-    "compressed-tensors": (_compressed, _describe_compressed),
+    "compressed-tensors": (_compressed_tensors, _describe_compressed),
     "fp8": (_float8, _describe_float8),
 }

@@ -61,23 +61,23 @@ class _RingAttention(PyLayer):
     def forward(
         ctx: Any, query: Tensor, key: Tensor, value: Tensor, sinks: Tensor | None, ring: _Ring, dropout_p: float
     ) -> Tensor:
-        q, k, v = ring.grouped(query), ring.grouped(key), ring.grouped(value)
+        q, k, v = ring.local_part(query), ring.local_part(key), ring.local_part(value)
         if dropout_p:
             ring.drop(query.shape, key.shape, dropout_p)
         logits = None if sinks is None else ring.grouped_heads(sinks)
         out, weight = ring.attend(q, k, v, logits)
         ctx.ring, ctx.shapes = ring, [query.shape, key.shape, value.shape]
         ctx.save_for_backward(q, k, v, out, weight, logits)
-        return ring.whole(out.cast(query.dtype), [*query.shape[:-1], value.shape[-1]])
+        return ring.assemble(out.cast(query.dtype), [*query.shape[:-1], value.shape[-1]])
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Any:
         q, k, v, out, weight, logits = ctx.saved_tensor()
-        ring, g = ctx.ring, ctx.ring.grouped(gradient)
+        ring, g = ctx.ring, ctx.ring.local_part(gradient)
         passed = (g.cast(out.dtype) * out).sum(-1, keepdim=True)
         found = ring.differentiate(q, k, v, weight, g, passed)
         each = zip(found, (q, k, v), ctx.shapes, strict=True)
-        made = [ring.whole(g.cast(x.dtype), shape) for g, x, shape in each]
+        made = [ring.assemble(g.cast(x.dtype), shape) for g, x, shape in each]
         if logits is not None:
             taken = -((logits.cast(weight.dtype) - weight).exp() * passed).sum([0, 3, 4])
             made.append(ring.terms_of_heads(taken.reshape([-1]).cast(logits.dtype), ctx.shapes[0][_HEADS]))
@@ -97,7 +97,9 @@ class _Ring:
         self.size, self.place = len(self.line), self.line.index(rank())
         self.is_causal, self.scale, self.softcap = is_causal, scale, softcap
         self.kept: Tensor | None = None
-        placements: list[Any] = [_kept(p, n, key) for p, n in zip(query.placements, mesh.shape, strict=True)]
+        placements: list[Any] = [
+            _placement_of_result(p, n, key) for p, n in zip(query.placements, mesh.shape, strict=True)
+        ]
         placements[dim] = Shard(_SEQUENCE)
         self.layout = Layout.from_placements(mesh, placements, query.ndim)
         along: list[Any] = [Shard(0) if p == Shard(_HEADS) else Replicate() for p in placements]
@@ -113,16 +115,18 @@ class _Ring:
 
     # ---- parts
 
-    def grouped(self, x: Tensor) -> Tensor:
+    def local_part(self, x: Tensor) -> Tensor:
         """This rank's part of a distributed tensor."""
         part = _part(x, self.layout)
         rows, length, heads, width = part.shape
         return part.reshape([rows, length, self.heads, heads // self.heads, width]).transpose([0, 2, 3, 1, 4])
 
-    def whole(self, part: Tensor, shape: Sequence[int]) -> Tensor:
+    def assemble(self, part: Tensor, shape: Sequence[int]) -> Tensor:
         """The distributed tensor of ``shape`` of which this rank has such a part."""
         rows, keys, each, length, width = part.shape
-        return _whole(part.transpose([0, 3, 1, 2, 4]).reshape([rows, length, keys * each, width]), self.layout, shape)
+        return _assemble(
+            part.transpose([0, 3, 1, 2, 4]).reshape([rows, length, keys * each, width]), self.layout, shape
+        )
 
     def grouped_heads(self, x: Tensor) -> Tensor:
         """This rank's part of a tensor of heads [H], as [K, G, 1, 1]."""
@@ -130,7 +134,7 @@ class _Ring:
 
     def terms_of_heads(self, part: Tensor, count: int) -> Tensor:
         """The tensor of ``count`` heads of which ranks with other rows or parts of sequences have terms."""
-        return _whole(part, self.terms, [count])
+        return _assemble(part, self.terms, [count])
 
     def drop(self, queries: Sequence[int], keys: Sequence[int], p: float) -> None:
         """Draw which weights of this rank's queries stay, [B, K, G, s, T], keys in zig-zag order."""
@@ -175,11 +179,11 @@ class _Ring:
         state: Any = None
         for step in range(self.size):
             arriving = self.rotate([k, v], _KEYS) if step + 1 < self.size else None
-            queries, keys = self._visible(step, q, k)
+            queries, keys = self._visible_halves(step, q, k)
             scores, _ = self._scores(queries(q), keys(k), step)
             highest = scores.max(-1, keepdim=True)
             weights = (scores - highest).exp()
-            mixed = self._dropped(weights, step, queries, keys).cast(v.dtype) @ keys(v)
+            mixed = self._drop(weights, step, queries, keys).cast(v.dtype) @ keys(v)
             block = mixed.cast(scores.dtype), highest, weights.sum(-1, keepdim=True)
             state = block if step == 0 else _merge(state, block)
             k, v = arriving() if arriving is not None else (k, v)
@@ -198,19 +202,19 @@ class _Ring:
         arriving: Any = None
         for step in range(self.size):
             keys_arriving = self.rotate([k, v], _KEYS) if step + 1 < self.size else None
-            queries, keys = self._visible(step, q, k)
+            queries, keys = self._visible_halves(step, q, k)
             rows, part = queries(g), keys(k)
             scores, slope = self._scores(queries(q), part, step)
             weights = (scores - queries(weight)).exp()
-            arrived = self._dropped((rows @ keys(v).mT).cast(weights.dtype), step, queries, keys)
+            arrived = self._drop((rows @ keys(v).mT).cast(weights.dtype), step, queries, keys)
             slopes = weights * (arrived - queries(passed)) * slope
-            weights = self._dropped(weights, step, queries, keys)
-            of_queries = of_queries + _widened((slopes.cast(q.dtype) @ part).cast(weight.dtype), q, front=False)
+            weights = self._drop(weights, step, queries, keys)
+            of_queries = of_queries + _pad_half((slopes.cast(q.dtype) @ part).cast(weight.dtype), q, front=False)
             blocks = [
                 (a.cast(q.dtype).mT @ b).cast(weight.dtype).sum(2, keepdim=True)
                 for a, b in ((slopes, queries(q)), (weights, rows))
             ]
-            sums = [_widened(block, k, front=True) for block in blocks]
+            sums = [_pad_half(block, k, front=True) for block in blocks]
             if arriving is not None:
                 sums = [one + other for one, other in zip(arriving(), sums, strict=True)]
             arriving = self.rotate(sums, _GRADIENTS)
@@ -231,7 +235,7 @@ class _Ring:
         hidden = Tensor(np.triu(np.full(scores.shape[-2:], -np.inf, scores.dtype.numpy), 1))
         return scores + hidden, slope
 
-    def _dropped(self, x: Tensor, step: int, queries: Select, keys: Select) -> Tensor:
+    def _drop(self, x: Tensor, step: int, queries: Select, keys: Select) -> Tensor:
         """What is left of weights of keys that came ``step`` ranks far, or of their gradients."""
         if self.kept is None:
             return x
@@ -241,7 +245,7 @@ class _Ring:
         made: Tensor = x * (kept.cast(x.dtype) * self.rest)
         return made
 
-    def _visible(self, step: int, q: Tensor, k: Tensor) -> tuple[Select, Select]:
+    def _visible_halves(self, step: int, q: Tensor, k: Tensor) -> tuple[Select, Select]:
         """Which queries see which of the keys that came ``step`` ranks far: of blocks before this rank's all queries
         the front half, of those behind it the back half of queries all."""
         if step == 0 or not self.is_causal:
@@ -249,7 +253,7 @@ class _Ring:
         return (_all, _front) if step <= self.place else (_back, _all)
 
 
-def _kept(placement: Any, size: int, key: Tensor) -> Any:
+def _placement_of_result(placement: Any, size: int, key: Tensor) -> Any:
     """Rows and, where they divide, heads stay split."""
     stays = placement == Shard(0) or (placement == Shard(_HEADS) and key.shape[_HEADS] % size == 0)
     return placement if stays else Replicate()
@@ -262,7 +266,7 @@ def _part(x: Tensor, layout: Layout) -> Tensor:
     return api.dtensor_to_local(api.reshard(x, layout.mesh, layout.placements))
 
 
-def _whole(part: Tensor, layout: Layout, shape: Sequence[int]) -> Tensor:
+def _assemble(part: Tensor, layout: Layout, shape: Sequence[int]) -> Tensor:
     if active_tracer() is None:
         return api.dtensor_from_part(part, shape, layout.mesh, layout.placements)
     return whole_of(part, layout, shape)
@@ -282,7 +286,7 @@ def _back(x: Tensor) -> Tensor:
     return half
 
 
-def _widened(x: Tensor, like: Tensor, front: bool) -> Tensor:
+def _pad_half(x: Tensor, like: Tensor, front: bool) -> Tensor:
     """The front or back half of rows of a tensor of zeros, if it is a half of those of ``like``."""
     if x.shape[-2] == like.shape[-2]:
         return x

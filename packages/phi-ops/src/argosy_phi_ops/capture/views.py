@@ -49,7 +49,7 @@ class View:
             return self.base
         return Tensor._wrap(self.base, not self.base.active)
 
-    def overwriting(self, base: Tensor, value: Tensor) -> tuple[Operator, tuple[Any, ...], dict[str, Any]]:
+    def overwrite_operation(self, base: Tensor, value: Tensor) -> tuple[Operator, tuple[Any, ...], dict[str, Any]]:
         """The operator, its operands and attributes, that gives the base after ``value`` is written to the view.
 
         Raises ``NotImplementedError`` for what may be a copy.
@@ -94,7 +94,7 @@ def write_through(tracer: Tracer, target: Tensor, value: Tensor) -> Tensor:
     """Write ``value`` to a view: its base becomes another version, and so does what else shows that. Gives the base."""
     view: View = target.payload.view_of
     base = view.base_tensor()
-    tracer.overwrite(base, tracer.record_operator(*view.overwriting(base, value)))
+    tracer.overwrite(base, tracer.record_operator(*view.overwrite_operation(base, value)))
     target.stop_gradient = target.stop_gradient and value.stop_gradient
     return base
 

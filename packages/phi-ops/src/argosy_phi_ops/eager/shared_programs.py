@@ -39,7 +39,7 @@ def shared_run(op: Any, types: Sequence[TensorType], attributes: dict[str, Any],
     source = getattr(op, "source", None)  # of a derivative: sizes are those of what it was derived of
     base = op if source is None else source.op
     met = tuple(types if source is None else source.types)
-    opened = _open(met)
+    opened = _symbolic_types(met)
     if opened == met or not _is_ours(base):
         return None
     given = attributes if source is None else source.attributes
@@ -57,7 +57,7 @@ def shared_run(op: Any, types: Sequence[TensorType], attributes: dict[str, Any],
     return run
 
 
-def _open(types: Sequence[TensorType]) -> tuple[TensorType, ...]:
+def _symbolic_types(types: Sequence[TensorType]) -> tuple[TensorType, ...]:
     """Types with symbols for sizes, one for all that are equal."""
     symbols: dict[Dim, Dim] = {}
     for n in (n for type in types for n in type.shape):

@@ -86,11 +86,11 @@ def cpu(self: Tensor) -> Tensor:
     """The tensor on the host: itself where it is there, else a copy, through which gradients go back."""
     payload = self.payload
     if payload.is_traced:
-        return _captured(self, CPU)
+        return _copy_traced(self, CPU)
     if type(payload) is not StridedArray or payload.host_owned or payload.device.is_host:
         return self
     if active_tracer() is not None:
-        return _captured(self, CPU)
+        return _copy_traced(self, CPU)
     copy = Tensor._wrap(StridedArray(payload.to_host()))
     record_results(op("assign"), [self], {}, (copy,))
     return copy
@@ -102,7 +102,7 @@ def _on_place(self: Tensor, place: Place) -> Tensor:
         return cpu(self)
     device, payload = place.device(), self.payload
     if payload.is_traced or (type(payload) is StridedArray and active_tracer() is not None):
-        return _captured(self, place)
+        return _copy_traced(self, place)
     if type(payload) is not StridedArray:
         raise NotImplementedError(f"a copy to {place!r} of a tensor of {type(payload).__name__}: bring its parts there")
     if payload.array_type.device is device:
@@ -112,7 +112,7 @@ def _on_place(self: Tensor, place: Place) -> Tensor:
     return copy
 
 
-def _captured(x: Tensor, place: Place) -> Tensor:
+def _copy_traced(x: Tensor, place: Place) -> Tensor:
     """:func:`_on_place` for tensors of a program that is being captured."""
     tracer = active_tracer()
     if tracer is None:

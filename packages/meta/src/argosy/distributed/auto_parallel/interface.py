@@ -48,15 +48,15 @@ def shard_op(
         raise ValueError("shard_op: give process_mesh, or call set_mesh first")
 
     def run(*inputs: Any) -> Any:
-        made = op(*_placed(inputs, mesh, in_shard_specs, "in_shard_specs"), **kwargs)
+        made = op(*_lay_out(inputs, mesh, in_shard_specs, "in_shard_specs"), **kwargs)
         outputs = made if isinstance(made, (list, tuple)) else [made]
-        placed = _placed(outputs, mesh, out_shard_specs, "out_shard_specs")
+        placed = _lay_out(outputs, mesh, out_shard_specs, "out_shard_specs")
         return type(made)(placed) if isinstance(made, (list, tuple)) else placed[0]
 
     return run
 
 
-def _placed(values: Sequence[Any], mesh: ProcessMesh, specs: Specs, name: str) -> list[Any]:
+def _lay_out(values: Sequence[Any], mesh: ProcessMesh, specs: Specs, name: str) -> list[Any]:
     """The values, of which tensors are laid out as ``specs`` says."""
     count = sum(isinstance(x, Tensor) for x in values)
     if specs is not None and len(specs) != count:

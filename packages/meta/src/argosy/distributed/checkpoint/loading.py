@@ -71,7 +71,7 @@ def load_state_dict(
         for key, parts in plan.items():
             found = [(slices, reader.read(key, box, steps)) for (box, slices), steps in parts]
             if found:
-                overwrite(arrays[key], _joined(found))
+                overwrite(arrays[key], _assemble(found))
     _put_values(flat, metadata)
     for generator, state in generators:
         generator.set_state(state)
@@ -105,7 +105,7 @@ def load_merged_state_dict(
     return made
 
 
-def _joined(parts: Sequence[tuple[tuple[slice, ...], Array]]) -> Array:
+def _assemble(parts: Sequence[tuple[tuple[slice, ...], Array]]) -> Array:
     """The array that consists of parts."""
     if len(parts) == 1:
         return parts[0][1]

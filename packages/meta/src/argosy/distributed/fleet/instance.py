@@ -224,7 +224,7 @@ class Fleet:
         return optimizer
 
 
-def _first(group: Group | None) -> int:
+def _first_rank(group: Group | None) -> int:
     return 0 if group is None else group.ranks[0]
 
 
@@ -235,8 +235,8 @@ def _scatter_sum(x: Tensor, group: Group | None) -> None:
 
 _COLLECTIVES: dict[str, Any] = {
     "allreduce": lambda x, group: collective.all_reduce(x, group=group),
-    "reduce": lambda x, group: collective.reduce(x, _first(group), group=group),
-    "broadcast": lambda x, group: collective.broadcast(x, _first(group), group=group),
+    "reduce": lambda x, group: collective.reduce(x, _first_rank(group), group=group),
+    "broadcast": lambda x, group: collective.broadcast(x, _first_rank(group), group=group),
     "allgather": lambda x, group: collective.all_gather([], x, group=group),
     "reduce_scatter": _scatter_sum,
 }  # fmt: skip

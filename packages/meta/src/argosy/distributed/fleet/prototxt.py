@@ -32,11 +32,11 @@ def format_message(message: Mapping[str, Any], indent: str = "") -> str:
             lines.append(f"{indent}{name} {{\n{format_message(value, indent + '  ')}{indent}}}\n")
         else:
             each = value if isinstance(value, (list, tuple)) else [value]
-            lines += [f"{indent}{name}: {_scalar(x)}\n" for x in each]
+            lines += [f"{indent}{name}: {_scalar_text(x)}\n" for x in each]
     return "".join(lines)
 
 
-def _scalar(value: Any) -> str:
+def _scalar_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -81,7 +81,7 @@ def _fields(tokens: list[Token], at: int, end: str, repeated: frozenset[str]) ->
         at += 1
         colon = at < len(tokens) and tokens[at][1] == ":"
         value, at = _value(tokens, at + colon, not colon, repeated)
-        message[name] = _joined(message, name, value, name in repeated)
+        message[name] = _append_value(message, name, value, name in repeated)
         if at < len(tokens) and tokens[at][1] in (",", ";"):
             at += 1
     if end:
@@ -90,7 +90,7 @@ def _fields(tokens: list[Token], at: int, end: str, repeated: frozenset[str]) ->
     return message, at
 
 
-def _joined(message: Mapping[str, Any], name: str, value: Any, repeated: bool) -> Any:
+def _append_value(message: Mapping[str, Any], name: str, value: Any, repeated: bool) -> Any:
     if name not in message:
         return value if not repeated or isinstance(value, list) else [value]
     before = message[name]
@@ -108,7 +108,7 @@ def _value(tokens: list[Token], at: int, needs_message: bool, repeated: frozense
     if kind == "string":
         made = ""
         while at < len(tokens) and tokens[at][0] == "string":
-            made, at = made + _unescaped(tokens[at][1][1:-1]), at + 1
+            made, at = made + _unescape(tokens[at][1][1:-1]), at + 1
         return made, at
     return (_WORDS.get(text, text) if kind == "word" else _number(text)), at + 1
 
@@ -139,7 +139,7 @@ def _number(text: str) -> float | int:
     return int(digits) if re.fullmatch(r"-?\d+", digits) else float(digits)
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     def byte(found: re.Match[bytes]) -> bytes:
         octal, hexadecimal, other = found.groups()
         if octal or hexadecimal:

@@ -53,7 +53,7 @@ class Gradients:
 
     def begin(self) -> None:
         """Take the gradients back, which passes do not see, and begin anew where somebody has cleared them."""
-        if any(tensor._grad is not given for tensor, given in self._owned()):
+        if any(tensor._grad is not given for tensor, given in self._own_tensors()):
             self.clear()
         for tensor, _ in self._tensors.values():
             tensor._grad = None
@@ -87,7 +87,7 @@ class Gradients:
         for key, (tensor, placements) in self._tensors.items():
             if key not in self._given and self._is_given(tensor):
                 self._given[key] = self._gradient(tensor, placements)
-        for tensor, given in self._owned():
+        for tensor, given in self._own_tensors():
             tensor._grad = given
 
     def publish(self) -> None:
@@ -104,7 +104,7 @@ class Gradients:
             each.ndarray[...] = 0
             each.bump_version()
 
-    def _owned(self) -> list[tuple[Tensor, Tensor | None]]:
+    def _own_tensors(self) -> list[tuple[Tensor, Tensor | None]]:
         """The tensors that this rank is to give gradients, and what they were given last."""
         return [(tensor, self._given.get(key)) for key, (tensor, _) in self._tensors.items() if self._is_given(tensor)]
 

@@ -93,20 +93,20 @@ class Pipeline:
 
         def train(*entries: Any) -> Any:
             begin_stages()
-            loss, *outputs = _listed(loss_of(entries))
+            loss, *outputs = _as_list(loss_of(entries))
             (loss / share).backward()
             return [loss, *outputs]
 
         def train_scaled(*entries: Any) -> Any:
             begin_stages()
             *given, scale = entries
-            loss, *outputs = _listed(loss_of(given))
+            loss, *outputs = _as_list(loss_of(given))
             (loss * scale / share).backward()
             return [loss, *outputs]
 
         def evaluate(*entries: Any) -> Any:
             begin_stages()
-            return _listed(loss_of(entries))
+            return _as_list(loss_of(entries))
 
         def predict(*entries: Any) -> Any:
             begin_stages()
@@ -161,12 +161,12 @@ class Pipeline:
 
     def predict(self, entries: Sequence[Any]) -> list[Tensor]:
         """The model's outputs for the whole batch, on every rank."""
-        return _joined(self._run("predict", entries))
+        return _concat_results(self._run("predict", entries))
 
     def _mean(self, results: Sequence[Sequence[Any]]) -> Tensor:
         losses = np.stack([np.asarray(loss) for loss, *_ in results])
         self.losses = Tensor._wrap(StridedArray(losses.astype(np.float32) if losses.itemsize < 4 else losses))
-        self.outputs = _joined([each[1:] for each in results])
+        self.outputs = _concat_results([each[1:] for each in results])
         for group in self.copies if self.shards is None else (*self.copies, self.shards):
             all_reduce(self.losses, ReduceOp.AVG, group)
         found = self.losses.payload.array()
@@ -239,11 +239,11 @@ def _own_meshes(captured: CapturedProgram) -> list[ProcessMesh]:
     return list(dict.fromkeys(mesh for mesh in meshes if mesh is not None))
 
 
-def _listed(made: Any) -> list[Any]:
+def _as_list(made: Any) -> list[Any]:
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
-def _joined(results: Sequence[Sequence[Any]]) -> list[Tensor]:
+def _concat_results(results: Sequence[Sequence[Any]]) -> list[Tensor]:
     """The results of microbatches, one behind the other."""
     return [Tensor._wrap(StridedArray(np.concatenate(parts))) for parts in zip(*results, strict=True)]
 

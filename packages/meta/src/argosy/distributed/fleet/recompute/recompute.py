@@ -49,7 +49,7 @@ class _Region:
     ) -> None:  # fmt: skip
         self.function, self.kwargs = function, kwargs
         self.places = {i: args[i].place for i in offload if not args[i].place.is_cpu_place()}
-        self.args = [_moved(x, "cpu") if i in self.places else x for i, x in enumerate(args)]
+        self.args = [_copy_to(x, "cpu") if i in self.places else x for i, x in enumerate(args)]
         self.random = context().generator.get_state() if same_random else None
         self.precision = current()
         self.versions = self._versions()
@@ -89,7 +89,7 @@ class _Region:
         if self.random is not None:
             generator.set_state(self.random)
         made: list[Tensor] = []
-        args = [_moved(x, self.places[i]) if i in self.places else x for i, x in enumerate(self.args)]
+        args = [_copy_to(x, self.places[i]) if i in self.places else x for i, x in enumerate(self.args)]
         try:
             with enable_grad(), cast_operands(self.precision), saved_tensors_hooks(_kept_in(made), _refuse_unpack):
                 self.function(*args, **self.kwargs)
@@ -104,7 +104,7 @@ class _Region:
         self.made, self.left = made, set(range(len(made)))
 
 
-def _moved(tensor: Tensor, place: Any) -> Tensor:
+def _copy_to(tensor: Tensor, place: Any) -> Tensor:
     made: Tensor = tensor.detach().to(place)
     made.stop_gradient = tensor.stop_gradient
     return made
