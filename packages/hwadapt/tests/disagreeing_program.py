@@ -86,6 +86,20 @@ def killed(comm):
     comm.barrier()
 
 
+def killed_in_a_reduction(comm):
+    comm.barrier()
+    with open("/proc/self/maps") as maps:
+        names = {line.split()[5] for line in maps if "argosy-ranks-" in line and "(deleted)" not in line}
+    sys.stdout.write(f"process {os.getpid()}\nshared memory with a name: {names or 'none'}\n")
+    sys.stdout.flush()
+    data = np.ones(1 << 18, np.float32)
+    if comm.rank == 1:
+        signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+    while True:
+        comm.all_reduce(data, data, "max")
+
+
 def slow(comm):
     """Nothing is wrong here: one rank computes for long, and messages are larger than MPI's buffers."""
     comm.send(np.arange(10**6), (comm.rank + 1) % comm.size)

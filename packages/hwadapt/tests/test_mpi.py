@@ -87,9 +87,11 @@ def test_ranks_that_disagree_get_an_error(case, everyone, error, parts):
     assert "disagreeing_program.py:" in reports[0][2]
 
 
-def test_a_killed_rank_ends_the_others():
+@pytest.mark.parametrize("case", ["killed", "killed_in_a_reduction"])
+def test_a_killed_rank_ends_the_others(case):
     """mpiexec ends ranks that wait for a process that was killed, all of them, and says which signal it was."""
-    code, said = _mpiexec(3, FOLDER / "disagreeing_program.py", "killed")
+    code, said = _mpiexec(3, FOLDER / "disagreeing_program.py", case)
+    assert "with a name: {" not in said
     assert code not in (0, None)
     pids = [int(pid) for pid in re.findall(r"process (\d+)", said)]
     assert len(pids) == 3

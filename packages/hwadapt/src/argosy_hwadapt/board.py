@@ -56,15 +56,16 @@ def _checksum(number: int, text: bytes) -> int:
 
 def shared_memory(comm: Any, nbytes: int) -> mmap.mmap | None:
     """Map ``nbytes`` zeroed bytes into all processes of an MPI communicator, or return None on every one of them
-    where they run on several machines.
+    where they run on several machines, or the machine has less memory to share (containers often have little).
 
     The file behind it has no name any more when this returns: nothing is left whichever way the processes end.
     """
     name, memory = None, None
     if comm.rank == 0:
         descriptor, name = tempfile.mkstemp(prefix="argosy-ranks-", dir=_folder())
-        os.ftruncate(descriptor, max(nbytes, 1))
-        memory = mmap.mmap(descriptor, max(nbytes, 1))
+        with contextlib.suppress(OSError):
+            _reserve(descriptor, max(nbytes, 1))
+            memory = mmap.mmap(descriptor, max(nbytes, 1))
         os.close(descriptor)
     machine, name = comm.bcast((_machine(), name))
     if comm.rank and machine == _machine():
@@ -89,6 +90,14 @@ def forget_segments(comm: Any) -> None:
     for name in names:
         with contextlib.suppress(FileNotFoundError):  # another rank was faster
             os.unlink(name)
+
+
+def _reserve(descriptor: int, nbytes: int) -> None:
+    """Make the file this large. Without blocks of its own a write to it would be a signal where none are left."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, nbytes)
+    else:
+        os.ftruncate(descriptor, nbytes)
 
 
 def _map(name: str) -> mmap.mmap | None:

@@ -235,13 +235,24 @@ DONE = _CompletedHandle()
 
 def reduce_arrays(arrays: list[Array], op: str) -> Array:
     """Combine flat arrays elementwise, in order. Floats narrower than 32 bits are accumulated in float32."""
-    dtype = arrays[0].dtype
-    total = arrays[0].astype(accumulator(dtype))
-    for array in arrays[1:]:
-        _UFUNCS[op](total, array, out=total, casting="unsafe")
+    if len(arrays) == 1:
+        return arrays[0].copy()
+    total = np.empty_like(arrays[0])
+    reduce_into(total, arrays, op)
+    return total
+
+
+def reduce_into(out: Array, arrays: list[Array], op: str) -> None:
+    """:func:`reduce_arrays` of two or more arrays into ``out``, which is none of them."""
+    dtype = accumulator(out.dtype)
+    total = out if dtype == out.dtype else np.empty(out.shape, dtype)
+    first, *rest = arrays
+    for array in rest:
+        first = _UFUNCS[op](first, array, out=total, dtype=dtype, casting="unsafe")
     if op == "avg":
         total /= len(arrays)
-    return total.astype(dtype, copy=False)
+    if total is not out:
+        out[:] = total
 
 
 def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:

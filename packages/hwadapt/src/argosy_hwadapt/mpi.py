@@ -24,9 +24,11 @@ from argosy_hwadapt.board import TEXT, forget_segments, shared_memory
 from argosy_hwadapt.calls import Array, Call
 from argosy_hwadapt.communicator import BaseCommunicator, accumulator, reduce_arrays
 from argosy_hwadapt.errors import CollectiveMismatch, CommunicatorError, RankFailure
+from argosy_hwadapt.exchange import SMALLEST, SharedExchange, shared_exchange
 from argosy_hwadapt.progress import Operation, Steps
 from argosy_hwadapt.waits import Waits
 
+_SHARED = ("all_reduce", "all_gather", "reduce_scatter")
 _OPS = {"sum": "SUM", "prod": "PROD", "max": "MAX", "min": "MIN", "avg": "SUM"}
 # As numpy adds and multiplies truth values.
 _BOOL_OPS = {
@@ -65,7 +67,8 @@ def _make_communicator(comm: Any, check: bool) -> MpiCommunicator:
 class MpiCommunicator(BaseCommunicator):
     """An MPI communicator of our own. Implements :class:`argosy_hwadapt.communicator.Communicator`.
 
-    Data moves as bytes, so that every dtype does. Reductions use MPI's where it knows the dtype; floats of
+    Data moves as bytes, so that every dtype does. Large reductions and gathers of one machine go through memory that
+    its processes share (:mod:`argosy_hwadapt.exchange`); others are MPI's where it knows the dtype; floats of
     8 and 16 bits are gathered and added in float32 in rank order, as :mod:`argosy_hwadapt.inproc` does.
     ``members`` are its ranks' numbers in ``waits``; ``check`` as in :func:`world`. Without checks all ranks must use
     the same form of a collective, plain or started.
@@ -86,6 +89,7 @@ class MpiCommunicator(BaseCommunicator):
         self._asked: dict[tuple[int, int], deque[Call]] = {}
         memory = shared_memory(comm, Agreement.nbytes(comm.size)) if check else None
         self._agreement = Agreement(memory, comm, members, self.rank) if check else None
+        self._exchange = shared_exchange(comm, lambda: waits.ended_ranks(members))
 
     def __repr__(self) -> str:
         return f"MpiCommunicator(rank {self.rank} of {self.size})"
@@ -186,7 +190,10 @@ class MpiCommunicator(BaseCommunicator):
                 raise CollectiveMismatch(str(self._failure))
             yield set()
         moves = _MOVES.get(call.kind)
-        if moves is not None and not (call.kind == "barrier" and self._agreement is not None):
+        if self._exchange is not None and call.kind in _SHARED and call.send.nbytes >= SMALLEST:
+            yield from _share(self._exchange, call)
+            self._issued = number
+        elif moves is not None and not (call.kind == "barrier" and self._agreement is not None):
             yield from moves(self, call, started)
         else:
             self._issued = number
@@ -326,6 +333,16 @@ _MOVES: dict[str, Callable[[MpiCommunicator, Call, bool], Steps]] = {
     "all_reduce": _all_reduce, "all_gather": _all_gather, "reduce_scatter": _reduce_scatter,
     "all_to_all": _all_to_all, "broadcast": _broadcast, "barrier": _barrier,
 }  # fmt: skip
+
+
+def _share(exchange: SharedExchange, call: Call) -> Steps:
+    """Move the data of a collective through shared memory."""
+    in_place = call.kind == "all_reduce" and call.send is call.recv
+    send = call.send if in_place else _separate_operand(call.send, call.recv)
+    if call.kind == "all_gather":
+        return exchange.all_gather(send, call.recv)
+    reduce = exchange.all_reduce if call.kind == "all_reduce" else exchange.reduce_scatter
+    return reduce(send, call.recv, str(call.agreed["op"]))
 
 
 def _bytes(array: Array) -> Array:

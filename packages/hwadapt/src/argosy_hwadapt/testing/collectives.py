@@ -118,6 +118,34 @@ def gathers_and_exchanges(comm: Communicator) -> None:
 
 
 @_check
+def large_operands(comm: Communicator) -> None:
+    """Fractions by the hundred thousand, which do not divide: every rank gets the bits of every form, and no rank
+    those of another operation while it is still at the one before."""
+    n, count = comm.size, 100_003
+    for dtype in ("float32", "float16", "complex64"):
+        whole = np.stack([(np.random.default_rng(rank).random(n * count) - 0.5).astype(dtype) for rank in range(n)])
+        expected, own, totals = whole.sum(0), whole[comm.rank], []
+        for form in _forms(comm, "all_reduce"):
+            totals.append(own.copy())
+            form(totals[-1], totals[-1])
+        for form in _forms(comm, "reduce_scatter"):
+            part = np.empty(count, dtype)
+            form(own, part)
+            bound = 2.0 * n * np.finfo(dtype).eps
+            close = np.abs(part - expected.reshape(n, -1)[comm.rank]).max() <= bound
+            require(bool(close), f"reduce_scatter of {dtype} should be within {bound}")
+            close = np.abs(totals[-1] - expected).max() <= bound
+            require(bool(close), f"all_reduce of {dtype} should be within {bound}")
+        for form in _forms(comm, "all_gather"):
+            gathered = np.empty((n, n * count), dtype)
+            form(totals[-1], gathered)
+            for total in totals:
+                require(bool((gathered == total).all()), f"all_reduce of {dtype} should give everybody the same bits")
+            form(own, gathered)
+            _require_equal(gathered, whole, f"all_gather of {dtype}")
+
+
+@_check
 def uneven_exchanges(comm: Communicator) -> None:
     """Parts of counts of their own, some of them empty."""
     n, me = comm.size, comm.rank
