@@ -25,6 +25,7 @@ OUT, SIZE = 134, 640
 CASES = [("float32", "float32"), ("bfloat16", "bfloat16")]
 CASES += [(kind, dtype) for kind in ("int8", "int4", "int8 in 64", "int4 in 128") for dtype in ("float32", "bfloat16")]
 CASES += [("int8 in 32", "bfloat16"), ("int4 in 32", "bfloat16"), ("float8_e4m3fn", "bfloat16")]
+CASES += [("int4 in 32 from offsets", "bfloat16"), ("int8 in 16 from offsets", "float32")]
 ROWS = (1, 2, 3, 4, 5, 8, 9, 17, 33, 40)
 
 
@@ -37,12 +38,21 @@ def weight_of(kind):
         numbers = RNG.standard_normal((OUT, SIZE)).astype(ml_dtypes.float8_e4m3fn)
         scales = RNG.uniform(0.01, 0.02, OUT).astype(np.float32)
         return [numbers, scales], numbers.astype(np.float64) * scales[:, None]
-    bits, group = (8 if "int8" in kind else 4), int(kind.partition(" in ")[2] or SIZE)
+    bits, group = (8 if "int8" in kind else 4), group_of(kind) or SIZE
     whole = RNG.integers(-7 if bits == 4 else -127, 8 if bits == 4 else 128, (OUT, SIZE)).astype(np.int8)
     scales = RNG.uniform(0.01, 0.02, (SIZE // group, OUT)).astype(np.float32).astype(ml_dtypes.bfloat16)
     packed = whole if bits == 8 else (whole[: OUT // 2] & 15) | (whole[OUT // 2 :] << 4)
     exact = whole * np.repeat(scales.astype(np.float64), group, axis=0).T
+    if "offsets" in kind:
+        offsets = RNG.uniform(-0.1, 0.1, scales.shape).astype(np.float32)
+        return [packed, scales, offsets], exact + np.repeat(offsets.astype(np.float64), group, axis=0).T
     return [packed, scales if group < SIZE else scales[0]], exact
+
+
+def group_of(kind):
+    """Inputs of a group; 0 where all are one."""
+    found = re.search(r" in (\d+)", kind)
+    return int(found[1]) if found else 0
 
 
 def program_of(kind, arrays, rows, dtype):
@@ -53,9 +63,9 @@ def program_of(kind, arrays, rows, dtype):
     if len(arrays) == 1:
         name, arguments, keywords = "matmul", given, {"transpose_y": True}
     else:
-        group = int(kind.partition(" in ")[2] or -1)
         name, arguments = "weight_only_linear", [given[0], given[1], None, given[2]]
-        keywords = {"weight_dtype": kind.partition(" ")[0], "group_size": group}
+        keywords = {"weight_dtype": kind.partition(" ")[0], "group_size": group_of(kind) or -1}
+        keywords |= {"weight_offset": given[3]} if len(given) > 3 else {}
     operands, attributes = get_operator(name).signature.bind(arguments, keywords)
     builder = Builder.at_end(program.block)
     with emit_at(builder):
@@ -96,9 +106,10 @@ def test_rows_are_exact_and_their_number_changes_no_bit(kind, dtype):
 
 
 @pytest.mark.parametrize("rows", [1, 8, 12])
-@pytest.mark.parametrize("kind", ["int8 in 64", "int4 in 128"])
+@pytest.mark.parametrize("kind", ["int8 in 64", "int4 in 128", "int4 in 32 from offsets"])
 def test_scales_of_groups_are_in_the_product(kind, rows):
-    """No value of a group has memory, and what is computed is what the scaled weight gives."""
+    """No value of a group has memory, offsets are no product of their own, and what is computed is what the scaled
+    weight gives."""
     arrays, exact = weight_of(kind)
     x = RNG.standard_normal((rows, SIZE)).astype(np.float32)
     program = program_of(kind, arrays, rows, "float32")

@@ -19,7 +19,13 @@ SCALED = "cinn.scaled_product"
 #: Where the first index that is out of range is, and what it is, for the call to raise; see `argosy_cinn.checks`.
 NOTE = "cinn.note_index"
 
-_OPERATIONS = {PATCHES: ["x"], KEPT: ["x"], ORDER: ["*keys"], FOURIER: ["x"], SCALED: ["x", "weight", "scales"]}
+_OPERATIONS = {
+    PATCHES: ["x"],
+    KEPT: ["x"],
+    ORDER: ["*keys"],
+    FOURIER: ["x"],
+    SCALED: ["x", "weight", "scales", "offsets?"],
+}
 
 _DEFINITIONS = [OpDef(name, operands, traits=[PURE]) for name, operands in _OPERATIONS.items()]
 _DEFINITIONS.append(OpDef(NOTE, ["first", "value"], traits=[EFFECT]))

@@ -109,15 +109,16 @@ def problem_of(b: Instructions, product: Product, epilogue: Epilogue | None, poi
 
     left = matrix(product.left, product.left_row, product.left_depth, product.left_batch)
     right = matrix(product.right, product.right_depth, product.right_column, product.right_batch)
-    scales = None
-    if product.scales is not None:
-        scales = matrix(product.scales, product.scales.depth, product.scales.free[0], ())
+    scales, offsets = (
+        None if of is None else matrix(of, of.depth, of.free[0], ()) for of in (product.scales, product.offsets)
+    )
     return Contraction(
         b.number(product.rows), b.number(product.columns), b.number(product.depth), left, right,
         lambda b, cells: _epilogue(b, cells, product, epilogue, pointers),
         tuple(map(b.number, product.batch)), elementwise.REGISTER[compute], narrow=source == "bfloat16",
         touched=() if epilogue is None or pointers is None else _cold_reads(b, epilogue, pointers),
-        run=product.run, scales=scales, group=product.group, minimal=product.minimal, location=str(product.op.location),
+        run=product.run, scales=scales, offsets=offsets, group=product.group, minimal=product.minimal,
+        location=str(product.op.location),
     )  # fmt: skip
 
 

@@ -112,8 +112,8 @@ class Contraction:
     ``together``: where the number of rows is known when it runs, how many of them (at most `skinny.MOST`) a product
     takes at a time that reads B as one of few rows does; 0: it is blocked.
 
-    ``scales`` [groups, n] are factors of the sums over ``group`` terms of k. Such a product reads B as one of few rows
-    does, however many there are.
+    ``scales`` [groups, n] are factors of the sums over ``group`` terms of k, and ``offsets`` [groups, n] of those terms
+    of A, which are added. Such a product reads B as one of few rows does, however many there are.
 
     ``minimal``: windows of 3 x 3 may be summed by minimal filtering (`winograd`), with its rounding.
 
@@ -138,6 +138,7 @@ class Contraction:
     run: int = 0
     together: int = 0
     scales: Matrix | None = None
+    offsets: Matrix | None = None
     group: int = 0
     minimal: bool = False
     location: str = field(default="")

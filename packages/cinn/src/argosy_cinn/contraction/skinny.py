@@ -21,6 +21,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 from argosy_cinn.contraction.block_floats import BlockFloatTerms, multiplies_block_floats
+from argosy_cinn.contraction.group_offsets import GroupOffsets
 from argosy_cinn.contraction.pairs import PAIRED_TERMS, PairTerms, multiplies_pairs
 from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, exact_in_bfloat
 from argosy_cinn.contraction.terms import FloatTerms, Operands, Terms
@@ -149,6 +150,7 @@ class _Skinny:
         # A wide row takes one sum for each of the products that read it, and each skinny vector.
         self.products = (problem, *problem.siblings)
         self.sums = plan.count * len(self.products)
+        self.offsets = GroupOffsets(b, problem, plan.count, plan.lanes)
 
     def emit(self, chunk: Value) -> None:
         b, plan, problem = self.b, self.plan, self.problem
@@ -202,10 +204,14 @@ class _Skinny:
         results = self.sums * plan.block * self.size
         waiting = results * self.lanes if plan.dots and plan.count > 2 else 0
         scales = b.mul(b.div(self.problem.k, group), len(self.products) * plan.block * self.size) if group else 0
-        slab = scratch(b, b.add(b.add(results + waiting + 256, scales), copies))
+        sums = self.offsets.bytes()
+        slab = scratch(b, b.add(b.add(results + waiting + 320, b.add(scales, sums)), copies))
         self.results, self.waiting = slab, b.gep(slab, results + 64, "i8")
         self.scales = b.gep(self.waiting, waiting + 64, "i8")
-        self.vectors = b.gep(self.scales, b.add(scales, 64), "i8")
+        self.group_sums = b.gep(self.scales, b.add(scales, 64), "i8")
+        self.vectors = b.gep(self.group_sums, b.add(sums, 64), "i8")
+        if sums:
+            self.offsets.prepare(self.group_sums, self.operands)
 
     # -- contiguous along k
 
@@ -440,6 +446,8 @@ class _Skinny:
                 mask = b.tail_mask(b.sub(self.rows, j.index), lanes)
             value = b.load(self.type, place, lanes * self.size)
             row, column = b.add(numbers[0], t.index), b.add(self.row0, j.index)
+            if problem.offsets is not None:
+                value = self.offsets.add_to(value, problem.offsets, t.index, column, mask)
             cells = Cells(self.batch, row, column, [value], [mask], flushed=self.plan.pairs)
             problem.epilogue(b, cells)
 

@@ -143,7 +143,7 @@ def mergeable_suffix(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
 class Product:
     """A dot_general laid out for the matrix product emitters: batch axes (given ones, then free axes of either side
     that do not merge), rows, columns, and the position of every result element. ``minimal`` as in `Contraction`.
-    ``scales`` [groups, columns], of groups of ``group`` terms, as an operand."""
+    ``scales`` and ``offsets`` (or None) [groups, columns], of groups of ``group`` terms, as operands."""
 
     op: Operation
     left: OperandMatrix
@@ -160,13 +160,18 @@ class Product:
     right_depth: int
     minimal: bool = False
     scales: OperandMatrix | None = None
+    offsets: OperandMatrix | None = None
     group: int = 0
+
+    @property
+    def operands(self) -> tuple[OperandMatrix, ...]:
+        """All that it has: two sides, and what groups have."""
+        return tuple(m for m in (self.left, self.right, self.scales, self.offsets) if m is not None)
 
     @property
     def buffers(self) -> set[Value]:
         """What its operands are read from."""
-        found = {self.left.buffer, self.right.buffer}
-        return found if self.scales is None else found | {self.scales.buffer}
+        return {operand.buffer for operand in self.operands}
 
     def result_index(self, variables: list[Variable]) -> Index:
         """The row-major position of result element (batch..., row, column)."""
@@ -209,11 +214,10 @@ class Product:
     def key(self, slots: Mapping[Any, int]) -> str:
         """What its code depends on, as text: products of equal text are one kernel."""
         sides: list[Any] = []
-        for m in (self.left, self.right, *((self.scales,) if self.scales is not None else ())):
+        for m in self.operands:
             function = describe([m.function], {}) if m.function is not None else ""
             sides.append((slots[m.buffer], m.offset, m.dtype, function, m.run, m.jump, m.window))
-        if self.scales is not None:
-            sides.append((self.group, self.scales.free, self.scales.depth))
+        sides += [(self.group, m.free, m.depth) for m in self.operands[2:]]
         numbers = (self.batch, self.left_batch, self.right_batch, self.rows, self.columns, self.depth, self.left_row,
                    self.right_column, self.left_depth, self.right_depth, self.minimal)  # fmt: skip
         return f"product {sides} {numbers} {self.op.operand(0).dtype} {self.op.result.dtype}"
@@ -266,7 +270,7 @@ class ProductForm(Form):
     def key(self, slots: dict[Any, int]) -> str:
         """The operands, the epilogue, and those of its siblings."""
         p = self.product
-        for operand in (p.left, p.right, *((p.scales,) if p.scales is not None else ())):
+        for operand in p.operands:
             slots.setdefault(operand.buffer, len(slots))
         parts = [p.key(slots), self.epilogue.key(slots), *(s.key(slots) for s in self.siblings)]
         return "\n".join(parts)

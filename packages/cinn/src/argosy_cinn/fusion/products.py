@@ -41,11 +41,11 @@ _EXACT = {
 
 
 def operand_matrix(op: Operation, index: int, in_memory: Container[Value]) -> OperandMatrix | None:
-    """An operand as a matrix over a buffer (operand 2 of a scaled product are scales); None where it has to be copied
-    first."""
+    """An operand as a matrix over a buffer (operands 2 and 3 of a scaled product are scales and offsets); None where it
+    has to be copied first."""
     plain = _strided_matrix(op, index, in_memory)
     if op.name == SCALED and index > 0:
-        return plain if plain is not None and (index == 2 or plain.depth == 1) else None
+        return plain if plain is not None and (index >= 2 or plain.depth == 1) else None
     if plain is not None:
         return plain
     found = _windowed_matrix(op, index, in_memory)
@@ -58,7 +58,7 @@ def operand_matrix(op: Operation, index: int, in_memory: Container[Value]) -> Op
 def _strided_matrix(op: Operation, index: int, in_memory: Container[Value]) -> OperandMatrix | None:
     side = "lhs" if index == 0 else "rhs"
     batch, contracted = op.attributes[f"{side}_batch"], op.attributes[f"{side}_contract"]
-    if index == 2:
+    if index >= 2:
         batch, contracted = (), (0,)
     operand = op.operand(index)
     variables = [Variable(i, n) for i, n in enumerate(sizes(operand))]
@@ -66,7 +66,7 @@ def _strided_matrix(op: Operation, index: int, in_memory: Container[Value]) -> O
     lowering.immediates = False
     node = lowering.value(operand, Position(sizes(operand), None, tuple(atom_index(v) for v in variables)))
     function = None if node.kind == "load" else node
-    element = _element_of(node, narrow=index != 2)
+    element = _element_of(node, narrow=index < 2)
     if element is None:
         return None
     if node.kind == "cast" and node.arguments[0] is element and element.dtype in _EXACT.get(node.dtype, ()):
@@ -170,7 +170,7 @@ def lay_out(op: Operation, in_memory: Container[Value]) -> Product:
     left, right = operand_matrix(op, 0, in_memory), operand_matrix(op, 1, in_memory)
     assert left is not None
     assert right is not None
-    scales = operand_matrix(op, 2, in_memory) if op.name == SCALED else None
+    scales, offsets = (operand_matrix(op, i, in_memory) if i < len(op.operands) else None for i in (2, 3))
     axes = product_axes(op)
     lm, rm = left.merged_axes(axes.left), right.merged_axes(axes.right)
     left_extra, right_extra = axes.left[: len(axes.left) - lm], axes.right[: len(axes.right) - rm]
@@ -189,6 +189,7 @@ def lay_out(op: Operation, in_memory: Container[Value]) -> Product:
         left_depth=left.depth,
         right_depth=right.depth,
         scales=scales,
+        offsets=offsets,
         group=sizes(op.operand(1))[1] // sizes(op.operand(2))[0] if scales is not None else 0,
     )  # fmt: skip
 

@@ -27,8 +27,7 @@ class Structures:
         outer: Any = (group.kind, group.rows, group.columns)
         product = group.product
         if product is not None:
-            sides = (product.left, product.right, *((product.scales,) if product.scales is not None else ()))
-            ends = [self._visit(side.buffer, {}, numbers, lines) for side in sides]
+            ends = [self._visit(side.buffer, {}, numbers, lines) for side in product.operands]
             variables = product.variables()
             place = product.result_index(variables).key
             outer = (*outer, *ends, tuple(v.extent for v in variables), place)

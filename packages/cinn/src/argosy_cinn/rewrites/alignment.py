@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from argosy_cinn.rewrites.builders import replacements
-from argosy_cinn.rewrites.scaled_products import scaled_product
+from argosy_cinn.rewrites.scaled_products import offset_product, scaled_product
 from argosy_cinn.shapes import count, estimate, sizes
 from argosy_phi_ops import prim
 from argosy_pir.core import Operation
@@ -93,6 +93,7 @@ def _align(op: Operation) -> Value | None:
 
 _PATTERNS = replacements("align-contractions", {"prim.dot_general": _align})
 _SCALED = replacements("align-contractions", {"prim.reduce_sum": scaled_product})
+_OFFSET = replacements("align-contractions", {"prim.add": offset_product})
 
 
 @register_pass("align-contractions")
@@ -106,6 +107,6 @@ class AlignContractions(Pass):
     def run(self, program: Program) -> bool:
         """Rewrite the program's own block; True where anything changed."""
         changed = False
-        for patterns in (_SCALED, _PATTERNS) if self.scaled else (_PATTERNS,):
+        for patterns in (_SCALED, _OFFSET, _PATTERNS) if self.scaled else (_PATTERNS,):
             changed |= apply_patterns(program.block, patterns, max_iterations=1, fold=False).has_changed
         return changed

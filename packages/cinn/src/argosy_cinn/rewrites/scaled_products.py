@@ -2,7 +2,8 @@
 
 Written in primitives, such a product is a batch of products, one for each group, whose results are scaled and summed
 (`phi.weight_only_linear`); the batch would be in memory. Here it becomes ``cinn.scaled_product(x, weight, scales)``:
-``sum over groups g of scales[g, o] * (sum over k in g of x[..., k] * weight[o, k])``.
+``sum over groups g of scales[g, o] * (sum over k in g of x[..., k] * weight[o, k])``. Where offsets [groups, out] times
+the sums of each group's inputs are added, ``offsets[g, o] * (sum over k in g of x[..., k])`` is part of it.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from argosy_cinn.dialect import SCALED
 from argosy_cinn.rewrites.builders import create, defined_by, emit, result_type
 from argosy_cinn.shapes import sizes
 from argosy_pir.core import Operation
-from argosy_pir.values import Value
+from argosy_pir.types import ITEM_SIZES
+from argosy_pir.values import OpResult, Value
 
 #: Terms of a group that are whole vectors, whatever their width.
-_UNIT = 32
+_UNIT = 16
 
 
 def scaled_product(op: Operation) -> Value | None:
@@ -27,6 +29,40 @@ def scaled_product(op: Operation) -> Value | None:
         if dot is not None and spread is not None and _fits(dot, spread) and len(product.users) == 1:
             return _product(dot, spread.operand(0), op)
     return None
+
+
+def offset_product(op: Operation) -> Value | None:
+    """The product with offsets that a ``prim.add`` is; None where it is another sum."""
+    for product, added in (op.operands, op.operands[::-1]):
+        scaled, dot = defined_by(product, SCALED), defined_by(added, "prim.dot_general")
+        if scaled is not None and dot is not None and len(scaled.operands) == 3 and len(product.users) == 1:
+            sums = defined_by(dot.operand(0), "prim.reduce_sum")
+            if sums is not None and _are_sums_of_groups(dot, sums, scaled):
+                operands = (*scaled.operands, dot.operand(1))
+                return create(SCALED, operands, dict(scaled.attributes), result_type(op), scaled.location)
+    return None
+
+
+def _are_sums_of_groups(dot: Operation, sums: Operation, scaled: Operation) -> bool:
+    """Whether a product is that of the sums over each group of a scaled product's terms with an offset for each."""
+    x, _, scales = scaled.operands
+    last, a, offsets = len(sizes(x)) - 1, dot.attributes, dot.operand(1)
+    axes = [tuple(a[name]) for name in ("lhs_batch", "lhs_contract", "rhs_batch", "rhs_contract")]
+    if axes != [(), (last,), (), (0,)] or sizes(offsets) != sizes(scales) or offsets.dtype != "float32":
+        return False
+    grouped = (*sizes(x)[:-1], sizes(scales)[0], sizes(x)[-1] // sizes(scales)[0])
+    fits = tuple(sums.attributes["axes"]) == (last + 1,) and sizes(sums.operand(0)) == grouped
+    return fits and _unshaped(sums.operand(0)) is _unshaped(x)
+
+
+def _unshaped(value: Value) -> Value:
+    """What a value is a reshape or a wider copy of."""
+    while isinstance(value, OpResult) and value.op.name in ("prim.reshape", "prim.cast"):
+        (source,) = value.op.operands
+        if ITEM_SIZES[source.dtype] > ITEM_SIZES[value.dtype]:
+            break
+        value = source
+    return value
 
 
 def _fits(dot: Operation, spread: Operation) -> bool:

@@ -2,7 +2,7 @@
 
 The library ``gguf`` (the extra ``[gguf]``) parses the container and knows the formats of blocks. Tensors of float32,
 float16 and bfloat16 are the file's own pages; blocks become float32 when they are read, or, where that is asked for,
-the integers and scales of a layer that multiplies with them (Q8_0 and Q4_0).
+the integers and scales of a layer that multiplies with them (`gguf_blocks`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from argosy.models.configuration import ConfigFile
+from argosy.models.gguf_blocks import PARTS_OF_BLOCKS, read_blocks
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.safetensors import CheckpointError
 
@@ -23,7 +24,6 @@ __all__ = ["ARCHITECTURES", "PARTS", "WHOLE", "Architecture", "GgufFile", "gguf_
 
 Array = np.ndarray[Any, Any]
 _READ = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K")
-_BITS, _BLOCK, _SCALE_BYTES = {"Q8_0": 8, "Q4_0": 4}, 32, 2
 _NORMS = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"}
 _SANDWICH = {
     "input_layernorm": "attn_norm", "post_attention_layernorm": "post_attention_norm",
@@ -58,7 +58,7 @@ ARCHITECTURES = {
 
 class GgufFile(Mapping[str, Array]):
     """The tensors of a file by transformers' names; ``config``: its metadata as a ``config.json``. With ``integers``
-    a matrix NAME.weight of Q8_0 or Q4_0 is NAME.numbers [out, in], NAME.scales [out, in / 32] and NAME.bits.
+    a matrix NAME.weight of Q8_0, Q4_0, Q4_K or Q6_K is its parts by `gguf_blocks`, such as NAME.numbers [out, in].
 
     Raises CheckpointError naming the file for one that is damaged, an architecture or a format of blocks that is not
     known, and ImportError naming what to install.
@@ -84,9 +84,10 @@ class GgufFile(Mapping[str, Array]):
         names = {_own_name(name, self.architecture): tensor for name, tensor in stored.items()}
         self._tensors = {name: tensor for name, tensor in names.items() if name is not None}
         for name, tensor in list(self._tensors.items()) if integers else []:
-            if tensor.tensor_type.name in _BITS and name.endswith(".weight") and "embed_tokens" not in name:
+            parts = PARTS_OF_BLOCKS.get(tensor.tensor_type.name, ())
+            if parts and name.endswith(".weight") and "embed_tokens" not in name:
                 base = name.removesuffix(".weight")
-                self._tensors |= dict.fromkeys((f"{base}.{part}" for part in ("numbers", "scales", "bits")), tensor)
+                self._tensors |= dict.fromkeys((f"{base}.{part}" for part in parts), tensor)
                 del self._tensors[name]
                 self.config.values["quantization_config"] = {"quant_method": "gguf"}
 
@@ -100,10 +101,14 @@ class GgufFile(Mapping[str, Array]):
         return field.contents()
 
     def __getitem__(self, name: str) -> Array:
-        part = name.rpartition(".")[2]
-        if part == "bits":
-            return np.asarray(_BITS[self._tensors[name].tensor_type.name])
-        array = _array(self._tensors[name]) if part in ("weight", "bias") else _integers(self._tensors[name], part)
+        tensor, part = self._tensors[name], name.rpartition(".")[2]
+        if part in ("weight", "bias"):
+            array = _array(tensor)
+        else:
+            rows = np.asarray(tensor.data).view(np.uint8).reshape(int(tensor.shape[1]), -1)
+            array = read_blocks(rows, tensor.tensor_type.name, part)
+        if part == "form":
+            return array
         return rearrange(name, array, self.architecture, self._heads, rows_by_halves)
 
     def __iter__(self) -> Iterator[str]:
@@ -143,19 +148,6 @@ def _array(tensor: Any) -> Array:
     else:
         made = gguf_library().dequantize(tensor.data, tensor.tensor_type)
     return made.reshape(shape)
-
-
-def _integers(tensor: Any, part: str) -> Array:
-    """The numbers [out, in] or the scales [out, in / 32] of a matrix of blocks: a scale, then 32 numbers, of which four
-    bits are the first half's low and the second half's high ones, plus 8."""
-    columns, rows = (int(n) for n in tensor.shape)
-    blocks = np.asarray(tensor.data).view(np.uint8).reshape(rows, columns // _BLOCK, -1)
-    if part == "scales":
-        return np.ascontiguousarray(blocks[..., :_SCALE_BYTES]).view(np.float16)[..., 0]
-    numbers = blocks[..., _SCALE_BYTES:]
-    if tensor.tensor_type.name == "Q4_0":
-        numbers = np.concatenate([numbers & 15, numbers >> 4], -1) - np.uint8(8)
-    return np.ascontiguousarray(numbers).view(np.int8).reshape(rows, columns)
 
 
 def _config(file: GgufFile, stored: Mapping[str, Any]) -> dict[str, Any]:

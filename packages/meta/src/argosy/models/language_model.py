@@ -29,7 +29,7 @@ def load(folder: str | os.PathLike[str], dtype: str | None = None, integers: boo
     """The language model of a folder that transformers (or sentence-transformers) wrote, or of a GGUF file.
 
     The weights are mapped from the files (see :func:`argosy.models.load_model`); ``dtype`` converts them, and
-    with ``integers`` the blocks Q8_0 and Q4_0 of a GGUF file are multiplied with as they are. Raises
+    with ``integers`` the blocks Q8_0, Q4_0, Q4_K and Q6_K of a GGUF file are multiplied with as they are. Raises
     ConfigurationError, CheckpointError and TokenizerError naming the file and what was expected there.
     """
     model = load_model(folder, dtype, integers)

@@ -124,6 +124,8 @@ def _by_input(made: Numbers) -> tuple[Array, Array]:
 def _integers(made: Numbers) -> None:
     if made.numbers.dtype != np.int8:
         raise ValueError(f"its numbers are {made.numbers.dtype}, no integers")
+    if made.offsets is not None:
+        raise ValueError("its offsets are no multiples of its scales")
 
 
 def _gptq(shift: int) -> Layout:

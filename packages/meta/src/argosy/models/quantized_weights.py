@@ -1,10 +1,10 @@
 """Folders whose linear layers are integers with scales: GPTQ (both versions, act-order), AWQ and compressed-tensors;
-GGUF's blocks Q8_0 and Q4_0; and numbers of eight bits (e4m3) with a scale for each block, as DeepSeek-V3 is published.
+GGUF's blocks Q8_0, Q4_0, Q4_K and Q6_K; and numbers of eight bits (e4m3) with a scale for each block, as DeepSeek-V3
+is published.
 
 Their bits are laid out again as `weight_only_linear` reads them, integers to integers; no float weight is ever made. A
 weight is ``(number - zero) * scale`` with a zero and a scale for each output and group of inputs. Numbers are kept less
-their middle (8 or 128), which is the zero of symmetric files; other zeros are a product of their own, of the sums of
-each group's inputs.
+their middle (8 or 128), which is the zero of symmetric files; other zeros make a group's offset, ``-zero * scale``.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ __all__ = ["AWQ_ORDER", "Numbers", "QuantizedLinear", "linear_layers", "quantize
 Array = np.ndarray[Any, Any]
 AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
 """The output that the four bits at each place of an int32 belong to (Lin et al.'s GEMM layout)."""
-_GROUPS = (32, 64, 128)
+_GROUPS = (16, 32, 64, 128)
 _REPETITIONS = 3
 """Of a pattern of layers' names."""
 
 
 class QuantizedLinear(Layer):
-    """A linear layer ``x @ ((numbers - zeros) * scales) + bias``: ``numbers`` [in, out] are integers less their
+    """A linear layer ``x @ (numbers * scales + offsets) + bias``: ``numbers`` [in, out] are integers less their
     middle, or in float8_e4m3fn.
 
-    ``scales`` and ``zeros`` (None: the middle) are [groups, out] of inputs in ``order`` [in] (None: as they are);
+    ``scales`` and ``offsets`` (None: none) are [groups, out] of inputs in ``order`` [in] (None: as they are);
     ``bias``: whether there is one.
     """
 
@@ -56,29 +56,27 @@ class QuantizedLinear(Layer):
         self.register_buffer("numbers", paddle.to_tensor(whole))
         self.register_buffer("scales", paddle.to_tensor(np.ascontiguousarray(scales)))
         self.register_buffer("order", None if made.order is None else paddle.to_tensor(made.order.astype(np.int64)))
-        self.zeros = made.zeros
-        offsets = None if made.zeros is None else made.zeros.astype(np.float32) * made.scales.astype(np.float32)
-        self.register_buffer("offsets", None if offsets is None else paddle.to_tensor(offsets))
+        self.zeros, offsets = made.zeros, made.all_offsets()
+        shape = scales.shape
+        self.register_buffer("offsets", None if offsets is None else paddle.to_tensor(offsets.reshape(shape)))
         self.bias = self.create_parameter([out], is_bias=True) if bias else None
 
     def forward(self, x: Any) -> Any:
         """The outputs [..., out] of ``x`` [..., in]."""
         if self.order is not None:
             x = paddle.index_select(x, self.order, axis=-1)
-        dtype, group_size = self.dtype_of_numbers, self.group_size
-        y = weight_only_linear(x, self.numbers, self.bias, self.scales, dtype, group_size=group_size)
-        if self.offsets is None:
-            return y
-        shape = [*[0] * (x.ndim - 1), self.groups, x.shape[-1] // self.groups]
-        sums = x.astype("float32").reshape(shape).sum(-1)
-        return y - paddle.matmul(sums, self.offsets).astype(y.dtype)
+        form = {"weight_dtype": self.dtype_of_numbers, "group_size": self.group_size, "weight_offset": self.offsets}
+        return weight_only_linear(x, self.numbers, self.bias, self.scales, **form)
 
     def to_numbers(self) -> Numbers:
         """What the layer was made of."""
         bits = 4 if self.dtype_of_numbers == "int4" else 8
         order = None if self.order is None else self.order.numpy()
         whole = unpack_outputs(self.numbers.payload.array(), bits).T
-        return Numbers(whole, bits, np.atleast_2d(self.scales.payload.array()), self.zeros, order)
+        offsets = None
+        if self.offsets is not None and self.zeros is None:
+            offsets = np.atleast_2d(self.offsets.payload.array())
+        return Numbers(whole, bits, np.atleast_2d(self.scales.payload.array()), self.zeros, order, offsets)
 
 
 def unpack_outputs(packed: Array, bits: int) -> Array:
@@ -89,14 +87,22 @@ def unpack_outputs(packed: Array, bits: int) -> Array:
 @dataclass(frozen=True)
 class Numbers:
     """Integers ``numbers`` [in, out] (int8, less the middle) of ``bits``, or numbers in e4m3; ``scales`` [groups, out],
-    ``zeros`` [groups, out] less the middle (None: all are that), and the input that each row belongs to (``order``,
-    None: its own)."""
+    ``zeros`` [groups, out] less the middle (None: all are that), the input that each row belongs to (``order``,
+    None: its own), and ``offsets`` [groups, out] that no zeros make."""
 
     numbers: Array
     bits: int
     scales: Array
     zeros: Array | None = None
     order: Array | None = None
+    offsets: Array | None = None
+
+    def all_offsets(self) -> Array | None:
+        """What is added to scaled numbers [groups, out], in float32; None for nothing."""
+        if self.zeros is None:
+            return self.offsets
+        made: Array = -self.zeros.astype(np.float32) * self.scales.astype(np.float32)
+        return made
 
 
 def quantize_layers(
@@ -332,7 +338,8 @@ class _Float8:
 
 
 class _Gguf:
-    """numbers [out, in], scales [out, in / 32] and bits, as `argosy.models.gguf.GgufFile` makes them of blocks."""
+    """numbers [out, in], scales and offsets (where there are any) [out, groups], and their form: bits, and inputs of a
+    group; as `argosy.models.gguf_blocks` makes them."""
 
     mark = "numbers"
 
@@ -340,8 +347,11 @@ class _Gguf:
         pass
 
     def read(self, part: _Part) -> Numbers:
-        scales = part.tensor("scales", part.out, part.groups(32))
-        return Numbers(part.tensor("numbers", part.out, part.size).T, int(part.tensor("bits")), scales.T)
+        bits, group_size = (int(n) for n in part.tensor("form", 2))
+        groups = part.groups(group_size)
+        scales, numbers = part.tensor("scales", part.out, groups).T, part.tensor("numbers", part.out, part.size).T
+        offsets = part.tensor("offsets", part.out, groups).T if part.has("offsets") else None
+        return Numbers(numbers, bits, np.ascontiguousarray(scales), offsets=offsets)
 
 
 _READERS: dict[str, Any] = {

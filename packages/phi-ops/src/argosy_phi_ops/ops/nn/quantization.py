@@ -21,7 +21,7 @@ from argosy_tensorcore.tensor import Tensor
 
 _LARGEST = {"weight_only_int8": 127.0, "llm.int8": 127.0, "weight_only_int4": 7.0}
 
-_GROUPS = (-1, 32, 64, 128)
+_GROUPS = (-1, 16, 32, 64, 128)
 
 
 @operator(promote="none")
@@ -31,7 +31,7 @@ def weight_quantize(
     """The quantised weight (int8) and its scales, of a weight ``x`` [in, out].
 
     ``algo`` is "weight_only_int8", "weight_only_int4" (two outputs to a byte) or "llm.int8". Scales are [out], or with
-    a ``group_size`` of 64 or 128 inputs [in / group_size, out]; in the dtype of ``x``, for "llm.int8" in float32.
+    a ``group_size`` of 16, 32, 64 or 128 inputs [in / group_size, out]; in the dtype of ``x``, of "llm.int8" float32.
     ``arch`` (of a GPU) is of no effect: the layout is the same on every device.
     """
     largest = _largest(algo)
@@ -77,11 +77,13 @@ def weight_only_linear(
     weight_dtype: str = "int8",
     arch: int | None = None,
     group_size: int = -1,
+    weight_offset: Tensor | None = None,
 ) -> Tensor:
     """``x @ weight + bias`` with a weight quantised by `weight_quantize`; ``x`` [..., in] is a float and stays one.
 
     ``weight_dtype`` is "int8" or "int4", or "float8_e4m3fn" for such numbers instead of integers; ``group_size`` that
-    of the scales. Sums are in float32.
+    of the scales. ``weight_offset``, of the scales' shape, is added to the scaled numbers of a group: the weight is
+    ``number * scale + offset`` (a zero point makes ``-zero * scale``). Sums are in float32.
     """
     if weight_scale is None:
         raise OperatorError("weight_only_linear: weight_scale is missing; weight_quantize gives it with the weight")
@@ -96,10 +98,12 @@ def weight_only_linear(
     groups = _group_count("weight_only_linear", size, group_size)
     parts = _halves(weight) if weight_dtype == "int4" else [weight]
     scales = _by_group(weight_scale)
+    offsets = None if weight_offset is None else _by_group(weight_offset)
     results = []
     for i, part in enumerate(parts):
-        own = prim.slice(scales, start=(0, i * part.shape[0]), limit=(groups, (i + 1) * part.shape[0]), stride=(1, 1))
-        results.append(_scaled_product(x, part, own))
+        cut = {"start": (0, i * part.shape[0]), "limit": (groups, (i + 1) * part.shape[0]), "stride": (1, 1)}
+        own = None if offsets is None else prim.slice(offsets, **cut)
+        results.append(_scaled_product(x, part, prim.slice(scales, **cut), own))
     result = results[0] if len(results) == 1 else prim.concat(*results, axis=x.ndim - 1)
     return _finish(result, bias, x.dtype)
 
@@ -142,7 +146,7 @@ def _largest(algo: str) -> float:
 
 def _group_count(name: str, size: int, group_size: int) -> int:
     if group_size not in _GROUPS:
-        raise OperatorError(f"{name}: group_size must be -1, 32, 64 or 128, got {group_size}")
+        raise OperatorError(f"{name}: group_size must be -1, 16, 32, 64 or 128, got {group_size}")
     if group_size > 0 and size % group_size:
         raise ShapeError(f"{name}: {size} inputs are not a multiple of the group size {group_size}")
     return size // group_size if group_size > 0 else 1
@@ -174,19 +178,23 @@ def _unpack(packed: Tensor) -> Tensor:
     return prim.concat(*_halves(packed), axis=0)
 
 
-def _scaled_product(x: Tensor, weight: Tensor, scales: Tensor) -> Tensor:
-    """``x`` [..., in] times a quantised weight [out, in] with scales [groups, out], in float32."""
+def _scaled_product(x: Tensor, weight: Tensor, scales: Tensor, offsets: Tensor | None) -> Tensor:
+    """``x`` [..., in] times a quantised weight [out, in] with scales and offsets [groups, out], in float32."""
     groups, out = scales.shape
     *outer, size = x.shape
     last, values = len(outer), prim.cast(weight, dtype=x.dtype)
-    if groups == 1:
+    if groups == 1 and offsets is None:
         y = prim.dot_general(x, values, lhs_contract=(last,), rhs_contract=(1,), accumulate="float32")
         return prim.mul(y, prim.broadcast(prim.reshape(scales, shape=(out,)), shape=y.shape, axes=(last,)))
     grouped = prim.reshape(x, shape=(*outer, groups, size // groups))
     values = prim.reshape(values, shape=(out, groups, size // groups))
     contract = {"lhs_contract": (last + 1,), "rhs_contract": (2,), "lhs_batch": (last,), "rhs_batch": (1,)}
     parts = prim.dot_general(grouped, values, accumulate="float32", **contract)  # [groups, ..., out]
-    return prim.reduce_sum(prim.mul(parts, prim.broadcast(scales, shape=parts.shape, axes=(0, last + 1))), axes=(0,))
+    y = prim.reduce_sum(prim.mul(parts, prim.broadcast(scales, shape=parts.shape, axes=(0, last + 1))), axes=(0,))
+    if offsets is None:
+        return y
+    sums = prim.reduce_sum(prim.cast(grouped, dtype="float32"), axes=(last + 1,))  # [..., groups]
+    return prim.add(y, prim.dot_general(sums, offsets, lhs_contract=(last,), rhs_contract=(0,)))
 
 
 def _finish(result: Tensor, bias: Tensor | None, dtype: str) -> Tensor:
