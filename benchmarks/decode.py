@@ -256,21 +256,26 @@ def peers(options: argparse.Namespace, bandwidth: float) -> Iterator[dict[str, A
 
 
 def parsed() -> argparse.Namespace:
-    """The options; pins the process to its cores before any framework is imported."""
+    """The options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", choices=tuple(MODELS), default="llama", help="peers have llama alone")
     parser.add_argument("--torch", metavar="PYTHON", help="an interpreter with torch, to run it beside")
     parser.add_argument("--llama-cpp", metavar="PYTHON", help="one with llama-cpp-python, gguf and numpy")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--core", type=int, default=0, help="first core to pin to")
     parser.add_argument("--layers", type=int, default=16)
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--cached", nargs="+", type=int, default=[128, 4096])
     parser.add_argument("--rows", nargs="+", default=["1", "2", "4", "8", "16", "prefill"])
-    parser.add_argument("--seconds", type=float, default=4.0, help="time spent on each row of the table")
     parser.add_argument(
         "--record", action="store_true", help="write results/decode-THREADS.json, which has the commit and the machine"
     )
+    return pinned(parser)
+
+
+def pinned(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The options; pins the process to its cores before any framework is imported."""
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--core", type=int, default=0, help="first core to pin to")
+    parser.add_argument("--seconds", type=float, default=4.0, help="time spent on each row of the table")
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, set(range(options.core, options.core + options.threads)))

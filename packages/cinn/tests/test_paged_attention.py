@@ -106,12 +106,13 @@ def run(executable, operands):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("window", [0, 33])
-def test_bits_of_a_token_depend_on_its_own_sequence_alone(dtype, window):
-    """Alone, in pieces, or beside 64 others, on one thread or several."""
-    executable = symbolic(dtype, window=window)
+@pytest.mark.parametrize(("window", "shared"), [(0, 2), (33, 3)])
+def test_bits_of_a_token_depend_on_its_own_sequence_alone(dtype, window, shared):
+    """Alone, in pieces, or beside 64 others, on one thread or several; keys are copied for more rows than two or
+    four."""
+    executable = symbolic(dtype, window=window, shared=shared)
     lengths = [1 + 5 * i for i in range(64)]
-    operands = problem(np.random.default_rng(2), lengths, [min(n, 40) for n in lengths], dtype=dtype)
+    operands = problem(np.random.default_rng(2), lengths, [min(n, 40) for n in lengths], dtype=dtype, shared=shared)
     together = run(executable, operands)
     threads = workers().threads
     try:

@@ -1,4 +1,4 @@
-"""Attention over a paged cache: some tokens and one cached head at a time."""
+"""Attention over a paged cache: some tokens and some cached heads at a time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from argosy_cinn.forms.form import Form
 from argosy_cinn.forms.nest import identifier
 from argosy_cinn.shapes import ceil_div, nbytes, sizes
+from argosy_hwadapt.cpu.features import physical_cores
 from argosy_phi_ops.primitives.cost import Cost
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import Value
@@ -45,13 +46,18 @@ class PagedAttentionForm(Form):
 
     @property
     def rows(self) -> int:
-        """Rows of scores of a chunk, at most."""
+        """Rows of scores that a chunk has of a cached head, at most."""
         return self.tile_tokens * self.query[2]
 
     @property
+    def heads(self) -> int:
+        """Cached heads of a chunk: each core's, whose keys of one token are read together; no sum depends on it."""
+        return max(ceil_div(self.query[1], physical_cores()), 1)
+
+    @property
     def chunks(self) -> int:
-        """Tiles of tokens, for each cached head."""
-        return ceil_div(self.query[0], self.tile_tokens) * self.query[1]
+        """Tiles of tokens, for each group of cached heads."""
+        return ceil_div(self.query[0], self.tile_tokens) * ceil_div(self.query[1], self.heads)
 
     def key(self, slots: dict[Any, int]) -> str:
         """Shapes and rule."""

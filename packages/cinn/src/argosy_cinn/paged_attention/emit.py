@@ -1,10 +1,12 @@
-"""The code of paged attention: a chunk is a tile of tokens and one cached head.
+"""The code of paged attention: a chunk is a tile of tokens and some cached heads.
 
-Tokens of a tile that belong to one sequence (a run) pass over its places together, panel by panel: keys are copied
-with places along the vectors, scores and their powers are made for all rows, sums of values are rescaled where a larger
-score has come (Milakov and Gimelshein, 2018). Panels begin at multiples of their width, every score is one chain of
-sums and every sum of values another, and a row leaves out what it does not see: a token's bits depend on nothing but
-its own sequence up to its position, whatever else is computed beside it.
+Tokens of a tile that belong to one sequence (a run) pass over its places together, panel by panel: scores and their
+powers are made for all rows, sums of values are rescaled where a larger score has come (Milakov and Gimelshein, 2018).
+Where a head has few rows, those of all heads of the chunk pass over a panel, whose caches lie side by side, before the
+next one, which is prefetched meanwhile in the order of memory; keys are copied as floats for rows of several tiles.
+Panels begin at multiples of their width, every score is one tree of sums and every sum of values one chain, and a row
+leaves out what it does not see: a token's bits depend on nothing but its own sequence up to its position, whatever else
+is computed beside it.
 """
 
 from __future__ import annotations
@@ -14,12 +16,12 @@ from typing import Any
 
 from argosy_cinn.emitter import Emitter
 from argosy_cinn.forms.paged_attention import PagedAttentionForm
-from argosy_cinn.loops.elementwise import convert, load_element, store_element
+from argosy_cinn.loops.elementwise import load_element, store_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
-from argosy_cinn.paged_attention.panels import Memory, Panel, Rule
+from argosy_cinn.paged_attention.panels import FEW_ROWS, Cache, Memory, Panel, Rule
 from argosy_cinn.printers.llvm import Function, Module
-from argosy_cinn.printers.types import DOUBLE, FLOAT, I64, LLVM_TYPES, Index, Value, constant, vector
-from argosy_cinn.shapes import sizes
+from argosy_cinn.printers.types import FLOAT, I64, LLVM_TYPES, Index, Value, constant, vector
+from argosy_cinn.shapes import ceil_div, sizes
 from argosy_phi_ops.primitives.attention import split_others
 
 
@@ -50,9 +52,11 @@ class _Chunk:
 
     def emit(self, chunk: Value) -> None:
         """Run after run of the tile."""
-        b = self.b
-        self.head = b.rem(chunk, self.cached)
-        begin = b.mul(b.div(chunk, self.cached), self.form.tile_tokens)
+        b, heads = self.b, self.form.heads
+        groups = ceil_div(self.cached, heads)
+        first_head = b.mul(b.rem(chunk, groups), heads)
+        self.heads = first_head, b.minimum(b.add(first_head, heads), self.cached)
+        begin = b.mul(b.div(chunk, groups), self.form.tile_tokens)
         end = b.index(b.minimum(b.add(begin, self.form.tile_tokens), b.number(self.tokens)))
 
         def run(carry: list[Value]) -> list[Value]:
@@ -84,75 +88,127 @@ class _Chunk:
         return b.repeat([b.index(b.add(first, 1)), start, start], goes_on, step)
 
     def _run(self, first: Value, count: Index, row: Value, low: Value, high: Value) -> None:
-        """``count`` tokens of one row of the tables."""
-        b, form = self.b, self.form
+        """``count`` tokens of one row of the tables: heads together where they have few rows each, which read what lies
+        side by side, else one after the other."""
+        b, rows = self.b, self.b.index(self.b.mul(count, self.shared))
+        few = b.icmp("sle", rows, FEW_ROWS)
+        step = b.select(few, constant(I64, self.form.heads), constant(I64, 1))
+        with b.loop(*self.heads, step) as loop:
+            heads = loop.index, b.minimum(b.add(loop.index, step), self.heads[1])
+            self._each_row(heads, rows, first, self._begin)
+            self._panels(heads, rows, first, row, (low, high))
+            self._each_row(heads, rows, first, self._end)
+
+    def _panels(
+        self, heads: tuple[Value, Index], rows: Index, first: Value, row: Value, positions: tuple[Value, Value]
+    ) -> None:
+        """All places that tokens at these positions see, panel by panel and head by head."""
+        b, form, (low, high) = self.b, self.form, positions
         entries, block = sizes(form.operands[5])[1], sizes(form.operands[1])[1]
-        rows = b.mul(count, self.shared)
-        self._each_row(rows, first, self._begin)
         end = b.minimum(b.add(high, 1), b.mul(b.number(entries), block))
         before = b.maximum(b.sub(low, form.window - 1), 0) if form.window else 0
         width = self.memory.panel
         known = b.minimum(b.maximum(row, 0), b.sub(b.number(sizes(form.operands[5])[0]), 1))
         table = b.gep(self.at["tables"], b.mul(known, b.number(entries)), I64)
-        with b.loop(b.mul(b.div(before, width), width), end, width) as places:
-            rule = Rule(form.scale, form.window, form.softcap, low, high, end)
-            panel = Panel(
-                b, self.memory, rule, places.index, lambda r: self._position(b.add(first, b.div(r, self.shared)))
-            )
-            panel.find_slots(table, block, b.number(sizes(form.operands[1])[0]))
-            panel.copy_keys(
-                lambda slot: self._entry("keys", slot), lambda slot: self._scale("key scales", slot), self.depth
-            )
-            panel.score(rows, self.depth)
-            panel.weigh(rows)
-            panel.add_values(
-                rows,
-                lambda slot: self._entry("values", slot),
-                lambda slot: self._scale("value scales", slot),
-                self.width,
-            )
-        self._each_row(rows, first, self._end)
+        rule = Rule(form.scale, form.window, form.softcap, low, high, end)
+        start = b.mul(b.div(before, width), width)
+        self._find_slots(self.memory.slots[0], start, end, table)
+        position = lambda r: self._position(b.add(first, b.div(r, self.shared)))  # noqa: E731
+        with b.loop(start, end, width, self.memory.slots) as places:
+            slots, ahead = places.carry
+            self._find_slots(ahead, b.add(places.index, width), end, table)
+            with b.loop(*heads) as head:
+                memory = self.memory.rows_from(b.mul(b.sub(head.index, heads[0]), rows))
+                panel = Panel(b, memory, rule, places.index, position, slots)
+                caches = (self._cache(number, head.index, heads[0], ahead) for number in (1, 2))
+                self._panel(panel, rows, *caches)
+            places.yield_values(ahead, slots)
 
-    def _entry(self, cache: str, slot: Value) -> Value:
-        """What is cached of the chunk's head at a place."""
-        b, width = self.b, sizes(self.form.operands[1 if cache == "keys" else 2])[3]
-        place = b.mul(b.add(b.mul(slot, self.cached), self.head), width)
-        return b.gep(self.at[cache], place, LLVM_TYPES[self.memory.cached])
-
-    def _scale(self, name: str, slot: Value) -> Value | None:
-        """What it is multiplied with, where caches hold bytes."""
+    def _panel(self, panel: Panel, rows: Index, keys: Cache, values: Cache) -> None:
+        """What a panel's places give to the rows of a head; those of one tile read what is cached where it lies."""
         b = self.b
-        if name not in self.at:
-            return None
-        scale = b.load(FLOAT, b.gep(self.at[name], b.add(b.mul(slot, self.cached), self.head), FLOAT))
-        return convert(b, scale, "float32", "float64") if self.real == DOUBLE else scale
+        few = b.icmp("sle", rows, self.memory.height)
+        panel.copy_scales(keys, self.memory.key_scales)
+        panel.copy_scales(values, self.memory.value_scales)
 
-    def _each_row(self, rows: Index, first: Value, build: Callable[[Value, Index], None]) -> None:
-        """``build`` for each row of scores, with the number of its head of a token in query and result."""
+        def score_cached() -> list[Value]:
+            panel.score_cached(rows, keys)
+            return []
+
+        def score_copied() -> list[Value]:
+            panel.copy_keys(keys, values)
+            panel.score_copied(rows)
+            return []
+
+        def add_values(prefetches: bool) -> list[Value]:
+            panel.add_values(rows, values, prefetches)
+            return []
+
+        b.either(few, score_cached, score_copied)
+        panel.weigh(rows, keys, values)
+        b.either(few, lambda: add_values(True), lambda: add_values(False))
+
+    def _find_slots(self, slots: Value, start: Index, end: Index, table: Value) -> None:
+        """Where the first head is cached at each place of a panel, counted in heads; those behind the last place are
+        the last one's."""
+        b, (blocks, block) = self.b, sizes(self.form.operands[1])[:2]
+        with b.loop(0, self.memory.panel) as loop:
+            place = b.minimum(b.add(start, loop.index), b.sub(end, 1))
+            entry = b.load(I64, b.gep(table, b.div(place, block), I64))
+            known = b.minimum(b.maximum(entry, 0), b.sub(b.number(blocks), 1))
+            slot = b.add(b.mul(known, block), b.rem(place, block))
+            b.store(b.index(b.mul(slot, self.cached)), b.gep(slots, loop.index, I64))
+
+    def _cache(self, number: int, head: Value, first: Value, slots: Value) -> Cache:
+        """A head's keys (1) or values (2); ``slots``: where the next panel's are, of heads from the ``first`` on."""
+        b, operand = self.b, self.form.operands[number]
+        name, used = (("keys", self.depth), ("values", self.width))[number - 1]
+        width, element = sizes(operand)[3], LLVM_TYPES[self.memory.cached]
+        share = b.mul(b.sub(head, first), self.memory.panel)
+
+        def entry(head: Index, slot: Value) -> Value:
+            return b.gep(b.gep(self.at[name], b.mul(head, width), element), b.mul(slot, width), element)
+
+        def ahead(number: Index) -> Value:
+            number = b.add(share, number)
+            slot = b.load(I64, b.gep(slots, b.div(number, self.form.heads), I64))
+            return entry(b.add(first, b.rem(number, self.form.heads)), slot)
+
+        found = self.at.get(f"{name[:-1]} scales")
+        scales = None if found is None else b.gep(found, head, FLOAT)
+        is_key = number == 2 and operand is self.form.operands[1]
+        return Cache(lambda slot: entry(head, slot), used, scales, None if is_key else ahead)
+
+    def _each_row(
+        self, heads: tuple[Value, Index], rows: Index, first: Value, build: Callable[[Value, Value, Index], None]
+    ) -> None:
+        """``build`` for each row of scores, with the number of its head, and of that among those of all tokens."""
         b = self.b
-        with b.loop(0, rows) as loop:
+        with b.loop(*heads) as head, b.loop(0, rows) as loop:
             token, group = b.add(first, b.div(loop.index, self.shared)), b.rem(loop.index, self.shared)
-            build(loop.index, b.add(b.mul(b.add(b.mul(token, self.cached), self.head), self.shared), group))
+            place = b.add(b.mul(b.add(b.mul(token, self.cached), head.index), self.shared), group)
+            row = b.index(b.add(b.mul(b.sub(head.index, heads[0]), rows), loop.index))
+            sink = b.index(b.add(b.mul(head.index, self.shared), group))
+            build(row, sink, place)
 
-    def _begin(self, row: Value, head: Index) -> None:
+    def _begin(self, row: Value, sink: Value, head: Index) -> None:
         """The row's query, and sums of nothing, or of its sink."""
         b, memory, lanes = self.b, self.memory, self.lanes
         source = b.gep(self.at["query"], b.mul(head, self.depth), memory.element)
         target = memory.query(row)
-        self._vectors(self.depth, lambda at, mask: b.masked_store(
-            self._load(b.gep(source, at, memory.element), mask), b.gep(target, at, self.real), mask
+        self._vectors(self.depth, lambda at, mask: b.store(
+            self._load(b.gep(source, at, memory.element), mask), b.gep(target, at, self.real)
         ))  # fmt: skip
         with b.loop(0, memory.padded_width(self.width), lanes) as loop:
             b.store(b.zero(vector(self.real, lanes)), b.gep(memory.sum(row), loop.index, self.real))
         top, total = constant(self.real, float("-inf")), constant(self.real, 0.0)
         if "sinks" in self.at:
-            place = b.add(b.mul(self.head, self.shared), b.rem(row, self.shared))
-            sink = b.load(LLVM_TYPES[self.dtype], b.gep(self.at["sinks"], place, memory.element))
-            top, total = load_element(b, sink, self.dtype), constant(self.real, 1.0)
+            found = b.load(LLVM_TYPES[self.dtype], b.gep(self.at["sinks"], sink, memory.element))
+            top, total = load_element(b, found, self.dtype), constant(self.real, 1.0)
         b.store(top, b.gep(memory.tops, row, self.real))
         b.store(total, b.gep(memory.totals, row, self.real))
 
-    def _end(self, row: Value, head: Index) -> None:
+    def _end(self, row: Value, _sink: Value, head: Index) -> None:
         """The sums of values by that of powers."""
         b, memory = self.b, self.memory
         target = b.gep(self.out, b.mul(head, self.width), memory.element)

@@ -1,24 +1,34 @@
-"""A panel of places: keys in reading order, scores and their powers, sums of values."""
+"""A panel of places: scores of keys, their powers, sums of values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from copy import copy
+from typing import NamedTuple
 
 from argosy_cinn import math
 from argosy_cinn.forms.paged_attention import PagedAttentionForm
-from argosy_cinn.loops.elementwise import load_element
+from argosy_cinn.loops.elementwise import convert, load_element
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import DOUBLE, FLOAT, I8, I32, I64, LLVM_TYPES, Index, Value, bytes_of, constant, vector
 from argosy_cinn.runtime.workers import scratch
 
 #: Vectors of places in a panel: as many sums as hide the latency of one row's.
 PANEL_VECTORS = 4
+#: Keys whose products with some rows are summed at a time.
+_KEYS = 4
+#: Rows of a head up to which those of all heads of a chunk pass over a panel before the next one.
+FEW_ROWS = 16
 _MANY_REGISTERS = 32
+_LINE = 64
+#: The second-level cache, as `Function.prefetch` counts: keys of one head are as far apart as tokens are, so that they
+#: share few sets of the first one.
+_SECOND_LEVEL = 2
 
 
 class Memory:
-    """A thread's scratch memory: a panel's keys and scores, and the rows' queries and sums."""
+    """A thread's scratch memory: a panel's keys and scores, where it is cached and its scales, and the rows' queries
+    and sums."""
 
     def __init__(self, b: Function, form: PagedAttentionForm) -> None:
         self.b, self.dtype = b, form.result.dtype
@@ -29,17 +39,30 @@ class Memory:
         self.vector = vector(self.element, self.lanes)
         self.panel = PANEL_VECTORS * self.lanes
         self.height = 4 if b.module.target.registers >= _MANY_REGISTERS else 2
-        self._depth, self._width = form.query[3], self.padded_width(form.width)
-        depth, rows = self.padded_width(self._depth), self.padded_width(form.rows)
-        counts = (depth * self.panel, form.rows * self.panel, form.rows * depth, form.rows * self._width, rows, rows)
+        self.depth, self._width = form.query[3], self.padded_width(form.width)
+        depth, rows = self.padded_width(self.depth), max(form.rows, min(form.rows, FEW_ROWS) * form.heads)
+        padded = self.padded_width(rows)
+        counts = [depth * self.panel, form.rows * self.panel, rows * depth, rows * self._width, padded, padded]
+        counts += [self.panel, self.panel]
         size = bytes_of(self.real)
-        slab = scratch(b, sum(counts) * size + self.panel * 8)
+        slab = scratch(b, sum(counts) * size + 2 * self.panel * 8)
         places = [b.gep(slab, sum(counts[:i]) * size, I8) for i in range(len(counts) + 1)]
-        self.keys, self.scores, self._queries, self._sums, self.tops, self.totals, self.slots = places
+        self.keys, self.scores, self._queries, self._sums, self.tops, self.totals, *rest = places
+        self.key_scales, self.value_scales, slots = rest
+        #: Where the places of two panels in turn are cached.
+        self.slots = (slots, b.gep(slots, self.panel, I64))
 
-    def load_cached(self, place: Value, mask: Value | None) -> Value:
+    def rows_from(self, first: Index) -> Memory:
+        """The same memory, whose rows begin at number ``first``."""
+        b, same = self.b, copy(self)
+        same._queries, same._sums = self.query(first), self.sum(first)
+        same.tops, same.totals = (b.gep(place, first, self.real) for place in (self.tops, self.totals))
+        return same
+
+    def load_cached(self, base: Value, at: Index, mask: Value | None) -> Value:
         """A vector of a cache, as numbers."""
-        found = self.b.masked_load(vector(LLVM_TYPES[self.cached], self.lanes), place, mask)
+        element = LLVM_TYPES[self.cached]
+        found = self.b.masked_load(vector(element, self.lanes), self.b.gep(base, at, element), mask)
         return (
             load_element(self.b, found, self.cached)
             if self.cached == self.dtype
@@ -52,7 +75,11 @@ class Memory:
 
     def query(self, row: Index) -> Value:
         """A row's query."""
-        return self.b.gep(self._queries, self.b.mul(row, self.padded_width(self._depth)), self.real)
+        return self.b.gep(self._queries, self.b.mul(row, self.padded_width(self.depth)), self.real)
+
+    def key(self, place: Index) -> Value:
+        """A copied key."""
+        return self.b.gep(self.keys, self.b.mul(place, self.padded_width(self.depth)), self.real)
 
     def sum(self, row: Index) -> Value:
         """A row's sums of values."""
@@ -63,8 +90,15 @@ class Memory:
         return self.b.gep(self.scores, self.b.add(self.b.mul(row, self.panel), place), self.real)
 
 
-#: Where a place's value lies, what it is multiplied with, and how many channels it has.
-Values: TypeAlias = "tuple[Callable[[Value], Value], Callable[[Value], Value | None], int]"
+class Cache(NamedTuple):
+    """Keys or values of a head: ``entry`` gives what is cached at a slot, ``width`` numbers; ``scales`` of slots or
+    None; ``ahead``: of what the next panel reads, in the order of memory, this head's share by number, or None where it
+    is read as keys first."""
+
+    entry: Callable[[Value], Value]
+    width: int
+    scales: Value | None
+    ahead: Callable[[Index], Value] | None
 
 
 class Rule(NamedTuple):
@@ -79,50 +113,74 @@ class Rule(NamedTuple):
 
 
 class Panel:
-    """Some places of one sequence that begin at ``start``, for all rows of a run; ``position`` gives that of a row."""
+    """Some places of one sequence that begin at ``start``, for all rows of a run; ``position`` gives that of a row;
+    ``slots``: where they are cached."""
 
     def __init__(
-        self, b: Function, memory: Memory, rule: Rule, start: Value, position: Callable[[Index], Value]
+        self,
+        b: Function,
+        memory: Memory,
+        rule: Rule,
+        start: Value,
+        position: Callable[[Index], Value],
+        slots: Value,
     ) -> None:
         self.b, self.memory, self.rule, self.start, self.position = b, memory, rule, start, position
+        self.slots = slots
         self.lanes, self.real = memory.lanes, memory.real
 
-    def find_slots(self, table: Value, block: int, blocks: Index) -> None:
-        """Where each place is cached; those behind the last one are the last one's."""
-        b = self.b
-        last = b.sub(self.rule.end, 1)
-        with b.loop(0, self.memory.panel) as loop:
-            place = b.minimum(b.add(self.start, loop.index), last)
-            entry = b.load(I64, b.gep(table, b.div(place, block), I64))
-            known = b.minimum(b.maximum(entry, 0), b.sub(blocks, 1))
-            b.store(b.index(b.add(b.mul(known, block), b.rem(place, block))), b.gep(self.memory.slots, loop.index, I64))
-
     def _slot(self, place: Index) -> Value:
-        return self.b.load(I64, self.b.gep(self.memory.slots, place, I64))
+        return self.b.load(I64, self.b.gep(self.slots, place, I64))
 
-    def copy_keys(self, entry: Callable[[Value], Value], scale: Callable[[Value], Value | None], depth: int) -> None:
-        """Keys, times their scales where they have some, with places along the vectors."""
+    def _prefetch(self, cache: Cache, number: Index) -> None:
+        """Ask for one of this head's share of what the next panel reads."""
+        if cache.ahead is None:
+            return
+        b, base = self.b, cache.ahead(number)
+        for at in range(0, cache.width * bytes_of(LLVM_TYPES[self.memory.cached]), _LINE):
+            b.prefetch(b.gep(base, at, I8), level=_SECOND_LEVEL)
+
+    def _prefetch_values(self, values: Cache, column: Index, place: Value) -> None:
+        """The same in even steps, while columns are passed over one after the other, and places of each."""
+        b, passes = self.b, -(-values.width // (PANEL_VECTORS * self.lanes))
+        number = b.div(column, PANEL_VECTORS * self.lanes)
+        with b.if_then(b.icmp("eq", b.index(b.rem(place, passes)), 0)):
+            each = b.mul(number, -(-self.memory.panel // passes))
+            self._prefetch(values, b.minimum(b.add(each, b.div(place, passes)), self.memory.panel - 1))
+
+    def copy_scales(self, cache: Cache, target: Value) -> None:
+        """The factors of the panel's places, beside each other."""
+        b = self.b
+        if cache.scales is None:
+            return
+        with b.loop(0, self.memory.panel) as loop:
+            scale = b.load(FLOAT, b.gep(cache.scales, self._slot(loop.index), FLOAT))
+            scale = convert(b, scale, "float32", "float64") if self.real == DOUBLE else scale
+            b.store(scale, b.gep(target, loop.index, self.real))
+
+    def _groups(self) -> Index:
+        """Places up to the last one's vector."""
+        b, lanes = self.b, self.lanes
+        left = b.minimum(b.sub(self.rule.end, self.start), self.memory.panel)
+        return b.mul(b.ceil_div(left, lanes), lanes)
+
+    def copy_keys(self, keys: Cache, values: Cache) -> None:
+        """Keys as numbers beside each other, for many rows."""
         b, memory, lanes = self.b, self.memory, self.lanes
-        with (
-            b.loop(0, memory.panel, lanes) as group,
-            b.if_then(b.icmp("slt", b.add(self.start, group.index), self.rule.end)),
-        ):
-            slots = [self._slot(b.add(group.index, i)) for i in range(lanes)]
-            keys, scales = [entry(slot) for slot in slots], [scale(slot) for slot in slots]
+        with b.loop(0, self._groups()) as loop:
+            place = loop.index
+            for cache in (keys, values):
+                self._prefetch(cache, place)
+            source, target = keys.entry(self._slot(place)), memory.key(place)
 
-            def copy(at: Index, mask: Value | None) -> None:
-                element = LLVM_TYPES[memory.cached]
-                found = [memory.load_cached(b.gep(key, at, element), mask) for key in keys]
-                found = [x if s is None else b.fmul(x, b.splat(s, lanes)) for x, s in zip(found, scales, strict=True)]
-                for i, column in enumerate(b.transpose(found)):
-                    place = b.add(b.mul(b.add(at, i), memory.panel), group.index)
-                    b.store(column, b.gep(memory.keys, place, self.real))
+            def convert_key(at: Index, mask: Value | None, source: Value = source, target: Value = target) -> None:
+                b.store(memory.load_cached(source, at, mask), b.gep(target, at, self.real))
 
-            whole = depth // lanes * lanes
-            with b.loop(0, whole, lanes) as loop:
-                copy(loop.index, None)
-            if whole < depth:
-                copy(whole, b.tail_mask(depth - whole, lanes))
+            whole = keys.width // lanes * lanes
+            with b.loop(0, whole, lanes) as columns:
+                convert_key(columns.index, None)
+            if whole < keys.width:
+                convert_key(whole, b.tail_mask(keys.width - whole, lanes))
 
     def _tiles(self, rows: Index, build: Callable[[Index, int], None]) -> None:
         """``build`` for tiles of rows and their height, which changes no sum."""
@@ -137,26 +195,85 @@ class Panel:
                 build(at, height)
             at = b.add(at, some)
 
-    def score(self, rows: Index, depth: int) -> None:
-        """Products of queries and keys."""
+    def score_copied(self, rows: Index) -> None:
+        """Products of queries and copied keys."""
         b, memory = self.b, self.memory
-        type = vector(self.real, self.lanes)
+        type, depth = vector(self.real, self.lanes), memory.padded_width(memory.depth)
+
+        def load(key: Value, at: Index, mask: Value | None) -> Value:
+            return b.load(type, b.gep(key, at, self.real))
 
         def tile(row: Index, height: int) -> None:
-            queries = [memory.query(b.add(row, i)) for i in range(height)]
-            with b.loop(0, depth, carry=[b.zero(type)] * (height * PANEL_VECTORS)) as loop:
-                line = b.gep(memory.keys, b.mul(loop.index, memory.panel), self.real)
-                keys = [b.load(type, b.gep(line, v * self.lanes, self.real)) for v in range(PANEL_VECTORS)]
-                sums = []
-                for i, query in enumerate(queries):
-                    factor = b.splat(b.load(self.real, b.gep(query, loop.index, self.real)), self.lanes)
-                    sums += [b.fma(factor, key, loop.carry[i * PANEL_VECTORS + v]) for v, key in enumerate(keys)]
-                loop.yield_values(*sums)
-            for i, total in enumerate(loop.results):
-                place = memory.score(b.add(row, i // PANEL_VECTORS), i % PANEL_VECTORS * self.lanes)
-                b.store(total, place)
+            with b.loop(0, self._groups(), self.lanes) as loop:
+                self._score(row, height, loop.index, memory.key, load, depth)
 
         self._tiles(rows, tile)
+
+    def score_cached(self, rows: Index, keys: Cache) -> None:
+        """Products of the queries of one tile and keys where they are cached."""
+        b = self.b
+
+        def tile(row: Index, height: int) -> None:
+            with b.loop(0, self._groups(), self.lanes) as loop:
+                entry = lambda place: keys.entry(self._slot(place))  # noqa: E731
+                ahead = lambda place: self._prefetch(keys, place)  # noqa: E731
+                self._score(row, height, loop.index, entry, self.memory.load_cached, keys.width, ahead)
+
+        self._tiles(rows, tile)
+
+    def _score(
+        self, row: Index, height: int, place: Index, key: Callable[[Index], Value],
+        load: Callable[[Value, Index, Value | None], Value], depth: int,
+        ahead: Callable[[Index], None] = lambda place: None,
+    ) -> None:  # fmt: skip
+        """Scores of some rows at a vector of places: of each, a sum for each lane of a key, and neighbours added."""
+        b, lanes = self.b, self.lanes
+        queries = [self.memory.query(b.add(row, i)) for i in range(height)]
+        count, parts = min(_KEYS, lanes), []
+        for first in range(0, lanes, count):
+            places = [b.add(place, first + i) for i in range(count)]
+            for each in places:
+                ahead(each)
+            sums = self._products(queries, [key(each) for each in places], load, depth)
+            parts.append([self._add_neighbours(sums[i * count : (i + 1) * count], 1) for i in range(height)])
+        for i in range(height):
+            total = self._add_neighbours([part[i] for part in parts], count)
+            b.store(total, self.memory.score(b.add(row, i), place))
+
+    def _products(
+        self, queries: list[Value], keys: list[Value], load: Callable[[Value, Index, Value | None], Value], depth: int
+    ) -> list[Value]:
+        """For each query and key the sums of products of their lanes."""
+        b, lanes = self.b, self.lanes
+        type = vector(self.real, lanes)
+
+        def step(at: Index, mask: Value | None, sums: list[Value]) -> list[Value]:
+            rows = [b.load(type, b.gep(query, at, self.real)) for query in queries]
+            made = []
+            for j, key in enumerate(keys):
+                found = load(key, at, mask)
+                made.append([b.fma(row, found, sums[i * len(keys) + j]) for i, row in enumerate(rows)])
+            return [column[i] for i in range(len(queries)) for column in made]
+
+        whole = depth // lanes * lanes
+        with b.loop(0, whole, lanes, [b.zero(type)] * (len(queries) * len(keys))) as loop:
+            loop.yield_values(*step(loop.index, None, list(loop.carry)))
+        if whole == depth:
+            return list(loop.results)
+        return step(whole, b.tail_mask(depth - whole, lanes), list(loop.results))
+
+    def _add_neighbours(self, sums: list[Value], distance: int) -> Value:
+        """The n vectors' lanes that are ``distance`` apart added, then those twice as far, until lane i has sums of
+        vector i / distance (mod n)."""
+        b, lanes = self.b, self.lanes
+        while len(sums) > 1:
+            low = [j if not j & distance else lanes + (j ^ distance) for j in range(lanes)]
+            high = [j | distance if not j & distance else lanes + j for j in range(lanes)]
+            sums = [
+                b.fadd(b.shuffle(x, y, low), b.shuffle(x, y, high)) for x, y in zip(sums[::2], sums[1::2], strict=True)
+            ]
+            distance *= 2
+        return sums[0]
 
     def _bounds(self, low: Value, high: Value) -> tuple[Index, Index]:
         """The panel's places that positions from ``low`` to ``high`` all see."""
@@ -167,13 +284,13 @@ class Panel:
         behind = b.minimum(b.add(low, 1), self.rule.end)
         return first, b.minimum(b.maximum(b.sub(behind, self.start), 0), width)
 
-    def weigh(self, rows: Index) -> None:
-        """Powers of scores, and sums so far rescaled to them."""
+    def weigh(self, rows: Index, keys: Cache, values: Cache) -> None:
+        """Powers of scores, times their values' scales, and sums so far rescaled to them."""
         b, memory, lanes = self.b, self.memory, self.lanes
         with b.loop(0, rows) as loop:
             row = loop.index
             position = self.position(row)
-            scores = self._masked_scores(row, *self._bounds(position, position))
+            scores = self._masked_scores(row, keys, *self._bounds(position, position))
             top = scores[0]
             for x in scores[1:]:
                 top = b.fmax(top, x)
@@ -183,7 +300,7 @@ class Panel:
             powers = [self._function("exp", b.fsub(x, b.splat(shift, lanes))) for x in scores]
             total = powers[0]
             for v, x in enumerate(powers):
-                b.store(x, memory.score(row, v * lanes))
+                b.store(self._scaled(x, values, memory.value_scales, v), memory.score(row, v * lanes))
                 total = b.fadd(total, x) if v else x
             less = self._function("exp", b.fsub(before, shift))
             place = b.gep(memory.totals, row, self.real)
@@ -192,13 +309,19 @@ class Panel:
             with b.if_then(b.fcmp("une", less, 1.0)):
                 self._rescale(row, b.splat(less, lanes))
 
-    def _masked_scores(self, row: Value, first: Index, behind: Index) -> list[Value]:
+    def _scaled(self, x: Value, cache: Cache, scales: Value, number: int) -> Value:
+        """A vector of the panel's scores or powers times the scales of a cache, where it has some."""
+        b = self.b
+        return x if cache.scales is None else b.fmul(x, b.load(x.type, b.gep(scales, number * self.lanes, self.real)))
+
+    def _masked_scores(self, row: Value, keys: Cache, first: Index, behind: Index) -> list[Value]:
         """A row's scores, minus infinity where it does not see."""
         b, lanes, rule = self.b, self.lanes, self.rule
         bounds = [b.splat(b.convert("trunc", b.index(x), I32), lanes) for x in (first, behind)]
         made = []
         for v in range(PANEL_VECTORS):
             x = b.fmul(b.load(vector(self.real, lanes), self.memory.score(row, v * lanes)), rule.scale)
+            x = self._scaled(x, keys, self.memory.key_scales, v)
             if rule.softcap:
                 x = b.fmul(self._function("tanh", b.fmul(x, 1 / rule.softcap)), rule.softcap)
             place = b.binary("add", b.iota(I32, lanes), v * lanes)
@@ -217,47 +340,43 @@ class Panel:
             place = b.gep(sums, loop.index, self.real)
             b.store(b.fmul(b.load(factor.type, place), factor), place)
 
-    def add_values(
-        self, rows: Index, entry: Callable[[Value], Value], scale: Callable[[Value], Value | None], width: int
-    ) -> None:
+    def add_values(self, rows: Index, values: Cache, prefetches: bool) -> None:
         """Sums of values by powers: of all rows together where they see the same places of the panel, else row by row,
         so that what a row does not see is not even multiplied by zero."""
         b, rule = self.b, self.rule
         first, behind = self._bounds(rule.low, rule.high)
         alike = b.icmp("eq", b.sub(behind, first), self.memory.panel)
         alike = b.binary("or", alike, b.icmp("eq", rule.low, rule.high))
-        values = (entry, scale, width)
 
         def add_tiles() -> list[Value]:
-            self._tiles(rows, lambda row, height: self._add(row, height, first, behind, values))
+            self._tiles(rows, lambda row, height: self._add(row, height, first, behind, values, prefetches))
             return []
 
         def add_rows() -> list[Value]:
             with b.loop(0, rows) as loop:
                 position = self.position(loop.index)
-                self._add(loop.index, 1, *self._bounds(position, position), values)
+                self._add(loop.index, 1, *self._bounds(position, position), values, False)
             return []
 
         b.either(alike, add_tiles, add_rows)
 
-    def _add(self, row: Index, height: int, first: Index, behind: Index, values: Values) -> None:
+    def _add(self, row: Index, height: int, first: Index, behind: Index, values: Cache, prefetches: bool) -> None:
         """The sums of some rows over places that all of them see."""
-        width = values[2]
         step = PANEL_VECTORS * self.lanes
-        whole = width // step * step
+        whole, rest = values.width // step * step, values.width % step
         with self.b.loop(0, whole, step) as loop:
-            self._add_columns(row, height, first, behind, values, loop.index, [None] * PANEL_VECTORS)
-        if whole < width:
-            rest = width - whole
+            none: list[Value | None] = [None] * PANEL_VECTORS
+            self._add_columns(row, height, first, behind, values, loop.index, none, prefetches)
+        if rest:
             masks = [
                 self.b.tail_mask(rest - at, self.lanes) if rest - at < self.lanes else None
                 for at in range(0, rest, self.lanes)
             ]
-            self._add_columns(row, height, first, behind, values, whole, masks)
+            self._add_columns(row, height, first, behind, values, whole, masks, prefetches)
 
     def _add_columns(
-        self, row: Index, height: int, first: Index, behind: Index, values: Values, column: Index,
-        masks: list[Value | None],
+        self, row: Index, height: int, first: Index, behind: Index, values: Cache, column: Index,
+        masks: list[Value | None], prefetches: bool,
     ) -> None:  # fmt: skip
         b, memory, lanes, count = self.b, self.memory, self.lanes, len(masks)
         places = [
@@ -267,17 +386,13 @@ class Panel:
         ]
         scores = [memory.score(b.add(row, i)) for i in range(height)]
         with b.loop(first, behind, carry=[b.load(vector(self.real, lanes), place) for place in places]) as loop:
-            entry, scale, _ = values
-            slot = self._slot(loop.index)
-            value, factor = entry(slot), scale(slot)
-            element = LLVM_TYPES[memory.cached]
-            found = [
-                memory.load_cached(b.gep(value, b.add(column, v * lanes), element), m) for v, m in enumerate(masks)
-            ]
+            if prefetches:
+                self._prefetch_values(values, column, loop.index)
+            entry = values.entry(self._slot(loop.index))
+            found = [memory.load_cached(entry, b.add(column, v * lanes), m) for v, m in enumerate(masks)]
             sums = []
             for i, score in enumerate(scores):
-                power = b.load(self.real, b.gep(score, loop.index, self.real))
-                power = b.splat(power if factor is None else b.fmul(power, factor), lanes)
+                power = b.splat(b.load(self.real, b.gep(score, loop.index, self.real)), lanes)
                 sums += [b.fma(power, x, loop.carry[i * count + v]) for v, x in enumerate(found)]
             loop.yield_values(*sums)
         for place, total in zip(places, loop.results, strict=True):
