@@ -4,12 +4,13 @@ Each takes the function being built and a ``float`` scalar or vector. Bounds are
 double precision over all magnitudes, in units in the last place; infinities, NaN and denormal numbers behave as IEEE
 754 and C ask. Multiply-adds are fused, where the target has them, except in `erfinv`, whose bits must not depend
 on the machine.
-Functions without a polynomial here call the C library lane by lane (`library`).
+`elementary` and `trigonometry` have those that are one text for floats and doubles; what has no code of its own calls
+the C library lane by lane (`library`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import log as _natural_logarithm
 
 from argosy_cinn.printers.instructions import Instructions
@@ -64,17 +65,9 @@ _ERFC_Q = (1.0, 2.3722901344299316, 2.414083957672119, 1.3359018564224243, 0.411
 # them
 _ERFC_EXP = (0.008313002064824104, 5.0389933586120605, 20.049381256103516, -40.8829345703125)
 _ERFC_LIMIT = 10.25  # from where on the result is 0
-# sin and cos of r on [-pi/4, pi/4] in double precision (Cephes sinf, cosf)
-_SIN = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
-_COS = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
-_TWO_OVER_PI = 0.6366197723675814
-# pi / 2 in parts: for products with one rounding, and of 25 bits each, whose products with whole numbers below 2^28 are
-# exact, and a rest
-_HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
-_HALF_PI_SHORT = (1.5707963109016418, 1.5893254712295857e-08, 6.123233995736766e-17)
 
 
-def _horner(b: Instructions, coefficients: Sequence[float], x: Value) -> Value:
+def horner(b: Instructions, coefficients: Sequence[float], x: Value) -> Value:
     """Horner's rule with fused multiply-adds; coefficients ascend."""
     result = constant(x.type, coefficients[-1])
     for c in reversed(coefficients[:-1]):
@@ -100,20 +93,22 @@ def _absolute(b: Instructions, x: Value) -> Value:
     return b.unary("fabs", x)
 
 
-def _with_sign_of(b: Instructions, magnitude: Value, sign: Value) -> Value:
+def with_sign_of(b: Instructions, magnitude: Value, sign: Value) -> Value:
     return b.intrinsic("llvm.copysign", magnitude.type, magnitude, sign)
 
 
-def _scale(b: Instructions, p: Value, n: Value) -> Value:
-    """``p * 2^n`` for a whole float n with |n| < 300; rounds once more where the result is denormal."""
-    if _whole_vectors(b, p.type, "avx512f"):
-        everywhere, rounding = constant("i16", -1), constant(I32, 4)
-        name = "llvm.x86.avx512.mask.scalef.ps.512"
+def scale(b: Instructions, p: Value, n: Value) -> Value:
+    """``p * 2^n`` for a whole float n with |n| < 300 (doubles: 2000); rounds once more where the result is denormal."""
+    double = element_of(p.type) == DOUBLE
+    if b.module.target.has("avx512f") and lanes_of(p.type) == (8 if double else 16):
+        everywhere, rounding = constant("i8" if double else "i16", -1), constant(I32, 4)
+        name = f"llvm.x86.avx512.mask.scalef.p{'d' if double else 's'}.512"
         return b.call(name, p.type, p, n, b.zero(p.type), everywhere, rounding)
-    whole = b.convert("fptosi", b.select(b.fcmp("ord", n, n), n, 0.0), I32)
+    integer, fraction, bias = (I64, 52, 1023) if double else (I32, 23, 127)
+    whole = b.convert("sext", b.convert("fptosi", b.select(b.fcmp("ord", n, n), n, 0.0), I32), integer)
     half = b.binary("ashr", whole, 1)
     for part in (half, b.binary("sub", whole, half)):
-        factor = b.bitcast(b.binary("shl", b.binary("add", part, 127), 23), p.type)
+        factor = b.bitcast(b.binary("shl", b.binary("add", part, bias), fraction), p.type)
         p = b.fmul(p, factor)
     return p
 
@@ -154,13 +149,13 @@ def _reduced_to_sixteenths(b: Instructions, x: Value) -> tuple[Value, Value, Val
 
 
 def exp(b: Instructions, x: Value) -> Value:
-    """e^x, 1.1 ulp."""
+    """e^x, 1.2 ulp."""
     if _whole_vectors(b, x.type, "avx512dq"):
         n, r, power = _reduced_to_sixteenths(b, x)
-        beyond_one = b.fmul(_horner(b, _EXP_NEAR[1:], r), r)
-        return _scale(b, b.fma(power, beyond_one, power), n)
+        beyond_one = b.fmul(horner(b, _EXP_NEAR[1:], r), r)
+        return scale(b, b.fma(power, beyond_one, power), n)
     n, r = _reduce(b, x)
-    return _scale(b, _horner(b, _EXP, r), n)
+    return scale(b, horner(b, _EXP, r), n)
 
 
 def _split(b: Instructions, x: Value) -> tuple[Value, Value]:
@@ -187,36 +182,17 @@ def log(b: Instructions, x: Value) -> Value:
     exponent, mantissa = _split(b, x)
     m = b.fsub(mantissa, 1.0)
     square = b.fmul(m, m)
-    y = b.fmul(b.fmul(_horner(b, _LOG, m), m), square)
+    y = b.fmul(b.fmul(horner(b, _LOG, m), m), square)
     y = b.fma(exponent, _LN2_LOW, y)
     y = b.fma(square, -0.5, y)
     return _log_limits(b, x, b.fma(exponent, _LN2_HIGH, b.fadd(m, y)))
-
-
-def log1p(b: Instructions, x: Value) -> Value:
-    """log(1 + x), 3 ulp: log(u) x / (u - 1) with u = 1 + x (Kahan)."""
-    u = b.fadd(x, 1.0)
-    ratio = b.fdiv(x, b.fsub(u, 1.0))
-    exact = b.fcmp("oeq", u, 1.0)
-    result = b.select(exact, x, b.fmul(log(b, u), ratio))
-    return b.select(b.fcmp("oeq", x, float("inf")), x, result)
-
-
-def expm1(b: Instructions, x: Value) -> Value:
-    """exp(x) - 1, 4 ulp: (u - 1) x / log(u) with u = exp(x) (Kahan)."""
-    u = exp(b, x)
-    less = b.fsub(u, 1.0)
-    result = b.fmul(less, b.fdiv(x, log(b, u)))
-    result = b.select(b.fcmp("oeq", u, 1.0), x, result)
-    result = b.select(b.fcmp("oeq", less, -1.0), constant(x.type, -1.0), result)
-    return b.select(b.fcmp("oeq", u, float("inf")), u, result)
 
 
 def tanh(b: Instructions, x: Value) -> Value:
     """Hyperbolic tangent, 5 ulp (6 where no multiply-add is fused); never above 1, and 1 from 8.1 on."""
     t = _clamp(b, x, _TANH_LIMIT)
     square = b.fmul(t, t)
-    return b.fdiv(b.fmul(t, _horner(b, _TANH_P, square)), _horner(b, _TANH_Q, square))
+    return b.fdiv(b.fmul(t, horner(b, _TANH_P, square)), horner(b, _TANH_Q, square))
 
 
 def logistic(b: Instructions, x: Value) -> Value:
@@ -225,11 +201,11 @@ def logistic(b: Instructions, x: Value) -> Value:
     if _whole_vectors(b, x.type, "avx512dq"):
         x = b.select(b.fcmp("ogt", x, 30.0), constant(x.type, 30.0), x)
         n, r, power = _reduced_to_sixteenths(b, x)
-        inverse = _horner(b, _EXP_NEAR, b.fneg(r))
+        inverse = horner(b, _EXP_NEAR, b.fneg(r))
     else:
         (n, r), power = _reduce(b, x, 30.0), constant(x.type, 1.0)
-        inverse = _horner(b, _EXP, b.fneg(r))
-    power = _scale(b, power, n)
+        inverse = horner(b, _EXP, b.fneg(r))
+    power = scale(b, power, n)
     return b.fdiv(power, b.fadd(power, inverse))
 
 
@@ -237,7 +213,7 @@ def erf(b: Instructions, x: Value) -> Value:
     """Error function, 6 ulp; never above 1, and 1 from 3.9 on."""
     t = _clamp(b, x, _ERF_LIMIT)
     square = b.fmul(t, t)
-    y = b.fdiv(b.fmul(t, _horner(b, _ERF_P, square)), _horner(b, _ERF_Q, square))
+    y = b.fdiv(b.fmul(t, horner(b, _ERF_P, square)), horner(b, _ERF_Q, square))
     return _clamp(b, y, 1.0)
 
 
@@ -286,7 +262,7 @@ def erfinv(b: Instructions, x: Value) -> Value:
     """
     inside = b.fcmp("olt", _absolute(b, x), 1.0)
     result = _emit_erfinv(b, b.select(inside, x, 0.0))
-    limit = _with_sign_of(b, constant(x.type, float("inf")), x)
+    limit = with_sign_of(b, constant(x.type, float("inf")), x)
     edge = b.select(b.fcmp("oeq", _absolute(b, x), 1.0), limit, constant(x.type, float("nan")))
     return b.select(inside, result, edge)
 
@@ -328,42 +304,6 @@ def _separate(b: Instructions, coefficients: Sequence[float], x: Value) -> Value
     return result
 
 
-def sin(b: Instructions, x: Value) -> Value:
-    """Sine, 1.5 ulp; the argument is reduced in double precision, beyond 2^28 by the C library."""
-    return _trigonometric(b, x, "sinf", 0)
-
-
-def cos(b: Instructions, x: Value) -> Value:
-    """Cosine, 1.5 ulp; the argument is reduced in double precision, beyond 2^28 by the C library."""
-    return _trigonometric(b, x, "cosf", 1)
-
-
-def _trigonometric(b: Instructions, x: Value, name: str, quadrant: int) -> Value:
-    large = b.fcmp("oge", _absolute(b, x), 268435456.0)
-    if lanes_of(x.type) > 1:
-        large = b.intrinsic("llvm.vector.reduce.or", "i1", large, overloads=(large.type,))
-    return b.either(large, lambda: [library(b, name, x)], lambda: [_reduced_trigonometric(b, x, quadrant)])[0]
-
-
-def _reduced_trigonometric(b: Instructions, x: Value, quadrant: int) -> Value:
-    wide = b.convert("fpext", x, DOUBLE)
-    n = b.unary("roundeven", b.fmul(wide, _TWO_OVER_PI))
-    for part in _HALF_PI if b.module.target.has_fma else _HALF_PI_SHORT:
-        wide = b.fma(n, -part, wide)
-    r = b.convert("fptrunc", wide, FLOAT)
-    turn = b.convert("fptosi", b.select(b.fcmp("ord", n, n), n, 0.0), I32)
-    if quadrant:
-        turn = b.binary("add", turn, quadrant)
-    square = b.fmul(r, r)
-    sine = b.fma(b.fmul(_horner(b, _SIN[::-1], square), square), r, r)
-    cosine = b.fma(b.fmul(_horner(b, _COS[::-1], square), square), square, b.fma(square, -0.5, constant(x.type, 1.0)))
-    odd = b.icmp("ne", b.binary("and", turn, 1), 0)
-    value = b.select(odd, cosine, sine)
-    negative = b.icmp("ne", b.binary("and", turn, 2), 0)
-    value = b.select(negative, b.fneg(value), value)
-    return b.select(b.fcmp("oeq", _absolute(b, x), float("inf")), constant(x.type, float("nan")), value)
-
-
 def library(b: Instructions, name: str, *operands: Value) -> Value:
     """A function of the C library, called for each lane."""
     type = operands[0].type
@@ -375,18 +315,3 @@ def library(b: Instructions, name: str, *operands: Value) -> Value:
         scalar = b.call(name, element, *(b.extract(x, lane) for x in operands))
         result = b.insert(result, scalar, lane)
     return result
-
-
-#: Vector code for float32 by primitive name.
-FLOAT32: dict[str, Callable[[Instructions, Value], Value]] = {
-    "exp": exp, "log": log, "log1p": log1p, "expm1": expm1, "tanh": tanh, "logistic": logistic, "erf": erf,
-    "erfc": erfc, "erfinv": erfinv, "sin": sin, "cos": cos,
-}  # fmt: skip
-
-#: Names in the C library (of the function on doubles; ``f`` is appended for floats).
-LIBRARY: dict[str, str] = {
-    "exp": "exp", "log": "log", "log1p": "log1p", "expm1": "expm1", "tanh": "tanh", "erf": "erf", "erfc": "erfc",
-    "sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "acos": "acos", "atan": "atan", "sinh": "sinh",
-    "cosh": "cosh", "asinh": "asinh", "acosh": "acosh", "atanh": "atanh", "lgamma": "lgamma", "pow": "pow",
-    "atan2": "atan2", "rem": "fmod",
-}  # fmt: skip

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from argosy_cinn import math
+from argosy_cinn import functions
 from argosy_cinn.forms.dtypes import FLOATS, INTEGERS, NARROW, SIGNED, UNSIGNED
 from argosy_cinn.forms.expressions import Expression
 from argosy_cinn.loops.float8 import FORMATS, round_to_bytes, widen
 from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import BFLOAT, DOUBLE, FLOAT, HALF, I1, I64, Value, bits_of, constant, lanes_of, vector
-from argosy_cinn.special_functions import digamma
 
 _MACHINE = {"float16": HALF, "bfloat16": BFLOAT}
 #: Type in a register by dtype.
@@ -51,23 +50,7 @@ def _float(dtype: str) -> bool:
 
 
 def _mathematical(name: str) -> Emit:
-    def code(b: Instructions, node: Expression, x: list[Value]) -> Value:
-        if name == "erfinv" or (node.dtype != "float64" and name in math.FLOAT32):
-            return math.FLOAT32[name](b, x[0])
-        return math.library(b, math.LIBRARY[name] + ("" if node.dtype == "float64" else "f"), *x)
-
-    return code
-
-
-def _logistic(b: Instructions, node: Expression, x: list[Value]) -> Value:
-    if node.dtype != "float64":
-        return math.logistic(b, x[0])
-    small = math.library(b, "exp", b.fneg(b.unary("fabs", x[0])))
-    return b.fdiv(b.select(b.fcmp("oge", x[0], 0.0), constant(small.type, 1.0), small), b.fadd(small, 1.0))
-
-
-def _digamma(b: Instructions, node: Expression, x: list[Value]) -> Value:
-    return digamma(b, x[0])
+    return lambda b, node, x: functions.apply(b, name, *x)
 
 
 def _unary_float(name: str) -> Emit:
@@ -371,7 +354,7 @@ def store_element(b: Instructions, x: Value, dtype: str) -> Value:
 
 
 OPERATIONS: dict[str, Emit] = {
-    "neg": _neg, "abs": _abs, "sign": _sign, "sqrt": _unary_float("sqrt"), "rsqrt": _rsqrt, "logistic": _logistic,
+    "neg": _neg, "abs": _abs, "sign": _sign, "sqrt": _unary_float("sqrt"), "rsqrt": _rsqrt,
     "floor": _rounding_rule("floor"), "ceil": _rounding_rule("ceil"), "trunc": _rounding_rule("trunc"),
     "round": _rounding_rule("roundeven"),
     "add": _arithmetic("fadd", "add"), "sub": _arithmetic("fsub", "sub"), "mul": _arithmetic("fmul", "mul"),
@@ -382,7 +365,7 @@ OPERATIONS: dict[str, Emit] = {
     "shift_left": _shift("shl"), "shift_right": _shift("shr"),
     **{name: _comparison(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     "is_nan": _is_nan, "is_inf": _is_inf, "is_finite": _is_finite, "select": _select, "cast": _cast,
-    "digamma": _digamma, "bitcast": _bitcast, "nextafter": _next_after,
-    **{name: _mathematical(name) for name in (math.FLOAT32.keys() | math.LIBRARY.keys()) - {"pow", "rem", "logistic"}},
+    "bitcast": _bitcast, "nextafter": _next_after,
+    **{name: _mathematical(name) for name in functions.NAMES - {"pow", "rem"}},
 }  # fmt: skip
 """Code by primitive name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argosy_cinn import math
+from argosy_cinn import functions, math
 from argosy_cinn.forms.dtypes import FLOATS, UNSIGNED
 from argosy_cinn.loops import elementwise
 from argosy_cinn.loops.elementwise import REGISTER
@@ -51,8 +51,7 @@ def _log_of_sum(b: Instructions, x: Value, y: Value) -> Value:
     """log(e^x + e^y) without overflow; equal infinities stay what they are."""
     double = element_of(x.type) == DOUBLE
     small = b.fneg(b.unary("fabs", b.fsub(x, y)))
-    small = math.library(b, "exp", small) if double else math.exp(b, small)
-    beyond = math.library(b, "log1p", small) if double else math.log1p(b, small)
+    beyond = functions.apply(b, "log1p", functions.apply(b, "exp", small))
     larger = elementwise.extreme(b, "gt", "float64" if double else "float32", x, y)
     return b.select(b.fcmp("oeq", x, y), b.fadd(x, math.LN2), b.fadd(larger, beyond))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from copy import copy
 from typing import NamedTuple
 
-from argosy_cinn import math
+from argosy_cinn import functions
 from argosy_cinn.forms.paged_attention import PagedAttentionForm
 from argosy_cinn.loops.elementwise import convert, load_element
 from argosy_cinn.printers.llvm import Function
@@ -332,7 +332,7 @@ class Panel:
         return made
 
     def _function(self, name: str, x: Value) -> Value:
-        return math.FLOAT32[name](self.b, x) if self.real == FLOAT else math.library(self.b, math.LIBRARY[name], x)
+        return functions.apply(self.b, name, x)
 
     def _rescale(self, row: Value, factor: Value) -> None:
         b, sums = self.b, self.memory.sum(row)

@@ -67,6 +67,12 @@ class Arithmetic:
         """Build both ways of a scalar condition; each yields as many values of the same types, which are merged."""
         raise NotImplementedError
 
+    def loop(
+        self, start: Index, stop: Index, step: Index = 1, carry: Sequence[Value] = ()
+    ) -> AbstractContextManager[Any]:
+        """``for (i = start; i < stop; i += step)`` with carried values."""
+        raise NotImplementedError
+
     # -- plumbing
 
     def name(self, hint: str = "v") -> str:
@@ -92,6 +98,10 @@ class Arithmetic:
     def constant(self, type: str, value: int | float | bool) -> Value:
         """A constant, splatted for vector types."""
         return constant(type, value)
+
+    def constant_table(self, name: str, element: str, values: Sequence[int]) -> Value:
+        """The address of a read-only table of integers, of which there is one for a name."""
+        raise NotImplementedError
 
     def index(self, value: Index) -> Value:
         """An index as an ``i64`` value."""

@@ -187,6 +187,10 @@ class Function(Instructions):
         ways = ", ".join(f"[{value.name}, %{label}]" for value, label in choices)
         return self.op(type, f"phi {type} {ways}")
 
+    def constant_table(self, name: str, element: str, values: Sequence[int]) -> Value:
+        """See :class:`Instructions`."""
+        return self.module.shared_array(name, element, values)
+
     @contextmanager
     def loop(self, start: Index, stop: Index, step: Index = 1, carry: Sequence[Value] = ()) -> Iterator[Loop]:
         """``for (i = start; i < stop; i += step)`` over signed 64-bit integers, with carried values."""
@@ -331,6 +335,7 @@ class Module:
         self._globals: list[str] = []
         self._names: dict[str, int] = {}
         self._shared: dict[object, str] = {}
+        self._arrays: dict[str, Value] = {}
 
     def unique(self, name: str) -> str:
         """``name``, or ``name.1``, ``name.2``... when it is taken in this module."""
@@ -390,6 +395,12 @@ class Module:
             f"@{unique} = private unnamed_addr constant [{len(values)} x {element}] [{items}], align {align}"
         )
         return Value("ptr", f"@{unique}")
+
+    def shared_array(self, name: str, element: str, values: Sequence[int]) -> Value:
+        """A read-only table that is made once for its name; returns its address."""
+        if name not in self._arrays:
+            self._arrays[name] = self.constant_array(name, element, values)
+        return self._arrays[name]
 
     def constant_structures(self, name: str, type: str, rows: Sequence[str]) -> Value:
         """A read-only table of structures, which may hold addresses of functions; returns its address."""

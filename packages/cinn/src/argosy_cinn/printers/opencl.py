@@ -81,10 +81,7 @@ _FUNCTIONS = {
     "fma": "fma", "copysign": "copysign", "maxnum": "fmax", "minnum": "fmin", "smin": "min", "smax": "max",
     "umin": "min", "umax": "max",
 }  # fmt: skip
-_LIBRARY = frozenset(
-    "exp log log1p expm1 tanh erf erfc sin cos tan asin acos atan sinh cosh asinh acosh atanh lgamma pow atan2 "
-    "fmod".split()
-)
+_LIBRARY = frozenset("erf erfc lgamma pow fmod".split())
 
 
 _NARROW = frozenset({HALF, BFLOAT})
@@ -126,6 +123,7 @@ class Kernel(WorkGroupInstructions):
         self.sizes: dict[SymExpr, Value] = {}
         self._depth = 1
         self._exchange = {}
+        self._tables: dict[str, Value] = {}
         self._has_vectors = self._has_sub_groups = False
         self.buffers = [self._pointer(f"b{i} + o{i}", "__global") for i in range(buffers)]
         self._count = buffers
@@ -202,6 +200,16 @@ class Kernel(WorkGroupInstructions):
         name = self.name("local")
         self._entry_allocas.append(f"    __local {'char' if element == I1 else C_TYPES[element]} {name}[{count}];")
         return self._pointer(f"(__local char *){name}", "__local")
+
+    def constant_table(self, name: str, element: str, values: Sequence[int]) -> Value:
+        """See :class:`Instructions`."""
+        if name not in self._tables:
+            items = ", ".join(self.c(self.constant(element, value)) for value in values)
+            self._entry_allocas.append(f"    __constant {_type(element)} {name}[{len(values)}] = {{{items}}};")
+            self._entry_allocas.append(f"    __constant char *{name}_at = (__constant char *){name};")
+            self._tables[name] = Value(PTR, f"{name}_at")
+            self._spaces[f"{name}_at"] = "__constant"
+        return self._tables[name]
 
     def sub_group_shuffle(self, x: Value, item: Index) -> Value:
         """See :class:`WorkGroupInstructions`."""
