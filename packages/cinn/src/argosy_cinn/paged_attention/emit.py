@@ -196,9 +196,13 @@ class _Chunk:
         b, memory, lanes = self.b, self.memory, self.lanes
         source = b.gep(self.at["query"], b.mul(head, self.depth), memory.element)
         target = memory.query(row)
-        self._vectors(self.depth, lambda at, mask: b.store(
-            self._load(b.gep(source, at, memory.element), mask), b.gep(target, at, self.real)
-        ))  # fmt: skip
+
+        def copy(at: Index, mask: Value | None) -> None:
+            found = memory.load_cached(source, at, mask) if memory.unit > lanes else [self._load(source, at, mask)]
+            for v, x in enumerate(found):
+                b.store(x, b.gep(target, b.add(at, v * lanes), self.real))
+
+        self._vectors(self.depth, copy)
         with b.loop(0, memory.padded_width(self.width), lanes) as loop:
             b.store(b.zero(vector(self.real, lanes)), b.gep(memory.sum(row), loop.index, self.real))
         top, total = constant(self.real, float("-inf")), constant(self.real, 0.0)
@@ -215,18 +219,25 @@ class _Chunk:
         total = b.splat(b.load(self.real, b.gep(memory.totals, row, self.real)), self.lanes)
 
         def store(at: Index, mask: Value | None) -> None:
-            made = b.fdiv(b.load(vector(self.real, self.lanes), b.gep(memory.sum(row), at, self.real)), total)
-            b.masked_store(store_element(b, made, self.dtype), b.gep(target, at, memory.element), mask)
+            places = [b.gep(memory.sum(row), b.add(at, v), self.real) for v in range(0, memory.unit, self.lanes)]
+            made = [b.fdiv(b.load(vector(self.real, self.lanes), place), total) for place in places]
+            stored = [store_element(b, x, self.dtype) for x in made]
+            place = b.gep(target, at, memory.element)
+            if len(stored) > 1:
+                b.store_alternately(stored[0], stored[1], place)
+            else:
+                b.masked_store(stored[0], place, mask)
 
         self._vectors(self.width, store)
 
-    def _load(self, place: Value, mask: Value | None) -> Value:
-        return load_element(self.b, self.b.masked_load(self.memory.vector, place, mask), self.dtype)
+    def _load(self, base: Value, at: Index, mask: Value | None) -> Value:
+        b, memory = self.b, self.memory
+        return load_element(b, b.masked_load(memory.vector, b.gep(base, at, memory.element), mask), self.dtype)
 
     def _vectors(self, width: int, build: Callable[[Index, Value | None], None]) -> None:
-        """``build`` for each vector of a row, the last one under a mask."""
+        """``build`` for each unit of a row, the last one under a mask."""
         whole = width // self.lanes * self.lanes
-        with self.b.loop(0, whole, self.lanes) as loop:
+        with self.b.loop(0, whole, self.memory.unit) as loop:
             build(loop.index, None)
         if whole < width:
             build(whole, self.b.tail_mask(width - whole, self.lanes))

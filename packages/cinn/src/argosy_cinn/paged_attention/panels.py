@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from argosy_cinn import functions
 from argosy_cinn.forms.paged_attention import PagedAttentionForm
@@ -13,6 +13,8 @@ from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import DOUBLE, FLOAT, I8, I32, I64, LLVM_TYPES, Index, Value, bytes_of, constant, vector
 from argosy_cinn.runtime.workers import scratch
 
+#: Vectors of what lies at a place of a key or value, from a number on, under a mask.
+Load: TypeAlias = Callable[[Value, Index, "Value | None"], "list[Value]"]
 #: Vectors of places in a panel: as many sums as hide the latency of one row's.
 PANEL_VECTORS = 4
 #: Keys whose products with some rows are summed at a time.
@@ -38,6 +40,9 @@ class Memory:
         self.lanes = b.module.target.lanes(self.real)
         self.vector = vector(self.element, self.lanes)
         self.panel = PANEL_VECTORS * self.lanes
+        whole = not any(size % (2 * self.lanes) for size in (form.query[3], form.width))
+        #: Numbers of a cache that are read at a time; sums over channels and those of values are in that order.
+        self.unit = self.lanes * (2 if self.cached == "bfloat16" and whole else 1)
         self.height = 4 if b.module.target.registers >= _MANY_REGISTERS else 2
         self.depth, self._width = form.query[3], self.padded_width(form.width)
         depth, rows = self.padded_width(self.depth), max(form.rows, min(form.rows, FEW_ROWS) * form.heads)
@@ -59,15 +64,19 @@ class Memory:
         same.tops, same.totals = (b.gep(place, first, self.real) for place in (self.tops, self.totals))
         return same
 
-    def load_cached(self, base: Value, at: Index, mask: Value | None) -> Value:
-        """A vector of a cache, as numbers."""
-        element = LLVM_TYPES[self.cached]
-        found = self.b.masked_load(vector(element, self.lanes), self.b.gep(base, at, element), mask)
-        return (
-            load_element(self.b, found, self.cached)
-            if self.cached == self.dtype
-            else self.b.convert("sitofp", found, self.real)
-        )
+    def load_cached(self, base: Value, at: Index, mask: Value | None) -> list[Value]:
+        """The ``unit`` numbers of a cache from ``at`` on, as vectors: of pairs of bfloat16 the first ones, and the
+        second ones."""
+        b, element = self.b, LLVM_TYPES[self.cached]
+        place = b.gep(base, at, element)
+        if self.unit > self.lanes:
+            both = b.load(vector(I32, self.lanes), place)
+            halves = b.binary("shl", both, 16), b.binary("and", both, -(1 << 16))
+            return [b.bitcast(half, vector(FLOAT, self.lanes)) for half in halves]
+        found = b.masked_load(vector(element, self.lanes), place, mask)
+        return [
+            load_element(b, found, self.cached) if self.cached == self.dtype else b.convert("sitofp", found, self.real)
+        ]
 
     def padded_width(self, width: int) -> int:
         """Whole vectors."""
@@ -174,10 +183,11 @@ class Panel:
             source, target = keys.entry(self._slot(place)), memory.key(place)
 
             def convert_key(at: Index, mask: Value | None, source: Value = source, target: Value = target) -> None:
-                b.store(memory.load_cached(source, at, mask), b.gep(target, at, self.real))
+                for v, found in enumerate(memory.load_cached(source, at, mask)):
+                    b.store(found, b.gep(target, b.add(at, v * lanes), self.real))
 
             whole = keys.width // lanes * lanes
-            with b.loop(0, whole, lanes) as columns:
+            with b.loop(0, whole, memory.unit) as columns:
                 convert_key(columns.index, None)
             if whole < keys.width:
                 convert_key(whole, b.tail_mask(keys.width - whole, lanes))
@@ -200,8 +210,9 @@ class Panel:
         b, memory = self.b, self.memory
         type, depth = vector(self.real, self.lanes), memory.padded_width(memory.depth)
 
-        def load(key: Value, at: Index, mask: Value | None) -> Value:
-            return b.load(type, b.gep(key, at, self.real))
+        def load(key: Value, at: Index, mask: Value | None) -> list[Value]:
+            starts = range(0, memory.unit, self.lanes)
+            return [b.load(type, b.gep(key, b.add(at, start), self.real)) for start in starts]
 
         def tile(row: Index, height: int) -> None:
             with b.loop(0, self._groups(), self.lanes) as loop:
@@ -223,7 +234,7 @@ class Panel:
 
     def _score(
         self, row: Index, height: int, place: Index, key: Callable[[Index], Value],
-        load: Callable[[Value, Index, Value | None], Value], depth: int,
+        load: Load, depth: int,
         ahead: Callable[[Index], None] = lambda place: None,
     ) -> None:  # fmt: skip
         """Scores of some rows at a vector of places: of each, a sum for each lane of a key, and neighbours added."""
@@ -240,23 +251,23 @@ class Panel:
             total = self._add_neighbours([part[i] for part in parts], count)
             b.store(total, self.memory.score(b.add(row, i), place))
 
-    def _products(
-        self, queries: list[Value], keys: list[Value], load: Callable[[Value, Index, Value | None], Value], depth: int
-    ) -> list[Value]:
+    def _products(self, queries: list[Value], keys: list[Value], load: Load, depth: int) -> list[Value]:
         """For each query and key the sums of products of their lanes."""
         b, lanes = self.b, self.lanes
         type = vector(self.real, lanes)
 
         def step(at: Index, mask: Value | None, sums: list[Value]) -> list[Value]:
-            rows = [b.load(type, b.gep(query, at, self.real)) for query in queries]
-            made = []
+            starts = [b.add(at, start) for start in range(0, self.memory.unit, lanes)]
+            rows = [[b.load(type, b.gep(query, start, self.real)) for start in starts] for query in queries]
+            sums = list(sums)
             for j, key in enumerate(keys):
-                found = load(key, at, mask)
-                made.append([b.fma(row, found, sums[i * len(keys) + j]) for i, row in enumerate(rows)])
-            return [column[i] for i in range(len(queries)) for column in made]
+                for v, found in enumerate(load(key, at, mask)):
+                    for i, row in enumerate(rows):
+                        sums[i * len(keys) + j] = b.fma(row[v], found, sums[i * len(keys) + j])
+            return sums
 
         whole = depth // lanes * lanes
-        with b.loop(0, whole, lanes, [b.zero(type)] * (len(queries) * len(keys))) as loop:
+        with b.loop(0, whole, self.memory.unit, [b.zero(type)] * (len(queries) * len(keys))) as loop:
             loop.yield_values(*step(loop.index, None, list(loop.carry)))
         if whole == depth:
             return list(loop.results)
@@ -389,7 +400,9 @@ class Panel:
             if prefetches:
                 self._prefetch_values(values, column, loop.index)
             entry = values.entry(self._slot(loop.index))
-            found = [memory.load_cached(entry, b.add(column, v * lanes), m) for v, m in enumerate(masks)]
+            units = range(0, count, memory.unit // lanes)
+            parts = [memory.load_cached(entry, b.add(column, v * lanes), masks[v]) for v in units]
+            found = [x for part in parts for x in part]
             sums = []
             for i, score in enumerate(scores):
                 power = b.splat(b.load(self.real, b.gep(score, loop.index, self.real)), lanes)
