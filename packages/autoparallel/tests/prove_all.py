@@ -18,9 +18,10 @@ import numpy as np
 from prover import MESHES, STEP_MESHES, Proven, calls, combinations, laid_out
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
-from steps import Steps
+from steps import Steps, alone, choices, steps_of
 from whole import prove_whole
 
+from argosy_autoparallel import ProcessMesh
 from argosy_phi_ops.declare.index import MODULES
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir import TensorType
@@ -88,6 +89,13 @@ def possible(name, mesh):
     return sum(combinations([ops[i].payload.array() for i in laid_out(ops)], ndim) for _, ops, _, _ in calls(name))
 
 
+def few_steps(name):
+    """How many steps an operator has on two ranks, by which those with the fewest come first."""
+    needed, mesh = steps_of(name), ProcessMesh([0, 1])
+    count = sum(len(choices(alone(x)[1], mesh, needed.kinds)) for x in needed.applications)
+    return count + sum(len(x.shape) ** 2 for x in needed.values)
+
+
 class Task(NamedTuple):
     """Something to be proven: an operator with its fingerprint on a mesh, all layouts (None) or so many a sample."""
 
@@ -110,7 +118,7 @@ def work(options):
             program, entry = fingerprint(name), record.get(name, {})
             if options.steps:
                 if entry.get("program") != program or f"steps {mesh}" not in entry:
-                    found.append(Task(name, program, mesh, None, 0))
+                    found.append(Task(name, program, mesh, None, few_steps(name) * np.asarray(STEP_MESHES[mesh]).size))
                 continue
             layouts = possible(name, mesh)
             limit = None if layouts <= options.whole else options.limit

@@ -111,12 +111,16 @@ class Steps:
         self.mesh = ProcessMesh(mesh_ranks)
         self.seed = seed
         self.proven = {}
+        self.changes = set()
 
     def prove(self, name):
         """Prove every step of an operator; returns how many there are."""
         needed = steps_of(name)
         count = sum(self._once(prove_application, x, needed.kinds) for x in needed.applications)
-        return count + sum(self._once(prove_changes, x, needed.kinds) for x in needed.values)
+        return count + sum(self._once(self._prove_changes, x, needed.kinds) for x in needed.values)
+
+    def _prove_changes(self, *given):
+        return prove_changes(*given, self.changes)
 
     def _once(self, prove, step, kinds):
         kinds = tuple(k for k in kinds if any(k in kinds_of(dtype) for dtype in step.dtypes))
@@ -254,13 +258,25 @@ def kinds_of(dtype):
     return (*sums, *extrema) if as_dtype(dtype).kind in "iu" else (*sums, *extrema, ReduceType.kRedAvg)
 
 
-def prove_changes(value, mesh, kinds, rng):
-    """Run every change of layout of a value; returns how many there are."""
-    array, count = value_of(tuple(value.shape), as_dtype(value.dtype).numpy, False, rng), 0
-    for layout, dim, new in changes(value, mesh, kinds):
-        prove_change(array, layout, dim, new)
+def prove_changes(value, mesh, kinds, rng, proven=None):
+    """Run every change of layout of a value; returns how many there are. Those that differ in axes alone that no
+    placement names are run once, and those in ``proven`` not again."""
+    proven, count = set() if proven is None else proven, 0
+    for given in changes(value, mesh, kinds):
+        essential = _essential(value, *given)
+        if essential not in proven:
+            proven.add(essential)
+            (shape, dtype), *change = essential
+            prove_change(value_of(shape, as_dtype(dtype).numpy, False, rng), *change)
         count += 1
     return count
+
+
+def _essential(value, layout, dim, new):
+    """The change without the axes that neither layout splits: they are carried along."""
+    named = sorted({p.dim for p in (*layout.placements, new) if isinstance(p, Shard)})
+    *placements, new = (Shard(named.index(p.dim)) if isinstance(p, Shard) else p for p in (*layout.placements, new))
+    return Value(tuple(value.shape[axis] for axis in named), value.dtype), Layout(layout.mesh, placements), dim, new
 
 
 def prove_change(array, layout, dim, new):

@@ -124,7 +124,7 @@ def meaning(program, arguments):
 
 @pytest.mark.parametrize(
     "pipeline",
-    ["canonicalize", "cse", "dce", "inline,symbol-dce", "outline", "outline,inline,canonicalize,cse,dce,canonicalize"],
+    ["canonicalize", "cse", "dce", "inline,symbol-dce", "outline{repeated=2}", "outline,inline,canonicalize,cse,dce"],
 )
 @steady
 @given(program=meaningful_programs(), arguments=ARGUMENTS)

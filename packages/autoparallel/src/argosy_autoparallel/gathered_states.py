@@ -28,6 +28,11 @@ class GatheredStates:
         self._used: dict[tuple[Value, Layout], float] = {}  # how much was gathered by the last use
         self._gathered = 0.0
 
+    @property
+    def are_tracked(self) -> bool:
+        """Whether there are states whose versions may be forgotten."""
+        return bool(self._states)
+
     def follow(self, op: Operation) -> None:
         """What ``op`` makes of a state that is split, and what has its size, is as good as one."""
         if op.dialect == "prim" and op.kind in _SAME_SIZE and op.operand(0) in self._states:

@@ -11,6 +11,7 @@ are emitted in the layout that a user of theirs asks for, so that a rank makes o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from argosy_autoparallel.broadcast_resharding import broadcast_of, source_placement
@@ -27,6 +28,7 @@ from argosy_autoparallel.passes.shrink_live_ranges import ShrinkLiveRanges
 from argosy_autoparallel.placement import Replicate
 from argosy_autoparallel.placing_operations import PLACING, communicate
 from argosy_autoparallel.region_partition import split_regions
+from argosy_autoparallel.repeated_blocks import walk_blocks
 from argosy_autoparallel.resharding.convert import convert
 from argosy_autoparallel.resharding.emitter import Emitter, shape_of
 from argosy_autoparallel.resharding.path import communicates, path_cost
@@ -150,7 +152,8 @@ class Partitioner:
     def run(self, wanted: Sequence[Layout | None]) -> PartitionedProgram:
         with self.emitter.emit_here():
             last = self.source.block.last
-            self.walk(op for op in self.source.block if op is not last)
+            ops = [op for op in self.source.block if op is not last]
+            (self.walk if self._gathered_states.are_tracked else partial(walk_blocks, self))(ops)
             self.emitter.advance()
             layouts = [
                 layout if layout is not None else self.layout(value)

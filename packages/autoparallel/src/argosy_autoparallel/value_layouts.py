@@ -29,6 +29,13 @@ class ValueLayouts:
         self.depth = 0
         self.mesh: ProcessMesh | None = None
 
+    def copy(self) -> ValueLayouts:
+        """What is known now."""
+        made = ValueLayouts()
+        made.versions, made.since = dict(self.versions), dict(self.since)
+        made.primary, made.op, made.depth, made.mesh = self.primary, self.op, self.depth, self.mesh
+        return made
+
     def keep(self, layout: Layout | None, local: Value | None, clock: int) -> None:
         """The value exists in ``layout`` from now on (None: this rank is outside of the mesh)."""
         self.versions[layout] = local

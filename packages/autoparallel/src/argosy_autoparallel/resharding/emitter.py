@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from math import prod
@@ -15,7 +16,7 @@ from argosy_pir import Block, Builder, Operation, Program, Value
 from argosy_pir.values import OpResult
 from argosy_tensorcore.dtype import as_dtype
 
-__all__ = ["CollectiveNote", "Emitter"]
+__all__ = ["CollectiveNote", "Emission", "Emitter"]
 
 
 class CollectiveNote(NamedTuple):
@@ -35,6 +36,22 @@ class CollectiveNote(NamedTuple):
     after: int | None
     nbytes: float
     place: int = 0
+
+
+class Emission(NamedTuple):
+    """What was emitted for operations of the global program behind that with the number ``clock``: local ``ops``, the
+    last of them or of those ``last`` before each, the ``token`` before and the ``notes``, from that with the number
+    ``noted``; ``terms`` behind all."""
+
+    clock: int
+    last: Operation | None
+    token: Value | None
+    noted: int
+    ops: Sequence[Operation] = ()
+    ends: Sequence[Operation | None] = ()
+    notes: Sequence[CollectiveNote] = ()
+    terms: tuple[int | None, int | None] = None, None
+    end_token: Value | None = None
 
 
 class Emitter:
@@ -60,6 +77,42 @@ class Emitter:
         """The next operation of the global program is worked on."""
         self.clock += 1
         self._ends.append(self.block.last)
+
+    def mark(self) -> Emission:
+        """What is emitted from now on begins here."""
+        return Emission(self.clock, self.block.last, self._token, len(self.notes))
+
+    def emitted_since(self, mark: Emission) -> Emission:
+        """All that was emitted since then."""
+        ops, op = [], self.block.first if mark.last is None else mark.last.next
+        while op is not None:
+            ops.append(op)
+            op = op.next
+        ends, notes = self._ends[mark.clock + 1 :], self.notes[mark.noted :]
+        return mark._replace(ops=ops, ends=ends, notes=notes, terms=self.terms, end_token=self._token)
+
+    def repeat(
+        self, of: Emission, values: dict[Value, Value], clocks: Mapping[int, int], renew: Callable[[Operation], None]
+    ) -> None:
+        """Emit copies of what was: of other ``values``, which those of the copies are added to, at other ``clocks``.
+        ``renew`` changes each copy."""
+        if of.token is not None and self._token is not None:
+            values[of.token] = self._token
+        before, noted, copies = self.block.last, len(self.notes) - of.noted, dict[Operation | None, Operation]()
+        for op in of.ops:
+            copies[op] = self.block.append(op.clone(values))
+            renew(copies[op])
+        self._ends += [copies.get(end, before) for end in of.ends]
+        self.clock += len(of.ends)
+        self._token = self._token if of.end_token is None else values[of.end_token]
+
+        def moved(ready: int | None, after: int | None) -> tuple[int | None, int | None]:
+            return None if ready is None else clocks[ready], None if after is None else after + noted
+
+        for note in of.notes:
+            ready, after = moved(note.ready, note.after)
+            self.notes.append(note._replace(op=copies[note.op], wanted=clocks[note.wanted], ready=ready, after=after))
+        self.terms = moved(*of.terms)
 
     def places(self) -> list[CollectiveNote]:
         """The notes with their places."""

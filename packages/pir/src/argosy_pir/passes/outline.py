@@ -1,7 +1,8 @@
 """outline: moves marked runs of operations into functions, and repeated equal ones into one function.
 
 Operations next to each other whose attribute ``outline`` is equal (``"layer"``, or ``("layer", 3)`` for the
-third of its kind) become one call. Runs of one name share a function where their bodies are the same.
+third of its kind) become one call. Runs of one name share a function where their bodies are the same. Repeated runs are
+found without marks, too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from argosy_pir.location import Location
 from argosy_pir.opdef import RETURN
 from argosy_pir.passes.registry import Pass, register_pass
 from argosy_pir.program import Function, Program
+from argosy_pir.repeats import find_repeats
 from argosy_pir.rewrite.fuel import spend
 from argosy_pir.values import Value
 
@@ -29,19 +31,44 @@ MARKER = "outline"
 @register_pass("outline")
 @dataclass(frozen=True)
 class Outline(Pass):
-    """Outlines marked runs in the program's own block."""
+    """Outlines marked runs in the program's own block, and blocks of at least ``repeated`` operations that follow each
+    other and are the same (0: none)."""
+
+    repeated: int = 0
 
     def run(self, program: Program) -> bool:
-        """Make functions and calls; True where there was a marked run."""
+        """Make functions and calls; True where there was such a run."""
         changed = False
-        for run in _runs(program.block):
-            if spend("outline"):
-                _outline(run, program)
-                changed = True
+        for name, runs in [*_marked_runs(program.block), *_repeated_runs(program.block, self.repeated)]:
+            used = {place for run in runs for place in _used_outside(run)}
+            for run in runs:
+                if spend("outline"):
+                    _outline(run, name, used, program)
+                    changed = True
         return changed
 
 
-def _runs(block: Block) -> list[list[Operation]]:
+def _repeated_runs(block: Block, shortest: int) -> list[tuple[str, list[list[Operation]]]]:
+    """Blocks without marks that are repeated, but those of nothing but calls."""
+    ops = [op for op in block if op.name != RETURN]
+    found = [list(repeat.blocks(ops)) for repeat in find_repeats(ops, shortest)] if shortest else []
+    return [
+        ("block", runs)
+        for runs in found
+        if not any(MARKER in op.attributes for run in runs for op in run)
+        and any(op.name != "builtin.call" for op in runs[0])
+    ]
+
+
+def _used_outside(run: list[Operation]) -> list[tuple[int, int]]:
+    """The results, by the numbers of operation and result, that are read behind the run."""
+    inside = {inner for op in run for inner in op.walk()}
+    return [
+        (at, r.index) for at, op in enumerate(run) for r in op.results if any(user not in inside for user in r.users)
+    ]
+
+
+def _marked_runs(block: Block) -> list[tuple[str, list[list[Operation]]]]:
     runs: list[list[Operation]] = []
     previous: Any = None
     for op in block:
@@ -52,14 +79,13 @@ def _runs(block: Block) -> list[list[Operation]]:
             else:
                 runs.append([op])
         previous = marker
-    return runs
+    return [(_name_of(run[0]), [run]) for run in runs]
 
 
-def _outline(run: list[Operation], program: Program) -> None:
-    name = _name_of(run[0])
+def _outline(run: list[Operation], name: str, used: set[tuple[int, int]], program: Program) -> None:
     inside = {inner for op in run for inner in op.walk()}
     inputs = _used_from_outside(run, inside)
-    outputs = [r for op in run for r in op.results if any(user not in inside for user in r.users)]
+    outputs = [r for at, op in enumerate(run) for r in op.results if (at, r.index) in used]
     function = _make_function(name, run, inputs, outputs)
     shared = _equal_function(function, name, program)
     if shared is None:
@@ -85,7 +111,7 @@ def _make_function(name: str, run: list[Operation], inputs: list[Value], outputs
         argument.name_hint = value.name_hint
     for op in run:
         copy = function.block.append(op.clone(mapping))
-        del copy.attributes[MARKER]
+        copy.attributes.pop(MARKER, None)
     function.block.append(Operation(RETURN, [mapping[value] for value in outputs]))
     return function
 
