@@ -13,8 +13,8 @@ from argosy.distributed.debug import run_ranks
 def test_published_snippets_run():
     """Fields are set as Paddle's documentation sets them, and read back."""
     strategy = Strategy()
-    strategy.fused_passes.enable = True
-    strategy.fused_passes.gemm_epilogue = True
+    with pytest.warns(UserWarning, match="FusedPasses.*=True does nothing here: the compiler fuses by itself"):
+        strategy.fused_passes.gemm_epilogue = True
     strategy.pipeline.enable = True
     strategy.pipeline.schedule_mode = "1F1B"
     strategy.pipeline.vpp_degree = 2
@@ -45,8 +45,24 @@ def test_fields_are_those_of_paddle():
 
 def test_a_dictionary_configures_parts():
     """``Strategy(config)`` sets fields of parts and of the whole."""
-    strategy = Strategy({"sharding": {"enable": True, "stage": 2}, "seed": 3, "amp": {"init_loss_scaling": 2}})
-    assert (strategy.sharding.stage, strategy.seed, strategy.amp.init_loss_scaling) == (2, 3, 2.0)
+    strategy = Strategy(
+        {"sharding": {"enable": True, "stage": 2}, "auto_mode": "full", "amp": {"init_loss_scaling": 2}}
+    )
+    assert (strategy.sharding.stage, strategy.auto_mode, strategy.amp.init_loss_scaling) == (2, "full", 2.0)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [("recompute", "enable_tuning", True), ("amp", "use_master_grad", True), ("sharding", "comm_buffer_size_MB", 32)],
+)
+def test_what_does_nothing_says_so(part, name, value):
+    with pytest.warns(UserWarning, match=f"{name}={value} does nothing here: "):
+        strategy = Strategy({part: {name: value}})
+    assert getattr(getattr(strategy, part), name) == value
+    with pytest.warns(UserWarning, match="Strategy.seed=3 does nothing here: argosy.seed seeds"):
+        strategy.seed = 3
+    with pytest.raises(NotImplementedError, match="gradient_scale=False"):
+        Strategy({"gradient_scale": False}).check_implemented()
 
 
 @pytest.mark.parametrize(
@@ -127,7 +143,7 @@ def test_regions_of_ranks_are_computed_again():
 def test_mixed_precision_names_what_is_not_built():
     with pytest.raises(NotImplementedError, match=r"Strategy\.amp\.level='o3'"):
         Strategy({"amp": {"enable": True, "level": "o3"}}).check_implemented()
-    Strategy({"amp": {"enable": True, "level": "O1", "use_master_grad": True}}).check_implemented()
+    Strategy({"amp": {"enable": True, "level": "O1"}}).check_implemented()
 
 
 def _losses(config, mesh=None, accumulated=1):

@@ -125,6 +125,40 @@ def test_degrees_have_other_names():
     assert run_ranks(sizes, 4) == [(2, 2)] * 4
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("find_unused_parameters", True, "it changes no result"),
+        ("recompute_configs", {"enable_tuning": True}, "enable_tuning=True does nothing here: nothing is searched for"),
+        ("hybrid_configs", {"pp_configs": {"profiling": True}}, "pp_configs=.* does nothing here"),
+        ("sharding_configs", {"segment_broadcast_MB": 16.0}, "segment_broadcast_MB=16.0 does nothing here"),
+        ("gradient_scale_configs", {"scale_strategy": "avg", "scale_gradient": True}, "gradients are means over ranks"),
+    ],
+)
+def test_what_does_nothing_says_so(name, value, says):
+    strategy = fleet.DistributedStrategy()
+    with pytest.warns(UserWarning, match=rf"DistributedStrategy\.{name}.* ?{says}"):
+        setattr(strategy, name, value)
+    kept = getattr(strategy, name)
+    assert kept == value or kept.items() >= value.items()
+    setattr(strategy, name, getattr(fleet.DistributedStrategy(), name))  # what it had says nothing
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("recompute_configs", {"refined_ops_patterns": [{"main_ops": ["matmul"]}]}, "use Strategy.recompute"),
+        ("sharding_configs", {"stage": 2}, "stage=2 is not implemented; use distributed.sharding"),
+        ("sharding_configs", {"mp_degree": 2}, "mp_degree=2 is not implemented; use hybrid_configs"),
+    ],
+)
+def test_values_that_are_not_built_are_refused(name, value, says):
+    with pytest.raises(NotImplementedError, match=rf"DistributedStrategy\.{name}: .*{says}"):
+        setattr(fleet.DistributedStrategy(), name, value)
+    with pytest.raises(ValueError, match=r"hybrid_configs has no \['tp_degree'\]"):
+        fleet.DistributedStrategy().hybrid_configs = {"tp_degree": 2}
+
+
 def test_lars_takes_the_place_of_momentum():
     """The rule by hand, on one parameter; without decay it is momentum. Raises for another optimizer."""
     lars = {"lars": True, "lars_configs": {"lars_coeff": 0.5, "lars_weight_decay": 0.1, "epsilon": 0.01}}
@@ -332,8 +366,10 @@ def test_what_ranks_add_up_is_clipped():
 def test_strategies_are_written_and_read(tmp_path):
     """In the text format of protocol buffers, that of Paddle included."""
     file = str(tmp_path / "strategy.prototxt")
-    amp = {"init_loss_scaling": 1e-7, "custom_white_list": ['a"b\n', "é"]}
-    strategy_of(dgc=True, amp=True, amp_configs=amp, hybrid_configs={"mp_degree": 2}).save_to_prototxt(file)
+    amp, lars = {"custom_white_list": ['a"b\n', "é"]}, {"epsilon": 1e-7}
+    strategy_of(
+        dgc=True, amp=True, amp_configs=amp, lars_configs=lars, hybrid_configs={"mp_degree": 2}
+    ).save_to_prototxt(file)
     text = (tmp_path / "strategy.prototxt").read_text()
     assert 'custom_white_list: "a\\"b\\n"' in text
     assert "sparsity" not in text  # as ever
@@ -341,7 +377,7 @@ def test_strategies_are_written_and_read(tmp_path):
     read.load_from_prototxt(file)
     assert (read.dgc, read.amp, read.lars, read.hybrid_configs["mp_degree"]) == (True, True, False, 2)
     assert read.amp_configs["custom_white_list"] == amp["custom_white_list"]
-    assert read.amp_configs["init_loss_scaling"] == 1e-7
+    assert read.lars_configs["epsilon"] == 1e-7
     (tmp_path / "strategy.prototxt").write_text(
         """# by hand
         localsgd: true, localsgd_configs < k_steps: 0x4; begin_step: 2 >

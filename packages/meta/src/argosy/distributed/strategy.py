@@ -7,6 +7,7 @@ from where they are built; using such a strategy raises NotImplementedError nami
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -14,14 +15,19 @@ __all__ = ["Strategy"]
 
 
 class Config:
-    """Fields with defaults, each of the type of its default (None: anything). Unknown names and other types raise."""
+    """Fields with defaults, each of the type of its default (None: anything). Unknown names and other types raise.
+    Those in ``idle``, whose keys are names with spaces between, are taken, do nothing and say why, once."""
 
     _fields: ClassVar[dict[str, Any]]
     _choices: ClassVar[dict[str, tuple[Any, ...]]]
+    _idle: ClassVar[dict[str, str]]
 
-    def __init_subclass__(cls, choices: dict[str, tuple[Any, ...]] | None = None) -> None:
+    def __init_subclass__(
+        cls, choices: dict[str, tuple[Any, ...]] | None = None, idle: dict[str, str] | None = None
+    ) -> None:
         cls._fields = {name: cls.__dict__.get(name) for name in cls.__annotations__}
         cls._choices = choices or {}
+        cls._idle = {name: why for names, why in (idle or {}).items() for name in names.split()}
 
     def __init__(self, **given: Any) -> None:
         for name, value in given.items():
@@ -34,7 +40,10 @@ class Config:
         choices = self._choices.get(name)
         if choices is not None and value not in choices:
             raise ValueError(f"{owner}.{name} is one of {list(choices)}, not {value!r}")
-        object.__setattr__(self, name, _convert_value(f"{owner}.{name}", value, self._fields[name]))
+        value = _convert_value(f"{owner}.{name}", value, self._fields[name])
+        object.__setattr__(self, name, value)
+        if name in self._idle and value != self._fields[name]:
+            warnings.warn(f"{owner}.{name}={value!r} does nothing here: {self._idle[name]}", stacklevel=2)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._fields)})"
@@ -54,10 +63,22 @@ def _convert_value(what: str, value: Any, default: Any) -> Any:
     raise TypeError(f"{what} takes {type(default).__name__}, not {value!r}")
 
 
-class Sharding(Config, choices={"stage": (1, 2, 3)}):
+_BUCKETS = "gradients are summed in buckets"
+
+
+class Sharding(
+    Config, choices={"stage": (1, 2, 3)}, idle={
+        "enable_tensor_fusion param_bucket_size_numel grad_bucket_size_numel comm_buffer_size_MB": _BUCKETS,
+        "enable_hierarchical_comm": "the communicator chooses how it reduces",
+        "enable_tuning tuning_range": "nothing is searched for",
+        "param_comm_stream_num grad_comm_stream_num": "a collective is started and waited for, without streams",
+        "partition_algor": "each parameter is split evenly",
+        "release_gradients": "gradients end where they are last used",
+        "save_unbalanced_param": "checkpoints know their parts",
+    },
+):  # fmt: skip
     """Optimizer states (stage 1), gradients (2) and parameters (3) split over ``degree`` ranks (ZeRO): those of a mesh
-    dimension of that size. With ``enable_overlap`` collectives are on their way while other things are computed; sizes
-    of buffers and numbers of streams change nothing, gradients are summed in buckets anyway.
+    dimension of that size. With ``enable_overlap`` collectives are on their way while other things are computed.
     """
 
     enable: bool = False
@@ -78,7 +99,7 @@ class Sharding(Config, choices={"stage": (1, 2, 3)}):
     save_unbalanced_param: bool = True
 
 
-class FusedPasses(Config):
+class FusedPasses(Config, idle={"enable gemm_epilogue dropout_add fused_passes_list": "the compiler fuses by itself"}):
     """Fusions by name. The compiler fuses on its own; these fields turn nothing off."""
 
     enable: bool = False
@@ -98,7 +119,15 @@ class GradientMerge(Config):
 _SCHEDULES = ("1F1B", "DualPipeV", "Eager1F1B", "FThenB", "VPP", "ZBH1", "ZBVPP", "interleaved")
 
 
-class Pipeline(Config, choices={"schedule_mode": _SCHEDULES}):
+class Pipeline(
+    Config, choices={"schedule_mode": _SCHEDULES}, idle={
+        "generation_batch_size": "predictions take the batch that they are given",
+        "enable_send_recv_overlap": "messages always do", "auto_parallel_sync_shared_params": "they always are",
+        "job_schedule_profiler_range job_schedule_profiler_start job_schedule_profiler_stop":
+            "profiler.Profiler records steps",
+        "program_runtimes": "a search takes all passes to be equally long", "split_backward": "the schedule says it",
+    },
+):  # fmt: skip
     """Microbatches through the stages of a model, ``accumulate_steps`` of ``micro_batch_size`` rows each.
 
     A model that is not laid out on a mesh for each stage, nor cut by ``pp_config``, is cut evenly before layers of the
@@ -134,7 +163,14 @@ class Pipeline(Config, choices={"schedule_mode": _SCHEDULES}):
             )
 
 
-class AMP(Config):
+class AMP(
+    Config, idle={
+        "custom_black_varnames": "operators are named, by custom_black_list",
+        "use_fp16_guard use_bf16_guard": "auto_cast is around the whole model",
+        "use_master_grad": "gradients are those of float32 parameters",
+        "use_promote": "operators of two dtypes run in the wider one",
+    },
+):  # fmt: skip
     """Automatic mixed precision: the forward pass is captured under ``auto_cast`` of this dtype and level. Of float16
     the loss is scaled, as by a ``GradScaler`` of these numbers. Parameters stay float32, and so do their gradients,
     with ``use_master_grad`` and without."""
@@ -164,14 +200,13 @@ class AMP(Config):
                 raise NotImplementedError(f"Strategy.amp.{name}={value!r} is not implemented; there are {[*built]}")
 
 
-class Recompute(Config):
+class Recompute(Config, idle={"sr": "regions are named one by one", "enable_tuning": "nothing is searched for"}):
     """Regions of the model computed again in the backward pass instead of kept: calls of ``fleet.recompute``, and of
     the layers whose names (of ``named_sublayers``) are ``checkpoints``; but not those whose numbers in the order of
     calls, from 0, are ``no_recompute_segments``.
 
     Of ``refined_ops_patterns`` each is a dictionary of lists of operators' names: in each region the first ``num`` (-1:
-    all) chains ``pre_ops + main_ops + suf_ops`` keep what ``main_ops`` compute. ``sr`` and ``enable_tuning`` change
-    nothing.
+    all) chains ``pre_ops + main_ops + suf_ops`` keep what ``main_ops`` compute.
     """
 
     enable: bool = False
@@ -182,7 +217,12 @@ class Recompute(Config):
     enable_tuning: bool = False
 
 
-class MPOptimization(Config):
+class MPOptimization(
+    Config, idle={
+        "allreduce_matmul_grad_overlapping": "dp_optimization and sharding say what overlaps",
+        "replace_with_c_embedding replace_with_parallel_cross_entropy": "the partitioner splits these operators",
+    },
+):  # fmt: skip
     """How products split over ranks are computed. The compiler chooses; these fields change nothing."""
 
     allreduce_matmul_grad_overlapping: bool = False
@@ -190,7 +230,12 @@ class MPOptimization(Config):
     replace_with_parallel_cross_entropy: bool = False
 
 
-class DPOptimization(Config):
+class DPOptimization(
+    Config, idle={
+        "fuse_all_reduce_ops fuse_grad_size_in_MB": _BUCKETS,
+        "gradient_sync_after_accumulate": "merged gradients are always summed once",
+    },
+):  # fmt: skip
     """How gradients are summed over copies of a model: in buckets, after they were merged, whatever these say; with
     ``enable`` and ``overlap_comm_cacl`` while the backward pass goes on."""
 
@@ -201,18 +246,25 @@ class DPOptimization(Config):
     gradient_sync_after_accumulate: bool = False
 
 
-class SPOptimization(Config):
+class SPOptimization(Config, idle={"enable": "the partitioner chooses"}):
     """How split sequences are communicated. The partitioner chooses; the field changes nothing."""
 
     enable: bool = True
 
 
-class Strategy(Config):
+class Strategy(
+    Config, idle={
+        "gradient_scale_using_allreduce_avg": "the communicator chooses how it reduces",
+        "use_cache": "each program is compiled once", "return_numpy all_ranks": "results are tensors with placements",
+        "split_data": "shard_dataloader splits", "seed": "argosy.seed seeds", "reinit": "layers have their values",
+        "full_graph": "programs are whole",
+    },
+):  # fmt: skip
     """All groups, and fields of the whole: ``Strategy()`` or ``Strategy({"pipeline": {"enable": True}})``.
 
     >>> strategy = Strategy()
-    >>> strategy.fused_passes.enable = True
-    >>> strategy.fused_passes.gemm_epilogue = True
+    >>> strategy.gradient_merge.enable = True
+    >>> strategy.gradient_merge.k_steps = 2
 
     Raises AttributeError for unknown names, TypeError and ValueError for values that do not fit.
     """
@@ -260,6 +312,8 @@ class Strategy(Config):
             )
         if self.amp.enable:
             self.amp.check_implemented()
+        if not self.gradient_scale:
+            raise NotImplementedError("Strategy.gradient_scale=False: gradients are those of the loss; scale the loss")
         if self.auto_mode != "semi":
             raise NotImplementedError(f"Strategy.auto_mode={self.auto_mode!r}: only 'semi' is implemented")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ __all__ = ["AXES", "DistributedStrategy"]
 AXES = {"dp": "data", "pp": "pipe", "sharding": "sharding", "sep": "sep", "cp": "context", "mp": "model"}
 """From the names of ``hybrid_configs["order"]`` to those of the grid, in the order that they have by default."""
 _DEGREES = ("dp_degree", "mp_degree", "pp_degree", "sharding_degree", "sep_degree", "cp_degree", "ep_degree")
-_SUB_CONFIGS = ("mp_configs", "pp_configs", "sharding_configs", "dp_comm_configs", "ep_configs", "cp_configs")
 
 _SETTINGS: dict[str, Any] = {
     "find_unused_parameters": False, "fuse_all_reduce_ops": True, "fuse_grad_size_in_MB": 32,
@@ -24,7 +24,7 @@ _SETTINGS: dict[str, Any] = {
     "conv_workspace_size_limit": 512, "cudnn_batchnorm_spatial_persistent": False, "without_graph_optimization": True,
     "fuse_grad_size_in_num": 8, "hierarchical_allreduce_inter_nranks": 1, "split_data": True,
 }  # fmt: skip
-"""Settings that change no result: they may be set to anything."""
+"""Settings that change no result, and one how gradients travel: ``fuse_grad_size_in_MB``, the size of their buckets."""
 _CONFIGS: dict[str, dict[str, Any]] = {
     "amp": {
         "init_loss_scaling": 32768.0, "incr_every_n_steps": 1000, "decr_every_n_nan_or_inf": 2, "incr_ratio": 2.0,
@@ -49,17 +49,73 @@ _CONFIGS: dict[str, dict[str, Any]] = {
     "qat": {
         "channel_wise_abs_max": True, "weight_bits": 8, "activation_bits": 8, "not_quant_pattern": [], "algo": "",
     },
-    "recompute": {"checkpoints": [], "enable_offload": False, "checkpoint_shape": [], "enable_tuning": False},
+    "recompute": {
+        "checkpoints": [], "enable_offload": False, "checkpoint_shape": [], "enable_tuning": False,
+        "refined_ops_patterns": [],
+    },
     "sharding": {
         "sharding_segment_strategy": "segment_broadcast_MB", "segment_broadcast_MB": 32.0, "segment_anchors": [],
         "sharding_degree": 8, "mp_degree": 1, "dp_degree": 1, "hybrid_dp": False, "gradient_merge_acc_step": 1,
         "optimize_offload": False, "pp_allreduce_in_optimize": False, "pp_degree": 1, "optimize_cast": False,
-        "stage": 1, "enable_tuning": False, "use_calc_stream": False,
+        "stage": 1, "enable_tuning": False, "use_calc_stream": False, "_dp_as_optimizer_sharding": False,
     },
     "tensor_parallel": {"tensor_parallel_degree": 1, "tensor_init_seed": -1},
     "sync_batch_norm": {},
 }  # fmt: skip
 """Switches that act, with the defaults of their ``..._configs``."""
+_SCRIPT = "the script scales losses, by amp.GradScaler"
+_BUFFERS = "what one rank owns goes to it in buckets"
+_IDLE_KEYS: dict[str, dict[str, str]] = {
+    "amp_configs": dict.fromkeys(
+        ("init_loss_scaling", "incr_every_n_steps", "decr_every_n_nan_or_inf", "incr_ratio", "decr_ratio",
+         "use_dynamic_loss_scaling"), _SCRIPT,
+    ) | dict.fromkeys(("use_fp16_guard", "use_optimizer_fp16"), "parameters stay float32")
+    | {"custom_black_varnames": "operators are named, by custom_black_list"},
+    "gradient_scale_configs": {"scale_gradient": "gradients are means over ranks"},
+    "hybrid_configs": {
+        "enable_optimizer_timer": "profiler.Profiler times", "split_norm_comm": "norms meet in one sum a group",
+        "moe_sharding_degree": "each rank has the states of its own experts",
+        "cp_sharding_degree": "parts of sequences are parts of the sharding group",
+    } | dict.fromkeys(
+        ("mp_configs", "pp_configs", "sharding_configs", "dp_comm_configs", "ep_configs", "cp_configs", "dp_configs",
+         "sep_configs", "dp_sep_configs", "pp_tp_configs", "moe_sharding_configs", "default_comm_group_configs",
+         "cp_sharding_configs", "dp_cp_configs", "cp_mp_configs"),
+        "groups communicate in buckets by themselves",
+    ),
+    "pipeline_configs": dict.fromkeys(
+        ("p2p_cache_shape", "enable_partial_send_recv"), "shapes are known before the first message"
+    ),
+    "recompute_configs": {
+        "checkpoint_shape": "what is kept has the shape of its tensor", "enable_tuning": "nothing is searched for",
+    },
+    "sharding_configs": dict.fromkeys(
+        ("sharding_segment_strategy", "segment_broadcast_MB", "segment_anchors", "optimize_cast", "use_calc_stream",
+         "pp_allreduce_in_optimize"), _BUFFERS,
+    ) | {"enable_tuning": "nothing is searched for"},
+    "tensor_parallel_configs": {"tensor_init_seed": "argosy.seed and fleet.meta_parallel.get_rng_state_tracker seed"},
+}  # fmt: skip
+"""Keys of ``..._configs`` that are taken and do nothing, and why."""
+_REFUSED_KEYS: dict[str, dict[str, str]] = {
+    "gradient_scale_configs": {"scale_strategy": "the mean over ranks ('avg'), or scale the loss"},
+    "recompute_configs": {"refined_ops_patterns": "Strategy.recompute.refined_ops_patterns with distributed.to_static"},
+    "sharding_configs": dict.fromkeys(
+        ("mp_degree", "dp_degree", "pp_degree", "hybrid_dp", "_dp_as_optimizer_sharding"), "hybrid_configs"
+    ) | {
+        "stage": "distributed.sharding.group_sharded_parallel", "gradient_merge_acc_step": "gradient_merge",
+        "optimize_offload": "group_sharded_parallel(offload=True)",
+    },
+}  # fmt: skip
+"""Keys of ``..._configs`` that take no other value than their own, and what scripts may take for them."""
+_KNOWN: dict[str, dict[str, Any]] = {
+    **{f"{name}_configs": given for name, given in _CONFIGS.items() if given},
+    "gradient_scale_configs": {"scale_strategy": "avg", "scale_gradient": False},
+    "hybrid_configs": {
+        **dict.fromkeys(_DEGREES, 1), "dp_degree": -1, "order": [*AXES], "enable_optimizer_timer": False,
+        "split_norm_comm": False, "moe_sharding_degree": 1, "cp_sharding_degree": 1,
+        **{name: {} for name in _IDLE_KEYS["hybrid_configs"] if name.endswith("_configs")},
+    },
+}  # fmt: skip
+"""All ``..._configs`` of a new strategy."""
 _IDLE = {
     "auto": "ranks have copies of the model; distributed.to_distributed lays it out over them",
     "semi_auto": "tensors of distributed.shard_tensor act with it and without it",
@@ -71,6 +127,7 @@ _IDLE = {
 }
 """Switches that are taken and do nothing, and why."""
 _INSTEAD = {
+    "a_sync_configs": "is_collective=True: there are no parameter servers",
     "a_sync": "is_collective=True: there are no parameter servers",
     "is_fl_ps_mode": "is_collective=True: there are no parameter servers",
     "is_with_coordinator": "is_collective=True: there are no parameter servers",
@@ -79,10 +136,23 @@ _INSTEAD = {
     "sparse_table_configs": "nn.Embedding: there are no parameter servers",
     "fs_client_param": "fleet.utils.LocalFS",
     "adam_d2sum": "optimizer.Adam",
-    "gradient_scale_configs": "the mean over ranks, or scale the loss",
     "elastic": "distributed.checkpoint, and start the job again",
 }
 """What scripts may take for a switch that is not implemented."""
+
+
+def _check_keys(name: str, value: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Raise ValueError for keys that there are not, NotImplementedError for values that are not built; warn of values
+    that do nothing."""
+    if unknown := value.keys() - known.keys():
+        raise ValueError(f"DistributedStrategy.{name} has no {sorted(unknown)}; it has {sorted(known)}")
+    for key, given in value.items():
+        if given == known[key]:
+            continue
+        if other := _REFUSED_KEYS.get(name, {}).get(key):
+            raise NotImplementedError(f"DistributedStrategy.{name}: {key}={given!r} is not implemented; use {other}")
+        if why := _IDLE_KEYS.get(name, {}).get(key):
+            warnings.warn(f"DistributedStrategy.{name}: {key}={given!r} does nothing here: {why}", stacklevel=3)
 
 
 class DistributedStrategy(ArgumentRepr):
@@ -100,30 +170,25 @@ class DistributedStrategy(ArgumentRepr):
     :func:`distributed_model` is given, ``qat`` rounds what its layers multiply, but those with a part of
     ``not_quant_pattern`` in their names, ``asp`` keeps the zeros of ``incubate.asp.prune_model``.
 
-    Settings that change no result may be set to anything, a switch that does nothing here says so once. Raises
-    NotImplementedError, with what to use instead, where another switch is on; ValueError for keys of
-    ``..._configs`` that there are not.
+    What does nothing here may be set to anything, and says so once. Raises
+    NotImplementedError, with what to use instead, where another switch is on or a key has a value that is not built;
+    ValueError for keys of ``..._configs`` that there are not.
     """
 
     def __init__(self) -> None:
-        hybrid: dict[str, Any] = dict.fromkeys(_DEGREES, 1) | {"dp_degree": -1, "order": [*AXES]}
-        self.__dict__.update(_SETTINGS, hybrid_configs=hybrid | {name: {} for name in _SUB_CONFIGS})
-        for name, defaults in _CONFIGS.items():
-            self.__dict__[name] = False
-            if defaults:
-                self.__dict__[f"{name}_configs"] = dict(defaults)
+        self.__dict__.update(_SETTINGS, **deepcopy(_KNOWN), **dict.fromkeys(_CONFIGS, False))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name == "hybrid_configs":
-            self._set_degrees(value)
-        elif name.endswith("_configs") and name not in _INSTEAD:
-            self._set_configs(name, value)
-        elif name in _SETTINGS or name in _CONFIGS:
+        if name in _KNOWN:
+            _check_keys(name, value, _KNOWN[name])
+            self.__dict__[name] = {**getattr(self, name), **value}
+        elif name in _CONFIGS:
             self.__dict__[name] = value
-        elif name in _IDLE:
+        elif name in _SETTINGS or name in _IDLE:
             self.__dict__[name] = value
-            if value:
-                warnings.warn(f"DistributedStrategy.{name} does nothing here: {_IDLE[name]}", stacklevel=2)
+            if value != _SETTINGS.get(name, False) and name != "fuse_grad_size_in_MB":
+                why = _IDLE.get(name, "it changes no result")
+                warnings.warn(f"DistributedStrategy.{name} does nothing here: {why}", stacklevel=2)
         elif value:
             other = _INSTEAD.get(name)
             raise NotImplementedError(
@@ -132,16 +197,6 @@ class DistributedStrategy(ArgumentRepr):
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"DistributedStrategy has no attribute {name!r}")
-
-    def _set_configs(self, name: str, value: Mapping[str, Any]) -> None:
-        """Of a switch that acts; those of others nothing reads."""
-        known = _CONFIGS.get(name.removesuffix("_configs"))
-        if known is not None and (unknown := value.keys() - known.keys()):
-            raise ValueError(f"DistributedStrategy.{name} has no {sorted(unknown)}; it has {sorted(known)}")
-        self.__dict__[name] = {**getattr(self, name), **value}
-
-    def _set_degrees(self, given: Mapping[str, Any]) -> None:
-        self.__dict__["hybrid_configs"] = {**self.hybrid_configs, **given}
 
     @property
     def averages_later(self) -> bool:
@@ -183,10 +238,8 @@ class _Field:
         return {} if self._name.endswith("_configs") else False
 
 
-for _name in ("hybrid_configs", *_SETTINGS, *_CONFIGS, *_IDLE, *_INSTEAD, "a_sync_configs"):
+for _name in (*_KNOWN, *_SETTINGS, *_CONFIGS, *_IDLE, *_INSTEAD):
     setattr(DistributedStrategy, _name, _Field(_name))
-for _name in (name for name, defaults in _CONFIGS.items() if defaults):
-    setattr(DistributedStrategy, f"{_name}_configs", _Field(f"{_name}_configs"))
 
 _REPEATED = frozenset({name for given in _CONFIGS.values() for name, value in given.items() if isinstance(value, list)})
 """Fields of the protocol buffer that are lists."""
