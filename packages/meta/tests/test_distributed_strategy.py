@@ -224,6 +224,68 @@ def test_losses_of_half_precision_are_scaled():
     late, *_ = _losses({"amp": {**amp, "init_loss_scaling": 2.0**30}})
     assert np.isfinite(late).all()
     np.testing.assert_allclose(late[0], plain[0], rtol=0.01)
-    mesh = dist.ProcessMesh([0], ["dp"])
-    with pytest.raises(NotImplementedError, match="float16' with distributed parameters"):
-        _losses({"amp": amp}, mesh)
+
+
+def _scaled_losses(mesh, decorated, **config):
+    """Losses of four batches, of which the second overflows, the scale after them, and the parameters."""
+    paddle.seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 2))
+    if decorated:
+        paddle.amp.decorate(model, level="O2", dtype="float16", master_grad=decorated == "master_grad")
+
+    def place(name, layer, mesh):
+        """The products of a pair split among the ranks of "mp", their sum made behind it."""
+        for key, parameter in layer.named_parameters(include_sublayers=False):
+            split = {"0.weight": 1, "0.bias": 0, "3.weight": 0}.get(f"{name}.{key}")
+            last = dist.Replicate() if split is None or mesh.ndim == 1 else dist.Shard(split)
+            layout = [dist.Replicate()] * (mesh.ndim - 1) + [last]
+            setattr(layer, key, dist.shard_tensor(parameter, mesh, layout))
+
+    if mesh is not None:
+        dist.shard_layer(model, mesh, place)
+    optimizer = paddle.optimizer.AdamW(
+        0.01, parameters=model.parameters(), grad_clip=nn.ClipGradByGlobalNorm(0.5), multi_precision=bool(decorated)
+    )
+    amp = {
+        "enable": True,
+        "level": "o2" if decorated else "o1",
+        "init_loss_scaling": 1024.0,
+        "decr_every_n_nan_or_inf": 1,
+    }
+    step = dist.to_static(model, None, nn.MSELoss(), optimizer, Strategy({"amp": amp, **config}))
+    rows, losses = np.random.default_rng(0).standard_normal((4, 8, 4)).astype(np.float32), []
+    rows[1, 0] = 3e38
+    for x in rows:
+        batch = [paddle.to_tensor(x), paddle.to_tensor(rows[0, :, :2].copy())]
+        if mesh is not None:
+            layout = [dist.Shard(0)] + [dist.Replicate()] * (mesh.ndim - 1)
+            batch = [dist.shard_tensor(entry, mesh, layout) for entry in batch]
+        losses.append(float(step(*batch)))
+    kept = [dist.unshard_dtensor(p).astype("float32").numpy().copy() for p in model.parameters()]
+    dtypes = {p.dtype for p in model.parameters()}
+    return losses, float(step._scaler.state_dict()["scale"][0]), kept, dtypes
+
+
+@pytest.mark.parametrize(
+    ("dims", "decorated", "stage"),
+    [(["dp"], False, 2), (["dp", "mp"], "master_grad", 1), (["dp"], True, 3), (["dp", "mp"], False, None)],
+)
+def test_scaled_steps_of_ranks_are_those_of_one_process(dims, decorated, stage):
+    """The batch that overflows changes no parameter and shrinks the scale on every rank; those in half precision have
+    float32 copies, as have their gradients with ``master_grad``."""
+    config = {} if stage is None else {"sharding": {"enable": True, "stage": stage, "degree": 2}}
+    shape = [2] * len(dims)
+
+    def program():
+        mesh = dist.ProcessMesh(np.arange(2 ** len(dims)).reshape(shape), dims)
+        return _scaled_losses(mesh, decorated, **config)
+
+    losses, scale, kept, dtypes = _scaled_losses(None, decorated)
+    assert np.isnan(losses[1])
+    assert scale < 1024.0
+    assert (paddle.float16 in dtypes) is bool(decorated)
+    for found in run_ranks(program, 2 ** len(dims)):
+        np.testing.assert_allclose(found[0], losses, rtol=1e-3)
+        assert (found[1], found[3]) == (scale, dtypes)
+        for mine, expected in zip(found[2], kept, strict=True):
+            np.testing.assert_allclose(mine, expected, rtol=1e-2, atol=1e-3)

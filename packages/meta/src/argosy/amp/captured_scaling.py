@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from argosy.jit.conversion.runtime import choose
+from argosy.nn.meshes import mesh_of, replicate_on, whole_of
 from argosy_autograd.modes import no_grad
+from argosy_phi_ops.capture.regions import unbroken
+from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.eager.dispatch import write
 from argosy_tensorcore.storage import StridedArray
@@ -18,18 +21,19 @@ __all__ = ["ScaleState", "any_overflow", "step_unless"]
 
 
 class ScaleState:
-    """The scale (float32), and the counts of good and of overflowing steps (int64), 0-D."""
+    """The scale (float32), and the counts of good and of overflowing steps (int64), 0-D, on ``mesh`` or on none."""
 
-    def __init__(self, scale: float, good: int, bad: int) -> None:
-        self.scale = _scalar_state(scale, np.float32)
-        self.good, self.bad = _scalar_state(good, np.int64), _scalar_state(bad, np.int64)
+    def __init__(self, scale: float, good: int, bad: int, mesh: Any = None) -> None:
+        self.scale = _scalar_state(scale, np.float32, mesh)
+        self.good, self.bad = _scalar_state(good, np.int64, mesh), _scalar_state(bad, np.int64, mesh)
 
     def set(self, scale: float, good: int, bad: int) -> None:
         """Give the tensors these numbers."""
         for tensor, value in ((self.scale, scale), (self.good, good), (self.bad, bad)):
-            if tensor.payload.ndarray != np.asarray(value, tensor.payload.ndarray.dtype):
-                tensor.payload.ndarray[...] = value
-                tensor.payload.bump_version()
+            payload = getattr(tensor.payload, "local", tensor.payload)
+            if payload.ndarray != np.asarray(value, payload.ndarray.dtype):
+                payload.ndarray[...] = value
+                payload.bump_version()
 
     def numbers(self) -> tuple[float, int, int]:
         """Scale and counts."""
@@ -52,21 +56,35 @@ class ScaleState:
             write(self.bad, where(shrinks, zero, bad))
 
 
-def _scalar_state(value: float, dtype: Any) -> Tensor:
-    made = Tensor._wrap(StridedArray(np.array(value, dtype)))
+def _scalar_state(value: float, dtype: Any, mesh: Any) -> Tensor:
+    made: Tensor = replicate_on(mesh, Tensor._wrap(StridedArray(np.array(value, dtype))))
     made.persistable = True
     return made
 
 
 def any_overflow(gradients: Sequence[Any]) -> Any:
     """Whether an element of these traced gradients is infinite or NaN, as a 0-D bool."""
-    found: Any = None
-    for gradient in gradients:
-        bad = gradient.isfinite().all().logical_not()
-        found = bad if found is None else found.logical_or(bad)
-    return found
+    if not gradients:
+        return None
+    finite = [gradient.isfinite().all() for gradient in gradients]
+    together: Any = get_operator("stack")(finite)  # so that what ranks find meets once
+    return together.all().logical_not()
 
 
 def step_unless(overflow: Any, optimizer: Any) -> None:
-    """Record the optimizer's step for when there is no ``overflow``."""
-    choose(overflow.logical_not(), optimizer.step, lambda: None)
+    """Record the optimizer's step for when there is no ``overflow``. That of distributed parameters, which may
+    communicate, is computed all the same, and everything keeps its value."""
+    if all(parameter.process_mesh is None for parameter in optimizer._parameter_list):
+        choose(overflow.logical_not(), optimizer.step, lambda: None)
+        return
+    tracer, where = active_tracer(), get_operator("where")
+    assert tracer is not None
+    with unbroken(tracer) as overwritten:
+        optimizer.step()
+    with no_grad():
+        everywhere = whole_of(overflow)
+        for place, (before, *_) in list(overwritten.values()):
+            state = getattr(place, "tensor", None)  # none where a traced tensor was overwritten, which nobody reads
+            if state is not None:
+                test = everywhere if mesh_of(state) is None else overflow
+                write(state, where(test, tracer.wrap(before), state))

@@ -13,6 +13,7 @@ import numpy as np
 from argosy.amp.captured_scaling import ScaleState, any_overflow, step_unless
 from argosy.argument_checks import validate_call
 from argosy.argument_repr import ArgumentRepr
+from argosy.nn.meshes import mesh_of
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.eager.dispatch import suspend_layers, write
@@ -64,19 +65,21 @@ class GradScaler(ArgumentRepr):
             raise TypeError(f"GradScaler.scale(): argument 'var' must be a Tensor, got {var!r:.60}")
         if not self._enable:
             return var
-        state = self._captured_state()
+        state = self._captured_state(var)
         scale: Any = self._scale if state is None else state.scale.astype(var.dtype)
         return var * scale
 
-    def _captured_state(self) -> ScaleState | None:
-        """The tensors to compute with while a step is being captured; None where it runs at once, on their numbers."""
+    def _captured_state(self, beside: Tensor | None = None) -> ScaleState | None:
+        """The tensors to compute with while a step is being captured, on the mesh of ``beside`` if they are new; None
+        where it runs at once, on their numbers."""
         if active_tracer() is None:
             if self._state is not None:
                 self._scale, self._incr_count, self._decr_count = self._state.numbers()
             return None
         if self._state is None:
+            mesh = None if beside is None else mesh_of(beside)
             with suspend_layers():
-                self._state = ScaleState(self._scale, self._incr_count, self._decr_count)
+                self._state = ScaleState(self._scale, self._incr_count, self._decr_count, mesh)
         return self._state
 
     def _write_state(self) -> None:
@@ -94,20 +97,22 @@ class GradScaler(ArgumentRepr):
             raise RuntimeError("unscale_() was already called for this optimizer since the last update()")
         self._unscaled.add(id(optimizer))
         with no_grad():
-            grads = [p.grad for p in optimizer._parameter_list if not p.stop_gradient and p.grad is not None]
-            state = self._captured_state()
+            pairs = [(p, p.grad) for p in optimizer._parameter_list if not p.stop_gradient and p.grad is not None]
+            grads: list[Any] = [grad for _, grad in pairs]
+            state = self._captured_state(next(iter(grads), None))
             if state is not None:
-                self._capture_unscale(state, grads)
+                self._capture_unscale(state, [(grad, optimizer._lay_out(p, grad)) for p, grad in pairs])
                 return
             for grad in grads:
                 write(grad, grad * (1.0 / self._scale))
             self._found_inf = self._found_inf or not self._finite(grads)
 
-    def _capture_unscale(self, state: ScaleState, grads: Sequence[Any]) -> None:
+    def _capture_unscale(self, state: ScaleState, grads: Sequence[tuple[Any, Any]]) -> None:
+        """Of gradients, and of the same laid out as the update will have them, so that they move once."""
         inverse = state.scale.reciprocal()
-        for grad in grads:
-            write(grad, grad * inverse.astype(grad.dtype))
-        found = any_overflow(grads)
+        for grad, laid in grads:
+            write(grad, laid * inverse.astype(grad.dtype))
+        found = any_overflow([grad for grad, _ in grads])
         if found is not None:
             self._found_inf = found if self._found_inf is False else self._found_inf.logical_or(found)
 

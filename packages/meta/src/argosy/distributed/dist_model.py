@@ -94,12 +94,6 @@ class DistModel:
         if (recomputing := self._strategy.recompute).enable and recomputing.checkpoints:
             recompute_layers(layer, recomputing.checkpoints, "Strategy.recompute")
         self._pipeline = self._make_pipeline() if self._strategy.pipeline.enable else None
-        laid = any(parameter.process_mesh is not None for parameter in layer.parameters())
-        if self._scaler is not None and self._pipeline is None and laid:
-            raise NotImplementedError(
-                "Strategy.amp.dtype='float16' with distributed parameters: their scaled gradients are implemented in "
-                "pipelines only; use 'bfloat16'"
-            )
         if optimizer is not None and self._strategy.sharding.enable:
             shard_states(optimizer, self._strategy.sharding)
         for step in self._steps.values():

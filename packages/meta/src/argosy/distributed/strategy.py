@@ -167,13 +167,13 @@ class AMP(
     Config, idle={
         "custom_black_varnames": "operators are named, by custom_black_list",
         "use_fp16_guard use_bf16_guard": "auto_cast is around the whole model",
-        "use_master_grad": "gradients are those of float32 parameters",
+        "use_master_grad": "amp.decorate(master_grad=True) widens gradients",
         "use_promote": "operators of two dtypes run in the wider one",
     },
 ):  # fmt: skip
     """Automatic mixed precision: the forward pass is captured under ``auto_cast`` of this dtype and level. Of float16
-    the loss is scaled, as by a ``GradScaler`` of these numbers. Parameters stay float32, and so do their gradients,
-    with ``use_master_grad`` and without."""
+    the loss is scaled, as by a ``GradScaler`` of these numbers. Parameters, and with them gradients, keep their dtypes:
+    ``amp.decorate`` makes those of level O2 half as wide, with float32 copies; ``master_grad`` makes gradients wide."""
 
     enable: bool = False
     dtype: str = "float16"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["first_mesh", "mesh_of", "on_mesh"]
+__all__ = ["first_mesh", "mesh_of", "on_mesh", "replicate_on", "whole_of"]
 
 
 def mesh_of(x: Any) -> Any:
@@ -26,3 +26,22 @@ def on_mesh(mesh: Any, x: Any) -> Any:
     from argosy_autoparallel.api import reshard
 
     return reshard(x, mesh, [])
+
+
+def replicate_on(mesh: Any, x: Any) -> Any:
+    """An ordinary tensor, whole on each rank of ``mesh``; itself where that is None."""
+    if mesh is None:
+        return x
+    from argosy_autoparallel.api import shard_tensor
+    from argosy_autoparallel.placement import Replicate
+
+    return shard_tensor(x, mesh, [Replicate()] * mesh.ndim)
+
+
+def whole_of(x: Any) -> Any:
+    """A tensor as an ordinary one. Raises ValueError in a captured function where its mesh has not all ranks."""
+    if mesh_of(x) is None:
+        return x
+    from argosy_autoparallel.api import unshard_dtensor
+
+    return unshard_dtensor(x)

@@ -8,7 +8,7 @@ was when it ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -70,13 +70,13 @@ def insertion_at(tracer: Tracer, block: Block) -> Iterator[None]:
 
 
 @contextmanager
-def unbroken(tracer: Tracer) -> Iterator[None]:
+def unbroken(tracer: Tracer) -> Iterator[Mapping[int, tuple[Any, tuple[Any, ...]]]]:
     """Record into a region that the graph cannot break in: what needs a value raises GraphBreak. After an exception
-    everything outside of the region is as it was."""
+    everything outside of the region is as it was. Yields what is overwritten: places, and what they held before."""
     before, draws = _slots(tracer), tracer._draws
     tracer.journals.append({})
     try:
-        yield
+        yield tracer.journals[-1]
     except BaseException:
         for place, old in tracer.journals.pop().values():
             _restore(place, old)
