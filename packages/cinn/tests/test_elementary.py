@@ -20,7 +20,8 @@ BOUNDS = {
     "acos": ("arccos", 2, 2), "atan": ("arctan", 2.5, 2.5), "sin": ("sin", 1.6, 1.5), "cos": ("cos", 1.6, 1.5),
     "tan": ("tan", 3.5, 2.6), "exp": ("exp", 1.2, 1), "log": ("log", 0.9, 1), "tanh": ("tanh", 5, 3),
 }  # fmt: skip
-BINARY = {"atan2": ("arctan2", 2.5), "pow": ("power", 0.6)}
+BINARY = {"atan2": ("arctan2", 2.5, 2.5), "pow": ("power", 0.6, 1.2)}
+SPECIAL = {"erf": 1.5, "erfc": 3, "lgamma": 6}  # of doubles
 TYPES = {FLOAT: (np.float32, np.uint32), DOUBLE: (np.float64, np.uint64)}
 ODD = ("expm1", "sinh", "log1p", "asinh", "atanh", "asin", "atan", "sin", "tan", "tanh")
 
@@ -34,9 +35,7 @@ def code(request):
     for element in TYPES:
         lanes = module.target.lanes(element)
         type = vector(element, lanes)
-        for name in (*BOUNDS, *BINARY, "lgamma"):
-            if name not in functions.OWN[element]:
-                continue
+        for name in (*BOUNDS, *BINARY, *SPECIAL):
             parameters = [("ptr", "x"), ("ptr", "other"), ("ptr", "y"), ("i64", "n")]
             with module.function(f"{name}_{element}", parameters) as b:
                 *sources, target, n = b.arguments
@@ -105,24 +104,60 @@ def test_zeros_keep_their_sign_and_small_numbers_are_themselves(code, element):
         assert np.isnan(got).tolist() == [True, name == "acosh", True], name
 
 
+@pytest.mark.parametrize("element", TYPES)
 @pytest.mark.parametrize("name", BINARY)
-def test_functions_of_two_numbers(code, name):
-    numpys, bound = BINARY[name]
+def test_functions_of_two_numbers(code, name, element):
+    numpys, *bounds = BINARY[name]
+    dtype, _ = TYPES[element]
+    longer = np.float64 if element == FLOAT else np.longdouble
+    if np.finfo(longer).nmant <= np.finfo(dtype).nmant:
+        pytest.skip("numpy has no longer numbers here")
     rng = np.random.default_rng(0)
-    special = [0.0, 1.0, np.inf, np.nan, 0.5, 2.0, 3.0, 1.5, 1e-45, 3e38, 16777217.0]
-    a, b = (v.ravel() for v in np.meshgrid(*[np.array([*special, *(-v for v in special)], np.float32)] * 2))
-    x = np.exp(rng.uniform(-80, 80, 20_000)).astype(np.float32)
-    y = rng.uniform(-100, 100, x.size) / np.maximum(np.abs(np.log(x)), 1e-3)
-    y = (y if name == "pow" else x * rng.uniform(-3, 3, x.size)).astype(np.float32)
+    special = [0.0, 1.0, np.inf, np.nan, 0.5, 2.0, 3.0, 1.5, np.finfo(dtype).smallest_subnormal, 3e38, 16777217.0]
+    a, b = (v.ravel() for v in np.meshgrid(*[np.array([*special, *(-v for v in special)], dtype)] * 2))
+    largest = np.log(float(np.finfo(dtype).max))
+    x = np.exp(rng.uniform(-0.9, 0.9, 20_000) * largest).astype(dtype)
+    y = rng.uniform(-1.1, 1.1, x.size) * largest / np.maximum(np.abs(np.log(x)), 1e-3)
+    y = (y if name == "pow" else x * rng.uniform(-3, 3, x.size)).astype(dtype)
     y[::3], x[::6] = np.round(y[::3]), -x[::6]
     a, b = np.append(a, x), np.append(b, y)
     with np.errstate(all="ignore"):
-        want = getattr(np, numpys)(a.astype(np.float64), b.astype(np.float64))
-        nearest = want.astype(np.float32)
+        want = getattr(np, numpys)(a.astype(longer), b.astype(longer))
+        nearest = want.astype(dtype)
     got = code(name, a, b)
-    assert_close(got, want, np.float32, bound, name)
+    assert_close(got, want, dtype, bounds[element == DOUBLE], name)
     known = ~np.isnan(nearest)
     np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(nearest[known]))
+
+
+def test_special_functions_of_doubles(code):
+    mp = pytest.importorskip("mpmath")
+    x = np.concatenate(
+        [np.linspace(0.01, 12, 120), 2.0 ** np.linspace(-1060, -8, 20), 1 + np.geomspace(1e-15, 1e-3, 9)]
+    )
+    tail, several = (
+        np.linspace(12.5, 26.5, 15),
+        np.append(np.geomspace(13, 1e300, 20), 2 + np.geomspace(1e-15, 1e-3, 9)),
+    )
+    given = {"erf": np.append(x, -x), "erfc": np.concatenate([x, -x, tail]), "lgamma": np.append(x, several)}
+    with mp.workdps(40):
+        for name, bound in SPECIAL.items():
+            exact = {"erf": mp.erf, "erfc": mp.erfc, "lgamma": mp.loggamma}[name]
+            got = code(name, given[name])
+            want = [exact(mp.mpf(v)) for v in given[name].tolist()]
+            unit = np.spacing(np.abs(np.array(want, np.float64)))
+            error = [float(abs(mp.mpf(g) - w) / u) for g, w, u in zip(got.tolist(), want, unit.tolist(), strict=True)]
+            assert max(error) <= bound, f"{name}: {max(error)} at {given[name][np.argmax(error)]}"
+    ends = np.array([0.0, -0.0, np.inf, -np.inf, np.nan])
+    np.testing.assert_array_equal(code("erf", ends), [0, -0.0, 1, -1, np.nan])
+    np.testing.assert_array_equal(code("erfc", ends), [1, 1, 0, 2, np.nan])
+    np.testing.assert_array_equal(
+        code("lgamma", np.append(ends, [-1.0, -1e300])), [*[np.inf] * 4, np.nan, np.inf, np.inf]
+    )
+    assert np.signbit(code("erf", ends)[1])
+    negative = -np.random.default_rng(0).uniform(0, 30, 2000)
+    want = np.array([math.lgamma(v) for v in negative])
+    np.testing.assert_allclose(code("lgamma", negative), want, rtol=2e-15, atol=2e-15)
 
 
 def test_arguments_beside_multiples_of_a_quarter_turn(code):
@@ -141,10 +176,10 @@ def test_arguments_beside_multiples_of_a_quarter_turn(code):
     np.testing.assert_array_equal(code("sin", several)[2:], code("sin", several[2:]), "beside large numbers or not")
 
 
-def test_lgamma(code):
+def test_lgamma_of_floats(code):
     x = every_magnitude(FLOAT)
     x = x[(x > -1e5) & (x < 1e30)]
     want = np.array([math.inf if v <= 0 and v == np.floor(v) else math.lgamma(v) for v in x.astype(float)])
     away = np.abs(want) > 1e-3 * (x < 0)
-    assert_close(code("lgamma", x)[away], want[away], np.float32, 2, "lgamma")
+    assert_close(code("lgamma", x)[away], want[away], np.float32, 1, "lgamma")
     np.testing.assert_array_equal(code("lgamma", np.array([0, -0.0, -3, np.inf, -np.inf], np.float32)), np.inf)

@@ -20,6 +20,7 @@ from argosy_cinn.printers.types import Value
 from argosy_cinn.printers.work_groups import SimtTarget
 from argosy_cinn.simt import order, sources
 from argosy_cinn.simt.program import SimtProgram
+from argosy_cinn.target import Target
 from argosy_hwadapt import device, optional, why
 from argosy_hwadapt.contract import SUB_GROUPS
 from argosy_hwadapt.opencl.runtime import OpenClRuntime
@@ -385,6 +386,32 @@ def test_bits_do_not_depend_on_the_machine(case, monkeypatch):
         run = CinnCompiler().compile(program, there).bind(())
         found = run([StridedArray.from_array(a, there) for a in arrays])
         assert [a.to_host().tobytes() for a in found] == wanted
+
+
+FUNCTIONS = ("tan", "lgamma", "erfc", "asinh", "acos")
+
+
+@on_device
+@pytest.mark.skipif(not Target.host().has_fma, reason="the CPU does not fuse multiply-adds")
+@pytest.mark.exhaustive(every=2)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_functions_have_the_bits_of_the_cpu(dtype):
+    """Over all magnitudes, whatever lies beside a number."""
+    bits = np.random.default_rng(0).integers(0, 255, (600, np.dtype(dtype).itemsize), np.uint8)
+    usual = np.random.default_rng(1).standard_normal(600).astype(dtype)
+    x = np.concatenate([bits.view(dtype).ravel(), usual, np.array([0.0, -0.0, np.inf, -np.inf, np.nan], dtype)])
+    y = np.random.default_rng(2).permutation(x)
+
+    def everything(x, y):
+        return [*(getattr(prim, name)(x) for name in FUNCTIONS), prim.pow(x, y), prim.atan2(x, y)]
+
+    program = build(everything, [x, y])
+    made = []
+    for place in (device("cpu"), device("opencl")):
+        run = CinnCompiler().compile(program, place).run
+        made.append([each.to_host() for each in run([StridedArray.from_array(v, place) for v in (x, y)])])
+    for name, want, got in zip([*FUNCTIONS, "pow", "atan2"], *made, strict=True):
+        np.testing.assert_array_equal(got, want, err_msg=name)
 
 
 @on_device

@@ -11,6 +11,7 @@ from __future__ import annotations
 from math import inf, nan, pi
 from typing import NamedTuple
 
+from argosy_cinn.double_double import Pair, two_product, two_sum
 from argosy_cinn.math import horner, scale, with_sign_of
 from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import DOUBLE, FLOAT, I32, I64, Value, constant, element_of, lanes_of, vector
@@ -55,6 +56,10 @@ _LOG = {
     DOUBLE: (0.6666666666666735, 0.39999999999413105, 0.2857142874277024, 0.2222219853077424, 0.18183566685734037,
              0.1531398638013056, 0.1479662830239139),
 }  # fmt: skip
+# The same as s z (2/3 + z P(z)): 1e-22
+_LONG_LOG = (0.3999999999999998, 0.2857142857144515, 0.22222222217527085, 0.1818181887146988, 0.1538455679192335,
+             0.13336320470563456, 0.11674756384981425, 0.11989531946613305)  # fmt: skip
+_THIRD_REST = 3.700743415417188e-17
 # atan(r) = r + r z P(z) of z = r^2 for r in [0, tan(pi/8)]: 7e-10, 1e-18
 _ATAN = {
     FLOAT: (-0.33333316, 0.19998471, -0.14243521, 0.10593723, -0.060779806),
@@ -106,11 +111,12 @@ def _small_as_it_is(b: Instructions, x: Value, result: Value) -> Value:
 # -- exponentials
 
 
-def _exponential(b: Instructions, x: Value) -> tuple[Value, Value]:
-    """A whole number n as a float, and e^r - 1 of ``r = x - n ln2`` in [-ln2/2, ln2/2]."""
+def exponential(b: Instructions, x: Value, rest: Value | None = None) -> tuple[Value, Value]:
+    """A whole number n as a float, and e^r - 1 of ``r = x + rest - n ln2`` in [-ln2/2, ln2/2]."""
     high, low = _format(x).ln2
     n = b.unary("roundeven", b.fmul(x, _LOG2E))
     r = b.fma(n, -low, b.fma(n, -high, x))
+    r = r if rest is None else b.fadd(r, rest)
     return n, b.fma(b.fmul(r, r), horner(b, _EXP[element_of(x.type)], r), r)
 
 
@@ -125,13 +131,13 @@ def _power_of_two(b: Instructions, n: Value) -> Value:
 def exp(b: Instructions, x: Value) -> Value:
     """e^x of doubles, 1 ulp."""
     x = _at_most(b, _at_least(b, x, -750.0), _format(x).exp_limit)
-    n, beyond_one = _exponential(b, x)
+    n, beyond_one = exponential(b, x)
     return scale(b, b.fadd(beyond_one, 1.0), n)
 
 
 def expm1(b: Instructions, x: Value) -> Value:
     """e^x - 1, 2 ulp: 2^n (e^r - 1) + (2^n - 1), halved until the end."""
-    n, beyond_one = _exponential(b, _at_most(b, _at_least(b, x, -40.0), _format(x).exp_limit))
+    n, beyond_one = exponential(b, _at_most(b, _at_least(b, x, -40.0), _format(x).exp_limit))
     half = _power_of_two(b, b.fsub(n, 1.0))
     result = b.fmul(b.fma(half, beyond_one, b.fsub(half, 0.5)), 2.0)
     return b.select(b.fcmp("olt", _size(b, x), _format(x).unit), x, result)
@@ -141,7 +147,7 @@ def sinh(b: Instructions, x: Value) -> Value:
     """Hyperbolic sine, 3 ulp: u + u / (2 u + 1) of ``u = (e^|x| - 1) / 2``."""
     limit = _format(x).sinh_limit
     size = _size(b, x)
-    n, beyond_one = _exponential(b, _at_most(b, size, limit))
+    n, beyond_one = exponential(b, _at_most(b, size, limit))
     quarter = _power_of_two(b, b.fsub(n, 2.0))
     u = b.fmul(b.fma(quarter, beyond_one, b.fsub(quarter, 0.25)), 2.0)
     result = b.fadd(u, b.fdiv(u, b.fadd(b.fmul(u, 2.0), 1.0)))
@@ -152,7 +158,7 @@ def cosh(b: Instructions, x: Value) -> Value:
     """Hyperbolic cosine, 2 ulp: u + 1 / (4 u) of ``u = e^|x| / 2``."""
     limit = _format(x).sinh_limit
     size = _size(b, x)
-    n, beyond_one = _exponential(b, _at_most(b, size, limit))
+    n, beyond_one = exponential(b, _at_most(b, size, limit))
     quarter = _power_of_two(b, b.fsub(n, 2.0))
     u = b.fmul(b.fma(quarter, beyond_one, quarter), 2.0)
     return b.select(b.fcmp("ogt", size, limit), inf, b.fadd(u, b.fdiv(0.25, u)))
@@ -161,7 +167,7 @@ def cosh(b: Instructions, x: Value) -> Value:
 def tanh(b: Instructions, x: Value) -> Value:
     """Hyperbolic tangent of doubles, 3 ulp: -u / (u + 1) of ``u = (e^(-2 |x|) - 1) / 2``; never above 1, and 1 from 20
     on."""
-    n, beyond_one = _exponential(b, _at_least(b, b.fmul(_size(b, x), -2.0), -40.0))
+    n, beyond_one = exponential(b, _at_least(b, b.fmul(_size(b, x), -2.0), -40.0))
     half = _power_of_two(b, b.fsub(n, 1.0))
     u = b.fma(half, beyond_one, b.fsub(half, 0.5))
     return _small_as_it_is(b, x, b.fdiv(b.fneg(u), b.fadd(u, 1.0)))
@@ -210,23 +216,16 @@ def log(b: Instructions, x: Value) -> Value:
     return _log_of_sum(b, x)
 
 
-def _one_plus(b: Instructions, x: Value) -> tuple[Value, Value]:
-    """1 + x, and what rounding takes of it (Knuth)."""
-    total = b.fadd(x, 1.0)
-    part = b.fsub(total, x)
-    return total, b.fadd(b.fsub(x, b.fsub(total, part)), b.fsub(1.0, part))
-
-
 def log1p(b: Instructions, x: Value) -> Value:
     """log(1 + x), 1.5 ulp."""
-    result = _log_of_sum(b, *_one_plus(b, x))
+    result = _log_of_sum(b, *two_sum(b, x, 1.0))
     return b.select(b.fcmp("olt", _size(b, x), _format(x).unit), x, result)
 
 
 def _log_of_root(b: Instructions, x: Value, beyond_one: Value) -> Value:
     """log(1 + ``beyond_one``), which of large x is log(2 x)."""
     large = b.fcmp("ogt", x, _format(x).large)
-    total, low = _one_plus(b, b.select(large, 1.0, beyond_one))
+    total, low = two_sum(b, b.select(large, 1.0, beyond_one), 1.0)
     more = b.select(large, constant(x.type, 1.0), b.zero(x.type))
     return _log_of_sum(b, b.select(large, x, total), b.select(large, 0.0, low), more)
 
@@ -251,7 +250,7 @@ def atanh(b: Instructions, x: Value) -> Value:
     """Inverse hyperbolic tangent, 2 ulp: log(1 + 2 |x| / (1 - |x|)) / 2; NaN beyond 1."""
     size = _size(b, x)
     quotient = b.fdiv(b.fmul(size, 2.0), b.fsub(1.0, size))
-    return _small_as_it_is(b, x, b.fmul(_log_of_sum(b, *_one_plus(b, quotient)), 0.5))
+    return _small_as_it_is(b, x, b.fmul(_log_of_sum(b, *two_sum(b, quotient, 1.0)), 0.5))
 
 
 # -- inverse trigonometric functions
@@ -332,17 +331,60 @@ def acos(b: Instructions, x: Value) -> Value:
 # -- powers
 
 
-def pow_float(b: Instructions, x: Value, y: Value) -> Value:
-    """x^y of floats, 0.6 ulp: e^(y log |x|) in double precision, with the sign of odd powers."""
+def power(b: Instructions, x: Value, y: Value) -> Value:
+    """x^y, 0.6 ulp (double: 1.2): e^(y log |x|) in double or twice the precision, with the sign of odd powers."""
     whole = b.fcmp("oeq", b.unary("roundeven", y), y)
     half = b.fmul(y, 0.5)
     odd = b.binary("and", whole, b.fcmp("une", b.unary("roundeven", half), half))
     size = _size(b, x)
-    wide, exponent = (b.convert("fpext", v, DOUBLE) for v in (size, y))
-    power = b.convert("fptrunc", exp(b, b.fmul(exponent, log(b, wide))), FLOAT)
+    power = _power_of_float(b, size, y) if element_of(x.type) == FLOAT else _power_of_double(b, size, y)
     power = b.select(b.binary("and", b.fcmp("oeq", size, 1.0), b.fcmp("ord", y, y)), 1.0, power)
     signed = b.select(b.binary("and", odd, _is_negative(b, x)), b.fneg(power), power)
     rational = b.select(whole, b.zero(x.type), x)  # where no whole power is asked of a negative number
     finite = b.binary("and", b.fcmp("olt", rational, 0.0), b.fcmp("one", rational, -inf))
     result = b.select(finite, nan, signed)
     return b.select(b.binary("or", b.fcmp("oeq", y, 0.0), b.fcmp("oeq", x, 1.0)), 1.0, result)
+
+
+def _power_of_float(b: Instructions, x: Value, y: Value) -> Value:
+    wide, exponent = (b.convert("fpext", v, DOUBLE) for v in (x, y))
+    return b.convert("fptrunc", exp(b, b.fmul(exponent, log(b, wide))), FLOAT)
+
+
+def _power_of_double(b: Instructions, x: Value, y: Value) -> Value:
+    high, low = _long_log(b, x)
+    product, rest = two_product(b, y, high)
+    rest = b.fadd(rest, b.fmul(y, low))
+    inside = b.fcmp("olt", _size(b, product), 800.0)
+    product = _at_most(b, _at_least(b, product, -800.0), 800.0)
+    n, beyond_one = exponential(b, product, b.select(inside, rest, 0.0))
+    return scale(b, b.fadd(beyond_one, 1.0), n)
+
+
+def _long_log(b: Instructions, x: Value) -> Pair:
+    """log(x) of doubles that are not negative, with 12 more bits: ``2 s + s z (2/3 + z P(z))`` of ``s = f / (2 + f)``,
+    where all terms but the last are taken with their rests."""
+    k, mantissa = _split(b, x)
+    f = b.fsub(mantissa, 1.0)
+    under, under_rest = two_sum(b, mantissa, 1.0)
+    s = b.fdiv(f, under)
+    product, product_rest = two_product(b, s, under)
+    missing = b.fsub(b.fsub(b.fsub(f, product), product_rest), b.fmul(s, under_rest))
+    s_rest = b.fdiv(missing, under)
+    z, z_rest = two_product(b, s, s)
+    z_rest = b.fma(b.fmul(s, 2.0), s_rest, z_rest)
+    third = constant(x.type, 2 / 3)
+    head, rest = two_product(b, z, third)
+    rest = b.fadd(rest, b.fma(z, _THIRD_REST, b.fmul(z_rest, third)))
+    head, rest = two_sum(b, head, b.fma(b.fmul(z, z), horner(b, _LONG_LOG, z), rest))
+    cubic, cubic_rest = two_product(b, s, head)
+    cubic_rest = b.fadd(cubic_rest, b.fma(s, rest, b.fmul(s_rest, head)))
+    high, low = two_sum(b, b.fmul(s, 2.0), cubic)
+    low = b.fadd(low, b.fma(s_rest, 2.0, cubic_rest))
+    high_ln2, low_ln2 = _format(x).ln2
+    total, rest = two_sum(b, b.fmul(k, high_ln2), high)
+    low = b.fadd(rest, b.fma(k, low_ln2, low))
+    high, low = two_sum(b, total, low)
+    ends = b.select(b.fcmp("oeq", x, 0.0), constant(x.type, -inf), x)
+    end = b.binary("or", b.fcmp("oeq", x, 0.0), b.fcmp("ueq", x, inf))
+    return b.select(end, ends, high), b.select(end, 0.0, low)

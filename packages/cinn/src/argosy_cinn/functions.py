@@ -16,20 +16,21 @@ _BOTH: dict[str, Code] = {
     "asinh": elementary.asinh, "acosh": elementary.acosh, "atanh": elementary.atanh, "asin": elementary.asin,
     "acos": elementary.acos, "atan": elementary.atan, "atan2": elementary.atan2, "sin": trigonometry.sin,
     "cos": trigonometry.cos, "tan": trigonometry.tan, "erfinv": math.erfinv, "digamma": special_functions.digamma,
+    "pow": elementary.power, "lgamma": special_functions.lgamma,
 }  # fmt: skip
 #: Vector code by type and primitive name.
 OWN: Mapping[str, Mapping[str, Code]] = {
     FLOAT: {
         **_BOTH, "exp": math.exp, "log": math.log, "tanh": math.tanh, "logistic": math.logistic, "erf": math.erf,
-        "erfc": math.erfc, "pow": elementary.pow_float, "lgamma": special_functions.lgamma_float,
+        "erfc": math.erfc,
     },
     DOUBLE: {
         **_BOTH, "exp": elementary.exp, "log": elementary.log, "tanh": elementary.tanh,
-        "logistic": elementary.logistic,
+        "logistic": elementary.logistic, "erf": special_functions.erf, "erfc": special_functions.erfc,
     },
 }  # fmt: skip
 #: Names in the C library (of the function on doubles; ``f`` is appended for floats).
-LIBRARY = {"erf": "erf", "erfc": "erfc", "lgamma": "lgamma", "pow": "pow", "rem": "fmod"}
+LIBRARY = {"rem": "fmod"}
 NAMES = frozenset(LIBRARY).union(*OWN.values())
 
 

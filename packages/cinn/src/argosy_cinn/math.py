@@ -4,8 +4,8 @@ Each takes the function being built and a ``float`` scalar or vector. Bounds are
 double precision over all magnitudes, in units in the last place; infinities, NaN and denormal numbers behave as IEEE
 754 and C ask. Multiply-adds are fused, where the target has them, except in `erfinv`, whose bits must not depend
 on the machine.
-`elementary` and `trigonometry` have those that are one text for floats and doubles; what has no code of its own calls
-the C library lane by lane (`library`).
+`elementary`, `trigonometry` and `special_functions` have those of doubles, too. The remainder alone calls the C
+library, lane by lane (`library`): it is exact.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ matter for their exponent (Payne and Hanek, 1983).
 
 from __future__ import annotations
 
+from argosy_cinn.double_double import two_product, two_sum
 from argosy_cinn.math import horner
 from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import DOUBLE, FLOAT, I32, I64, Value, constant, element_of, lanes_of, vector
@@ -41,7 +42,6 @@ _TWO_OVER_PI_BITS = (
     0x8A5292, 0xEA6BFB, 0x5FB11F, 0x8D5D08, 0x560330, 0x46FC7B, 0x6BABF0, 0xCFBC20,
 )  # fmt: skip
 _PARTS = 8  # of these: 192 bits, of which 77 may be above the point, and 62 zeros behind it
-Pair = tuple[Value, Value]
 
 
 def sin(b: Instructions, x: Value) -> Value:
@@ -137,17 +137,10 @@ def _by_parts(b: Instructions, x: Value) -> tuple[Value, Value, Value]:
 def _by_long_parts(b: Instructions, x: Value) -> tuple[Value, Value, Value]:
     n = b.unary("roundeven", b.fmul(x, _TWO_OVER_PI))
     first, second, third, last = (b.fmul(n, part) for part in _HALF_PI_33)
-    high, low = _sum(b, b.fsub(x, first), b.fneg(second))
-    high, lower = _sum(b, high, b.fneg(third))
-    high, low = _sum(b, high, b.fsub(b.fadd(low, lower), last))
+    high, low = two_sum(b, b.fsub(x, first), b.fneg(second))
+    high, lower = two_sum(b, high, b.fneg(third))
+    high, low = two_sum(b, high, b.fsub(b.fadd(low, lower), last))
     return high, low, _nearest(b, n)
-
-
-def _sum(b: Instructions, x: Value, y: Value) -> Pair:
-    """x + y, and what rounding takes of it (Knuth)."""
-    total = b.fadd(x, y)
-    part = b.fsub(total, x)
-    return total, b.fadd(b.fsub(x, b.fsub(total, part)), b.fsub(y, part))
 
 
 def _by_bits(b: Instructions, x: Value) -> tuple[Value, Value, Value]:
@@ -173,14 +166,13 @@ def _by_bits(b: Instructions, x: Value) -> tuple[Value, Value, Value]:
         for half in halves:
             term = b.fmul(half, part)
             term = b.fsub(term, b.fmul(b.unary("roundeven", b.fmul(term, 0.25)), 4.0))
-            total, rounding = _sum(b, total, term)
+            total, rounding = two_sum(b, total, term)
             low = b.fadd(low, rounding)
         loop.yield_values(total, low, b.fmul(scale, 2.0**-24), b.binary("add", place, 1))
     total, low = loop.results[:2]
     n = b.unary("roundeven", total)
-    rest, low = _sum(b, b.fsub(total, n), low)
-    high = b.fmul(rest, _HALF_PI[0])
-    rounding = b.fma(rest, _HALF_PI[0], b.fneg(high))
+    rest, low = two_sum(b, b.fsub(total, n), low)
+    high, rounding = two_product(b, rest, constant(x.type, _HALF_PI[0]))
     lower = b.fadd(rounding, b.fadd(b.fmul(rest, _HALF_PI[1]), b.fmul(low, _HALF_PI[0])))
     sign = b.fcmp("olt", x, 0.0)
     turn = _nearest(b, n)

@@ -27,7 +27,6 @@ from argosy_cinn.printers.types import (
     I1,
     I64,
     PTR,
-    VOID,
     Index,
     Operand,
     Value,
@@ -81,9 +80,6 @@ _FUNCTIONS = {
     "fma": "fma", "copysign": "copysign", "maxnum": "fmax", "minnum": "fmin", "smin": "min", "smax": "max",
     "umin": "min", "umax": "max",
 }  # fmt: skip
-_LIBRARY = frozenset("erf erfc lgamma pow fmod".split())
-
-
 _NARROW = frozenset({HALF, BFLOAT})
 #: Integers as wide as what they choose, by bytes.
 _MASKS = {1: "char", 2: "short", 8: "long"}
@@ -423,11 +419,10 @@ class Kernel(WorkGroupInstructions):
         return self.op(result, f"{_FUNCTIONS[short]}({', '.join(given)})")
 
     def call(self, name: str, result: str, *operands: Value, flags: str = "") -> Value:
-        """A function of the C library, as OpenCL C has it."""
-        short = name.removesuffix("f") if element_of(result) == FLOAT and name != "erf" else name
-        if short not in _LIBRARY or result == VOID:
+        """The remainder, which the C library has under two names, and OpenCL C under one."""
+        if name not in ("fmod", "fmodf"):
             raise UnprintableError(f"no OpenCL C for calls of {name}")
-        return self.op(result, f"{short}({', '.join(map(self.c, operands))})")
+        return self.op(result, f"fmod({', '.join(map(self.c, operands))})")
 
     # -- control flow
 
