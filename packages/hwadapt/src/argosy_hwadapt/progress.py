@@ -13,17 +13,18 @@ from typing import Any
 
 Steps = Generator[set[int], None, None]
 
-_SHORT, _LONG = 5e-5, 1e-3
-"""Seconds between two looks: while data moves, and at most while others are waited for."""
+_SHORT, _LONG, _LONGER = 5e-5, 1e-3, 5e-3
+"""Seconds between two looks: while data moves, and at most while others are waited for; where they need no help."""
 
 
 class Operation:
-    """One started operation. ``missing`` are the ranks it waits for, None when it is done; ``error`` how it failed."""
+    """One started operation. ``missing`` are the ranks it waits for, None when it is done; ``error`` how it failed.
+    ``alone`` says that others go on whether this one does or not."""
 
-    __slots__ = ("_steps", "error", "missing")
+    __slots__ = ("_steps", "alone", "error", "missing")
 
-    def __init__(self, steps: Steps) -> None:
-        self._steps = steps
+    def __init__(self, steps: Steps, alone: bool = False) -> None:
+        self._steps, self.alone = steps, alone
         self.missing: set[int] | None = set()
         self.error: Exception | None = None
 
@@ -91,5 +92,7 @@ class Progress:
             self._wake.clear()
             pause = _SHORT
             while self._pending and not self._stopped:
-                pause = _SHORT if self.has_pending_data() else min(1.3 * pause, _LONG)
+                moving = self.has_pending_data()
+                alone = all(operation.alone for operation in self._pending)
+                pause = _SHORT if moving else _LONGER if alone else min(1.3 * pause, _LONG)
                 time.sleep(pause)

@@ -8,6 +8,7 @@ whether it may go on. Computing ranks are never suspected, however long they tak
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,6 +26,7 @@ _LOOK = 0.15
 _BEATS = 5
 """How often each rank must have asked again between two looks: enough for MPI to deliver what is on its way."""
 _LONGEST_PAUSE = 0.002
+"""Seconds between two questions, at most; a quarter of it where each rank has a core."""
 _ROW = 2048
 _ENDED = -1
 _VERDICTS: dict[int, type[CommunicatorError]] = {-2: CollectiveMismatch, -3: RankFailure}
@@ -44,6 +46,7 @@ class Waits:
         self.outbox = Outbox()
         self.progress = Progress()
         self._turn = 0
+        self._longest = _LONGEST_PAUSE if size > (os.cpu_count() or 1) else _LONGEST_PAUSE / 4
         self._board: Board | None = None
         if memory is not None:
             self._board = Board(memory, size, _ROW)
@@ -91,7 +94,7 @@ class Waits:
                 before = self._look(before)
                 look = time.monotonic() + _LOOK
             time.sleep(pause if needed else 0)
-            pause = min(pause * 1.5, _LONGEST_PAUSE)
+            pause = min(pause * 1.5, self._longest)
 
     # Odd states are waits, even ones are computation, negative ones the end. A new number is a new wait.
 

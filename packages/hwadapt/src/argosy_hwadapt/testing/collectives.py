@@ -175,12 +175,18 @@ def permutations(comm: Communicator) -> None:
 
 @_check
 def messages(comm: Communicator) -> None:
-    """Receives started before and after the sends get messages of their tag in order; the sender's array is free."""
+    """Receives started before and after the sends get messages of their tag in order; the sender's array is free.
+    Small messages, and more large ones than may be stored for a receiver who has not asked yet."""
+    for count in (1, 4_000):
+        _exchange_messages(comm, count)
+
+
+def _exchange_messages(comm: Communicator, count: int) -> None:
     n, me = comm.size, comm.rank
     left, right = (me - 1) % n, (me + 1) % n
-    received = [np.zeros(2, np.int64) for _ in range(6)]
+    received = [np.zeros((count, 2), np.int64) for _ in range(6)]
     early = [comm.start_recv(received[i], left, tag=i % 2) for i in range(3)]
-    buffer = np.zeros(2, np.int64)
+    buffer = np.zeros((count, 2), np.int64)
     for i in range(6):
         buffer[:] = 10 * me + i, i % 2
         comm.send(buffer, right, tag=i % 2)
@@ -191,7 +197,7 @@ def messages(comm: Communicator) -> None:
         handle.wait()
         require(handle.done(), "a handle that was waited for is done")
     for i, found in enumerate(received):
-        _require_equal(found, [10 * left + i, i % 2], f"message {i}")
+        _require_equal(found, [[10 * left + i, i % 2]] * count, f"message {i}")
 
 
 @_check
