@@ -10,6 +10,7 @@ import pytest
 
 import argosy as paddle
 from argosy import models
+from argosy.models.gguf_blocks import WRITTEN
 from argosy_tensorcore.safetensors import CheckpointError, save_file
 from language.weights_by_name import weights
 
@@ -72,6 +73,7 @@ def test_blocks_are_what_the_library_makes_of_them(kind, tmp_path):
     path = tmp_path / "model.gguf"
     models.save(model, path, "F32" if wide else kind)
     if wide:
+        check_written_blocks(kind, model.model.layers[0].mlp.down_proj.weight.numpy().T)
         _with_random_blocks(path, gguf.GGMLQuantizationType[kind])
     stored = {tensor.name: tensor for tensor in gguf.GGUFReader(path).tensors}
     loaded = models.load_model(path)
@@ -104,6 +106,21 @@ def test_blocks_are_multiplied_with_as_integers(kind, tmp_path):
     models.save(made, tmp_path / "packed", "compressed-tensors")
     again = models.load_model(tmp_path / "packed")
     np.testing.assert_array_equal(again(ids).numpy(), made(ids).numpy())
+
+
+def check_written_blocks(kind, weight):
+    """What we write, the library reads within half a step, and the roundings of the steps themselves; ends of ranges,
+    zeros and numbers of one sign too."""
+    weight = np.concatenate([weight[:4], np.abs(weight[4:6]), -np.abs(weight[6:8]), 0 * weight[:1]])
+    weight[0, :256] = 0
+    made = gguf.dequantize(WRITTEN[kind](weight).reshape(len(weight), -1), gguf.GGMLQuantizationType[kind])
+    groups, room = (32, 1 / 15) if kind == "Q4_K" else (16, 1 / 31)
+    wide, blocks = weight.reshape(-1, groups), np.abs(weight).reshape(-1, 256).max(1)
+    span = np.maximum(wide.max(1), 0) - np.minimum(wide.min(1), 0) if kind == "Q4_K" else np.abs(wide).max(1)
+    error = np.abs(made - weight).reshape(-1, groups).max(1)
+    assert (error <= span * room * 0.51 + np.repeat(blocks, 256 // groups) * (0.03 if kind == "Q4_K" else 0.005)).all()
+    assert not made[0, :256].any()
+    assert not made[-1].any()
 
 
 def _with_random_blocks(path, kind):

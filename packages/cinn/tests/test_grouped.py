@@ -1,5 +1,6 @@
 """Products of groups of rows whose sizes are data."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,10 +8,14 @@ from hypothesis import strategies as st
 from programs import build, check, values
 
 from argosy_cinn import CinnCompiler
+from argosy_cinn.pipeline import lower_program
 from argosy_cinn.rewrites.indexed_products import ExpandIndexedProducts
+from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
+from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.passes.decompose import Decompose
 from argosy_phi_ops.reference.interpreter import interpret
 from argosy_pir import Builder, Program, TensorType
 from argosy_pir.dims import SymExpr
@@ -36,6 +41,35 @@ def test_every_dtype_and_layout_gives_what_the_interpreter_does(layout, dtype):
     given = operands(np.random.default_rng(0), layout, [0, 1, 30, 130, 2, 0], 70, 90, dtype, before=2, behind=3)
     report = check(LAYOUTS[layout][1], *given, scale=20).report()
     assert report["host_calls"] == {}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("numbers", ["int8", "float8_e4m3fn"])
+def test_matrices_in_few_bits_are_multiplied_as_they_are(numbers, dtype):
+    """With scales of groups, and of integers offsets: no matrix of floats is in memory. Groups of none to many rows."""
+    rng, groups = np.random.default_rng(4), 2
+    wide = rng.integers(-127, 128, (4, 24, 96)) if numbers == "int8" else rng.standard_normal((4, 24, 96))
+    index = np.concatenate([np.zeros(40, np.int64), np.full(3, 2), [3]])[:, None]
+    of_groups = [rng.uniform(0.01, 0.02, (4, groups, 24)).astype(np.float32) for _ in range(2 - (numbers != "int8"))]
+    x, bias = (values(rng, shape, dtype, -1, 1) for shape in ((44, 1, 96), (4, 24)))
+    weight = wide.astype(ml_dtypes.float8_e4m3fn if numbers != "int8" else np.int8)
+
+    def product(x, index, weight, *rest):
+        turned = prim.transpose(weight, permutation=(0, 2, 1))
+        return get_operator("gather_mm")(x, index, turned, *rest)
+
+    program = build(product, [x, index, weight, bias, *of_groups])
+    Decompose().run(program)
+    names = [op.name for op in lower_program(program, Target.host()).block]
+    assert "cinn.scaled_grouped_dot" in names
+    assert not {"prim.grouped_dot", "prim.transpose"} & set(names)
+    given = [StridedArray.from_array(a) for a in (x, index, weight, bias, *of_groups)]
+    (made,) = CinnCompiler().compile(program, device("cpu")).run(given)
+    scales, *offsets = (np.repeat(a, 96 // groups, 1).astype(np.float64) for a in of_groups)
+    matrices = weight.astype(np.float64).swapaxes(1, 2) * scales + sum(offsets)
+    want = np.einsum("nck,nckm->ncm", x.astype(np.float64), matrices[index]) + bias.astype(np.float64)[index]
+    room = {"float32": 2.0**-20, "float16": 2.0**-9, "bfloat16": 2.0**-6}[dtype] * np.abs(want).max()
+    np.testing.assert_allclose(made.array().astype(np.float64), want, rtol=0, atol=room)
 
 
 @settings(deadline=None, max_examples=20)

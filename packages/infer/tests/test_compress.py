@@ -69,3 +69,12 @@ def test_what_does_not_divide_is_named():
     assert round_to_nearest(loaded(), 8, 128)[1].skipped["second"] == "64 inputs are no multiple of 128"
     with pytest.raises(ValueError, match="bits 8 or 4"):
         round_to_nearest(loaded(), 3)
+
+
+def test_weights_that_are_to_be_skipped_stay_as_they_are():
+    source = loaded()
+    made, report = round_to_nearest(source, skip=["f*st"])
+    assert report.skipped["first"] == "it was to be skipped"
+    np.testing.assert_array_equal(made.states["first"], source.states["first"])
+    with pytest.raises(ValueError, match="'third' is no weight of a product; there are first, second"):
+        round_to_nearest(source, skip=["third"])

@@ -16,6 +16,8 @@ ORDER = "cinn.order"
 FOURIER = "cinn.fourier"
 #: A product whose terms have a scale for each group and output, see `argosy_cinn.rewrites.scaled_products`.
 SCALED = "cinn.scaled_product"
+#: A grouped product whose matrices have a scale for each group of inputs and output.
+SCALED_GROUPED = "cinn.scaled_grouped_dot"
 #: Where the first index that is out of range is, and what it is, for the call to raise; see `argosy_cinn.checks`.
 NOTE = "cinn.note_index"
 
@@ -25,6 +27,7 @@ _OPERATIONS = {
     ORDER: ["*keys"],
     FOURIER: ["x"],
     SCALED: ["x", "weight", "scales", "offsets?"],
+    SCALED_GROUPED: ["lhs", "rhs", "starts", "scales", "offsets?"],
 }
 
 _DEFINITIONS = [OpDef(name, operands, traits=[PURE]) for name, operands in _OPERATIONS.items()]

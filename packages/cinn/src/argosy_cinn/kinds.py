@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from argosy_cinn.dialect import FOURIER, NOTE, ORDER
+from argosy_cinn.dialect import FOURIER, NOTE, ORDER, SCALED_GROUPED
 from argosy_phi_ops.errors import CompileError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ KINDS = {
     ),
     "grouped product": Kind(
         {"chunks": ".grouped_gemm.emit:EMITTER"},
-        operations=("prim.grouped_dot", "prim.grouped_outer"),
+        operations=("prim.grouped_dot", "prim.grouped_outer", SCALED_GROUPED),
         lowering=".grouped_gemm.lowering:lower_grouped",
     ),
     "sum of parts": Kind({"chunks": ".attention.emit:SUM_EMITTER", "simt": ".simt.attention:SUM_EMITTER"}),

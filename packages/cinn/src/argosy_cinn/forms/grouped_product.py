@@ -18,7 +18,9 @@ _COLUMNS, _MOST_PARTS = 256, 16
 @dataclass(slots=True)
 class GroupedForm(Form):
     """Rows of ``lhs`` times the ``rhs`` matrix of their group, or, ``outer``, for each group the product of both sides'
-    rows, the left one's transposed."""
+    rows, the left one's transposed. ``scales`` (or None) [groups of rows, groups of terms, columns] are of the sums
+    over a group of terms of ``rhs``, numbers in few bits, and ``offsets`` (or None) are added to its scaled numbers.
+    """
 
     kind: ClassVar[str] = "grouped product"
 
@@ -28,6 +30,13 @@ class GroupedForm(Form):
     result: Value
     outer: bool
     transposed: bool
+    scales: Value | None = None
+    offsets: Value | None = None
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """What is read."""
+        return tuple(v for v in (self.lhs, self.rhs, self.starts, self.scales, self.offsets) if v is not None)
 
     @property
     def groups(self) -> int:
@@ -47,9 +56,10 @@ class GroupedForm(Form):
 
     def key(self, slots: dict[Any, int]) -> str:
         """Shapes and layout."""
-        for buffer in (self.lhs, self.rhs, self.starts, self.result):
+        buffers = (*self.operands, self.result)
+        for buffer in buffers:
             slots.setdefault(buffer, len(slots))
-        types = [(slots[v], str(v.type)) for v in (self.lhs, self.rhs, self.starts, self.result)]
+        types = [(slots[v], str(v.type)) for v in buffers]
         return f"grouped {types} {self.outer} {self.transposed}"
 
     def name(self) -> str:
@@ -62,7 +72,7 @@ class GroupedForm(Form):
 
     def reads(self) -> set[Any]:
         """All operands."""
-        return {self.lhs, self.rhs, self.starts}
+        return set(self.operands)
 
     def cost(self) -> Cost:
         """Every row meets one matrix."""

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from argosy_cinn.assembly.products import choose_variant, variant, variants_of
 from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid
+from argosy_cinn.contraction.problem import Prologue
 from argosy_cinn.emitter import Emitter
 from argosy_cinn.forms.grouped_product import GroupedForm
-from argosy_cinn.loops.elementwise import store_element
+from argosy_cinn.loops.elementwise import load_element, store_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import DOUBLE, FLOAT, I64, LLVM_TYPES, VOID, Index, Value, lanes_of
@@ -90,7 +91,7 @@ def _problem(b: Function, form: GroupedForm, pointers: Pointers, group: Index) -
     element = LLVM_TYPES[dtype]
     rows = _rows(b, form, pointers, group)
     depth, columns = b.number(sizes(form.lhs)[1]), b.number(sizes(form.result)[-1])
-    left, right, out = (b.gep(pointers(v), 0, element) for v in (form.lhs, form.rhs, form.result))
+    left, right, out = (b.gep(pointers(v), 0, LLVM_TYPES[v.dtype]) for v in (form.lhs, form.rhs, form.result))
     left = b.gep(left, b.mul(rows.first, depth), element)
     if form.outer:
         a = Matrix(left, 1, depth, element)
@@ -100,14 +101,36 @@ def _problem(b: Function, form: GroupedForm, pointers: Pointers, group: Index) -
     else:
         a = Matrix(left, depth, 1, element)
         row, column = (1, depth) if form.transposed else (columns, 1)
-        other = Matrix(b.gep(right, b.mul(group, b.mul(depth, columns)), element), row, column, element)
+        numbers = LLVM_TYPES[form.rhs.dtype]
+        start = b.gep(right, b.mul(group, b.mul(depth, columns)), numbers)
+        other = Matrix(start, row, column, numbers, prologue=_widened(form.rhs.dtype))
         out = b.gep(out, b.mul(rows.first, columns), element)
         shape = rows.number, columns, depth
     compute = DOUBLE if dtype == "float64" else FLOAT
     return Contraction(
         *shape, a, other, lambda b, cells: _store(b, cells, out, columns, dtype), compute=compute,
-        narrow=dtype == "bfloat16",
+        narrow=dtype == "bfloat16", **_scales(b, form, pointers, group),
     )  # fmt: skip
+
+
+def _scales(b: Function, form: GroupedForm, pointers: Pointers, group: Index) -> dict[str, Any]:
+    """The scales and offsets of a group's matrix, and of how many terms each is."""
+    found: dict[str, Any] = {}
+    for name, value in (("scales", form.scales), ("offsets", form.offsets)):
+        if value is not None:
+            _, groups, columns = sizes(value)
+            start = b.gep(pointers(value), b.mul(group, groups * columns), LLVM_TYPES[value.dtype])
+            prologue = _widened(value.dtype)
+            found[name] = Matrix(start, columns, 1, LLVM_TYPES[value.dtype], prologue=prologue)
+            found["group"] = sizes(form.lhs)[1] // groups
+    return found
+
+
+def _widened(dtype: str) -> Prologue | None:
+    """What reads numbers that no instruction converts."""
+    if not dtype.startswith("float8"):
+        return None
+    return lambda b, cells: load_element(b, cells.values[0], dtype)
 
 
 def _store(b: Function, cells: Cells, out: Value, columns: Index, dtype: str) -> None:

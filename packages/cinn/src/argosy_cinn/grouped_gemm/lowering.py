@@ -1,4 +1,4 @@
-"""From ``prim.grouped_dot`` and ``prim.grouped_outer`` to their form."""
+"""From ``prim.grouped_dot``, ``prim.grouped_outer`` and ``cinn.scaled_grouped_dot`` to their form."""
 
 from __future__ import annotations
 
@@ -9,5 +9,6 @@ from argosy_pir.core import Operation
 def lower_grouped(op: Operation) -> GroupedForm:
     """The form of a grouped product."""
     outer = op.name == "prim.grouped_outer"
-    lhs, rhs, starts = op.operands
-    return GroupedForm(lhs, rhs, starts, op.result, outer, not outer and op.attributes["transposed"])
+    lhs, rhs, starts, *scales = op.operands
+    turned = not outer and op.attributes["transposed"]
+    return GroupedForm(lhs, rhs, starts, op.result, outer, turned, *scales)

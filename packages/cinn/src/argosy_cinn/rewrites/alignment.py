@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from argosy_cinn.rewrites.builders import replacements
-from argosy_cinn.rewrites.scaled_products import offset_product, scaled_product
+from argosy_cinn.rewrites.scaled_products import offset_product, scaled_grouped_product, scaled_product
 from argosy_cinn.shapes import count, estimate, sizes
 from argosy_phi_ops import prim
 from argosy_pir.core import Operation
@@ -92,7 +92,9 @@ def _align(op: Operation) -> Value | None:
 
 
 _PATTERNS = replacements("align-contractions", {"prim.dot_general": _align})
-_SCALED = replacements("align-contractions", {"prim.reduce_sum": scaled_product})
+_SCALED = replacements(
+    "align-contractions", {"prim.reduce_sum": scaled_product, "prim.grouped_dot": scaled_grouped_product}
+)
 _OFFSET = replacements("align-contractions", {"prim.add": offset_product})
 
 

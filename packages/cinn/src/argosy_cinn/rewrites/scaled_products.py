@@ -4,11 +4,14 @@ Written in primitives, such a product is a batch of products, one for each group
 (`phi.weight_only_linear`); the batch would be in memory. Here it becomes ``cinn.scaled_product(x, weight, scales)``:
 ``sum over groups g of scales[g, o] * (sum over k in g of x[..., k] * weight[o, k])``. Where offsets [groups, out] times
 the sums of each group's inputs are added, ``offsets[g, o] * (sum over k in g of x[..., k])`` is part of it.
+
+``cinn.scaled_grouped_dot(lhs, rhs, starts, scales, offsets)`` is a grouped product with ``rhs`` [e, m, k] in few bits,
+scales and offsets [e, groups, m], where else the matrices that they stand for would be in memory.
 """
 
 from __future__ import annotations
 
-from argosy_cinn.dialect import SCALED
+from argosy_cinn.dialect import SCALED, SCALED_GROUPED
 from argosy_cinn.rewrites.builders import create, defined_by, emit, result_type
 from argosy_cinn.shapes import sizes
 from argosy_pir.core import Operation
@@ -17,6 +20,8 @@ from argosy_pir.values import OpResult, Value
 
 #: Terms of a group that are whole vectors, whatever their width.
 _UNIT = 16
+#: Dtypes of numbers of grouped products.
+_NUMBERS = ("int8", "float8_e4m3fn")
 
 
 def scaled_product(op: Operation) -> Value | None:
@@ -55,11 +60,47 @@ def _are_sums_of_groups(dot: Operation, sums: Operation, scaled: Operation) -> b
     return fits and _unshaped(sums.operand(0)) is _unshaped(x)
 
 
-def _unshaped(value: Value) -> Value:
-    """What a value is a reshape or a wider copy of."""
+def scaled_grouped_product(op: Operation) -> Value | None:
+    """The product that a ``prim.grouped_dot`` with scaled numbers, and offsets or none, is; None where it has other
+    matrices."""
+    lhs, rhs, starts = op.operands
+    scaled, added = _unshaped(rhs, narrower=True), list[Value]()
+    for term, other in _either_way(defined_by(scaled, "prim.add")):
+        if defined_by(term, "prim.mul") and (offsets := _of_groups(other, rhs)) is not None:
+            scaled, added = term, [offsets]
+    for wide, factor in _either_way(defined_by(scaled, "prim.mul")):
+        turned, scales = defined_by(_unshaped(wide), "prim.transpose"), _of_groups(factor, rhs)
+        if scales is None or turned is None or tuple(turned.attributes["permutation"]) != (0, 2, 1):
+            continue
+        numbers = turned.operand(0)
+        if numbers.dtype in _NUMBERS and lhs.dtype != "float64" and not op.attributes["transposed"]:
+            operands = (lhs, numbers, starts, scales, *added)
+            return create(SCALED_GROUPED, operands, {"transposed": True}, result_type(op), op.location)
+    return None
+
+
+def _either_way(op: Operation | None) -> tuple[tuple[Value, ...], ...]:
+    """The operands of an operation in both orders."""
+    return () if op is None else (op.operands, op.operands[::-1])
+
+
+def _of_groups(spread: Value, matrices: Value) -> Value | None:
+    """What a value repeats for each input of a group of ``matrices`` [e, k, m]: [e, groups, m]; None for others."""
+    (count, size, out), repeated = sizes(matrices), defined_by(spread, "prim.broadcast")
+    if repeated is None or repeated.operand(0).ndim != 3 or tuple(repeated.attributes["axes"]) != (0, 1, 3):
+        return None
+    found = repeated.operand(0)
+    groups = sizes(found)[1]
+    known = all(isinstance(n, int) for n in (count, size, out, groups)) and groups > 0
+    fits = known and sizes(found) == (count, groups, out) and size % (groups * _UNIT) == 0
+    return found if fits and sizes(spread) == (count, groups, size // groups, out) else None
+
+
+def _unshaped(value: Value, narrower: bool = False) -> Value:
+    """What a value is a reshape or a wider copy of, or ``narrower`` one."""
     while isinstance(value, OpResult) and value.op.name in ("prim.reshape", "prim.cast"):
         (source,) = value.op.operands
-        if ITEM_SIZES[source.dtype] > ITEM_SIZES[value.dtype]:
+        if not narrower and ITEM_SIZES[source.dtype] > ITEM_SIZES[value.dtype]:
             break
         value = source
     return value

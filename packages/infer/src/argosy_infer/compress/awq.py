@@ -4,6 +4,7 @@ before they are rounded, and its inputs divided by them: ``factors = mean(|x|) *
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -35,15 +36,17 @@ def awq(
     bits: int = 4,
     group_size: int = 128,
     evaluation: Array | None = None,
+    skip: Sequence[str] = (),
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with its linear layers' weights in ``bits`` (8 or 4), a scale for each output and ``group_size``
     inputs (-1, 32, 64, 128), and its inputs multiplied by one factor each. ``loaded`` stays as it is.
 
     data: entries of the program's inputs, in order or by name; evaluation: ids [rows, tokens] that the report's
-    perplexities are of. Raises ValueError for other bits and groups, InputError for no data.
+    perplexities are of; skip: as in :func:`round_to_nearest`. Raises ValueError for other bits and groups, InputError
+    for no data.
     """
     found = partial(_search_scales, bits=bits, group_size=group_size)
-    return quantize_weights("awq", loaded, bits, group_size, found, data, evaluation)
+    return quantize_weights("awq", loaded, bits, group_size, found, data, evaluation, skip)
 
 
 def _search_scales(matrix: Array, inputs: Inputs, bits: int, group_size: int) -> QuantizedWeight:

@@ -7,6 +7,7 @@ e moves each later row j by ``-e U[i, j] / U[i, i]``. ``act_order`` takes inputs
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -40,16 +41,18 @@ def gptq(
     act_order: bool = False,
     damping: float = 0.01,
     evaluation: Array | None = None,
+    skip: Sequence[str] = (),
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with its linear layers' weights in ``bits`` (8 or 4), a scale for each output and ``group_size``
     inputs (-1, 32, 64, 128), rounded so that their outputs on ``data`` stay. ``loaded`` stays as it is.
 
     data: entries of the program's inputs, in order or by name. damping: what is added to the diagonal of H, as a share
-    of its mean; evaluation: ids [rows, tokens] that the report's perplexities are of. Raises ValueError for other bits
+    of its mean; evaluation: ids [rows, tokens] that the report's perplexities are of; skip: as in
+    :func:`round_to_nearest`. Raises ValueError for other bits
     and groups, InputError for no data.
     """
     rounded = partial(_quantize_matrix, bits=bits, group_size=group_size, act_order=act_order, damping=damping)
-    return quantize_weights("gptq", loaded, bits, group_size, rounded, data, evaluation)
+    return quantize_weights("gptq", loaded, bits, group_size, rounded, data, evaluation, skip)
 
 
 def _quantize_matrix(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -104,14 +105,19 @@ def _explain_refusal(shape: tuple[int, ...], bits: int, group_size: int) -> str:
 
 
 def choose_products(
-    loaded: LoadedProgram, bits: int, group_size: int
+    loaded: LoadedProgram, bits: int, group_size: int, skip: Sequence[str] = ()
 ) -> tuple[dict[str, WeightProduct], dict[str, str]]:
-    """The weight products that have such a form by the weight's name, and why others have none."""
+    """The weight products that have such a form by the weight's name, and why others have none. Raises ValueError for
+    a pattern of ``skip`` that is of no weight."""
     found, skipped = find_weight_products(loaded.program)
+    unknown = [pattern for pattern in skip if not any(fnmatchcase(name, pattern) for name in {**found, **skipped})]
+    if unknown:
+        raise ValueError(f"skip: {unknown[0]!r} is no weight of a product; there are {', '.join(found)}")
     latent = latent_weights(loaded.program)
     for name, product in list(found.items()):
         reason = _explain_refusal(product.matrix(loaded.states).shape, bits, group_size)
         reason = "heads make keys and values of cached channels by it" if name in latent else reason
+        reason = "it was to be skipped" if any(fnmatchcase(name, pattern) for pattern in skip) else reason
         if reason:
             skipped[name] = reason
             del found[name]
@@ -125,11 +131,12 @@ def replace_weights(
     replace: Callable[[WeightProduct, Array, Any], tuple[Replacement, LayerReport]],
     data: CalibrationData | None = None,
     evaluation: Array | None = None,
+    skip: Sequence[str] = (),
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with ``replace(product, matrix, inputs)`` in the place of its weight products that have such a form:
     ``matrix`` is the weight [in, out], ``inputs`` its :class:`Inputs` on ``data``, None without data. ``evaluation``:
-    the tokens that perplexity is measured on."""
-    found, skipped = choose_products(loaded, bits, group_size)
+    the tokens that perplexity is measured on; ``skip``: names or patterns of weights that stay."""
+    found, skipped = choose_products(loaded, bits, group_size, skip)
     observed = {} if data is None else observe_inputs(loaded, list(found.values()), data)
     made, layers = {}, []
     for name, product in found.items():
@@ -148,6 +155,7 @@ def quantize_weights(
     quantize: Callable[[Array, Any], QuantizedWeight],
     data: CalibrationData | None = None,
     evaluation: Array | None = None,
+    skip: Sequence[str] = (),
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """:func:`replace_weights` by ``quantize(matrix, inputs)``, for the pass ``name``. Raises ValueError for bits and
     groups that have no code."""
@@ -157,7 +165,7 @@ def quantize_weights(
     def replace(product: WeightProduct, matrix: Array, inputs: Any) -> tuple[Replacement, LayerReport]:
         return packed_layer(product, matrix, quantize(matrix, inputs))
 
-    return replace_weights(loaded, bits, group_size, replace, data, evaluation)
+    return replace_weights(loaded, bits, group_size, replace, data, evaluation, skip)
 
 
 def scales_of(matrix: Array, bits: int, group_size: int) -> Array:

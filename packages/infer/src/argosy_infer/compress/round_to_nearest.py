@@ -6,6 +6,7 @@ and products read them as they are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,24 +29,29 @@ _LARGEST_FLOAT8 = 448.0  # of e4m3
 
 
 def round_to_nearest(
-    loaded: LoadedProgram, bits: int = 8, group_size: int = -1, evaluation: Array | None = None
+    loaded: LoadedProgram,
+    bits: int = 8,
+    group_size: int = -1,
+    evaluation: Array | None = None,
+    skip: Sequence[str] = (),
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with its linear layers' weights in ``bits`` (8 or 4), a scale for each output, or for each of those
     and ``group_size`` (32, 64, 128) inputs. ``loaded`` stays as it is.
 
     Weights that are used otherwise as well, such as tied embeddings, and those whose sizes do not divide stay floats
-    and are reported; evaluation: ids [rows, tokens] that the report's perplexities are of. Raises ValueError for other
-    bits and groups.
+    and are reported, as are those that ``skip`` names, or has patterns of ("lm_head.*", as other tools do); evaluation:
+    ids [rows, tokens] that the report's perplexities are of. Raises ValueError for other bits and groups, and for
+    patterns of no weight.
     """
 
     def nearest(matrix: Array, inputs: None) -> QuantizedWeight:
         return round_matrix(matrix, bits, group_size)
 
-    return quantize_weights("round_to_nearest", loaded, bits, group_size, nearest, None, evaluation)
+    return quantize_weights("round_to_nearest", loaded, bits, group_size, nearest, None, evaluation, skip)
 
 
 def round_to_float8(
-    loaded: LoadedProgram, group_size: int = -1, evaluation: Array | None = None
+    loaded: LoadedProgram, group_size: int = -1, evaluation: Array | None = None, skip: Sequence[str] = ()
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The same with weights in float8 (e4m3: four bits of exponent, three of fraction), whose largest is 448."""
 
@@ -56,4 +62,4 @@ def round_to_float8(
         steps = np.clip(wide / spread, -_LARGEST_FLOAT8, _LARGEST_FLOAT8)
         return QuantizedWeight(steps.astype(as_dtype("float8_e4m3fn").numpy), scales, 8, group_size)
 
-    return quantize_weights("round_to_float8", loaded, 8, group_size, nearest, None, evaluation)
+    return quantize_weights("round_to_float8", loaded, 8, group_size, nearest, None, evaluation, skip)

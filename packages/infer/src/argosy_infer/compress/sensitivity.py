@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -38,19 +38,20 @@ def mixed_precision(
     average_bits: float = 6.0,
     group_size: int = -1,
     evaluation: Array | None = None,
+    skip: Sequence[str] = (),
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with its linear layers' weights in 4 or 8 bits, ``average_bits`` of a weight at most, rounded to the
     nearest: 8 where results on ``data`` change most for the bits that it takes. ``loaded`` stays as it is.
 
     The report's ``sensitivity`` is the mean square of that change, relative to that of the results; its perplexities
-    are those of ``evaluation`` (ids [rows, tokens]). Raises ValueError for fewer bits than 4 and other groups,
-    InputError for no data.
+    are those of ``evaluation`` (ids [rows, tokens]); skip: as in :func:`round_to_nearest`. Raises ValueError for fewer
+    bits than 4 and other groups, InputError for no data.
     """
     if average_bits < 4 or group_size not in GROUPS:
         raise ValueError(
             f"mixed_precision: 4 bits or more, groups of -1, 32, 64 or 128; got {average_bits}, {group_size}"
         )
-    products, _ = choose_products(loaded, 4, group_size)
+    products, _ = choose_products(loaded, 4, group_size, skip)
     found = _sensitivities(loaded, products, data, group_size)
     sizes = {name: product.matrix(loaded.states).size for name, product in products.items()}
     room, bits = (average_bits - 4) * sum(sizes.values()), dict.fromkeys(products, 4)
@@ -58,7 +59,7 @@ def mixed_precision(
         if 4 * sizes[name] <= room:
             bits[name], room = 8, room - 4 * sizes[name]
     chosen = partial(_replace, bits=bits, group_size=group_size)
-    made, report = replace_weights(loaded, 4, group_size, chosen, evaluation=evaluation)
+    made, report = replace_weights(loaded, 4, group_size, chosen, evaluation=evaluation, skip=skip)
     return made, replace(report, sensitivity=found)
 
 

@@ -5,7 +5,7 @@ rows of the weight multiplied with them, so that both are rounded to eight bits 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -37,16 +37,17 @@ def smooth_quant(
     alpha: float = 0.5,
     static: bool = False,
     evaluation: Array | None = None,
+    skip: Sequence[str] = (),
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with products of bytes in its linear layers: weights with a scale for each output, inputs with one
     for each row, found when it runs, or where ``static`` is True with one for all, found on ``data``. Sums are exact,
     in int32. ``loaded`` stays as it is.
 
     data: entries of the program's inputs, in order or by name; evaluation: ids [rows, tokens] that the report's
-    perplexities are of. Raises InputError for no data.
+    perplexities are of; skip: as in :func:`round_to_nearest`. Raises InputError for no data.
     """
     smoothed = partial(_smooth_product, alpha=np.float32(alpha), static=static)
-    return replace_weights(loaded, 8, -1, smoothed, data, evaluation)
+    return replace_weights(loaded, 8, -1, smoothed, data, evaluation, skip)
 
 
 def _smooth_product(

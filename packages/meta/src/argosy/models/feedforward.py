@@ -16,9 +16,9 @@ from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 from argosy_phi_ops.declare.operator import get_operator
 
-__all__ = ["ACTIVATIONS", "Experts", "GatedFeedForward", "MixtureOfExperts", "Router"]
+__all__ = ["ACTIVATIONS", "Experts", "GatedFeedForward", "MixtureOfExperts", "Router", "gather_mm"]
 
-_gather_mm: Any = get_operator("gather_mm")
+gather_mm: Any = get_operator("gather_mm")
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "silu": F.silu,
@@ -117,11 +117,13 @@ class Experts(Layer):
 
     def forward(self, x_ND: Any, weights_NC: Any, experts_NC: Any) -> Any:
         """The sum [N, D] of the chosen experts' outputs by their weights."""
-        bias = (self.gate_up_proj_bias, self.down_proj_bias) if self.config.bias else (None, None)
         x_NCD = x_ND.unsqueeze(1).expand([-1, self.config.chosen, -1])
-        hidden_NCF = _gather_mm(x_NCD, experts_NC, self.gate_up_proj, bias[0])
-        out_NCD = _gather_mm(self._gate(hidden_NCF), experts_NC, self.down_proj, bias[1])
+        hidden_NCF = self._multiply(x_NCD, experts_NC, "gate_up_proj")
+        out_NCD = self._multiply(self._gate(hidden_NCF), experts_NC, "down_proj")
         return (out_NCD * weights_NC.unsqueeze(-1).astype(out_NCD.dtype)).sum(1)
+
+    def _multiply(self, x: Any, experts_NC: Any, name: str) -> Any:
+        return gather_mm(x, experts_NC, getattr(self, name), getattr(self, f"{name}_bias", None))
 
     def _gate(self, hidden_NCF: Any) -> Any:
         gate, up = paddle.chunk(hidden_NCF, 2, axis=-1)

@@ -1,4 +1,5 @@
-"""Blocks of GGUF files as integers with scales: what a layer multiplies with instead of the float32 they stand for.
+"""Blocks of GGUF files as integers with scales: what a layer multiplies with instead of the float32 they stand for;
+and blocks of 256 numbers made of floats, which the library ``gguf`` reads alone.
 
 A row is a sequence of blocks. Q8_0 and Q4_0 have 32 numbers and a scale. Q4_K and Q6_K have 256 numbers, in 8 groups of
 32 or 16 groups of 16, whose scales are small integers times one of the block; Q4_K also has a minimum for each group,
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["PARTS_OF_BLOCKS", "read_blocks"]
+__all__ = ["PARTS_OF_BLOCKS", "WRITTEN", "read_blocks"]
 
 Array = np.ndarray[Any, Any]
 _HALF = 2
@@ -76,3 +77,54 @@ _KINDS: dict[str, tuple[int, int, int, Callable[[Array, str], Array]]] = {
 """Bits, inputs of a group, bytes of a block, and what reads its parts."""
 PARTS_OF_BLOCKS = {kind: ("numbers", "scales", "form") + (("offsets",) if kind == "Q4_K" else ()) for kind in _KINDS}
 """The parts of a matrix of blocks."""
+
+
+# ---- writing
+
+
+def _rounded_quotients(x: Array, steps: Array, least: int, most: int) -> Array:
+    """Whole numbers of ``steps`` that come nearest to ``x``; 0 where those are 0."""
+    found = np.divide(x, steps, out=np.zeros_like(x), where=steps != 0)
+    whole: Array = np.clip(np.rint(found), least, most).astype(np.int16)
+    return whole
+
+
+def _steps_of_block(scales: Array, most: int) -> tuple[Array, Array, Array]:
+    """Scales [blocks, groups] as whole numbers times one of a block (float16); and what they are then."""
+    one = (scales.max(1, keepdims=True) / most).astype(np.float16)
+    wide = np.broadcast_to(one.astype(np.float32), scales.shape)
+    whole = _rounded_quotients(scales, wide, 0, most)
+    return one.view(np.uint8), whole.astype(np.uint8), (whole * wide).astype(np.float32)
+
+
+def _pack_bits(numbers: Array, width: int, each: int) -> Array:
+    """The inverse of :func:`_bits`."""
+    spread = numbers.reshape(len(numbers), -1, 8 // each, width).astype(np.uint8)
+    shifts = np.arange(0, 8, each, dtype=np.uint8)[:, None]
+    packed: Array = np.bitwise_or.reduce(spread << shifts, axis=2).reshape(len(numbers), -1)
+    return packed
+
+
+def _write_q4_k(rows: Array) -> Array:
+    """Numbers between the least (or zero) and the largest of each group of 32 in 15 steps, rounded to the nearest."""
+    groups = rows.reshape(-1, 8, 32)
+    minima = np.maximum(-groups.min(-1), 0)
+    one, scales, steps = _steps_of_block((np.maximum(groups.max(-1), 0) + minima) / 15, 63)
+    one_minimum, lows, taken = _steps_of_block(minima, 63)
+    numbers = _rounded_quotients(groups + taken[..., None], np.broadcast_to(steps[..., None], groups.shape), 0, 15)
+    (first, last), (low, high) = (np.split(x, 2, axis=1) for x in (scales, lows))
+    of_groups = [first | (last >> 4) << 6, low | (high >> 4) << 6, last & 15 | (high & 15) << 4]
+    return np.concatenate([one, one_minimum, *of_groups, _pack_bits(numbers.reshape(-1, 256), 32, 4)], 1)
+
+
+def _write_q6_k(rows: Array) -> Array:
+    """Numbers of each group of 16 in 63 steps around zero, rounded to the nearest."""
+    groups = rows.reshape(-1, 16, 16)
+    one, scales, steps = _steps_of_block(np.abs(groups).max(-1) / 31, 127)
+    whole = _rounded_quotients(groups, np.broadcast_to(steps[..., None], groups.shape), -32, 31)
+    numbers = (whole + 32).reshape(-1, 256)
+    return np.concatenate([_pack_bits(numbers & 15, 64, 4), _pack_bits(numbers >> 4, 32, 2), scales, one], 1)
+
+
+WRITTEN: dict[str, Callable[[Array], Array]] = {"Q4_K": _write_q4_k, "Q6_K": _write_q6_k}
+"""What makes blocks [blocks, bytes] of rows [out, in] of float32, whose inputs are a multiple of 256."""

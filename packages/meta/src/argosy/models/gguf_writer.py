@@ -11,6 +11,7 @@ import numpy as np
 
 from argosy.models.configuration import ConfigFile
 from argosy.models.gguf import ARCHITECTURES, PARTS, WHOLE, Architecture, gguf_library, rearrange
+from argosy.models.gguf_blocks import WRITTEN
 from argosy.models.gguf_tokenizer import write_tokenizer
 from argosy_hwadapt.files import replace_file
 from argosy_infer.llm import Tokenizer
@@ -18,6 +19,9 @@ from argosy_infer.llm import Tokenizer
 __all__ = ["write_gguf"]
 
 Array = np.ndarray[Any, Any]
+_FORMATS = ("F32", "F16", "BF16", "Q8_0", "Q4_0", *WRITTEN)
+_BLOCK = 256
+"""Numbers of a block of the last formats."""
 
 
 def write_gguf(
@@ -28,7 +32,8 @@ def write_gguf(
     tokenizer: Tokenizer | None = None,
 ) -> None:
     """Write tensors under transformers' names as a GGUF file that llama.cpp runs: matrices in ``format`` (``F32``,
-    ``F16``, ``BF16``, ``Q8_0``, ``Q4_0``), vectors in float32. The file is replaced as a whole.
+    ``F16``, ``BF16``, ``Q8_0``, ``Q4_0``, ``Q4_K``, ``Q6_K``; instead of the last two in ``Q8_0``, where their rows are
+    no multiple of 256), vectors in float32. The file is replaced as a whole.
 
     Raises ValueError for families and formats that it cannot write, NotImplementedError for tokenizers.
     """
@@ -36,9 +41,8 @@ def write_gguf(
     name = next((name for name, a in ARCHITECTURES.items() if a.model_type == config.text("model_type")), None)
     if name is None:
         raise ValueError(f"write_gguf() knows {', '.join(ARCHITECTURES)}, got {config.text('model_type')!r}")
-    if format not in ("F32", "F16", "BF16", "Q8_0", "Q4_0"):
-        raise ValueError(f"write_gguf(): format is one of F32, F16, BF16, Q8_0, Q4_0; got {format!r}")
-    kind = gguf.GGMLQuantizationType[format]
+    if format not in _FORMATS:
+        raise ValueError(f"write_gguf(): format is one of {', '.join(_FORMATS)}; got {format!r}")
     architecture = ARCHITECTURES[name]
     with replace_file(path) as temporary:
         writer = gguf.GGUFWriter(temporary, name)
@@ -46,9 +50,14 @@ def write_gguf(
         write_tokenizer(writer, tokenizer, config.integer("vocab_size"))
         for own, array in tensors.items():
             values = rearrange(own, array.astype(np.float32), architecture, heads, _rows_by_pairs)
-            whole = values.ndim < 2 or format == "F32"
-            data = np.ascontiguousarray(values) if whole else gguf.quants.quantize(values, kind)
-            writer.add_tensor(_file_name(own, architecture), data, raw_dtype=None if whole else kind)
+            kind = "F32" if values.ndim < 2 else format
+            if kind in WRITTEN and values.shape[-1] % _BLOCK:
+                kind = "Q8_0"
+            if kind in WRITTEN:
+                data = WRITTEN[kind](values).reshape(len(values), -1)
+            else:
+                data = gguf.quants.quantize(values, gguf.GGMLQuantizationType[kind])
+            writer.add_tensor(_file_name(own, architecture), data, raw_dtype=gguf.GGMLQuantizationType[kind])
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()

@@ -14,8 +14,9 @@ from argosy.models.families import FAMILIES
 from argosy.models.files import ModelFiles, write_folder
 from argosy.models.gguf import GgufFile
 from argosy.models.gguf_writer import write_gguf
+from argosy.models.quantized_layers import QuantizedExperts, QuantizedLinear
 from argosy.models.quantized_layouts import pack_layers
-from argosy.models.quantized_weights import QuantizedLinear, quantize_layers
+from argosy.models.quantized_weights import quantize_layers
 from argosy.models.weights import TensorNames, collect_weights, fill_weights, parts_of
 from argosy.nn.layer import Layer
 from argosy.nn.lazy import LazyGuard
@@ -125,7 +126,7 @@ def save(
     config = config_of(model)
     family, values = family_of(config), json.loads(json.dumps(config.values))
     is_gguf = os.fspath(folder).endswith(".gguf")
-    integers = any(isinstance(layer, QuantizedLinear) for layer in model.sublayers())
+    integers = any(isinstance(layer, (QuantizedLinear, QuantizedExperts)) for layer in model.sublayers())
     if is_gguf and integers:
         raise NotImplementedError("save(): integer weights are not written to GGUF files; name a folder")
     with announce_wait(f"saving {folder}"):

@@ -1,8 +1,9 @@
 """Integer weights as other tools lay them out: GPTQ, AWQ and compressed-tensors, and DeepSeek's blocks of e4m3.
 
-`quantized_weights` reads what is written here, and transformers does with compressed-tensors 0.20, which has given up
-inputs in another order (``actorder``). Layers of other bits and groups than the others are named in folders of
-compressed-tensors and of GPTQ (``dynamic``, of GPTQModel); in other layouts all of them have the same.
+`quantized_weights` reads what is written here, and transformers 5.24 does: compressed-tensors with its package 0.20,
+which has given up inputs in another order (``actorder``), GPTQ and AWQ with GPTQModel 7.7, where ``lm_head`` is in
+floats. Layers of other bits and groups than the others are named in folders of compressed-tensors and of GPTQ
+(``dynamic``, of GPTQModel); in other layouts all of them have the same.
 """
 
 from __future__ import annotations
@@ -14,7 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from argosy.models.quantized_weights import AWQ_ORDER, Numbers, QuantizedLinear, linear_layers, unpack_outputs
+from argosy import nn
+from argosy.models.feedforward import Router
+from argosy.models.quantized_layers import (
+    Numbers,
+    QuantizedExperts,
+    QuantizedLinear,
+    expert_matrices,
+    layers_of,
+    linear_layers,
+    unpack_outputs,
+)
+from argosy.models.quantized_weights import AWQ_ORDER
 from argosy.models.weights import file_name
 from argosy.nn.layer import Layer
 from argosy_infer.export import LoadedProgram
@@ -59,7 +71,7 @@ def pack_layers(model: Layer, family: ModuleType, layout: str) -> tuple[dict[str
     """
     if layout not in LAYOUTS:
         raise ValueError(f"layouts of integer weights are {', '.join(LAYOUTS)}; got {layout!r}")
-    numbers = {name: layer.to_numbers() for name, layer in _integer_layers(model, family)}
+    numbers = dict(_integer_layers(model, family))
     pack, describe = LAYOUTS[layout]
     tensors = {}
     for name, each in numbers.items():
@@ -67,7 +79,8 @@ def pack_layers(model: Layer, family: ModuleType, layout: str) -> tuple[dict[str
             tensors.update({f"{name}.{suffix}": array for suffix, array in pack(each).items()})
         except ValueError as error:
             raise NotImplementedError(f"save(): {name} has no {layout} layout: {error}") from None
-    floats = [file_name(f"{name}.weight", family).removesuffix(".weight") for _, _, name, _ in linear_layers(model)]
+    names = [name for kind in (nn.Linear, Router) for _, _, name, _ in layers_of(model, kind)]
+    floats = [file_name(f"{name}.weight", family).removesuffix(".weight") for name in names]
     return describe(numbers, floats), tensors
 
 
@@ -86,13 +99,19 @@ def _common_form(layers: Mapping[str, Numbers]) -> tuple[tuple[int, int], dict[s
     return common, {name: form for name, form in forms.items() if form != common}
 
 
-def _integer_layers(model: Layer, family: ModuleType) -> Iterator[tuple[str, QuantizedLinear]]:
+def _integer_layers(model: Layer, family: ModuleType) -> Iterator[tuple[str, Numbers]]:
+    """Integer matrices by their names in a file."""
     stacked = [pattern for pattern, *_ in getattr(family, "STACKED", ())]
     for name, layer in model.named_sublayers():
         if isinstance(layer, QuantizedLinear):
             if any(re.search(pattern, f"{name}.weight") for pattern in stacked):
                 raise NotImplementedError(f"save(): {name} is one of several layers in one tensor of a file")
-            yield file_name(f"{name}.weight", family).removesuffix(".weight"), layer
+            yield file_name(f"{name}.weight", family).removesuffix(".weight"), layer.to_numbers()
+        elif isinstance(layer, QuantizedExperts):
+            for names, parts in zip(
+                expert_matrices(name, layer.config, layer.width, family), layer.to_numbers(), strict=True
+            ):
+                yield from zip((stored for stored, *_ in names), parts, strict=True)
 
 
 # ---- layouts: the tensors of a layer, and what ``quantization_config`` says

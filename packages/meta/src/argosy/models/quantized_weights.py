@@ -10,99 +10,36 @@ their middle (8 or 128), which is the zero of symmetric files; other zeros make 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-import argosy as paddle
-from argosy import nn
 from argosy.models.configuration import ConfigFile
+from argosy.models.feedforward import Experts
+from argosy.models.quantized_layers import (
+    Numbers,
+    QuantizedExperts,
+    QuantizedLinear,
+    expert_matrices,
+    layers_of,
+    linear_layers,
+)
 from argosy.models.weights import TensorNames, file_name
 from argosy.nn.layer import Layer
-from argosy.nn.quant import weight_only_linear
 from argosy_tensorcore.safetensors import CheckpointError
 
-__all__ = ["AWQ_ORDER", "Numbers", "QuantizedLinear", "linear_layers", "quantize_layers", "unpack_outputs"]
+__all__ = ["AWQ_ORDER", "quantize_layers"]
 
 Array = np.ndarray[Any, Any]
 AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
 """The output that the four bits at each place of an int32 belong to (Lin et al.'s GEMM layout)."""
 _GROUPS = (16, 32, 64, 128)
+_WHOLE = {"int-quantized": "int8", "float-quantized": "float8_e4m3fn"}
+"""Formats of compressed-tensors whose numbers are bytes."""
 _REPETITIONS = 3
 """Of a pattern of layers' names."""
-
-
-class QuantizedLinear(Layer):
-    """A linear layer ``x @ (numbers * scales + offsets) + bias``: ``numbers`` [in, out] are integers less their
-    middle, or in float8_e4m3fn.
-
-    ``scales`` and ``offsets`` (None: none) are [groups, out] of inputs in ``order`` [in] (None: as they are);
-    ``bias``: whether there is one.
-    """
-
-    def __init__(self, made: Numbers, bias: bool) -> None:
-        super().__init__()
-        size, out = made.numbers.shape
-        self.groups = len(made.scales)
-        self.dtype_of_numbers = f"int{made.bits}" if made.numbers.dtype == np.int8 else made.numbers.dtype.name
-        self.group_size = size // self.groups if self.groups > 1 else -1
-        whole = np.ascontiguousarray(made.numbers.T)
-        if made.bits == 4:  # two outputs in a byte: see `weight_quantize`
-            whole = (whole[: out // 2] & 15) | (whole[out // 2 :] << 4)
-        scales = made.scales if self.groups > 1 else made.scales[0]
-        self.register_buffer("numbers", paddle.to_tensor(whole))
-        self.register_buffer("scales", paddle.to_tensor(np.ascontiguousarray(scales)))
-        self.register_buffer("order", None if made.order is None else paddle.to_tensor(made.order.astype(np.int64)))
-        self.zeros, offsets = made.zeros, made.all_offsets()
-        shape = scales.shape
-        self.register_buffer("offsets", None if offsets is None else paddle.to_tensor(offsets.reshape(shape)))
-        self.bias = self.create_parameter([out], is_bias=True) if bias else None
-
-    def forward(self, x: Any) -> Any:
-        """The outputs [..., out] of ``x`` [..., in]."""
-        if self.order is not None:
-            x = paddle.index_select(x, self.order, axis=-1)
-        form = {"weight_dtype": self.dtype_of_numbers, "group_size": self.group_size, "weight_offset": self.offsets}
-        return weight_only_linear(x, self.numbers, self.bias, self.scales, **form)
-
-    def to_numbers(self) -> Numbers:
-        """What the layer was made of."""
-        bits = 4 if self.dtype_of_numbers == "int4" else 8
-        order = None if self.order is None else self.order.numpy()
-        whole = unpack_outputs(self.numbers.payload.array(), bits).T
-        offsets = None
-        if self.offsets is not None and self.zeros is None:
-            offsets = np.atleast_2d(self.offsets.payload.array())
-        return Numbers(whole, bits, np.atleast_2d(self.scales.payload.array()), self.zeros, order, offsets)
-
-
-def unpack_outputs(packed: Array, bits: int) -> Array:
-    """The numbers [out, in] of a weight as `weight_only_linear` reads it."""
-    return packed if bits == 8 else np.concatenate([(packed << 4).astype(np.int8) >> 4, packed >> 4])
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """Integers ``numbers`` [in, out] (int8, less the middle) of ``bits``, or numbers in e4m3; ``scales`` [groups, out],
-    ``zeros`` [groups, out] less the middle (None: all are that), the input that each row belongs to (``order``,
-    None: its own), and ``offsets`` [groups, out] that no zeros make."""
-
-    numbers: Array
-    bits: int
-    scales: Array
-    zeros: Array | None = None
-    order: Array | None = None
-    offsets: Array | None = None
-
-    def all_offsets(self) -> Array | None:
-        """What is added to scaled numbers [groups, out], in float32; None for nothing."""
-        if self.zeros is None:
-            return self.offsets
-        made: Array = -self.zeros.astype(np.float32) * self.scales.astype(np.float32)
-        return made
 
 
 def quantize_layers(
@@ -120,38 +57,52 @@ def quantize_layers(
     if method not in _READERS:
         raise settings.error("quant_method", f"one of {', '.join(_READERS)}", method)
     reader, known, used = _READERS[method](settings), TensorNames(files), set[str]()
-    stacked = [pattern for pattern, *_ in getattr(family, "STACKED", ())]
-    for parent, attribute, name, layer in linear_layers(model):
-        base = file_name(f"{name}.weight", family).removesuffix(".weight")
+
+    def read(base: str, size: int, out: int) -> Numbers | None:
+        """The matrix [size, out] of that name; None where the files hold floats."""
         if known.find(f"{base}.{reader.mark}") is None:
-            continue
-        if any(re.search(pattern, f"{name}.weight") for pattern in stacked):
-            raise NotImplementedError(f"{where}: {base}.{reader.mark} holds several layers, which is not implemented")
-        part = _Part(known, base, layer, where)
-        made = reader.read(part)
-        setattr(parent, attribute, QuantizedLinear(made, layer.bias is not None))
-        used |= part.used
+            return None
+        part = _Part(known, base, size, out, where)
+        made: Numbers = reader.read(part)
+        used.update(part.used)
+        return made
+
+    shapes = {name: [int(n) for n in layer.weight.shape] for _, _, name, layer in linear_layers(model)}
+    for parent, attribute, name, layer in linear_layers(model):
+        base, out, columns = _place_in_file(name, shapes, family)
+        made = read(base, shapes[name][0], out)
+        if made is not None:
+            setattr(parent, attribute, QuantizedLinear(made.take_outputs(columns), layer.bias is not None))
+    for parent, attribute, name, experts in layers_of(model, Experts):
+        width = int(experts.down_proj.shape[-1])
+        names = expert_matrices(name, experts.config, width, family)
+        parts = [[read(*each) for each in matrices] for matrices in names]
+        whole = [made for matrices in parts for made in matrices if made is not None]
+        if whole and len(whole) == sum(map(len, parts)):
+            setattr(parent, attribute, QuantizedExperts(experts, parts, f"{where}: {name}"))  # type: ignore[arg-type]
     left = [name for name in files if name not in used and name.endswith(f".{reader.mark}")]
     if left:
-        raise NotImplementedError(f"{where}: {left[0]} is of no linear layer (experts in few bits are not implemented)")
+        raise NotImplementedError(f"{where}: {left[0]} is of no linear layer, and of no expert of its own")
     return {name: files[name] for name in files if name not in used}
 
 
-def linear_layers(model: Layer) -> Iterator[tuple[Layer, str, str, nn.Linear]]:
-    """The linear layers with their parents, attributes and full names."""
-    owners = dict(model.named_sublayers(include_self=True))
-    for name, layer in list(owners.items()):
-        if isinstance(layer, nn.Linear):
-            prefix, _, attribute = name.rpartition(".")
-            yield owners[prefix], attribute, name, layer
+def _place_in_file(name: str, shapes: Mapping[str, list[int]], family: ModuleType) -> tuple[str, int, slice]:
+    """The name of a layer's matrix in a file, how many outputs that has, and which of them are the layer's."""
+    for pattern, replacement, members in getattr(family, "STACKED", ()):
+        match = re.search(pattern, f"{name}.weight")
+        if match:
+            widths = [shapes[f"{name[: match.start(1)]}{each}{name[match.end(1) :]}"][1] for each in members]
+            place = members.index(match[1])
+            stored = file_name(re.sub(pattern, replacement, f"{name}.weight"), family).removesuffix(".weight")
+            return stored, sum(widths), slice(sum(widths[:place]), sum(widths[: place + 1]))
+    return file_name(f"{name}.weight", family).removesuffix(".weight"), shapes[name][1], slice(None)
 
 
 class _Part:
     """The tensors of one layer in a file."""
 
-    def __init__(self, known: TensorNames, base: str, layer: nn.Linear, where: str) -> None:
-        self.known, self.base, self.where = known, base, where
-        self.size, self.out = (int(n) for n in layer.weight.shape)
+    def __init__(self, known: TensorNames, base: str, size: int, out: int, where: str) -> None:
+        self.known, self.base, self.size, self.out, self.where = known, base, size, out, where
         self.used: set[str] = set()
 
     def has(self, name: str) -> bool:
@@ -264,14 +215,15 @@ class _Awq:
 
 class _CompressedTensors:
     """weight_packed [out, in * bits / 32], weight_scale [out, groups], weight_zero_point [out * bits / 32, groups] if
-    the file is not symmetric, weight_g_idx [in]; the middle is added to numbers."""
-
-    mark = "weight_packed"
+    the file is not symmetric, weight_g_idx [in]; the middle is added to numbers. Of the other formats weight [out, in]
+    in int8 or e4m3, weight_scale [out, 1] or [1]; inputs stay floats, whatever is said of them."""
 
     def __init__(self, settings: ConfigFile) -> None:
         form, groups = settings.text("format"), settings.table("config_groups")
-        if form != "pack-quantized":
-            raise NotImplementedError(f"{settings.path}: format {form!r} is not implemented; there is pack-quantized")
+        if form != "pack-quantized" and form not in _WHOLE:
+            known = ", ".join(("pack-quantized", *_WHOLE))
+            raise NotImplementedError(f"{settings.path}: format {form!r} is not implemented; there are {known}")
+        self.mark, self._form = "weight_packed" if form == "pack-quantized" else "weight_scale", form
         self._settings, self._forms = settings, [groups.table(name) for name in groups.values]
         for each in self._forms:
             weights = each.table("weights")
@@ -290,6 +242,8 @@ class _CompressedTensors:
 
     def read(self, part: _Part) -> Numbers:
         weights = self._weights_of(part.base)
+        if self._form in _WHOLE:
+            return self._read_whole(part, weights)
         bits = weights.integer("num_bits")
         groups, each = part.groups(weights.integer("group_size", default=-1, least=-1)), 32 // bits
         numbers = _centre(_unpack(part.tensor("weight_packed", part.out, part.size // each), bits, 1), bits).T
@@ -302,6 +256,21 @@ class _CompressedTensors:
         if part.has("weight_g_idx"):
             numbers, order = _order_rows(numbers, part.tensor("weight_g_idx", part.size), groups, part)
         return Numbers(numbers, bits, scales, zeros, order)
+
+    def _read_whole(self, part: _Part, weights: ConfigFile) -> Numbers:
+        """A matrix whose numbers are bytes, with one scale for all outputs or one for each."""
+        numbers = part.tensor("weight", part.out, part.size)
+        if numbers.dtype.name != _WHOLE[self._form] or not weights.flag("symmetric", default=True):
+            raise NotImplementedError(
+                f"{part.where}: {part.base}.weight is {numbers.dtype}; {self._form} is read as symmetric "
+                f"{_WHOLE[self._form]}"
+            )
+        for unused in ("input_scale", "input_zero_point"):
+            if part.has(unused):
+                part.used.add(f"{part.base}.{unused}")
+        of_all = tuple(part.known.shape(f"{part.base}.weight_scale")) == (1,)
+        scales = part.tensor("weight_scale", *((1,) if of_all else (part.out, 1)))
+        return Numbers(numbers.T, 8, np.broadcast_to(scales.reshape(1, -1), (1, part.out)))
 
 
 def _matches(target: Any, base: str) -> bool:

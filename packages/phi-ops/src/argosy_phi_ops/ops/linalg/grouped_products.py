@@ -11,10 +11,22 @@ from argosy_phi_ops.declare.operator import Sample, operator
 from argosy_phi_ops.errors import ShapeError
 from argosy_tensorcore.tensor import Tensor
 
+_NUMBERS = ("int8", "float8_e4m3fn")
 
-@operator(axes="n c !k, n c, !e !k m, !e m -> n c m", promote="none")
-def gather_mm(x: Tensor, index: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+
+@operator(axes="n c !k, n c, !e !k m, !e m, !e !g m, !e !g m -> n c m", promote="none")
+def gather_mm(
+    x: Tensor,
+    index: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    scale: Tensor | None = None,
+    offset: Tensor | None = None,
+) -> Tensor:
     """``x[n, c] @ weight[index[n, c]] + bias[index[n, c]]`` for ``x`` [n, c, k] and ``weight`` [e, k, m].
+
+    With a ``scale`` [e, g, m] the weight is numbers in int8 or float8_e4m3fn, and each of its g groups of inputs is
+    multiplied by a scale for each output, to which an ``offset`` [e, g, m] is added.
 
     The work is that of the chosen matrices: rows are sorted by their matrix, which each group of them is multiplied
     with at once, and put back (Gale et al., MegaBlocks, 2023).
@@ -27,7 +39,8 @@ def gather_mm(x: Tensor, index: Tensor, weight: Tensor, bias: Tensor | None = No
     prim.check_index(index, operator="gather_mm", low=0, size=matrices)
     flat = prim.reshape(prim.cast(index, dtype="int64"), shape=(rows,))
     chosen, order = prim.sort(flat, prim.iota(shape=(rows,), axis=0, dtype="int64"), axis=0)
-    made = prim.grouped_dot(_rows(prim.reshape(x, shape=(rows, x.shape[2])), order), weight, _starts(flat, matrices))
+    wide = weight if scale is None else _dequantize(weight, scale, offset, x.dtype)
+    made = prim.grouped_dot(_rows(prim.reshape(x, shape=(rows, x.shape[2])), order), wide, _starts(flat, matrices))
     if bias is not None:
         made = prim.add(made, _rows(bias, chosen))
     back = prim.scatter(
@@ -35,6 +48,25 @@ def gather_mm(x: Tensor, index: Tensor, weight: Tensor, bias: Tensor | None = No
         prim.iota(shape=(rows,), axis=0, dtype="int64"), axes=(0,),
     )  # fmt: skip
     return prim.reshape(_rows(made, back), shape=(*index.shape, weight.shape[2]))
+
+
+def _dequantize(weight: Tensor, scale: Tensor, offset: Tensor | None, dtype: str) -> Tensor:
+    """The weight [e, k, m] that numbers stand for."""
+    (matrices, size, out), groups = weight.shape, scale.shape[1]
+    if weight.dtype not in _NUMBERS or (scale.shape[0], scale.shape[2]) != (matrices, out) or size % groups:
+        raise ShapeError(
+            f"gather_mm with scales takes a weight [e, k, m] in {' or '.join(_NUMBERS)} and scales [e, g, m] whose "
+            f"groups divide k, got {weight.type} and {scale.type}"
+        )
+    grouped = prim.reshape(prim.cast(weight, dtype="float32"), shape=(matrices, groups, size // groups, out))
+    factor, added = (
+        None if x is None else prim.broadcast(prim.cast(x, dtype="float32"), shape=grouped.shape, axes=(0, 1, 3))
+        for x in (scale, offset)
+    )
+    scaled = prim.mul(grouped, factor)
+    return prim.cast(
+        prim.reshape(scaled if added is None else prim.add(scaled, added), shape=weight.shape), dtype=dtype
+    )
 
 
 def _rows(x: Tensor, index: Tensor) -> Tensor:

@@ -1,0 +1,194 @@
+"""Linear layers and experts whose weights are integers, or numbers in e4m3, with scales.
+
+A weight is ``number * scale + offset`` with a scale, and an offset or none, for each output and group of inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any, TypeVar
+
+import numpy as np
+
+import argosy as paddle
+from argosy import nn
+from argosy.models.configuration import ExpertsConfig
+from argosy.models.feedforward import Experts, gather_mm
+from argosy.models.weights import file_name
+from argosy.nn.layer import Layer
+from argosy.nn.quant import weight_only_linear
+
+__all__ = [
+    "Numbers", "QuantizedExperts", "QuantizedLinear", "expert_matrices", "layers_of", "linear_layers", "unpack_outputs"
+]  # fmt: skip
+
+Array = np.ndarray[Any, Any]
+Kind = TypeVar("Kind", bound=Layer)
+
+
+class QuantizedLinear(Layer):
+    """A linear layer ``x @ (numbers * scales + offsets) + bias``: ``numbers`` [in, out] are integers less their
+    middle, or in float8_e4m3fn.
+
+    ``scales`` and ``offsets`` (None: none) are [groups, out] of inputs in ``order`` [in] (None: as they are);
+    ``bias``: whether there is one.
+    """
+
+    def __init__(self, made: Numbers, bias: bool) -> None:
+        super().__init__()
+        size, out = made.numbers.shape
+        self.groups = len(made.scales)
+        self.dtype_of_numbers = f"int{made.bits}" if made.numbers.dtype == np.int8 else made.numbers.dtype.name
+        self.group_size = size // self.groups if self.groups > 1 else -1
+        whole = np.ascontiguousarray(made.numbers.T)
+        if made.bits == 4:  # two outputs in a byte: see `weight_quantize`
+            whole = (whole[: out // 2] & 15) | (whole[out // 2 :] << 4)
+        scales = made.scales if self.groups > 1 else made.scales[0]
+        self.register_buffer("numbers", paddle.to_tensor(whole))
+        self.register_buffer("scales", paddle.to_tensor(np.ascontiguousarray(scales)))
+        self.register_buffer("order", None if made.order is None else paddle.to_tensor(made.order.astype(np.int64)))
+        self.zeros, offsets = made.zeros, made.all_offsets()
+        shape = scales.shape
+        self.register_buffer("offsets", None if offsets is None else paddle.to_tensor(offsets.reshape(shape)))
+        self.bias = self.create_parameter([out], is_bias=True) if bias else None
+
+    def forward(self, x: Any) -> Any:
+        """The outputs [..., out] of ``x`` [..., in]."""
+        if self.order is not None:
+            x = paddle.index_select(x, self.order, axis=-1)
+        form = {"weight_dtype": self.dtype_of_numbers, "group_size": self.group_size, "weight_offset": self.offsets}
+        return weight_only_linear(x, self.numbers, self.bias, self.scales, **form)
+
+    def to_numbers(self) -> Numbers:
+        """What the layer was made of."""
+        bits = 4 if self.dtype_of_numbers == "int4" else 8
+        order = None if self.order is None else self.order.numpy()
+        whole = unpack_outputs(self.numbers.payload.array(), bits).T
+        offsets = None
+        if self.offsets is not None and self.zeros is None:
+            offsets = np.atleast_2d(self.offsets.payload.array())
+        return Numbers(whole, bits, np.atleast_2d(self.scales.payload.array()), self.zeros, order, offsets)
+
+
+def unpack_outputs(packed: Array, bits: int) -> Array:
+    """The numbers [out, in] of a weight as `weight_only_linear` reads it."""
+    return packed if bits == 8 else np.concatenate([(packed << 4).astype(np.int8) >> 4, packed >> 4])
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Integers ``numbers`` [in, out] (int8, less the middle) of ``bits``, or numbers in e4m3; ``scales`` [groups, out],
+    ``zeros`` [groups, out] less the middle (None: all are that), the input that each row belongs to (``order``,
+    None: its own), and ``offsets`` [groups, out] that no zeros make."""
+
+    numbers: Array
+    bits: int
+    scales: Array
+    zeros: Array | None = None
+    order: Array | None = None
+    offsets: Array | None = None
+
+    def all_offsets(self) -> Array | None:
+        """What is added to scaled numbers [groups, out], in float32; None for nothing."""
+        if self.zeros is None:
+            return self.offsets
+        made: Array = -self.zeros.astype(np.float32) * self.scales.astype(np.float32)
+        return made
+
+    def take_outputs(self, outputs: slice) -> Numbers:
+        """Those of some outputs."""
+        zeros, offsets = (None if x is None else x[:, outputs] for x in (self.zeros, self.offsets))
+        return replace(
+            self, numbers=self.numbers[:, outputs], scales=self.scales[:, outputs], zeros=zeros, offsets=offsets
+        )
+
+
+class QuantizedExperts(Experts):
+    """Experts whose matrices are numbers in eight bits (those of four bits are, too) with a scale, and an offset or
+    none, for each group of inputs and output.
+
+    ``parts``: of each expert the gate, what is gated, and the way back. Raises NotImplementedError, naming ``where``,
+    where experts differ in groups or have inputs in another order.
+    """
+
+    def __init__(self, floats: Experts, parts: list[list[Numbers]], where: str) -> None:
+        Layer.__init__(self)
+        self.config, self.zeros = floats.config, [[each.zeros for each in matrices] for matrices in parts]
+        self.bits, self.width = parts[0][0].bits, parts[0][0].numbers.shape[0]
+        everything = [each for matrices in parts for each in matrices]
+        if any(each.order is not None for each in everything):
+            raise NotImplementedError(
+                f"{where} has inputs in another order (act-order), which experts have no code for"
+            )
+        for name, members in (("gate_up_proj", slice(0, 2)), ("down_proj", slice(2, 3))):
+            if len({tuple(each.scales.shape) for matrices in parts for each in matrices[members]}) > 1:
+                raise NotImplementedError(f"{where} has groups of several sizes, which experts have no code for")
+            joined = {
+                "numbers": [np.concatenate([each.numbers.T for each in matrices[members]]) for matrices in parts],
+                "scales": [np.concatenate([each.scales for each in matrices[members]], 1) for matrices in parts],
+            }
+            if any(each.all_offsets() is not None for matrices in parts for each in matrices[members]):
+                joined["offsets"] = [
+                    np.concatenate([_offsets_or_zeros(each) for each in matrices[members]], 1) for matrices in parts
+                ]
+            for part, arrays in joined.items():
+                self.register_buffer(f"{name}_{part}", paddle.to_tensor(np.stack(arrays)))
+            if floats.config.bias:
+                setattr(self, f"{name}_bias", getattr(floats, f"{name}_bias"))
+
+    def to_numbers(self) -> list[list[Numbers]]:
+        """What the layer was made of."""
+        return [
+            [
+                self._part(expert, "gate_up_proj", slice(0, self.config.width), zeros[0]),
+                self._part(expert, "gate_up_proj", slice(self.config.width, None), zeros[1]),
+                self._part(expert, "down_proj", slice(None), zeros[2]),
+            ]
+            for expert, zeros in enumerate(self.zeros)
+        ]
+
+    def _part(self, expert: int, name: str, outputs: slice, zeros: Array | None) -> Numbers:
+        numbers, scales = (getattr(self, f"{name}_{part}").payload.array()[expert] for part in ("numbers", "scales"))
+        return Numbers(numbers[outputs].T, self.bits, scales[:, outputs], zeros)
+
+    def _multiply(self, x: Any, experts_NC: Any, name: str) -> Any:
+        numbers, scales = getattr(self, f"{name}_numbers"), getattr(self, f"{name}_scales")
+        bias, offsets = getattr(self, f"{name}_bias", None), getattr(self, f"{name}_offsets", None)
+        if bias is None:
+            bias = paddle.zeros(numbers.shape[:2], x.dtype)
+        return gather_mm(x, experts_NC, numbers.transpose([0, 2, 1]), bias, scales, offsets)
+
+
+def _offsets_or_zeros(made: Numbers) -> Array:
+    offsets = made.all_offsets()
+    return np.zeros(made.scales.shape, np.float32) if offsets is None else offsets
+
+
+def expert_matrices(
+    name: str, config: ExpertsConfig, width: int, family: ModuleType
+) -> list[list[tuple[str, int, int]]]:
+    """Names in a file, inputs and outputs of the matrices of each expert: its gate, what is gated, the way back."""
+    shapes = {name: (width, config.width) for name in ("gate_proj", "up_proj")} | {"down_proj": (config.width, width)}
+    return [
+        [
+            (file_name(f"{name}.{expert}.{member}.weight", family).removesuffix(".weight"), *shape)
+            for member, shape in shapes.items()
+        ]
+        for expert in range(config.experts)
+    ]
+
+
+def layers_of(model: Layer, kind: type[Kind]) -> Iterator[tuple[Layer, str, str, Kind]]:
+    """The layers of a kind with their parents, attributes and full names."""
+    owners = dict(model.named_sublayers(include_self=True))
+    for name, layer in list(owners.items()):
+        if isinstance(layer, kind):
+            prefix, _, attribute = name.rpartition(".")
+            yield owners[prefix], attribute, name, layer
+
+
+def linear_layers(model: Layer) -> Iterator[tuple[Layer, str, str, nn.Linear]]:
+    """The linear layers."""
+    return layers_of(model, nn.Linear)
