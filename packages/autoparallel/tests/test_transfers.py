@@ -6,10 +6,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from argosy_autoparallel import Partial, partition_program
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Replicate, Shard
 from argosy_autoparallel.resharding.cross_mesh import plan_transfers
 from argosy_autoparallel.tensor_layout import Layout
+from argosy_phi_ops.context import Context, bind_context
+from argosy_pir import Program, TensorType
 
 LINE, SQUARE = ProcessMesh([0, 1, 2]), ProcessMesh([[2, 3], [4, 5]])
 PLACEMENTS = [Replicate(), Shard(0), Shard(1)]
@@ -68,3 +71,16 @@ def test_the_work_grows_with_the_transfers():
     (few, short), (many, long) = calls_while_planning(256), calls_while_planning(2048)
     assert long == 8 * short == 2048
     assert many <= 9 * few
+
+
+@pytest.mark.parametrize("shape", [(8, 6), (2, 7), (1, 1), ()])
+def test_sums_leave_their_mesh_scattered(shape):
+    """Along two axes of two mesh dimensions, each rank sends a part; a number is summed whole."""
+    program, source = Program("leave"), Layout(ProcessMesh([[0, 1], [2, 3]]), [Partial(), Partial()])
+    program.set_outputs([program.add_input(TensorType(shape, "float32"))])
+    target = Layout(ProcessMesh([4, 5]), [Shard(1) if len(shape) > 1 else Replicate()])
+    with bind_context(Context(0, 6)):
+        made = partition_program(program, [source], (), 0, [target]).program
+    kinds = [op.kind for op in made.block if op.kind in ("all_reduce", "reduce_scatter")]
+    scattered = sum(n > 1 for n in shape)
+    assert sorted(kinds) == ["all_reduce"] * (2 - scattered) + ["reduce_scatter"] * scattered

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from math import prod
 from typing import NamedTuple
 
 from argosy_autoparallel.local_slice import chunk
@@ -26,6 +27,7 @@ from argosy_pir.values import OpResult
 __all__ = ["ChunkProducts"]
 
 _COLLECTIVES = ("prim.all_gather", "prim.all_reduce", "prim.reduce_scatter")
+_BETWEEN = ("prim.cast", "prim.reshape")
 
 
 @register_pass("chunk-products")
@@ -33,6 +35,7 @@ _COLLECTIVES = ("prim.all_gather", "prim.all_reduce", "prim.reduce_scatter")
 class ChunkProducts(Pass):
     """Makes products in chunks: of an operand that is gathered along an axis that the product keeps, as the chunks
     come, or of a result that is summed over ranks, whose chunks are summed (or summed and scattered) as they come.
+    Casts, and reshapes that leave the axis as it is, may stand between both.
 
     There are at most ``chunks`` of at least ``least`` bytes. The pass ``overlap`` then starts the collective of a chunk
     before the product of another.
@@ -57,29 +60,35 @@ class ChunkProducts(Pass):
 
     def _match(self, op: Operation) -> _Pair | None:
         gathers = op.kind == "all_gather"
-        product = _first_reader(op.results[0]) if gathers else _maker(op.operand(0))
+        chain = _reader(op.results[0]) if gathers else _maker(op.operand(0))
         whole = op.results[0] if gathers else op.operand(0)
-        if product is None or op.attributes["size"] < 2 or not whole.type.is_static:  # type: ignore[attr-defined]
+        if chain is None or op.attributes["size"] < 2 or not whole.type.is_static:  # type: ignore[attr-defined]
             return None
+        product, between = chain
         kept, shape = _kept_axes(product), static_shape(product.result)
         if gathers:
-            source = int(product.operand(1) is whole), op.attributes["axis"]
+            operand = between[-1].result if between else whole
+            source = int(product.operand(1) is operand), _follow(op.attributes["axis"], between)
             axes = [axis for axis, place in kept.items() if place == source]
         else:
-            axes = [op.attributes["axis"]] if op.kind == "reduce_scatter" else sorted(kept, key=lambda at: -shape[at])
-        if not axes or axes[0] not in kept:
+            ends = {axis: _follow(axis, between) for axis in sorted(kept, key=lambda at: -shape[at])}
+            scattered = op.attributes.get("axis")
+            axes = [axis for axis, end in ends.items() if end is not None and scattered in (None, end)]
+        if not axes:
             return None
         ranks = 1 if op.kind == "all_reduce" else op.attributes["size"]
         chunks = min(self.chunks, int(bytes_of(whole)) // self.least, shape[axes[0]] // ranks)
-        return _Pair(op, product, axes[0], *kept[axes[0]], ranks, chunks) if chunks > 1 else None
+        return _Pair(op, product, between, axes[0], *kept[axes[0]], ranks, chunks) if chunks > 1 else None
 
 
 class _Pair(NamedTuple):
-    """A collective and the product that it goes with: the ``axis`` of the result that is cut is axis ``along`` of
-    operand ``side``; it has the parts of ``ranks`` one behind the other, each of which is cut in so many ``chunks``."""
+    """A collective and the product that it goes with, and the casts and reshapes ``between`` them: the ``axis`` of the
+    result that is cut is axis ``along`` of operand ``side``; it has the parts of ``ranks`` one behind the other, each
+    of which is cut in so many ``chunks``."""
 
     op: Operation
     product: Operation
+    between: Sequence[Operation]
     axis: int
     side: int
     along: int
@@ -105,11 +114,15 @@ class _Pair(NamedTuple):
         return made
 
 
-def _first_reader(gathered: Value) -> Operation | None:
-    """The first operation of the block that reads a value, where that is a product that reads it once."""
+def _reader(gathered: Value) -> tuple[Operation, list[Operation]] | None:
+    """The product that reads a value first, once, and the casts and reshapes on the way to it."""
+    between: list[Operation] = []
     first = _first_user(gathered)
+    while first is not None and first.name in _BETWEEN and len(first.result.uses) == 1:
+        between.append(first)
+        first = _first_user(first.result)
     once = first is not None and first.name == "prim.dot_general" and first.operand(0) is not first.operand(1)
-    return first if once else None
+    return (first, between) if first is not None and once else None
 
 
 def _first_user(value: Value) -> Operation | None:
@@ -117,13 +130,49 @@ def _first_user(value: Value) -> Operation | None:
     users = value.users
     if not users or any(user.parent is not users[0].parent for user in users):
         return None
-    return reduce(lambda one, other: other if other.is_before(one) else one, users)
+    return reduce(_earlier, users)
 
 
-def _maker(summed: Value) -> Operation | None:
-    """The product that makes a value that is read once."""
-    made = summed.op if isinstance(summed, OpResult) else None
-    return made if made is not None and made.name == "prim.dot_general" and len(summed.uses) == 1 else None
+def _earlier(one: Operation, other: Operation) -> Operation:
+    return other if other.is_before(one) else one
+
+
+def _maker(summed: Value) -> tuple[Operation, list[Operation]] | None:
+    """The product that makes a value, and the casts and reshapes behind it; all are read once."""
+    between: list[Operation] = []
+    while isinstance(summed, OpResult) and len(summed.uses) == 1:
+        if summed.op.name == "prim.dot_general":
+            return summed.op, between
+        if summed.op.name not in _BETWEEN:
+            break
+        between.insert(0, summed.op)
+        summed = summed.op.operand(0)
+    return None
+
+
+def _follow(axis: int, between: Sequence[Operation]) -> int | None:
+    """The axis that ``axis`` is behind casts and reshapes; None where one of those joins or splits it."""
+    for op in between:
+        if op.name == "prim.reshape":
+            before, after = static_shape(op.operand(0)), static_shape(op.result)
+            found = [i for i, n in enumerate(after) if n == before[axis] and prod(after[:i]) == prod(before[:axis])]
+            if not found:
+                return None
+            axis = found[0]
+    return axis
+
+
+def _repeat(between: Sequence[Operation], x: Value, axis: int) -> Value:
+    """Casts and reshapes of a chunk along ``axis``."""
+    for op in between:
+        if op.name == "prim.cast":
+            x = prim.cast(x, **op.attributes)
+        else:
+            end = _follow(axis, [op])
+            assert end is not None
+            shape = tuple(static_shape(x)[axis] if i == end else n for i, n in enumerate(static_shape(op.result)))
+            x, axis = prim.reshape(x, shape=shape), end
+    return x
 
 
 def _kept_axes(product: Operation) -> dict[int, tuple[int, int]]:
@@ -138,15 +187,21 @@ def _kept_axes(product: Operation) -> dict[int, tuple[int, int]]:
 
 def _gather(pair: _Pair) -> None:
     """Gather chunks of an operand; the product of each; both put together for who reads them."""
-    op, product = pair.op, pair.product
+    op, product, axis = pair.op, pair.product, pair.op.attributes["axis"]
     with emit_at(builder_at(op, op)):
-        parts = [pair.collective(block(op.operand(0), pair.along, *place)) for place in pair.places()]
+        parts = [pair.collective(block(op.operand(0), axis, *place)) for place in pair.places()]
     with emit_at(builder_at(product, product)):
-        made = _concat_chunks([pair.multiply(part) for part in parts], pair.axis, pair.ranks)
-        whole = _concat_chunks(parts, pair.along, pair.ranks)
+        chunks = [pair.multiply(_repeat(pair.between, part, axis)) for part in parts]
+        made = _concat_chunks(chunks, pair.axis, pair.ranks)
+    others = [x for x in op.results[0].users if x is not product and x not in pair.between]
+    if others:  # in one block, behind the first of those that the chunks are for
+        with emit_at(builder_at(reduce(_earlier, others, product), product)):
+            whole = _concat_chunks(parts, axis, pair.ranks)
     product.result.replace_all_uses_with(made)
-    product.erase()
-    op.results[0].replace_all_uses_with(whole)
+    for old in (product, *reversed(pair.between)):
+        old.erase()
+    if others:
+        op.results[0].replace_all_uses_with(whole)
     _erase(op)
 
 
@@ -158,12 +213,14 @@ def _reduce(pair: _Pair) -> None:
         made = []
         for place in pair.places():
             rows = block(split, at + (pair.ranks > 1), *place)
-            made.append(pair.collective(pair.multiply(rows if pair.ranks == 1 else _merge_axes(rows, at))))
+            product = pair.multiply(rows if pair.ranks == 1 else _merge_axes(rows, at))
+            made.append(pair.collective(_repeat(pair.between, product, pair.axis)))
     first = _first_user(op.results[0])
     with emit_at(builder_at(op if first is None or first.parent is not op.parent else first, op)):
-        op.results[0].replace_all_uses_with(prim.concat(*made, axis=pair.axis))
+        op.results[0].replace_all_uses_with(prim.concat(*made, axis=_follow(pair.axis, pair.between)))
     _erase(op)
-    pair.product.erase()
+    for old in (*reversed(pair.between), pair.product):
+        old.erase()
 
 
 def _erase(op: Operation) -> None:

@@ -47,24 +47,32 @@ class CombineCollectives(Pass):
     """Joins all-reduces, reduce-scatters and all-gathers of a rank's program in buckets of at most ``limit`` bytes, the
     same on all ranks; the pass ``spmd-partition`` notes which may be.
 
-    Copying larger tensors into a bucket and out of it costs more than another collective takes to start.
+    Copying larger tensors into a bucket and out of it costs more than another collective takes to start. With ``early``
+    gathers of at least ``divided`` bytes that products need travel alone: `chunk-products` divides them.
     """
 
     limit: int = 1 << 20
     early: bool = False
+    divided: int = 1 << 19
 
     def run(self, program: Program) -> bool:
         """Join what is noted, and forget the notes; True where there were any."""
         notes = _read_notes(program)
         kinds = ("all_reduce", "reduce_scatter") if self.early else ("reduce_scatter",)
         done = frozenset() if communicates_within(program) else _make_early(program, notes, self.limit, kinds)
-        for members in _buckets(notes, self.limit, done):
+        alone = frozenset(i for i, n in enumerate(notes) if self.early and self._is_divided(n))
+        for members in _buckets(notes, self.limit, done, alone):
             if len(members) > 1:
                 ops = [notes[i].op for i in members]
                 _replace(ops, *_emit(ops, ops[0]))
         if done:
             thread_tokens(program, by_group=self.early)
         return program.attributes.pop(_ATTRIBUTE, None) is not None
+
+    def _is_divided(self, note: CollectiveNote) -> bool:
+        needed_by = note.op.annotations.get("needed_by")
+        whole = note.nbytes * note.op.attributes["size"]
+        return note.op.kind == "all_gather" and needed_by == ("prim.dot_general",) and whole >= self.divided
 
 
 def note_collectives(program: Program, notes: Sequence[CollectiveNote]) -> None:
@@ -131,9 +139,11 @@ def _by_readiness(notes: Sequence[CollectiveNote], numbers: Sequence[int], limit
     return sorted(found, key=lambda bucket: (notes[bucket[-1]].ready, bucket[-1]))
 
 
-def _buckets(notes: Sequence[CollectiveNote], limit: int, done: frozenset[int]) -> list[list[int]]:
+def _buckets(
+    notes: Sequence[CollectiveNote], limit: int, done: frozenset[int], single: frozenset[int] = frozenset()
+) -> list[list[int]]:
     """The numbers of collectives that will be one, where the first of them is: all but those that are ``done``. What
-    takes more than half a bucket travels alone, and others are put together across it."""
+    takes more than half a bucket, or is to be ``single``, travels alone, and others are put together across it."""
     gathers = _bucket_size(limit, [n for n in notes if n.op.kind == "all_gather"], _GATHERS)
     found: list[list[int]] = []
     last: dict[Any, list[int]] = {}  # by key and size
@@ -143,7 +153,7 @@ def _buckets(notes: Sequence[CollectiveNote], limit: int, done: frozenset[int]) 
         most = gathers if gathered else limit
         key = each.key, gathered and each.nbytes <= most * _VECTORS
         bucket = last.get(key, [])
-        alone = each.nbytes > most / 2
+        alone = each.nbytes > most / 2 or number in single
         fits = each.nbytes + sum(notes[i].nbytes for i in bucket) <= most
         if number in done:
             place.append(number)  # at the latest

@@ -32,13 +32,27 @@ def convert(
             return None
         assert x is not None
         return _on_mesh(emitter, x, source, target, shape, dtype, ready)
-    given = Layout(
-        source.mesh, [_one_stretch(cotangent_placement(p)) for p in source.placements]
-    )  # reduced where it is
     taken = Layout(target.mesh, [_one_stretch(cotangent_placement(p)) for p in target.placements])
+    given = _reduced(source, taken, shape)
     x = convert(emitter, x, source, given, shape, dtype, ready)
     x = emit_transfers(emitter, x, given, taken, shape, dtype)
     return convert(emitter, x, taken, target, shape, dtype)
+
+
+def _reduced(source: Layout, target: Layout, shape: tuple[int, ...]) -> Layout:
+    """How a value leaves its mesh: sums are scattered along axes that nothing splits, those that ``target`` splits
+    first, then the longest, so that each rank sends a part."""
+    placements = [_one_stretch(p) for p in source.placements]
+    taken = {p.dim for p in placements if isinstance(p, Shard)}
+    wanted = {p.dim for p in target.placements if isinstance(p, Shard)}
+    sizes = {axis: n for axis, n in enumerate(shape) if type(n) is int}
+    order = sorted(sizes, key=lambda axis: (axis not in wanted, -sizes[axis], axis))
+    for dim, (placement, ranks) in enumerate(zip(placements, source.mesh.shape, strict=True)):
+        if placement.is_partial():
+            axis = next((axis for axis in order if axis not in taken and sizes[axis] >= ranks), None)
+            placements[dim] = Replicate() if axis is None else Shard(axis)
+            taken.add(-1 if axis is None else axis)
+    return Layout(source.mesh, placements)
 
 
 def _one_stretch(placement: Placement) -> Placement:
