@@ -165,10 +165,51 @@ def test_operands_on_two_devices_are_named_with_the_line():
     with pytest.raises(DeviceNotFound, match="nowhere"):
         paddle.jit.to_static(lambda a: a.to("nowhere"), full_graph=True)(x)
 
-    def branch(a):
-        if a.sum() > 0:
-            a = a.to("virtual").cpu()
-        return a * 2
+    def running(a):
+        return paddle.science.scan(lambda c, row: ([(c[0].to("virtual") + 1).cpu() + row[0]], []), [a], [a * a])[0][0]
 
-    with pytest.raises(NotImplementedError, match=r"prim.place within a branch or a loop"):
-        paddle.jit.to_static(branch, full_graph=True)(x)
+    with pytest.raises(NotImplementedError, match=r"prim.place within control.scan"):
+        paddle.jit.to_static(running, full_graph=True)(x)
+
+
+def test_branches_and_loops_span_devices():
+    """A step of training in a branch, and loops whose values are on either device, within each other."""
+    x = paddle.to_tensor(np.arange(6, dtype="float32").reshape(2, 3))
+
+    def turns(a, n):
+        i, total = paddle.to_tensor(0), paddle.zeros([3]).to("virtual")
+        while i < n:
+            if i % 2 == 0:
+                total = total + (a[0] + i).to("virtual")
+            else:
+                total = (total.to("virtual:1") * 2).to("virtual")
+            i = i + 1
+        for k in range(n):
+            total = (total.cpu() + k).to("virtual")
+        return total, a + i
+
+    compiled = paddle.jit.to_static(turns, full_graph=True)
+    for n in map(paddle.to_tensor, (0, 5)):
+        for got, want in zip(compiled(x, n), turns(x, n), strict=True):
+            assert (value(got).tolist(), got.place) == (value(want).tolist(), want.place)
+
+    def losses(captured):
+        paddle.seed(0)
+        near, far = paddle.nn.Linear(3, 3), paddle.nn.Linear(3, 3).to("virtual")
+        update = paddle.optimizer.SGD(0.1, parameters=[*near.parameters(), *far.parameters()])
+
+        def step(a):
+            h = near(a)
+            if a.sum() > 0:
+                loss = (far(h.to("virtual")) ** 2).mean().cpu()
+            else:
+                loss = (h**2).mean()
+            loss.backward()
+            update.step()
+            update.clear_grad()
+            return loss
+
+        step = paddle.jit.to_static(step, full_graph=True) if captured else step
+        return [float(step(a)) for a in (x, -x, x)]
+
+    np.testing.assert_allclose(losses(True), losses(False), rtol=1e-5)

@@ -93,22 +93,26 @@ class ControlCall:
     def run(self, values: Mapping[Value, Array]) -> list[Array]:
         """The results, from the arrays of everything that `reads` names."""
         payloads = {value: StridedArray.from_array(array) for value, array in values.items()}
-        operands = [payloads[value] for value in self.op.operands]
-        return [p.array() for p in _RUNS[self.op.name](self.op, self._regions, operands, payloads)]
+        return [p.array() for p in run_control(self.op, self._regions, payloads)]
 
 
 Payloads = Mapping[Value, StridedArray]
 
 
+def run_control(op: Operation, regions: list[Region], values: Payloads) -> list[StridedArray]:
+    """The results of a control operation, from the payloads of what it and its regions read."""
+    return _RUNS[op.name](op, regions, [values[value] for value in op.operands], values)
+
+
 def _if(op: Operation, regions: list[Region], operands: list[StridedArray], around: Payloads) -> list[StridedArray]:
-    return regions[0 if operands[0].array() else 1].run((), around)
+    return regions[0 if operands[0].to_host() else 1].run((), around)
 
 
 def _run_while(
     op: Operation, regions: list[Region], carried: list[StridedArray], around: Payloads
 ) -> list[StridedArray]:
     condition, body = regions
-    while condition.run(carried, around)[0].array():
+    while condition.run(carried, around)[0].to_host():
         carried = body.run(carried, around)
     return carried
 
@@ -117,7 +121,7 @@ def _run_for(
     op: Operation, regions: list[Region], operands: list[StridedArray], around: Payloads
 ) -> list[StridedArray]:
     start, stop, step, *carried = operands
-    bounds = [int(p.array()) for p in (start, stop, step)]
+    bounds = [int(p.to_host()) for p in (start, stop, step)]
     if not bounds[2]:
         raise ValueError(f"'control.for' at {op.location} has a step of zero")
     for index in range(*bounds):

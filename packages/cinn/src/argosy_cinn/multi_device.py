@@ -9,12 +9,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from argosy_cinn.control import Region, region_program, run_control
 from argosy_cinn.segments import DeviceSegment, cut_by_device
 from argosy_cinn.strided_copies import copy_contiguous
 from argosy_hwadapt import Device
 from argosy_phi_ops.eager.placement import copy_elements, send
-from argosy_phi_ops.passes.device_assignment import DeviceAssignment
-from argosy_pir.core import Operation
+from argosy_phi_ops.passes.device_assignment import PLACE, DeviceAssignment, values_read
+from argosy_pir.core import Block, Operation
 from argosy_pir.program import Program
 from argosy_pir.values import BlockArgument, Value
 from argosy_tensorcore.storage import StridedArray
@@ -26,20 +27,38 @@ Call = Callable[[Sequence[StridedArray]], list[StridedArray]]
 
 class MultiDeviceExecutable:
     """``program``, whose primitives are ``primitives``, on the devices that it names; what it says nothing of is on
-    ``device``. ``compile`` makes the executable of a segment."""
+    ``device``. ``compile`` makes the executable of a segment; ``placed`` are the names of the devices of arguments.
+    Branches and loops with copies in them are run by the host, and their regions are such programs themselves."""
 
     reason = ""
 
     def __init__(
-        self, program: Program, primitives: Program, device: Device, compile: Callable[[Program, Device], Any]
-    ) -> None:
+        self, program: Program, primitives: Program, device: Device, compile: Callable[[Program, Device], Any],
+        placed: Mapping[Value, str] | None = None,
+    ) -> None:  # fmt: skip
         self.program, self.primitives = program, primitives
-        self.assignment = DeviceAssignment(primitives, device)
+        self.assignment = DeviceAssignment(primitives, device, placed)
         self.steps, self.in_place = cut_by_device(primitives, self.assignment)
         self.made: list[Any] = [
             compile(s.program, s.device) if isinstance(s, DeviceSegment) else None for s in self.steps
         ]
+        self.controls = {
+            s: [self._region(region.blocks[0], f"{s.name}.{i}", device, compile) for i, region in enumerate(s.regions)]
+            for s in self.steps
+            if isinstance(s, Operation) and s.name != PLACE
+        }
         self.last_steps = _last_steps(self.steps, primitives)
+
+    def _region(self, block: Block, name: str, device: Device, compile: Callable[[Program, Device], Any]) -> Region:
+        around = [*block.arguments, *region_program(block, name)[1]]
+
+        def executable(program: Program) -> Call:
+            pairs = zip(program.block.arguments, around, strict=True)
+            held = [(v, outer) for v, outer in pairs if not self.assignment.is_anywhere(outer)]
+            placed: dict[Value, str] = {v: self.assignment.name_of(outer) for v, outer in held}
+            return MultiDeviceExecutable(program, program, device, compile, placed).bind(())
+
+        return Region(block, name, executable)
 
     def run(self, inputs: Sequence[StridedArray], states: Sequence[StridedArray] = ()) -> list[StridedArray]:
         """Submit one run."""
@@ -71,7 +90,9 @@ class MultiDeviceExecutable:
         """What `argosy_cinn.explain` shows."""
         lines = []
         for step, made in zip(self.steps, self.made, strict=True):
-            if isinstance(step, Operation):
+            if isinstance(step, Operation) and step in self.controls:
+                lines.append(f"{step.name}, run by the host")
+            elif isinstance(step, Operation):
                 lines.append(f"a copy from {step.attributes['source']} to {step.attributes['target']}")
             else:
                 lines += [f"a segment on {step.device}:", made.describe()]
@@ -83,7 +104,7 @@ def _last_steps(steps: Sequence[DeviceSegment | Operation], program: Program) ->
     kept = {*program.block.arguments, *program.outputs, *program.state_updates}
     found: list[list[Value]] = []
     for step in reversed(steps):
-        read = step.reads if isinstance(step, DeviceSegment) else step.operands
+        read = step.reads if isinstance(step, DeviceSegment) else values_read(step)
         found.append([v for v in dict.fromkeys(read) if v not in kept])
         kept.update(read)
     return found[::-1]
@@ -107,7 +128,12 @@ class _Call:
         values: dict[Value, Any] = dict(zip(program.block.arguments, [*inputs, *self.states], strict=True))
         copied: set[Device] = set()
         for step, bound, last in zip(made.steps, self.bound, made.last_steps, strict=True):
-            if isinstance(step, Operation):
+            if isinstance(step, Operation) and step in made.controls:
+                payloads = {v: _payload_of(values, v) for v in values_read(step)}
+                results = run_control(step, made.controls[step], payloads)
+                devices = map(made.assignment.of, step.results)
+                values.update(zip(step.results, map(_bring, results, devices), strict=True))
+            elif isinstance(step, Operation):
                 copy = values[step.result] = _Transfer(
                     _payload_of(values, step.operand(0)), made.assignment.of(step.result)
                 )
@@ -143,6 +169,11 @@ def _copy_argument(value: Value, payload: StridedArray) -> StridedArray:
     copy = StridedArray.empty(payload.shape, payload.dtype, payload.device)
     copy.copy_from(payload)
     return copy
+
+
+def _bring(payload: StridedArray, device: Device) -> StridedArray:
+    """The payload on a device: a constant that a branch yields may be elsewhere."""
+    return payload if payload.device is device else send(StridedArray(payload.to_host()), device)
 
 
 def _payload_of(values: Mapping[Value, Any], value: Value) -> StridedArray:

@@ -53,7 +53,7 @@ def cut_by_device(program: Program, assignment: DeviceAssignment) -> tuple[list[
 def _order(program: Program, assignment: DeviceAssignment) -> list[DeviceSegment | Operation]:
     """Each copy as early as it can be; between them what can run on a device, as much as possible at once."""
     returned = {*program.outputs, *program.state_updates}
-    named = {v for op in program.block if assignment.is_copy(op) for v in op.operands} | returned
+    named = {v for op in program.block if assignment.is_step(op) for v in values_read(op)} | returned
     left = [
         op
         for op in program.block
@@ -62,17 +62,17 @@ def _order(program: Program, assignment: DeviceAssignment) -> list[DeviceSegment
     done: set[Value] = set(program.block.arguments)
 
     def is_ready(op: Operation) -> bool:
-        copy = assignment.is_copy(op)
-        return all(v in done or (assignment.is_anywhere(v) and not copy) for v in values_read(op))
+        alone = assignment.is_step(op)
+        return all(v in done or (assignment.is_anywhere(v) and not alone) for v in values_read(op))
 
     steps: list[DeviceSegment | Operation] = []
     while left:
-        taken = [op for op in left if assignment.is_copy(op) and is_ready(op)]
+        taken = [op for op in left if assignment.is_step(op) and is_ready(op)]
         steps += taken
         if not taken:
             device = next(assignment.of(op.results[0]) for op in left if is_ready(op))
             for op in left:
-                if assignment.of(op.results[0]) is device and not assignment.is_copy(op) and is_ready(op):
+                if assignment.of(op.results[0]) is device and not assignment.is_step(op) and is_ready(op):
                     taken.append(op)
                     done.update(op.results)
             name = f"{program.name}_{len(steps)}"
@@ -119,7 +119,7 @@ def _is_read(program: Program, number: int, steps: list[DeviceSegment | Operatio
     argument = program.states[number].argument
     if argument in program.outputs or program.state_updates.count(argument):
         return True
-    return any(argument in s.operands if isinstance(s, Operation) else number in s.states for s in steps)
+    return any(argument in values_read(s) if isinstance(s, Operation) else number in s.states for s in steps)
 
 
 def _write_in_place(segment: DeviceSegment, program: Program, number: int) -> None:

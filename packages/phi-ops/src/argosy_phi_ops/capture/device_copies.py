@@ -44,8 +44,13 @@ def place_of_value(tracer: Tracer, value: Value) -> Place:
                 found = as_place(value.op.attributes["target"])
             else:
                 pending += reversed(values_read(value.op))
+                ends = [region.blocks[0].last for region in value.op.regions]
+                same = [end for end in ends if end is not None and len(end.operands) == len(value.op.results)]
+                pending += [end.operand(value.index) for end in reversed(same)]
         elif value in held:
             found = _place_of(held[value])
+        elif value in tracer.starts:
+            pending.append(tracer.starts[value])
         elif isinstance(value, BlockArgument) and isinstance(value.owner, Block) and value.owner.parent_op is not None:
             pending += reversed(values_read(value.owner.parent_op))
         if found is not None and not is_number(value):

@@ -121,6 +121,7 @@ class Tracer(Interpreter):
         self.journals: list[dict[int, tuple[Any, tuple[Any, ...]]]] = []  # of open regions: what they overwrote
         self.closed: set[Block] = set()  # regions that have ended: nobody outside sees their values
         self.placed: dict[Value, Any] = {}  # what `placing` has found
+        self.starts: dict[Value, Value] = {}  # of arguments of loops that are being recorded: what they are at first
         self.loops: list[Any] = []  # of a front end: those whose body is being recorded
         self.derivatives: list[Any] = []  # of users, of whose derivatives the body is being recorded
         self._states: dict[int, _StateEntry] = {}

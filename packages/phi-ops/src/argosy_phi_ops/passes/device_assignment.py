@@ -1,12 +1,13 @@
 """Where the values of a program are that spans devices: ``prim.place`` says it of its operand and of its result.
 
 What an operation reads and makes is on one device. Some values are anywhere: constants, numbers (and states of random
-draws) that are given, and what is computed of these alone and is no larger. Whoever needs them computes them.
+draws) that are given, and what is computed of these alone and is no larger, or repeats one. Whoever needs them
+computes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from argosy_phi_ops.errors import DeviceMismatch
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["PLACE", "DeviceAssignment", "is_number", "spans_devices", "values_read"]
 
 PLACE = "prim.place"
+#: Control operations that may hold copies, and which of their operands are carried from round to round.
+CARRIED: dict[str, int | None] = {"control.if": None, "control.while": 0, "control.for": 3}
 
 
 def spans_devices(program: Program) -> bool:
@@ -53,15 +56,17 @@ class DeviceAssignment:
     """The device of each value of ``program``, a program of primitives; ``default``: of what nothing is said of.
 
     Raises :class:`DeviceMismatch`, naming both devices and the operation, for operands on two, and
-    ``NotImplementedError`` for a ``prim.place`` within a branch or a loop, or beside communication.
+    ``NotImplementedError`` for a ``prim.place`` within a scan or beside communication. ``placed`` are names of the
+    devices that arguments are on.
     """
 
-    def __init__(self, program: Program, default: Device) -> None:
+    def __init__(self, program: Program, default: Device, placed: Mapping[Value, str] | None = None) -> None:
         self._parents: dict[Value, Value] = {}
         self._names: dict[Value, str] = {}
         self._devices: dict[str, Device] = {}
         self._default = place_of(default).name
-        self._anywhere: set[Value] = {v for v in program.block.arguments if is_number(v)}
+        self._names.update(placed or {})
+        self._anywhere: set[Value] = {v for v in program.block.arguments if is_number(v) and v not in self._names}
         self._constant: set[Value] = set()
         for op in program.block:
             if op.name != RETURN:
@@ -80,9 +85,17 @@ class DeviceAssignment:
             return False
         return self.of(op.operand(0)) is not self.of(op.result)
 
+    def is_step(self, op: Operation) -> bool:
+        """Whether the operation is none of a segment's: a copy, or a branch or loop with copies in it."""
+        return self.is_copy(op) or (op.name != PLACE and any(each.name == PLACE for each in op.walk()))
+
+    def name_of(self, value: Value) -> str:
+        """The name of its device."""
+        return self._names.get(self._root(value), self._default)
+
     def of(self, value: Value) -> Device:
         """The device of a value."""
-        name = self._names.get(self._root(value), self._default)
+        name = self.name_of(value)
         if name not in self._devices:
             self._devices[name] = as_place(name).device()
         return self._devices[name]
@@ -95,19 +108,45 @@ class DeviceAssignment:
             self._name(op.result, op.attributes["target"], where)
             return
         if any(each.name == PLACE for each in op.walk()):
-            raise NotImplementedError(f"{PLACE} within a branch or a loop: {where}")
+            self._assign_regions(op, where)
+            return
         if op.dialect == "prim" and PRIMITIVES[op.kind].category == "communication":
             raise NotImplementedError(f"{PLACE} in a program that communicates: {where}")
         read = values_read(op)
         if all(v in self._constant for v in read):
             self._constant.update(op.results)
             self._anywhere.update(op.results)
-        elif all(v in self._anywhere for v in read) and all(map(is_number, op.results)):
+        elif all(v in self._anywhere for v in read) and (op.kind == "broadcast" or all(map(is_number, op.results))):
             self._anywhere.update(op.results)
         else:
             held = [v for v in read if v not in self._anywhere]
             large = [v for v in held if not is_number(v)]
             self._unite([*op.results, *(large or held)], where)
+
+    def _assign_regions(self, op: Operation, where: str) -> None:
+        """What a loop carries is on one device in every round, and what a branch yields where the other one does."""
+        if op.name not in CARRIED:
+            raise NotImplementedError(f"{PLACE} within {op.name}: {where}")
+        first = CARRIED[op.name]
+        groups: list[list[Value]] = [[result] for result in op.results]
+        for number, region in enumerate(op.regions):
+            (block,) = region.blocks
+            leading = len(block.arguments) - len(groups) if first is not None else 0
+            self._anywhere.update(block.arguments[:leading])
+            *inner, last = block
+            for each in inner:
+                self._assign(each)
+            if first is not None:
+                for group, argument in zip(groups, block.arguments[leading:], strict=True):
+                    group.append(argument)
+            if op.name != "control.while" or number:
+                for group, value in zip(groups, last.operands, strict=True):
+                    group.append(value)
+        if first is not None:
+            for group, value in zip(groups, op.operands[first:], strict=True):
+                group.append(value)
+        for group in groups:
+            self._unite([v for v in group if v not in self._anywhere], where)
 
     def _root(self, value: Value) -> Value:
         while value in self._parents:

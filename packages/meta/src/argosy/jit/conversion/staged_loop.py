@@ -166,7 +166,10 @@ class _Loop:
         return values + [slot_value(self.tracer, tensor, tensor._grad) for tensor in self.slots]
 
     def _record(self, run: Callable[[], Any]) -> RecordedRegion:
+        starts = self._starts()
+
         def run_body(arguments: Sequence[Value]) -> Any:
+            self.tracer.starts.update(zip(arguments, starts, strict=True))
             values = list(self.start)
             for i, argument in zip(self.carried, arguments, strict=False):
                 payload = TracedPayload(argument, self.tracer, user_location(), self.active.get(i, False))
@@ -175,7 +178,7 @@ class _Loop:
             self.put(values)
             return run()
 
-        types = [value.type for value in self._starts()]
+        types = [value.type for value in starts]
         self.inner.begin()
         self.tracer.loops.append(self)
         try:
