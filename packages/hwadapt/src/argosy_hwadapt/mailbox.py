@@ -1,7 +1,7 @@
-"""Messages through memory that the processes of one machine share: a sender that computes need not help them arrive.
+"""Messages through memory that the processes of one machine share.
 
-MPI takes large messages out of the sender's memory piece by piece, whenever the sender calls it. Here the sender copies
-the data into a slot, and a small message by MPI says which.
+The sender copies the data into a slot, and a small message by MPI says which: one of 256 KiB is there after 0.3 ms
+instead of 0.4 at best. That a pipeline's step is faster has not been shown.
 """
 
 from __future__ import annotations
