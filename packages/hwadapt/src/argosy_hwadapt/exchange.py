@@ -31,19 +31,15 @@ _SPINS = 1000
 _WRITTEN, _COMBINED, _READ = range(3)
 
 
-def can_share(comm: Any) -> bool:
-    """Whether the processes of an MPI communicator may share memory: two or more, not too many, on a processor that
-    shows the stores of another core in their order."""
-    return 1 < comm.size <= _LARGEST_GROUP and platform.machine().lower() in ("x86_64", "amd64")
-
-
 def shared_exchange(comm: Any, ended: Callable[[], set[int]]) -> SharedExchange | None:
     """Make an exchange for the processes of an MPI communicator, which must all call this.
 
-    Returns None, on every one of them, where they cannot share (:func:`can_share`), are on several machines or have no
-    memory left. ``ended()`` are the ranks that communicate no more, which everybody who waits yields.
+    Returns None, on every one of them, where the group is one rank or too large, spans machines, has no memory to
+    share, or runs on a processor that may show one store of another core before an earlier one. ``ended()`` are the
+    ranks that communicate no more, which everybody who waits yields.
     """
-    memory = shared_memory(comm, _BYTES) if can_share(comm) else None
+    ordered = platform.machine().lower() in ("x86_64", "amd64")
+    memory = shared_memory(comm, _BYTES) if 1 < comm.size <= _LARGEST_GROUP and ordered else None
     return None if memory is None else SharedExchange(memory, comm.rank, comm.size, ended)
 
 

@@ -25,12 +25,9 @@ from argosy_hwadapt.calls import Array, Call
 from argosy_hwadapt.communicator import BaseCommunicator, accumulator, reduce_arrays
 from argosy_hwadapt.errors import CollectiveMismatch, CommunicatorError, RankFailure
 from argosy_hwadapt.exchange import SMALLEST, SharedExchange, shared_exchange
-from argosy_hwadapt.mailbox import shared_mailbox
 from argosy_hwadapt.progress import Operation, Steps
 from argosy_hwadapt.waits import Waits
 
-_SLOT = TEXT - 1
-"""The byte of a message that says in which slot of the mailbox its data is, 0 where they come behind it."""
 _SHARED = ("all_reduce", "all_gather", "reduce_scatter")
 _OPS = {"sum": "SUM", "prod": "PROD", "max": "MAX", "min": "MIN", "avg": "SUM"}
 # As numpy adds and multiplies truth values.
@@ -93,7 +90,6 @@ class MpiCommunicator(BaseCommunicator):
         memory = shared_memory(comm, Agreement.nbytes(comm.size)) if check else None
         self._agreement = Agreement(memory, comm, members, self.rank) if check else None
         self._exchange = shared_exchange(comm, lambda: waits.ended_ranks(members))
-        self._mailbox = shared_mailbox(comm)
 
     def __repr__(self) -> str:
         return f"MpiCommunicator(rank {self.rank} of {self.size})"
@@ -102,7 +98,7 @@ class MpiCommunicator(BaseCommunicator):
         """See :meth:`Communicator.start`."""
         self._check_open(call.kind)
         if call.kind == "recv":
-            operation = Operation(self._receive(call), alone=self._mailbox is not None)
+            operation = Operation(self._receive(call), alone=True)
         else:
             self._count += 1
             operation = Operation(self._collective(call, self._count))
@@ -114,10 +110,8 @@ class MpiCommunicator(BaseCommunicator):
         call = calls.send(self.size, buffer, peer, tag)
         call.own["to"] = self._members[peer]
         self._check_open("send")
-        data = _bytes(buffer)
-        slot = self._mailbox.put(data, peer) if self._mailbox is not None else 0
-        written = record(call.text(), str(call.site))[:_SLOT].ljust(_SLOT, b"\0") + bytes([slot])
-        message = np.concatenate([np.frombuffer(written, np.uint8), data[:0] if slot else data])
+        written = record(call.text(), str(call.site)).ljust(TEXT, b"\0")
+        message = np.concatenate([np.frombuffer(written, np.uint8), _bytes(buffer)])
         with self._waits.progress.lock:
             request = self._run("send", self._comm.Isend, message, peer, tag)
             self._waits.outbox.keep(request, message, self._members[peer])
@@ -224,17 +218,14 @@ class MpiCommunicator(BaseCommunicator):
         queue.popleft()
         while not self._run("recv", request.Test):
             yield set()
-        sent, slot = message[:_SLOT].tobytes().rstrip(b"\0"), int(message[_SLOT])
+        sent = message[:TEXT].tobytes().rstrip(b"\0")
         fits = Call("send", call.agreed).text().encode().rstrip(b")")
         if not sent.startswith(fits + b","):
             raise CollectiveMismatch(
                 f"message does not fit: rank {self._members[peer]} called {as_text(sent)}; "
                 f"rank {self._members[self.rank]} calls {call}"
             )
-        if slot and self._mailbox is not None:
-            self._mailbox.take(peer, slot, _bytes(call.recv))
-        else:
-            _bytes(call.recv)[:] = message[TEXT:]
+        _bytes(call.recv)[:] = message[TEXT:]
 
     def _check_open(self, kind: str) -> None:
         if self._closed:
