@@ -1,4 +1,4 @@
-"""Write the tables of figures in README.md (ten of them), docs/FIGURES.md (one thread) and benchmarks/README.md (one
+"""Write the tables of figures in README.md (some of them), docs/FIGURES.md (one thread) and benchmarks/README.md (one
 and two), and ``results/ratios.png``, from the recorded results.
 
 ``python benchmarks/table.py``. A row is a workload; a figure is the median over the rounds of the run. Nothing in it
@@ -127,8 +127,9 @@ def eager_table() -> list[str]:
     return [*lines, "", provenance(records)]
 
 
-def decode_table(threads: int) -> list[str]:
-    """The lines of the table of a language model's steps: ours in three formats beside a peer's nearest ones."""
+def decode_table(threads: int, short: bool = False) -> list[str]:
+    """The lines of the table of a language model's steps: ours in three formats beside a peer's nearest ones;
+    ``short``: of one row of text alone, without where they were taken."""
     path = HERE / "results" / f"decode-{threads}.json"
     if not path.exists():
         return []
@@ -141,7 +142,7 @@ def decode_table(threads: int) -> list[str]:
     ]
     nearest = {"bfloat16": "f16", "int8": "q8_0", "int4": "q4_0"}
     for (framework, case, count, cached), row in rows.items():
-        if framework != "argosy":
+        if framework != "argosy" or (short and count != 1):
             continue
         peers = [rows.get((*peer, count, cached)) for peer in (("llama.cpp", nearest[case]), ("torch", case))]
         if not any(peers):
@@ -150,7 +151,7 @@ def decode_table(threads: int) -> list[str]:
         shown = [f"{milliseconds(p['ms'])} ({p['ms'] / row['ms']:.2f}x)" if p else "-" for p in peers]
         share = "-" if count == "prefill" else f"{row['share']:.0%}"
         lines.append(f"| {case}, {work} | {milliseconds(row['ms'])} | {share} | {' | '.join(shown)} |")
-    return [*lines, "", provenance([record])]
+    return lines if short else [*lines, "", provenance([record])]
 
 
 def error_table() -> list[str]:
@@ -212,7 +213,7 @@ def replace(page: Path, tables: list[list[str]]) -> None:
 
 def main() -> None:
     """Replace the tables between the markers and draw the plot."""
-    replace(FIRST_PAGE, [short_table()])
+    replace(FIRST_PAGE, [short_table(), decode_table(1, short=True)])
     for page, counts in PAGES.items():
         each = [*(table(threads) for threads in counts), eager_table(), *map(decode_table, counts)]
         each.append(error_table() if 2 in counts else [])
