@@ -470,3 +470,22 @@ def test_what_is_of_real_numbers_refuses_complex_ones(call):
     for _ in range(2):  # the second call finds what the first one left
         with pytest.raises(DTypeError, match="complex64"):
             call(Tensor(np.full((64, 64), 1 + 2j, "complex64")))
+
+
+def test_scales_and_offsets_of_other_shapes_are_named():
+    x, weight, scale = (Tensor(np.ones(shape, kind)) for shape, kind in (((2, 64), "f4"), ((4, 64), "i1"), (4, "f4")))
+    linear = get_operator("weight_only_linear")
+    with pytest.raises(ShapeError, match=r"weight_scale should be \[2, 4\] .* got float32 \[4\]"):
+        linear(x, weight, None, scale, group_size=32)
+    with pytest.raises(ShapeError, match=r"weight_offset should be \[1, 4\] .* got float32 \[3\]"):
+        linear(x, weight, None, scale, weight_offset=Tensor(np.ones(3, "f4")))
+    rows, index, matrices = (
+        Tensor(np.ones((1, 2, 64), "f4")),
+        Tensor(np.zeros((1, 2), "i8")),
+        Tensor(np.ones((3, 64, 4), "i1")),
+    )
+    scales, offset = Tensor(np.ones((3, 2, 4), "f4")), Tensor(np.ones((3, 1, 4), "f4"))
+    with pytest.raises(ShapeError, match="the shape of the scale"):
+        get_operator("gather_mm")(rows, index, matrices, None, scales, offset)
+    with pytest.raises(OperatorError, match="scale is missing"):
+        get_operator("gather_mm")(rows, index, matrices, None, None, offset)

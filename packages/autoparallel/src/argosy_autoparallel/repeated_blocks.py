@@ -136,7 +136,7 @@ class _Pairs:
     def match_blocks(self, ops: Sequence[Operation], block: Sequence[Operation]) -> bool:
         """Whether both do the same with operands that lie alike."""
         for p, q in zip(ops, block, strict=True):
-            if not _alike(p, q) or not all(map(self._match, p.operands, q.operands)):
+            if not _are_alike(p, q) or not all(map(self._match, p.operands, q.operands)):
                 return False
             if not all(map(self._pair, p.results, q.results)):
                 return False
@@ -156,7 +156,7 @@ class _Pairs:
         if p is None or q is None:
             return p is q
         pairs = [(a, b) for a, b in zip(p.operands, q.operands, strict=False) if a in self._before]
-        return (p is q or _alike(p, q)) and all(self._match(a, b) for a, b in pairs)
+        return (p is q or _are_alike(p, q)) and all(self._match(a, b) for a, b in pairs)
 
     def _lie_alike(self, x: Value, y: Value) -> bool:
         before, now = self._before[x], self._held[y]
@@ -174,7 +174,7 @@ class _Pairs:
         return other is not None and self.locals.setdefault(local, other) is other
 
 
-def _alike(p: Operation, q: Operation) -> bool:
+def _are_alike(p: Operation, q: Operation) -> bool:
     if p.name != q.name or p.annotations != q.annotations or len(p.operands) != len(q.operands):
         return False
     if [x.type for x in p.results] != [x.type for x in q.results] or p.attributes.keys() != q.attributes.keys():

@@ -267,14 +267,14 @@ def _arctangent(b: Instructions, y: Value, x: Value) -> tuple[Value, Value]:
     return b.select(steep, constant(x.type, 2.0), b.select(middle, constant(x.type, 1.0), b.zero(x.type))), angle
 
 
-def _turned(b: Instructions, eighths: Value, angle: Value) -> Value:
+def _add_eighths(b: Instructions, eighths: Value, angle: Value) -> Value:
     high, low = _HALF_PI[element_of(angle.type)]
     return b.fma(eighths, high / 2, b.fma(eighths, low / 2, angle))
 
 
 def atan(b: Instructions, x: Value) -> Value:
     """Inverse tangent, 2.5 ulp."""
-    return _small_as_it_is(b, x, _turned(b, *_arctangent(b, _size(b, x), constant(x.type, 1.0))))
+    return _small_as_it_is(b, x, _add_eighths(b, *_arctangent(b, _size(b, x), constant(x.type, 1.0))))
 
 
 def atan2(b: Instructions, y: Value, x: Value) -> Value:
@@ -289,7 +289,7 @@ def atan2(b: Instructions, y: Value, x: Value) -> Value:
     eighths, angle = _arctangent(b, a, c)
     left = _is_negative(b, x)
     eighths = b.select(left, b.fsub(4.0, eighths), eighths)
-    result = _turned(b, eighths, b.select(left, b.fneg(angle), angle))
+    result = _add_eighths(b, eighths, b.select(left, b.fneg(angle), angle))
     result = b.select(b.fcmp("uno", x, y), nan, result)
     return with_sign_of(b, result, y)
 

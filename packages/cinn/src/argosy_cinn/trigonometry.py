@@ -46,25 +46,25 @@ _PARTS = 8  # of these: 192 bits, of which 77 may be above the point, and 62 zer
 
 def sin(b: Instructions, x: Value) -> Value:
     """Sine, 1.6 ulp (double: 1.5)."""
-    return b.select(b.fcmp("oeq", x, 0.0), x, _alternating(b, x, 0))
+    return b.select(b.fcmp("oeq", x, 0.0), x, _sine_or_cosine(b, x, 0))
 
 
 def cos(b: Instructions, x: Value) -> Value:
     """Cosine, 1.6 ulp (double: 1.5)."""
-    return _alternating(b, x, 1)
+    return _sine_or_cosine(b, x, 1)
 
 
 def tan(b: Instructions, x: Value) -> Value:
     """Tangent, 3.5 ulp (double: 2.6)."""
-    angle, turn = _reduced(b, x)
+    angle, turn = _reduce(b, x)
     sine, cosine = _sine(b, *angle), _cosine(b, *angle)
     odd = _bit(b, turn, 1)
     quotient = b.fdiv(b.select(odd, b.fneg(cosine), sine), b.select(odd, sine, cosine))
     return b.select(b.fcmp("oeq", x, 0.0), x, quotient)
 
 
-def _alternating(b: Instructions, x: Value, quadrant: int) -> Value:
-    angle, turn = _reduced(b, x)
+def _sine_or_cosine(b: Instructions, x: Value, quadrant: int) -> Value:
+    angle, turn = _reduce(b, x)
     turn = b.binary("add", turn, quadrant) if quadrant else turn
     value = b.select(_bit(b, turn, 1), _cosine(b, *angle), _sine(b, *angle))
     return b.select(_bit(b, turn, 2), b.fneg(value), value)
@@ -94,7 +94,7 @@ def _cosine(b: Instructions, r: Value, low: Value | None) -> Value:
     return b.fadd(near_one, b.fadd(rounding, b.fsub(b.fmul(beyond, z), b.fmul(r, low))))
 
 
-def _reduced(b: Instructions, x: Value) -> tuple[tuple[Value, Value | None], Value]:
+def _reduce(b: Instructions, x: Value) -> tuple[tuple[Value, Value | None], Value]:
     """r in [-pi/4, pi/4], of doubles with what it lacks, and the number of quarters of a turn that x is beyond it.
 
     Infinities and NaN give NaN. Each lane is reduced by its own size, whatever lies beside it.

@@ -33,13 +33,13 @@ def convert(
         assert x is not None
         return _on_mesh(emitter, x, source, target, shape, dtype, ready)
     taken = Layout(target.mesh, [_one_stretch(cotangent_placement(p)) for p in target.placements])
-    given = _reduced(source, taken, shape)
+    given = _departure_layout(source, taken, shape)
     x = convert(emitter, x, source, given, shape, dtype, ready)
     x = emit_transfers(emitter, x, given, taken, shape, dtype)
     return convert(emitter, x, taken, target, shape, dtype)
 
 
-def _reduced(source: Layout, target: Layout, shape: tuple[int, ...]) -> Layout:
+def _departure_layout(source: Layout, target: Layout, shape: tuple[int, ...]) -> Layout:
     """How a value leaves its mesh: sums are scattered along axes that nothing splits, those that ``target`` splits
     first, then the longest, so that each rank sends a part."""
     placements = [_one_stretch(p) for p in source.placements]

@@ -106,13 +106,13 @@ class Emitter:
         self.clock += len(of.ends)
         self._token = self._token if of.end_token is None else values[of.end_token]
 
-        def moved(ready: int | None, after: int | None) -> tuple[int | None, int | None]:
+        def shift(ready: int | None, after: int | None) -> tuple[int | None, int | None]:
             return None if ready is None else clocks[ready], None if after is None else after + noted
 
         for note in of.notes:
-            ready, after = moved(note.ready, note.after)
+            ready, after = shift(note.ready, note.after)
             self.notes.append(note._replace(op=copies[note.op], wanted=clocks[note.wanted], ready=ready, after=after))
-        self.terms = moved(*of.terms)
+        self.terms = shift(*of.terms)
 
     def places(self) -> list[CollectiveNote]:
         """The notes with their places."""

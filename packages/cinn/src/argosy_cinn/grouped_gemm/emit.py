@@ -103,7 +103,7 @@ def _problem(b: Function, form: GroupedForm, pointers: Pointers, group: Index) -
         row, column = (1, depth) if form.transposed else (columns, 1)
         numbers = LLVM_TYPES[form.rhs.dtype]
         start = b.gep(right, b.mul(group, b.mul(depth, columns)), numbers)
-        other = Matrix(start, row, column, numbers, prologue=_widened(form.rhs.dtype))
+        other = Matrix(start, row, column, numbers, prologue=_widening(form.rhs.dtype))
         out = b.gep(out, b.mul(rows.first, columns), element)
         shape = rows.number, columns, depth
     compute = DOUBLE if dtype == "float64" else FLOAT
@@ -120,13 +120,13 @@ def _scales(b: Function, form: GroupedForm, pointers: Pointers, group: Index) ->
         if value is not None:
             _, groups, columns = sizes(value)
             start = b.gep(pointers(value), b.mul(group, groups * columns), LLVM_TYPES[value.dtype])
-            prologue = _widened(value.dtype)
+            prologue = _widening(value.dtype)
             found[name] = Matrix(start, columns, 1, LLVM_TYPES[value.dtype], prologue=prologue)
             found["group"] = sizes(form.lhs)[1] // groups
     return found
 
 
-def _widened(dtype: str) -> Prologue | None:
+def _widening(dtype: str) -> Prologue | None:
     """What reads numbers that no instruction converts."""
     if not dtype.startswith("float8"):
         return None

@@ -311,7 +311,7 @@ class Panel:
             powers = [self._function("exp", b.fsub(x, b.splat(shift, lanes))) for x in scores]
             total = powers[0]
             for v, x in enumerate(powers):
-                b.store(self._scaled(x, values, memory.value_scales, v), memory.score(row, v * lanes))
+                b.store(self._scale(x, values, memory.value_scales, v), memory.score(row, v * lanes))
                 total = b.fadd(total, x) if v else x
             less = self._function("exp", b.fsub(before, shift))
             place = b.gep(memory.totals, row, self.real)
@@ -320,7 +320,7 @@ class Panel:
             with b.if_then(b.fcmp("une", less, 1.0)):
                 self._rescale(row, b.splat(less, lanes))
 
-    def _scaled(self, x: Value, cache: Cache, scales: Value, number: int) -> Value:
+    def _scale(self, x: Value, cache: Cache, scales: Value, number: int) -> Value:
         """A vector of the panel's scores or powers times the scales of a cache, where it has some."""
         b = self.b
         return x if cache.scales is None else b.fmul(x, b.load(x.type, b.gep(scales, number * self.lanes, self.real)))
@@ -332,7 +332,7 @@ class Panel:
         made = []
         for v in range(PANEL_VECTORS):
             x = b.fmul(b.load(vector(self.real, lanes), self.memory.score(row, v * lanes)), rule.scale)
-            x = self._scaled(x, keys, self.memory.key_scales, v)
+            x = self._scale(x, keys, self.memory.key_scales, v)
             if rule.softcap:
                 x = b.fmul(self._function("tanh", b.fmul(x, 1 / rule.softcap)), rule.softcap)
             place = b.binary("add", b.iota(I32, lanes), v * lanes)

@@ -57,19 +57,19 @@ def _are_sums_of_groups(dot: Operation, sums: Operation, scaled: Operation) -> b
         return False
     grouped = (*sizes(x)[:-1], sizes(scales)[0], sizes(x)[-1] // sizes(scales)[0])
     fits = tuple(sums.attributes["axes"]) == (last + 1,) and sizes(sums.operand(0)) == grouped
-    return fits and _unshaped(sums.operand(0)) is _unshaped(x)
+    return fits and _strip_reshapes(sums.operand(0)) is _strip_reshapes(x)
 
 
 def scaled_grouped_product(op: Operation) -> Value | None:
     """The product that a ``prim.grouped_dot`` with scaled numbers, and offsets or none, is; None where it has other
     matrices."""
     lhs, rhs, starts = op.operands
-    scaled, added = _unshaped(rhs, narrower=True), list[Value]()
+    scaled, added = _strip_reshapes(rhs, narrower=True), list[Value]()
     for term, other in _either_way(defined_by(scaled, "prim.add")):
         if defined_by(term, "prim.mul") and (offsets := _of_groups(other, rhs)) is not None:
             scaled, added = term, [offsets]
     for wide, factor in _either_way(defined_by(scaled, "prim.mul")):
-        turned, scales = defined_by(_unshaped(wide), "prim.transpose"), _of_groups(factor, rhs)
+        turned, scales = defined_by(_strip_reshapes(wide), "prim.transpose"), _of_groups(factor, rhs)
         if scales is None or turned is None or tuple(turned.attributes["permutation"]) != (0, 2, 1):
             continue
         numbers = turned.operand(0)
@@ -96,7 +96,7 @@ def _of_groups(spread: Value, matrices: Value) -> Value | None:
     return found if fits and sizes(spread) == (count, groups, size // groups, out) else None
 
 
-def _unshaped(value: Value, narrower: bool = False) -> Value:
+def _strip_reshapes(value: Value, narrower: bool = False) -> Value:
     """What a value is a reshape or a wider copy of, or ``narrower`` one."""
     while isinstance(value, OpResult) and value.op.name in ("prim.reshape", "prim.cast"):
         (source,) = value.op.operands

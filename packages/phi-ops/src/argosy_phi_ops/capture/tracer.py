@@ -127,8 +127,7 @@ class Tracer(Interpreter):
         self._states: dict[int, _StateEntry] = {}
         self._names: dict[str, int] = {}
         self._slots: dict[int, tuple[Tensor, Any]] = {}
-        self._draws = 0  # since the random state moved on
-        self._has_drawn = False
+        self._draws, self._has_drawn = 0, False  # since the random state moved on
         self._generator: Any = None
         self._scopes: list[Any] = []
         self.read: list[tuple[Tensor, int]] = []  # tensors that gave attributes, and their versions then

@@ -8,7 +8,7 @@ import numpy as np
 
 from argosy_phi_ops import prim
 from argosy_phi_ops.declare.operator import Sample, operator
-from argosy_phi_ops.errors import ShapeError
+from argosy_phi_ops.errors import OperatorError, ShapeError
 from argosy_tensorcore.tensor import Tensor
 
 _NUMBERS = ("int8", "float8_e4m3fn")
@@ -39,6 +39,8 @@ def gather_mm(
     prim.check_index(index, operator="gather_mm", low=0, size=matrices)
     flat = prim.reshape(prim.cast(index, dtype="int64"), shape=(rows,))
     chosen, order = prim.sort(flat, prim.iota(shape=(rows,), axis=0, dtype="int64"), axis=0)
+    if scale is None and offset is not None:
+        raise OperatorError(f"gather_mm: an offset {offset.type} is added to scaled numbers, and scale is missing")
     wide = weight if scale is None else _dequantize(weight, scale, offset, x.dtype)
     made = prim.grouped_dot(_rows(prim.reshape(x, shape=(rows, x.shape[2])), order), wide, _starts(flat, matrices))
     if bias is not None:
@@ -58,6 +60,8 @@ def _dequantize(weight: Tensor, scale: Tensor, offset: Tensor | None, dtype: str
             f"gather_mm with scales takes a weight [e, k, m] in {' or '.join(_NUMBERS)} and scales [e, g, m] whose "
             f"groups divide k, got {weight.type} and {scale.type}"
         )
+    if offset is not None and offset.shape != scale.shape:
+        raise ShapeError(f"gather_mm: the offset should have the shape of the scale, {scale.type}, got {offset.type}")
     grouped = prim.reshape(prim.cast(weight, dtype="float32"), shape=(matrices, groups, size // groups, out))
     factor, added = (
         None if x is None else prim.broadcast(prim.cast(x, dtype="float32"), shape=grouped.shape, axes=(0, 1, 3))

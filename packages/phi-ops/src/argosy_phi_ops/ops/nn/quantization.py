@@ -62,7 +62,7 @@ def weight_dequantize(
     out, size = whole.shape
     groups = _group_count("weight_dequantize", size, group_size)
     wide = prim.reshape(prim.cast(whole, dtype="float32"), shape=(out, groups, size // groups))
-    scales = _by_group(scale)
+    scales = _by_group("weight_dequantize: scale", scale, (groups, out))
     by_output = prim.transpose(scales, permutation=(1, 0))
     result = prim.mul(wide, prim.broadcast(by_output, shape=wide.shape, axes=(0, 1)))
     return prim.cast(prim.transpose(prim.reshape(result, shape=(out, size)), permutation=(1, 0)), dtype=scale.dtype)
@@ -97,8 +97,9 @@ def weight_only_linear(
         raise ShapeError(f"weight_only_linear: x {x.type} has not the features of weight {weight.type} [out, in]")
     groups = _group_count("weight_only_linear", size, group_size)
     parts = _halves(weight) if weight_dtype == "int4" else [weight]
-    scales = _by_group(weight_scale)
-    offsets = None if weight_offset is None else _by_group(weight_offset)
+    shape = groups, sum(part.shape[0] for part in parts)
+    scales = _by_group("weight_only_linear: weight_scale", weight_scale, shape)
+    offsets = None if weight_offset is None else _by_group("weight_only_linear: weight_offset", weight_offset, shape)
     results = []
     for i, part in enumerate(parts):
         cut = {"start": (0, i * part.shape[0]), "limit": (groups, (i + 1) * part.shape[0]), "stride": (1, 1)}
@@ -152,10 +153,12 @@ def _group_count(name: str, size: int, group_size: int) -> int:
     return size // group_size if group_size > 0 else 1
 
 
-def _by_group(scale: Tensor) -> Tensor:
-    """Scales as float32 [groups, out]."""
+def _by_group(what: str, scale: Tensor, shape: tuple[int, int]) -> Tensor:
+    """Scales as float32 [groups, out], which is ``shape``; those of one group may be [out]."""
+    if tuple(scale.shape) not in (shape, shape[1:] if shape[0] == 1 else shape):
+        raise ShapeError(f"{what} should be {list(shape)} [groups, out], got {scale.type}")
     wide = prim.cast(scale, dtype="float32")
-    return wide if scale.ndim == 2 else prim.reshape(wide, shape=(1, *scale.shape))
+    return wide if scale.ndim == 2 else prim.reshape(wide, shape=shape)
 
 
 def _pack(whole: Tensor, algo: str) -> Tensor:
