@@ -60,6 +60,21 @@ def placements_of(array, partial=True):
     return found
 
 
+def sized_placements_of(array, mesh):
+    """What :func:`placements_of` gives, and parts of given sizes, for one tensor on ``mesh``: as many as fit."""
+    sizes = [{n: Shard(i, sizes=given_sizes(size, n)) for n in mesh.shape} for i, size in enumerate(array.shape)]
+    single = [[*placements_of(array), *(found[n] for found in sizes)] for n in mesh.shape]
+    return [p for p in itertools.product(*single) if Layout(mesh, p).fits(array.shape)]
+
+
+def given_sizes(size, parts):
+    """The first rank has least, the last one most."""
+    return [
+        *(min(i, size // parts) for i in range(parts - 1)),
+        size - sum(min(i, size // parts) for i in range(parts - 1)),
+    ]
+
+
 def combinations(arrays, mesh_ndim, partial=True):
     """How many layouts the arrays have together."""
     return prod(len(placements_of(a, partial)) ** mesh_ndim for a in arrays)
@@ -68,7 +83,12 @@ def combinations(arrays, mesh_ndim, partial=True):
 def layouts_of(arrays, mesh_ndim, limit, rng, partial=True):
     """All combinations of placements, or ``limit`` of them by chance, none twice."""
     single = [list(itertools.product(placements_of(a, partial), repeat=mesh_ndim)) for a in arrays]
-    if combinations(arrays, mesh_ndim, partial) <= limit:
+    return combine(single, limit, rng)
+
+
+def combine(single, limit, rng):
+    """All combinations of one of each list, or ``limit`` of them by chance, none twice."""
+    if prod(map(len, single)) <= limit:
         return list(itertools.product(*single))
     found = {}
     while len(found) < limit:
@@ -145,17 +165,18 @@ def listed(results):
     return list(results) if isinstance(results, tuple | list) else [results]
 
 
-def prove(names, mesh_ranks, limit, seed=0, longest=None, timeout=3600):
+def prove(names, mesh_ranks, limit, seed=0, longest=None, timeout=3600, sized=False):
     """Check the samples of operators on all ranks of a mesh; returns for each what was :class:`Proven`.
 
     Samples whose program has more than ``longest`` primitives are left out, but for the shortest of each operator.
+    With ``sized`` placements have parts of given sizes, too.
     """
     size = int(np.asarray(mesh_ranks).size)
 
     def main(rank):
         mesh = ProcessMesh(mesh_ranks)
         rng = np.random.default_rng(seed)
-        return {name: _prove_one(name, mesh, limit, rng, longest) for name in names}
+        return {name: _prove_one(name, mesh, limit, rng, longest, sized) for name in names}
 
     try:
         return on_ranks(main, size, timeout)[0]
@@ -208,14 +229,18 @@ def affordable(limit, primitives):
     return max(min(limit, FEWEST), min(limit, LARGEST // primitives))
 
 
-def _prove_one(name, mesh, limit, rng, longest):
+def _prove_one(name, mesh, limit, rng, longest, sized):
     op = get_operator(name)
     proven = Proven()
     for number, operands, attributes, primitives in calls(name, longest):
         tensors = laid_out(operands)
         expected = [np.asarray(r.payload.array()) for r in listed(bind(op, operands, attributes))]
         arrays = [operands[i].payload.array() for i in tensors]
-        layouts = layouts_of(arrays, mesh.ndim, affordable(limit, primitives), rng)
+        most = affordable(limit, primitives)
+        if sized:
+            layouts = combine([sized_placements_of(a, mesh) for a in arrays], most, rng)
+        else:
+            layouts = layouts_of(arrays, mesh.ndim, most, rng)
         for placements in layouts:
             given = list(operands)
             for i, placement in zip(tensors, placements, strict=True):

@@ -127,6 +127,7 @@ PLACEMENTS = {
     "nested": [dist.Shard(0), dist.Shard(0)],
     "blocks": [dist.Shard(1, split_factor=2), dist.Shard(0)],
     "nested blocks": [dist.Shard(1, split_factor=2), dist.Shard(1)],
+    "given sizes": [dist.Shard(0), dist.Shard(1, sizes=[7, 1])],
     "sum": [dist.Shard(0), dist.Partial()],
     "whole": [],
 }

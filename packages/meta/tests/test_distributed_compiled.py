@@ -1,5 +1,7 @@
 """Compiled functions on distributed tensors that are trained from outside: both passes are programs of the ranks."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -12,18 +14,19 @@ from argosy_autoparallel.counting import count_collectives
 pytestmark = pytest.mark.usefixtures("verified_passes")
 
 
-def _columns_then_rows(name, layer, mesh):
+def _columns_then_rows(name, layer, mesh, sizes=None):
     if isinstance(layer, nn.Linear):
-        dist.shard_tensor(layer.weight, mesh, [dist.Replicate(), dist.Shard(1 if name == "0" else 0)])
+        dist.shard_tensor(layer.weight, mesh, [dist.Replicate(), dist.Shard(1 if name == "0" else 0, sizes=sizes)])
 
 
-def _train(on_mesh, static):
-    """Losses and sums of the inputs' gradients of three steps, the last backward pass's collectives, the layouts."""
+def _train(on_mesh, static, rows=None, columns=None):
+    """Losses and sums of the inputs' gradients of three steps, the last backward pass's collectives, the layouts; with
+    so many ``rows`` of the batch and ``columns`` on each rank, where given."""
     paddle.seed(0)
     model = nn.Sequential(nn.Linear(5, 6), nn.GELU(), nn.Linear(6, 3))
     mesh = dist.ProcessMesh([[0, 1], [2, 3]], ["dp", "mp"]) if on_mesh else None
     if on_mesh:
-        dist.shard_layer(model, mesh, _columns_then_rows)
+        dist.shard_layer(model, mesh, partial(_columns_then_rows, sizes=columns))
     optimizer = dist.shard_optimizer(
         paddle.optimizer.AdamW(0.01, parameters=model.parameters()), dist.ShardingStage1("dp") if on_mesh else None
     )
@@ -31,7 +34,7 @@ def _train(on_mesh, static):
     rng, losses, calls = np.random.default_rng(0), [], {}
     for _ in range(3):
         x = paddle.to_tensor(rng.standard_normal((7, 5)).astype(np.float32), stop_gradient=False)
-        x = dist.shard_tensor(x, mesh, [dist.Shard(0)]) if on_mesh else x
+        x = dist.shard_tensor(x, mesh, [dist.Shard(0, sizes=rows)]) if on_mesh else x
         loss = (run(x) ** 2).mean()
         with count_collectives() as counts:
             loss.backward()
@@ -50,12 +53,14 @@ def expected():
 
 
 @pytest.mark.parametrize("static", [False, True], ids=["eager", "compiled"])
-def test_a_compiled_model_is_trained_from_outside(expected, static):
+@pytest.mark.parametrize(("rows", "columns"), [(None, None), ([2, 5], [5, 1])], ids=["usual sizes", "given sizes"])
+def test_a_compiled_model_is_trained_from_outside(expected, static, rows, columns):
     """Uneven rows: losses and gradients are those of one process, and gradients lie like what they belong to."""
-    for losses, calls, layouts in run_ranks(lambda: _train(True, static), 4):
+    for losses, calls, layouts in run_ranks(lambda: _train(True, static, rows, columns), 4):
         np.testing.assert_allclose(losses, expected, rtol=1e-5)
         assert sum(calls.values()) <= 6
-        assert layouts == [[dist.Shard(0), dist.Replicate()], [dist.Replicate(), dist.Shard(1)]]
+        split = dist.Shard(0, sizes=rows), dist.Shard(1, sizes=columns)
+        assert layouts == [[split[0], dist.Replicate()], [dist.Replicate(), split[1]]]
 
 
 def test_a_result_between_meshes_is_trained_through():

@@ -27,5 +27,5 @@ def source_placement(op: Operation, wanted: Placement) -> Placement | None:
     if isinstance(wanted, Shard) and wanted.dim in axes:
         axis = axes.index(wanted.dim)
         if op.operand(0).shape[axis] == op.result.shape[wanted.dim]:
-            return Shard(axis, wanted.split_factor)
+            return wanted.with_dim(axis)
     return Replicate()

@@ -32,7 +32,8 @@ def whole_shape(part: Sequence[int], layout: Layout) -> tuple[int, ...]:
         if held:
             shape[placement.dim] = _global_size(_shapes(shape, layout, dim), placement, layout, dim)
         else:
-            shape[placement.dim] *= count
+            each = placement.sizes
+            shape[placement.dim] = placement.split_factor * sum(each) if each else shape[placement.dim] * count
     return tuple(shape)
 
 
@@ -50,7 +51,8 @@ def _global_size(shapes: Sequence[Sequence[int]], split: Shard, layout: Layout, 
     axis, blocks = split.dim, split.split_factor
     sizes = [shape[axis] for shape in shapes]
     others = {tuple(n for i, n in enumerate(shape) if i != axis) for shape in shapes}
-    cut = [blocks * chunk(sum(sizes) // blocks, len(sizes), i)[1] for i in range(len(sizes))]
+    lengths = split.sizes or [chunk(sum(sizes) // blocks, len(sizes), i)[1] for i in range(len(sizes))]
+    cut = [blocks * n for n in lengths]
     if len(others) > 1 or cut != sizes:
         wanted = f"{sum(sizes)} elements are cut into {cut}" if len(others) == 1 else "other axes must be equal"
         raise ValueError(

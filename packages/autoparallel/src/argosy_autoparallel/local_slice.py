@@ -3,7 +3,8 @@
 A dimension of n elements over d ranks is cut into chunks of ceil(n / d): the first ranks get whole chunks,
 the next one the rest, and further ranks may get nothing. Mesh dimensions that split the same tensor
 dimension nest in mesh order: the first cuts the tensor, the second cuts what a rank has by then. A dimension that is
-split in blocks is cut so in each of its blocks, which are equal.
+split in blocks is cut so in each of its blocks, which are equal. Where a placement gives the sizes of parts, those are
+the chunks.
 """
 
 from __future__ import annotations
@@ -49,6 +50,26 @@ def chunk(size: int, parts: int, part: int) -> tuple[int, int]:
     return start, stop - start
 
 
+def part_of(placement: Shard, size: int, parts: int, part: int) -> tuple[int, int]:
+    """Return (offset, length) of part ``part`` of a block of ``size`` elements that ``placement`` cuts into ``parts``.
+
+    Raises ValueError for given sizes that are not those of so many parts of so many elements.
+    """
+    sizes = placement.sizes
+    if sizes is None:
+        return chunk(size, parts, part)
+    if isinstance(size, SymExpr):
+        raise NotImplementedError(f"{placement}: parts of given sizes of {size} elements, a symbolic size")
+    if len(sizes) != parts or sum(sizes) != size:
+        raise ValueError(f"{placement}: {size} elements over {parts} ranks have no parts of sizes {list(sizes)}")
+    return sum(sizes[:part]), sizes[part]
+
+
+def largest_part(placement: Shard, size: int, parts: int) -> int:
+    """Return how long the largest part of a block of ``size`` elements is. Raises as :func:`part_of` does."""
+    return max([part_of(placement, size, parts, part)[1] for part in range(1 if placement.sizes is None else parts)])
+
+
 def estimate_elements(shape: Sequence[int]) -> int:
     """How many elements a tensor of ``shape`` has; symbols count as 64, which tells all ranks the same."""
     return prod(n.evaluate(dict.fromkeys(n.symbols, 64)) if isinstance(n, SymExpr) else n for n in shape)
@@ -60,7 +81,7 @@ def local_slice(
     """Return the part of a tensor of global ``shape`` that a rank of the mesh holds.
 
     Raises ValueError when there is not one placement per mesh dimension, a sharded dimension does not
-    exist or is no such number of equal blocks, or the rank is not part of the mesh.
+    exist, is no such number of equal blocks or has no parts of the given sizes, or the rank is not part of the mesh.
     """
     found = local_stretches(shape, mesh, placements, process_id)
     offset = tuple([parts[0][0] if len(parts) == 1 else None for parts in found])
@@ -78,20 +99,24 @@ def local_stretches(
     for placement, dim, parts, part in zip(placements, dims, mesh.shape, mesh.coordinate(process_id), strict=True):
         if dim is None:
             continue
-        blocks = placement.split_factor  # type: ignore[attr-defined]
+        assert isinstance(placement, Shard)
+        blocks = placement.split_factor
         uneven = [size for size in extents[dim] if size % blocks != 0]
         if uneven:
             raise ValueError(f"{placement}: {min(uneven)} elements of dimension {dim} are not {blocks} equal blocks")
-        extents[dim] = {blocks * length for size in extents[dim] for length in _lengths(size // blocks, parts)}
+        lengths = [length for size in extents[dim] for length in _lengths(placement, size // blocks, parts)]
+        extents[dim] = {blocks * length for length in lengths}
         size = sum([length for _, length in found[dim]]) // blocks
-        start, length = chunk(size, parts, part)
+        start, length = part_of(placement, size, parts, part)
         cuts = [_subrange(found[dim], i * size + start, length) for i in range(blocks)]
         found[dim] = _merge_neighbours([stretch for cut in cuts for stretch in cut]) if blocks > 1 else cuts[0]
     return found
 
 
-def _lengths(size: Any, parts: int) -> list[Any]:
-    """How long the parts of ``size`` elements are: the first, the one that is cut short, and the last."""
+def _lengths(placement: Shard, size: Any, parts: int) -> list[Any]:
+    """How long the parts of ``size`` elements are: those given; or the first, the one that is cut short, the last."""
+    if placement.sizes is not None:
+        return [part_of(placement, size, parts, part)[1] for part in range(parts)]
     first = chunk(size, parts, 0)[1]
     short = 0 if first == 0 or isinstance(size, SymExpr) else min(size // first, parts - 1)
     return [chunk(size, parts, part)[1] for part in (0, short, parts - 1)]
@@ -129,8 +154,8 @@ def local_shape(
 
 
 def largest_local_shape(shape: Sequence[int], mesh: ProcessMesh, placements: Sequence[Placement]) -> tuple[int, ...]:
-    """Return the shape of the largest part, which the first rank of the mesh holds."""
-    return local_shape(shape, mesh, placements, mesh.process_ids[0])
+    """Return the shape of the largest part: of those of the most elements that of the first rank of the mesh."""
+    return max([local_shape(shape, mesh, placements, rank) for rank in mesh.process_ids], key=prod)
 
 
 def sharded_dims(ndim: int, mesh: ProcessMesh, placements: Sequence[Placement]) -> list[int | None]:

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from argosy_autoparallel.distributed_sort import sort_parts
-from argosy_autoparallel.halo_exchange import exchange
+from argosy_autoparallel.local_slice import chunk
 from argosy_autoparallel.placement import Shard
 from argosy_autoparallel.resharding.emitter import Emitter, block, neutral_term, shape_of
+from argosy_autoparallel.resharding.halo_exchange import exchange
 from argosy_autoparallel.spmd.windows import Window, reads_of, window_of
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import prim
@@ -162,7 +163,9 @@ def _read_windows(
         dilation, taps = local.op.attributes["rhs_dilation"][axis - 2], shape_of(local.op.operand(1))[axis]
     reads = reads_of(window, shape_of(local.op.results[0])[axis], len(group), dilation, taps)
     wanted = [window.elements(*each) for each in reads]
-    made = exchange(local.emitter, x, group, axis, window.size, wanted)
+    parts = [chunk(window.size, len(group), part) for part in range(len(group))]
+    held = [(start, start + length) for start, length in parts]
+    made = exchange(local.emitter, x, group, axis, held, wanted)
     (first, end), (start, stop) = reads[me], wanted[me]
     return made, (window.spread * start - first, end - window.spread * (stop - 1) - 1)
 

@@ -87,7 +87,7 @@ def _(call: OperatorCall) -> OperatorPlan | None:
     axis = attributes.get("axis")
     at = (len(shape) - 1 if axis is None else axis) % max(len(shape), 1)
     dims, k = layout.sharding_dims(at), attributes["k"]
-    if len(dims) != 1 or layout.is_partial or layout.has_blocks or not x.type.is_static:  # type: ignore[attr-defined]
+    if len(dims) != 1 or layout.is_partial or not layout.is_plain or not x.type.is_static:  # type: ignore[attr-defined]
         return None
     (dim,) = dims
     ranks, size, itemsize = layout.mesh.shape[dim], shape[at], as_dtype(x.dtype).itemsize

@@ -182,7 +182,7 @@ class Partitioner:
         return TensorType(layout.local_slice(shape_of(value), self.rank).shape, value.dtype)
 
     def enter_local(self, value: Value, layout: Layout | None, local: Value | None) -> None:
-        self.choosing.blocks |= layout is not None and layout.has_blocks
+        self.choosing.plain &= layout is None or layout.is_plain
         held = self.held[value] = ValueLayouts()
         held.primary = layout
         held.keep(layout, local if layout is None or layout.mesh.contains(self.rank) else None, -1)
@@ -266,7 +266,7 @@ class Partitioner:
         ]
         if not costs or min(costs) >= price:
             return []
-        chosen = self.choosing.choose(op, layout.mesh, layout.placements, value)
+        chosen = self.choosing.choose(op, layout.mesh, layout.placements)
         if Layout(layout.mesh, [s.results[0] for s in chosen]) != layout:
             return []
         return self._emit(op, layout.mesh, chosen)
@@ -276,7 +276,7 @@ class Partitioner:
         assert op is not None
         if layout is None:
             operands = [self.get(x, None) for x in op.operands]
-            return self.copy(op, operands)[value.index]  # type: ignore[attr-defined]
+            return self.copy(op, operands)[held.number]
         if held.mesh is not None and held.mesh != layout.mesh:
             base = Layout.replicate(held.mesh)
             self.get(value, base)
@@ -293,11 +293,10 @@ class Partitioner:
             whole = Layout.replicate(layout.mesh)
             made = self.get(value, None)
             return convert(self.emitter, made, whole, layout, shape_of(value), value.dtype)
-        chosen = self.choosing.choose(op, layout.mesh, [layout.placements[d] for d in range(layout.mesh.ndim)], value)
+        chosen = self.choosing.choose(op, layout.mesh, layout.placements, held.number)
         results = self._emit(op, layout.mesh, chosen)
-        number = value.index  # type: ignore[attr-defined]
-        at = Layout(layout.mesh, [s.results[number] for s in chosen])
-        return convert(self.emitter, results[number], at, layout, shape_of(value), value.dtype)
+        at = Layout(layout.mesh, [s.results[held.number] for s in chosen])
+        return convert(self.emitter, results[held.number], at, layout, shape_of(value), value.dtype)
 
     # Operations
 
@@ -367,9 +366,9 @@ class Partitioner:
     def _defer(self, op: Operation) -> None:
         mesh = self._mesh(op)
         depth = 1 + max((self.held[x].depth for x in op.operands), default=0)
-        for result in op.results:
+        for number, result in enumerate(op.results):
             held = self.held[result] = ValueLayouts()
-            held.op, held.depth, held.mesh = op, depth, mesh
+            held.op, held.number, held.depth, held.mesh = op, number, depth, mesh
 
     def _mesh(self, op: Operation, values: Iterable[Value] | None = None) -> ProcessMesh | None:
         """The one mesh that the operands live on; None where every rank has all of them."""
@@ -454,7 +453,7 @@ class Partitioner:
 
     def store(self, result: Value, layout: Layout | None, value: Value | None) -> None:
         """Let a result be there as the local ``value``."""
-        self.choosing.blocks |= layout is not None and layout.has_blocks
+        self.choosing.plain &= layout is None or layout.is_plain
         held = self.held[result] = ValueLayouts()
         held.primary, held.mesh = layout, None if layout is None else layout.mesh
         held.keep(layout, value, self.emitter.clock)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 
@@ -63,18 +64,26 @@ class Shard(Placement):
 
     With ``split_factor`` it is that many equal blocks, one behind the other, each of which is split: of the columns of
     a fused projection [query, key, value] in three blocks each rank has a part of each, of blocks that do not divide
-    uneven ones.
+    uneven ones. With ``sizes`` the ranks along the mesh dimension have parts of so many elements of each block, in
+    order, none for some perhaps; without, those that ceiling division gives.
+
+    >>> from argosy_autoparallel import Shard
+    >>> Shard(0, sizes=[3, 5])
+    Shard(dim=0, sizes=(3, 5))
     """
 
-    __slots__ = ("_dim", "_split_factor")
+    __slots__ = ("_dim", "_sizes", "_split_factor")
 
-    def __init__(self, dim: int, split_factor: int = 1) -> None:
+    def __init__(self, dim: int, split_factor: int = 1, sizes: Sequence[int] | None = None) -> None:
         if not isinstance(dim, int) or isinstance(dim, bool):
             raise TypeError(f"Shard needs the number of a tensor dimension, got {dim!r}")
         if not isinstance(split_factor, int) or isinstance(split_factor, bool) or split_factor < 1:
             raise ValueError(f"Shard(split_factor) is a number of blocks, one at least, got {split_factor!r}")
+        if sizes is not None and (not sizes or any(type(n) is not int or n < 0 for n in sizes)):
+            raise ValueError(f"Shard(sizes) is how many elements each rank has, one number for each, got {sizes!r}")
         self._dim = dim
         self._split_factor = split_factor
+        self._sizes = None if sizes is None else tuple(sizes)
 
     @property
     def dim(self) -> int:
@@ -85,6 +94,20 @@ class Shard(Placement):
     def split_factor(self) -> int:
         """The number of blocks."""
         return self._split_factor
+
+    @property
+    def sizes(self) -> tuple[int, ...] | None:
+        """How many elements of each block the ranks have, where that was given."""
+        return self._sizes
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the axis is one block, cut by ceiling division."""
+        return self._split_factor == 1 and self._sizes is None
+
+    def with_dim(self, dim: int) -> Shard:
+        """The same of another tensor dimension."""
+        return Shard(dim, self._split_factor, self._sizes)
 
     def get_dim(self) -> int:
         """Return the tensor dimension as given."""
@@ -99,14 +122,17 @@ class Shard(Placement):
         return dim is None or dim == self._dim
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Shard) and other._dim == self._dim and other._split_factor == self._split_factor
+        if not isinstance(other, Shard):
+            return False
+        return (other._dim, other._split_factor, other._sizes) == (self._dim, self._split_factor, self._sizes)
 
     def __hash__(self) -> int:
-        return hash((Shard, self._dim, self._split_factor))
+        return hash((Shard, self._dim, self._split_factor, self._sizes))
 
     def __repr__(self) -> str:
         blocks = f", split_factor={self._split_factor}" if self._split_factor > 1 else ""
-        return f"Shard(dim={self._dim}{blocks})"
+        sizes = "" if self._sizes is None else f", sizes={self._sizes}"
+        return f"Shard(dim={self._dim}{blocks}{sizes})"
 
 
 class Partial(Placement):

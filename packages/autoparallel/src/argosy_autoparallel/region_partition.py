@@ -218,7 +218,7 @@ def _walk(region: Region, layouts: Sequence[Layout], inner: Inner, make: Make) -
 
 def _renumber_axes(layout: Layout, change: Callable[[int], int]) -> Layout:
     placements: list[Placement] = [
-        p if not isinstance(p, Shard) else Replicate() if change(p.dim) < 0 else Shard(change(p.dim), p.split_factor)
+        p if not isinstance(p, Shard) else Replicate() if change(p.dim) < 0 else p.with_dim(change(p.dim))
         for p in layout.placements
     ]
     return Layout(layout.mesh, placements)

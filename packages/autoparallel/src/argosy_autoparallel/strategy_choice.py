@@ -40,8 +40,9 @@ def drop_mixed_reductions(options: Sequence[Strategy], chosen: Sequence[Strategy
 def drop_mixed_nesting(
     options: Sequence[Strategy], chosen: Sequence[Strategy], shapes: Sequence[Any], mesh: ProcessMesh
 ) -> list[Strategy]:
-    """The ``options`` for a mesh dimension that split no axis in blocks that those before split along another factor,
-    or of which ranks have no such number of equal blocks by then; ``shapes`` are those of operands and results."""
+    """The ``options`` for a mesh dimension that split no axis in blocks, or parts of given sizes, that those before
+    split along another factor, or of which ranks have no such blocks or parts by then; ``shapes`` are those of operands
+    and results."""
     nested = [s for s in options if any(_nests(s, before) for before in chosen)]
     return [s for s in options if s not in nested or _nests_well(s, chosen, shapes, mesh)]
 
@@ -49,20 +50,25 @@ def drop_mixed_nesting(
 def _nests(one: Strategy, other: Strategy) -> bool:
     pairs = zip((*one.operands, *one.results), (*other.operands, *other.results), strict=True)
     shards = [(p, q) for p, q in pairs if isinstance(p, Shard) and isinstance(q, Shard) and p.dim == q.dim]
-    return any(p.split_factor > 1 or q.split_factor > 1 for p, q in shards)
+    return not all(p.is_plain and q.is_plain for p, q in shards)
 
 
 def _nests_well(option: Strategy, chosen: Sequence[Strategy], shapes: Sequence[Any], mesh: ProcessMesh) -> bool:
     if option.factor.startswith("blocks") or any(_nests(option, s) and s.factor != option.factor for s in chosen):
         return False
+    if any(_multiplies_sizes(s) for s in (*chosen, option)):
+        return False
     rest = (Replicate(),) * (mesh.ndim - len(chosen) - 1)
     steps = [(*s.operands, *s.results) for s in (*chosen, option)]
-    try:
-        for shape, *placements in zip(shapes, *steps, strict=True):
-            Layout(mesh, (*placements, *rest)).local_slice(shape, mesh.process_ids[0])
-    except ValueError:
-        return False
-    return True
+    layouts = [Layout(mesh, (*placements, *rest)) for placements in zip(*steps, strict=True)]
+    return all(layout.fits(shape) for layout, shape in zip(layouts, shapes, strict=True))
+
+
+def _multiplies_sizes(strategy: Strategy) -> bool:
+    """Whether parts of given sizes are those of an axis in one tensor and of a factor of it in another: those of such
+    parts may not be."""
+    shards = {(p.split_factor, p.sizes) for p in (*strategy.operands, *strategy.results) if isinstance(p, Shard)}
+    return len(shards) > 1 and any(sizes is not None for _, sizes in shards)
 
 
 class StrategyChoice:
@@ -70,8 +76,8 @@ class StrategyChoice:
 
     def __init__(self, held: Mapping[Value, ValueLayouts]) -> None:
         self.held = held
-        self.blocks = False
-        """Whether any value is split in blocks: else nothing else is."""
+        self.plain = True
+        """Whether no value is split in blocks, or parts of given sizes: then nothing is."""
         self._known: dict[Any, list[Strategy]] = {}
 
     def choose(
@@ -79,16 +85,15 @@ class StrategyChoice:
         op: Operation,
         mesh: ProcessMesh,
         wanted: Sequence[Placement] | None = None,
-        result: Value | None = None,
+        number: int = 0,
     ) -> list[Strategy]:
-        """A strategy for each mesh dimension; ``wanted`` are placements that ``result`` should get. Equal operations,
-        as equal layers have them, whose operands lie alike are decided once."""
-        number = 0 if result is None else result.index  # type: ignore[attr-defined]
+        """A strategy for each mesh dimension; ``wanted`` are placements that the result ``number`` should get. Equal
+        operations, as equal layers have them, whose operands lie alike are decided once."""
         if op.name == "prim.host_call":
             return self._choose(op, mesh, wanted, number)
         places = tuple([self._place(x) for x in op.operands])
         asked = None if wanted is None else tuple(wanted)
-        key = op.name, tuple(op.attributes.items()), op.results[0].type, mesh, asked, number, self.blocks, places
+        key = op.name, tuple(op.attributes.items()), op.results[0].type, mesh, asked, number, self.plain, places
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._choose(op, mesh, wanted, number)
@@ -111,9 +116,10 @@ class StrategyChoice:
         types = [x.type for x in op.operands], [x.type for x in op.results]
         for dim, size in enumerate(mesh.shape):
             given = [self._present(x, mesh, dim) for x in op.operands]
-            options = strategies(StrategyQuery(op, *types, op.attributes, size, taken, given, self.blocks))  # type: ignore[arg-type]
+            asked = [wanted[dim] if wanted and i == number else None for i in range(0 if self.plain else len(types[1]))]
+            options = strategies(StrategyQuery(op, *types, op.attributes, size, taken, given, self.plain, asked))  # type: ignore[arg-type]
             options = drop_mixed_reductions(options, chosen)
-            if self.blocks:
+            if not self.plain:
                 options = drop_mixed_nesting(options, chosen, [x.shape for kind in types for x in kind], mesh)  # type: ignore[attr-defined]
             if wanted is not None:
                 options = [s for s in options if s.results[number] == wanted[dim]] or options[:1]

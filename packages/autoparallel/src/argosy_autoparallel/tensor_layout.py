@@ -80,6 +80,19 @@ class Layout:
         return any(isinstance(p, Shard) and p.split_factor > 1 for p in self.placements)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether every axis that is split is one block, cut by ceiling division."""
+        return all(not isinstance(p, Shard) or p.is_plain for p in self.placements)
+
+    def fits(self, shape: Sequence[int]) -> bool:
+        """Whether a tensor of global ``shape`` has the blocks, and the parts of given sizes."""
+        try:
+            self.local_slice(shape, self.mesh.process_ids[0])
+        except (ValueError, NotImplementedError):
+            return False
+        return True
+
+    @property
     def is_replicated(self) -> bool:
         """Whether every rank holds everything."""
         return all(p.is_replicated() for p in self.placements)
@@ -129,15 +142,15 @@ def _check_placement(placement: Placement, ndim: int) -> Placement:
         return placement
     if not -ndim <= placement.dim < ndim:
         raise ValueError(f"{placement} splits an axis that a tensor of {ndim} dimensions does not have")
-    return Shard(placement.dim % ndim, placement.split_factor)
+    return placement.with_dim(placement.dim % ndim)
 
 
 def print_layout(layout: Layout) -> str:
     """The text of a layout, as programs and passes have it: ``dp=2 mp=2 on 0-3: S(0) R``.
 
     The mesh comes first, its dimensions by name and size and its ranks in row-major order, then what each dimension
-    does: ``R`` (replicated), ``S(axis)`` (split), ``S(axis/3)`` (split in three blocks) or ``P(sum)`` (terms of a
-    reduction).
+    does: ``R`` (replicated), ``S(axis)`` (split), ``S(axis/3)`` (split in three blocks), ``S(axis:3,5)`` (in parts of
+    these sizes) or ``P(sum)`` (terms of a reduction).
     """
     mesh = layout.mesh
     where = _print_mesh(tuple(mesh.dim_names), tuple(mesh.shape), tuple(mesh.process_ids))
@@ -170,7 +183,7 @@ def parse_layout(text: str) -> Layout:
 _NAME = r'"(?:[^"\\]|\\.)*"|[A-Za-z_]\w*'
 _SIZE = re.compile(rf"({_NAME})=(\d+)", re.ASCII)
 _REDUCTIONS = {kind.name.removeprefix("kRed").lower(): kind for kind in ReduceType}
-_PLACEMENT = rf"(?:R|S\(\d+(?:/[1-9]\d*)?\)|P\((?:{'|'.join(_REDUCTIONS)})\))"
+_PLACEMENT = rf"(?:R|S\(\d+(?:/[1-9]\d*)?(?::\d+(?:,\d+)*)?\)|P\((?:{'|'.join(_REDUCTIONS)})\))"
 _TEXT = re.compile(
     rf"(?P<sizes>(?:(?:{_NAME})=\d+ )+)on (?P<ranks>\d+(?:[- ]\d+)*): (?P<placements>{_PLACEMENT}(?: {_PLACEMENT})*)",
     re.ASCII,
@@ -203,7 +216,9 @@ def _parse_run(text: str) -> range:
 
 def _print_placement(placement: Placement) -> str:
     if isinstance(placement, Shard):
-        return f"S({placement.dim})" if placement.split_factor == 1 else f"S({placement.dim}/{placement.split_factor})"
+        blocks = "" if placement.split_factor == 1 else f"/{placement.split_factor}"
+        sizes = "" if placement.sizes is None else f":{','.join(map(str, placement.sizes))}"
+        return f"S({placement.dim}{blocks}{sizes})"
     if isinstance(placement, Partial):
         return f"P({placement.reduce_type().name.removeprefix('kRed').lower()})"
     return "R"
@@ -212,4 +227,8 @@ def _print_placement(placement: Placement) -> str:
 def _parse_placement(text: str) -> Placement:
     if text == "R":
         return _REPLICATE
-    return Shard(*map(int, text[2:-1].split("/"))) if text[0] == "S" else Partial(_REDUCTIONS[text[2:-1]])
+    if text[0] == "P":
+        return Partial(_REDUCTIONS[text[2:-1]])
+    where, _, sizes = text[2:-1].partition(":")
+    dim, _, blocks = where.partition("/")
+    return Shard(int(dim), int(blocks or 1), [int(n) for n in sizes.split(",")] if sizes else None)

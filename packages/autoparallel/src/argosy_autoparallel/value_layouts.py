@@ -17,15 +17,16 @@ __all__ = ["ValueLayouts", "bytes_of", "captured_values", "is_static", "is_zero"
 
 class ValueLayouts:
     """The forms in which a value exists: ``versions`` by layout (None: plain, on every rank of the world), and the
-    numbers of the operations ``since`` which they do."""
+    numbers of the operations ``since`` which they do. One that is deferred is result ``number`` of ``op``."""
 
-    __slots__ = ("depth", "mesh", "op", "primary", "since", "versions")
+    __slots__ = ("depth", "mesh", "number", "op", "primary", "since", "versions")
 
     def __init__(self) -> None:
         self.versions: dict[Layout | None, Value | None] = {}
         self.since: dict[Layout | None, int] = {}
         self.primary: Layout | None = None
         self.op: Operation | None = None
+        self.number = 0
         self.depth = 0
         self.mesh: ProcessMesh | None = None
 
@@ -33,7 +34,9 @@ class ValueLayouts:
         """What is known now."""
         made = ValueLayouts()
         made.versions, made.since = dict(self.versions), dict(self.since)
-        made.primary, made.op, made.depth, made.mesh = self.primary, self.op, self.depth, self.mesh
+        made.primary, made.op, made.number, made.depth, made.mesh = (
+            self.primary, self.op, self.number, self.depth, self.mesh,
+        )  # fmt: skip
         return made
 
     def keep(self, layout: Layout | None, local: Value | None, clock: int) -> None:

@@ -19,7 +19,7 @@ def step_cost(source: Placement, target: Placement, size: float, n: int) -> floa
     if source.is_replicated():
         return 0.0
     if isinstance(source, Shard):
-        if isinstance(target, Shard) and source.split_factor == target.split_factor == 1:
+        if isinstance(target, Shard) and has_step(source, target):
             return share / n
         return 0.0 if isinstance(target, Partial) and target.reduce_type() is ReduceType.kRedSum else share
     return share if isinstance(target, Shard) else 2 * share

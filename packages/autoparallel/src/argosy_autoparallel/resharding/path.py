@@ -37,6 +37,8 @@ def path_cost(source: Layout, target: Layout, shape: tuple[int, ...], itemsize: 
 
 @lru_cache(maxsize=65536)
 def _search(source: Layout, target: Layout, shape: tuple[int, ...], itemsize: int) -> tuple[float, tuple[Step, ...]]:
+    if not target.is_plain:
+        target.local_slice(shape, target.mesh.process_ids[0])  # raises for parts that there are not
     size = estimate_elements(shape) * itemsize
     options = _options(source, target, len(shape))
     order = count()
@@ -52,7 +54,7 @@ def _search(source: Layout, target: Layout, shape: tuple[int, ...], itemsize: in
         for dim, choices in enumerate(options):
             here = size / at.parts(but=dim)
             for new in choices:
-                if new != at.placements[dim] and is_allowed(at, dim, new):
+                if new != at.placements[dim] and is_allowed(at, dim, new) and _fits(at, dim, new, shape):
                     price = step_cost(at.placements[dim], new, here, at.mesh.shape[dim])
                     price += _START if price else _FIXED
                     heappush(heap, (cost + price, next(order), at.with_placement(dim, new), (*steps, (dim, new))))
@@ -72,6 +74,11 @@ def is_allowed(at: Layout, dim: int, new: Placement) -> bool:
         return False
     touched = {p.dim for p in (old, new) if isinstance(p, Shard)}
     return not any(isinstance(p, Shard) and p.dim in touched for p in at.placements[dim + 1 :])
+
+
+def _fits(at: Layout, dim: int, new: Placement, shape: tuple[int, ...]) -> bool:
+    """Whether there are the blocks, or parts of the sizes, that a step asks for."""
+    return not isinstance(new, Shard) or new.is_plain or at.with_placement(dim, new).fits(shape)
 
 
 def _mixes(at: Layout, dim: int, new: Placement) -> bool:

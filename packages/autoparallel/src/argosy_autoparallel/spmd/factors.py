@@ -2,15 +2,16 @@
 
 A factor that runs through splits operands and results; a reduced one splits operands and leaves a partial result; a
 mixing one cannot be split. Where an axis is made of several factors only the slowest is contiguous, and its parts must
-be even, or chunks of the axis would not be chunks of the factor. Where tensors are split in blocks (``split_factor``),
-an axis may be split along any of its factors: what is slower than that one counts blocks.
+be even, or chunks of the axis would not be chunks of the factor. Where tensors are split in blocks (``split_factor``)
+or in parts of given sizes, an axis may be split along any of its factors: what is slower than that one counts blocks,
+what is faster multiplies sizes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
 from argosy_autoparallel.spmd.strategy import Strategy, StrategyQuery
@@ -27,7 +28,18 @@ _REDUCTIONS = {
     "and": ReduceType.kRedAll,
     "or": ReduceType.kRedAny,
 }
+_BY_PLACE = frozenset({"iota", "rng_bits"})  # what they give depends on where a part begins: blocks begin nowhere
 _OWN_RULE = frozenset({"scatter", "relayout"})  # what their notation calls a reduction is no plain sum
+
+
+class Cut(NamedTuple):
+    """How the indices of a factor are split: in so many ``blocks``, each by ceiling division or in ``parts``."""
+
+    blocks: int
+    parts: tuple[int, ...] | None = None
+
+
+_PLAIN = Cut(1)
 
 
 def notation_of(query: StrategyQuery) -> AxisNotation | None:
@@ -53,12 +65,12 @@ def factor_strategies(query: StrategyQuery) -> Iterator[Strategy]:
         reduced = factor in notation.reduced_factors
         if reduced and (kind is None or query.name in _OWN_RULE):
             continue
-        blocks = [1] if _splits(factor, terms, types, query) else []
-        sizes = _sizes(terms, types) if query.blocks else {}
-        if query.blocks:
-            blocks = list(dict.fromkeys([*blocks, *_block_counts(factor, notation, query, sizes)]))
-        for count in blocks:
-            placed = [_placement(factor, term, count, sizes) for term in terms]
+        cuts = [_PLAIN] if _splits(factor, terms, types, query) else []
+        sizes = {} if query.plain else _sizes(terms, types)
+        if not query.plain:
+            cuts = list(dict.fromkeys([*cuts, *_present_cuts(factor, notation, query, sizes)]))
+        for cut in cuts:
+            placed = [_placement(factor, term, cut, sizes) for term in terms]
             operands = placed[: len(notation.operands)]
             results: list[Placement] = placed[len(operands) :]
             if reduced:
@@ -67,11 +79,12 @@ def factor_strategies(query: StrategyQuery) -> Iterator[Strategy]:
             yield Strategy(tuple(operands), tuple(results), factor)
 
 
-def _placement(factor: str, term: Sequence[Axis], blocks: int, sizes: Mapping[str, int]) -> Placement:
-    """How a tensor lies that is split along ``factor``, in so many ``blocks`` of it."""
+def _placement(factor: str, term: Sequence[Axis], cut: Cut, sizes: Mapping[str, int]) -> Placement:
+    """How a tensor lies whose ``factor`` is cut so."""
     for number, axis in enumerate(term):
         if factor in axis:
-            return Shard(number, blocks * _slower(factor, axis, sizes))
+            parts = cut.parts and [n * _faster(factor, axis, sizes) for n in cut.parts]
+            return Shard(number, cut.blocks * _slower(factor, axis, sizes), parts)
     return Replicate()
 
 
@@ -80,25 +93,53 @@ def _slower(factor: str, axis: Axis, sizes: Mapping[str, int]) -> int:
     return prod(sizes[other] for other in axis[: axis.index(factor)])
 
 
+def _faster(factor: str, axis: Axis, sizes: Mapping[str, int]) -> int:
+    """How many elements of the axis an index of ``factor`` has."""
+    return prod(sizes[other] for other in axis[axis.index(factor) + 1 :])
+
+
 def _sizes(terms: Sequence[Sequence[Axis]], types: Sequence[Any]) -> dict[str, int]:
     """Those of the factors, where they are known."""
     axes = [pair for term, tensor in zip(terms, types, strict=True) for pair in zip(term, tensor.shape, strict=True)]
     return {axis[0]: length for axis, length in axes if len(axis) == 1 and type(length) is int}
 
 
-def _block_counts(factor: str, notation: AxisNotation, query: StrategyQuery, sizes: Mapping[str, int]) -> Iterator[int]:
-    """In how many blocks of ``factor`` the operands lie now that are split along it. What is faster in an axis takes
-    even parts."""
+def _present_cuts(factor: str, notation: AxisNotation, query: StrategyQuery, sizes: Mapping[str, int]) -> Iterator[Cut]:
+    """How ``factor`` is cut in the operands that lie so now, and in results as they are asked for."""
     axes = [axis for term in (*notation.operands, *notation.results) for axis in term if factor in axis]
     if not all(other in sizes for axis in axes for other in axis):
         return
-    faster = any(prod(sizes[other] for other in axis[axis.index(factor) + 1 :]) != 1 for axis in axes)
-    parts = query.size * query.taken.get(factor, 1) if faster else 1
-    for term, placement in zip(notation.operands, query.given, strict=True):
+    terms, placements = (*notation.operands, *notation.results), (*query.given, *query.wanted)
+    for term, placement in zip(terms, placements, strict=False):  # mostly nobody asks for results
         if isinstance(placement, Shard) and factor in term[placement.dim]:
-            count, rest = divmod(placement.split_factor, _slower(factor, term[placement.dim], sizes))
-            if count and not rest and sizes[factor] % (count * parts) == 0:
-                yield count
+            if placement.split_factor > 1 and query.name in _BY_PLACE:
+                continue
+            cut = _cut_of(factor, term[placement.dim], placement, sizes)
+            if cut is not None and _divides(factor, axes, cut, query, sizes):
+                yield cut
+
+
+def _cut_of(factor: str, axis: Axis, placement: Shard, sizes: Mapping[str, int]) -> Cut | None:
+    """How ``factor`` is cut where its axis lies so; None where parts go through its indices."""
+    blocks, rest = divmod(placement.split_factor, _slower(factor, axis, sizes))
+    if not blocks or rest or sizes[factor] % blocks:
+        return None
+    if placement.sizes is None:
+        return Cut(blocks)
+    faster = _faster(factor, axis, sizes)
+    if not faster or any(n % faster for n in placement.sizes):
+        return None
+    parts = tuple([n // faster for n in placement.sizes])
+    return Cut(blocks, parts) if sum(parts) * blocks == sizes[factor] else None
+
+
+def _divides(factor: str, axes: Sequence[Axis], cut: Cut, query: StrategyQuery, sizes: Mapping[str, int]) -> bool:
+    """Whether ranks have whole indices of the factor: what is faster in an axis takes even parts, or given ones."""
+    compound = any(_faster(factor, axis, sizes) != 1 for axis in axes)
+    taken = query.taken.get(factor, 1)
+    if cut.parts is not None:
+        return taken == 1
+    return not compound or sizes[factor] % (cut.blocks * query.size * taken) == 0
 
 
 def _splits(factor: str, terms: Sequence[Sequence[Axis]], types: Sequence[Any], query: StrategyQuery) -> bool:

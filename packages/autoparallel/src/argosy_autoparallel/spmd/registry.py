@@ -49,8 +49,8 @@ def _key(query: StrategyQuery) -> Any:
     if query.name == "host_call":
         return None
     attributes, taken = tuple(query.attributes.items()), tuple(query.taken.items())
-    key = query.name, attributes, *query.operands, *query.results, query.size, query.blocks, taken, *query.given
-    return key
+    places = *query.given, *query.wanted
+    return query.name, attributes, *query.operands, *query.results, query.size, query.plain, taken, *places
 
 
 def _derive(query: StrategyQuery) -> list[Strategy]:

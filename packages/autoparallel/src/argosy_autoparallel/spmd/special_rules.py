@@ -18,7 +18,15 @@ def _(query: StrategyQuery) -> Iterator[Strategy]:
     """A split table: each rank gives the rows that it has and zeros for the others."""
     axes = query.attributes["axes"]
     if len(axes) == 1 and query.operands[0].dtype != "bool":
-        yield Strategy((Shard(axes[0]), _EVERYWHERE), (_SUM,), "addressed")
+        for placement in _addressed(query, axes[0]):
+            yield Strategy((placement, _EVERYWHERE), (_SUM,), "addressed")
+
+
+def _addressed(query: StrategyQuery, axis: int) -> list[Placement]:
+    """How an axis that indices address may be split, each part one stretch: as it is by given sizes, or as usual."""
+    given = query.given[0]
+    sized = isinstance(given, Shard) and (given.dim, given.split_factor) == (axis, 1) and given.sizes is not None
+    return [given, Shard(axis)] if sized else [Shard(axis)]
 
 
 @rule("scatter")
@@ -27,7 +35,8 @@ def _(query: StrategyQuery) -> Iterator[Strategy]:
     x, indices, _ = query.operands
     axes, batch, kind = (query.attributes[name] for name in ("axes", "batch", "kind"))
     if len(axes) == 1:
-        yield Strategy((Shard(axes[0]), _EVERYWHERE, _EVERYWHERE), (Shard(axes[0]),), "addressed")
+        for placement in _addressed(query, axes[0]):
+            yield Strategy((placement, _EVERYWHERE, _EVERYWHERE), (placement,), "addressed")
     if kind == "add" and x.dtype != "bool":
         for i in range(batch, len(indices.shape) - 1):
             yield Strategy((_SUM, Shard(i), Shard(i)), (_SUM,), f"update{i}")
@@ -69,7 +78,8 @@ def _(query: StrategyQuery) -> Iterator[Strategy]:
     start, limit, stride = (query.attributes[part][placement.dim] for part in ("start", "limit", "stride"))
     size = shape[placement.dim] // placement.split_factor
     if stride == 1 and start % size == limit % size == 0 and limit > start:
-        yield Strategy((placement,), (Shard(placement.dim, (limit - start) // size),), f"blocks{placement.dim}")
+        made = Shard(placement.dim, (limit - start) // size, placement.sizes)
+        yield Strategy((placement,), (made,), f"blocks{placement.dim}")
 
 
 @rule("pad")
@@ -77,21 +87,24 @@ def _(query: StrategyQuery) -> Iterator[Strategy]:
     """Whole blocks before and behind an axis that is split in blocks, or in one, as gradients of slices have it."""
     placement = query.given[0]
     shape: Any = query.operands[0].shape
-    if not query.blocks or not isinstance(placement, Shard) or type(shape[placement.dim]) is not int:
+    if query.plain or not isinstance(placement, Shard) or type(shape[placement.dim]) is not int:
         return
     low, high, interior = (query.attributes[part][placement.dim] for part in ("low", "high", "interior"))
     size = shape[placement.dim] // placement.split_factor
     if size and not interior and min(low, high) >= 0 and low % size == high % size == 0 and low + high:
         blocks = placement.split_factor + (low + high) // size
-        yield Strategy((placement, _EVERYWHERE), (Shard(placement.dim, blocks),), f"blocks{placement.dim}")
+        made = Shard(placement.dim, blocks, placement.sizes)
+        yield Strategy((placement, _EVERYWHERE), (made,), f"blocks{placement.dim}")
 
 
 @rule("concat")
 def _(query: StrategyQuery) -> Iterator[Strategy]:
     """Equal blocks one behind the other."""
-    axis = query.attributes["axis"]
+    axis, given = query.attributes["axis"], query.given[0]
     shapes = {x.shape[axis] for x in query.operands}
-    if query.blocks and all(p == Shard(axis) for p in query.given) and len(shapes) == 1 and len(query.operands) > 1:
+    if query.plain or not isinstance(given, Shard) or (given.dim, given.split_factor) != (axis, 1):
+        return
+    if all(p == given for p in query.given) and len(shapes) == 1 and len(query.operands) > 1:
         (size,) = shapes
         if type(size) is int and size:
-            yield Strategy(tuple(query.given), (Shard(axis, len(query.operands)),), f"blocks{axis}")
+            yield Strategy(tuple(query.given), (Shard(axis, len(query.operands), given.sizes),), f"blocks{axis}")

@@ -26,7 +26,8 @@ class StrategyQuery(NamedTuple):
     """What a rule is asked about: the operation with its global types, along a mesh dimension of ``size`` ranks.
 
     ``taken`` tells into how many parts other mesh dimensions split a factor already; ``given`` are the operands'
-    present placements along this mesh dimension; with ``blocks`` the program has tensors that are split in blocks.
+    present placements along this mesh dimension, ``wanted`` those that results are asked for in, where they are; unless
+    ``plain`` the program has tensors that are split in blocks, or in parts of given sizes.
     """
 
     op: Operation
@@ -36,7 +37,8 @@ class StrategyQuery(NamedTuple):
     size: int
     taken: Mapping[str, int]
     given: Sequence[Placement]
-    blocks: bool = False
+    plain: bool = True
+    wanted: Sequence[Placement | None] = ()
 
     @property
     def name(self) -> str:

@@ -75,7 +75,7 @@ def reads_of(window: Window, count: int, ranks: int, dilation: int | None, taps:
 def _(query: StrategyQuery) -> Iterator[Strategy]:
     """The axis that the operand is split along now, where no rank lacks more than half of what a gather brings."""
     placement, window = query.given[0], None
-    if isinstance(placement, Shard) and placement.split_factor == 1:
+    if isinstance(placement, Shard) and placement.is_plain:
         axis = placement.dim
         shapes: list[Any] = [x.shape for x in query.operands]
         window = window_of(query.name, query.attributes, shapes[0], axis, shapes[-1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argosy_autoparallel.local_slice import chunk
 from argosy_autoparallel.resharding.emitter import Emitter, block
 from argosy_phi_ops import prim
 from argosy_pir import Value
@@ -15,15 +14,15 @@ Range = tuple[int, int]
 
 
 def exchange(
-    emitter: Emitter, x: Value, group: Sequence[int], axis: int, size: int, wanted: Sequence[Range]
+    emitter: Emitter, x: Value, group: Sequence[int], axis: int, held: Sequence[Range], wanted: Sequence[Range]
 ) -> Value | None:
-    """Emit the messages that bring the elements from ``wanted[r][0]`` to ``wanted[r][1]`` of ``axis``, which has
-    ``size``, to the rank ``group[r]``; ``x`` is this rank's part. None where it wants nothing.
+    """Emit the messages that bring the elements from ``wanted[r][0]`` to ``wanted[r][1]`` of ``axis`` to the rank
+    ``group[r]``, which has those from ``held[r][0]`` to ``held[r][1]``; ``x`` is this rank's part. None where it wants
+    nothing.
 
     Every rank sends first, which does not wait, then receives in the order of the group.
     """
     me = list(group).index(emitter.rank)
-    held = [(start, start + length) for start, length in (chunk(size, len(group), r) for r in range(len(group)))]
     start = held[me][0]
     for r, peer in enumerate(group):
         low, high = _intersection(held[me], wanted[r])
