@@ -1,4 +1,4 @@
-"""``ARGOSY_CHECK_PROGRAMS``: what all ranks communicate is compared before a program on a mesh runs."""
+"""What all ranks communicate is compared before a program on a mesh runs, unless ``ARGOSY_CHECK_PROGRAMS=0``."""
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ import argosy_autoparallel.schedule as schedule
 from argosy import nn
 from argosy.distributed.debug import run_ranks
 from argosy.distributed.launch.arguments import parse
+from argosy_hwadapt.errors import CommunicatorError
 
 
 def train():
@@ -24,11 +25,11 @@ def train():
 
 
 @pytest.mark.parametrize("on", [False, True])
-def test_programs_of_all_ranks_are_compared_where_it_is_asked_for(monkeypatch, on):
+def test_programs_of_all_ranks_are_compared_unless_that_is_turned_off(monkeypatch, on):
     """Each rank looks at both programs; what passes runs, with the loss of the unchecked step."""
     seen = []
     verify_programs = schedule.verify_programs
-    monkeypatch.setenv("ARGOSY_CHECK_PROGRAMS", str(int(on)))
+    monkeypatch.setenv("ARGOSY_CHECK_PROGRAMS", "" if on else "0")
     monkeypatch.setattr(schedule, "verify_programs", lambda p: seen.append(list(p)) or verify_programs(p))
     losses = run_ranks(train, 2)
     assert losses[0] == losses[1]
@@ -43,13 +44,47 @@ def test_a_program_that_fails_the_check_does_not_run(monkeypatch):
     def refuse(programs):
         raise schedule.ScheduleError("rank 0 and rank 1 differ")
 
-    monkeypatch.setenv("ARGOSY_CHECK_PROGRAMS", "1")
     monkeypatch.setattr(schedule, "verify_programs", refuse)
     with pytest.raises(schedule.ScheduleError, match="rank 0 and rank 1 differ"):
         run_ranks(train, 2)
 
 
+def ask_for_different_results():
+    """Both ranks compile a program on one mesh, but not the same."""
+    mesh = dist.ProcessMesh([0, 1], ["x"])
+    x = dist.shard_tensor(np.ones((2, 4), np.float32), mesh, [dist.Shard(0)])
+    of_columns = dist.get_rank() == 0
+    step = paddle.jit.to_static(lambda x: dist.reshard(x.sum(0) if of_columns else x.sum(), mesh, [dist.Replicate()]))
+    return step(x).numpy()
+
+
+def test_ranks_that_capture_different_programs_are_named():
+    """Each one's own program is the same for both ranks: what differs is found where they meet, and nobody waits."""
+    with pytest.raises(CommunicatorError, match=r"rank 0 calls all_reduce\(.*rank 1 calls all_reduce\("):
+        run_ranks(ask_for_different_results, 2)
+
+
+def send_to_the_other():
+    """A program that is one rank's own: the other receives."""
+    x = paddle.ones([2])
+
+    @paddle.jit.to_static(full_graph=True)
+    def exchange(x):
+        if dist.get_rank() == 0:
+            dist.send(x + 1, 1)
+        else:
+            dist.recv(x, 0)
+        return x * 1
+
+    return exchange(x).numpy().tolist()
+
+
+def test_what_a_rank_communicates_by_itself_is_its_own():
+    """A program with messages says nothing of the other rank's: none is derived from it."""
+    assert run_ranks(send_to_the_other, 2) == [[1, 1], [2, 2]]
+
+
 def test_the_launcher_switches_it_on():
-    """``--check`` stands before the script; the script's own options are its own."""
+    """``--check`` compares programs of as many ranks as there are; the script's own options are its own."""
     assert parse(["--check", "train.py"], "launch").check
     assert not parse(["train.py", "--check"], "launch").check

@@ -10,7 +10,7 @@ are emitted in the layout that a user of theirs asks for, so that a rank makes o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Block, Operation, Program, TensorType, Value
 from argosy_tensorcore.dtype import as_dtype
 
-__all__ = ["PartitionedProgram", "partition"]
+__all__ = ["PartitionedProgram", "partition", "partition_ranks"]
 
 _DEFERRED = frozenset({"elementwise", "layout", "random"})
 _COMMUNICATION = frozenset(f"prim.{name}" for name, p in PRIMITIVES.items() if p.category == "communication")
@@ -84,16 +84,31 @@ def partition(
     that all are equal. Raises ``NotImplementedError`` for symbolic sizes where that does not say what parts are, and
     ``ValueError`` for operands on different meshes.
     """
+    laid = input_layouts, state_layouts, output_layouts
+    return next(partition_ranks(program, *laid, [rank], overlap, reshard_after_use))
+
+
+def partition_ranks(
+    program: Program,
+    input_layouts: Sequence[Layout | None],
+    state_layouts: Sequence[Layout | None],
+    output_layouts: Sequence[Layout | None],
+    ranks: Iterable[int],
+    overlap: bool = False,
+    reshard_after_use: bool = False,
+) -> Iterator[PartitionedProgram]:
+    """What :func:`partition` makes for each of ``ranks``, one after the other."""
     program = split_sizes(program, input_layouts, context().size).clone()
     if any(op.dialect == "phi" for op in program.walk()):
         Decompose(keep=ruled_operators()).run(program)
     ShrinkLiveRanges().run(program)
-    made = Partitioner(program, input_layouts, state_layouts, rank, reshard_after_use).run(output_layouts)
-    CombineCollectives(early=overlap).run(made.program)
-    if overlap:
-        ChunkProducts().run(made.program)
-        Overlap().run(made.program)
-    return made
+    for rank in ranks:
+        made = Partitioner(program, input_layouts, state_layouts, rank, reshard_after_use).run(output_layouts)
+        CombineCollectives(early=overlap).run(made.program)
+        if overlap:
+            ChunkProducts().run(made.program)
+            Overlap().run(made.program)
+        yield made
 
 
 class Partitioner:

@@ -29,7 +29,10 @@ CHECK_COLLECTIVES = Setting(
     "ARGOSY_CHECK_COLLECTIVES", SWITCH, True, "0 leaves out that ranks compare their calls before each collective"
 )
 CHECK_PROGRAMS = Setting(
-    "ARGOSY_CHECK_PROGRAMS", SWITCH, False, "1 compares what all ranks communicate before a program on a mesh runs"
+    "ARGOSY_CHECK_PROGRAMS",
+    NUMBER,
+    8,
+    "up to how many ranks each compares what all communicate before it runs a program on a mesh; 0: never",
 )
 MPIEXEC = Setting(
     "ARGOSY_MPIEXEC", TEXT, "", "the mpiexec that starts ranks, instead of the one beside Python or on the PATH"

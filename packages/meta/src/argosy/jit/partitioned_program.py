@@ -17,8 +17,10 @@ from argosy_phi_ops.capture.tracer import CapturedProgram, TracedPayload
 from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import context, own_context
 from argosy_phi_ops.errors import UnsupportedSizes
+from argosy_phi_ops.primitives import PRIMITIVES
 from argosy_pir import Value
 from argosy_pir.dims import SymExpr, evaluate_dim, is_static
+from argosy_pir.garbage import pause_collection
 from argosy_pir.passes import PassManager
 from argosy_pir.program import Program
 from argosy_tensorcore.dtype import as_dtype
@@ -33,6 +35,11 @@ __all__ = [
     "CaptureLayouts", "PartitionedExecutable", "communicates", "kept_layouts", "layouts_of", "lower_partitioned",
     "makes_distributed",
 ]  # fmt: skip
+
+_OF_ONE_RANK = frozenset(
+    ["prim.to_local", "prim.from_local", *(f"prim.{n}" for n, p in PRIMITIVES.items() if p.category == "communication")]
+)
+"""What a program on global tensors has only where a rank asked for it, whose groups, peers and shapes are its own."""
 
 
 def layouts_of(tensors: Sequence[Tensor]) -> tuple[Layout | None, ...] | None:
@@ -139,31 +146,40 @@ def lower_partitioned(
     """Run the passes on the global ``program``, cut out this rank's part and compile it for ``device``.
 
     ``inputs`` and ``states`` are layouts (None: all ordinary). Inputs beyond those given are numbers. ``outputs`` may
-    ask for layouts (None: as it comes); ``overlap`` and ``reshard_after_use`` as in ``partition``. With
-    ``ARGOSY_CHECK_PROGRAMS`` the programs of all ranks are compared first: ``ScheduleError`` where they do not
-    communicate alike.
+    ask for layouts (None: as it comes); ``overlap`` and ``reshard_after_use`` as in ``partition``. The programs of all
+    ranks are compared first, as ``ARGOSY_CHECK_PROGRAMS`` says: ``ScheduleError`` where they do not communicate alike.
     """
     from argosy_autoparallel.groups import communicators
-    from argosy_autoparallel.partition import partition
+    from argosy_autoparallel.partition import partition_ranks
     from argosy_autoparallel.schedule import verify_programs
 
     program = _with_whole_operators(program)
     given = inputs or ()
     given += (None,) * (len(program.inputs) - len(given))
-    laid = given, states or (None,) * len(program.states)
-    if CHECK_PROGRAMS.read():
-        ranks = range(context().size)
-        verify_programs(
-            [partition(program, *laid, rank, outputs, overlap, reshard_after_use).program for rank in ranks]
-        )
-    made = partition(program, *laid, context().rank, outputs, overlap, reshard_after_use)
+    laid = given, states or (None,) * len(program.states), outputs
+    sizes = OpenSizes.of(program, given)
+    here, size = context().rank, context().size
+    with pause_collection():
+        walks = partition_ranks(program, *laid, [(here + i) % size for i in range(size)], overlap, reshard_after_use)
+        made = next(walks)
+        if sizes is None and _is_checked(program, made.program):
+            programs = [made.program, *(other.program for other in walks)]
+            verify_programs(programs[size - here :] + programs[: size - here])
     types = [(tuple(value.shape), value.dtype) for value in program.outputs]
-    made.program.name = f"{program.name}_rank{context().rank}"
+    made.program.name = f"{program.name}_rank{here}"
     lowering.simplify(made.program, f"cse,dce,{lowering.RECOMPUTATION}")
     return PartitionedExecutable(
-        lowering.build(made.program, backend, device, communicators()), made.output_layouts, types,
-        OpenSizes.of(program, given),
-    )  # fmt: skip
+        lowering.build(made.program, backend, device, communicators()), made.output_layouts, types, sizes
+    )
+
+
+def _is_checked(program: Program, local: Program) -> bool:
+    """Whether the programs of all ranks are compared: this one, ``local``, communicates, and ``program`` is what every
+    rank has captured, nothing in it being of one rank alone."""
+    if not 1 < context().size <= (CHECK_PROGRAMS.read() or 0):
+        return False
+    names = {op.name for op in program.walk()}
+    return names.isdisjoint(_OF_ONE_RANK) and any(op.name in _OF_ONE_RANK for op in local.walk())
 
 
 def _with_whole_operators(program: Program) -> Program:

@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m argosy.d
     names = [f"{host}:{chosen.start_port + rank}" for host in machines for rank in range(chosen.ranks)]
     job = Job(len(names), chosen.command, chosen.log_dir, chosen.job_id, names, chosen.append, chosen.machines)
     if chosen.check:
-        job.settings[CHECK_PROGRAMS.name] = "1"
+        job.settings[CHECK_PROGRAMS.name] = str(job.ranks)
     try:
         return job.run()
     except NoMpi as missing:
