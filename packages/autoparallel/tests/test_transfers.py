@@ -5,8 +5,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+from ranks import on_ranks
 
-from argosy_autoparallel import Partial, partition_program
+from argosy_autoparallel import Partial, count_collectives, partition_program, reshard, shard_tensor
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Replicate, Shard
 from argosy_autoparallel.resharding.cross_mesh import plan_transfers
@@ -17,27 +18,39 @@ from argosy_pir import Program, TensorType
 LINE, SQUARE = ProcessMesh([0, 1, 2]), ProcessMesh([[2, 3], [4, 5]])
 PLACEMENTS = [Replicate(), Shard(0), Shard(1)]
 LAYOUTS = [Layout(LINE, [p]) for p in PLACEMENTS] + [Layout(SQUARE, ps) for ps in product(PLACEMENTS, repeat=2)]
+LAYOUTS += [
+    Layout(LINE, [Shard(0, 2)]), Layout(LINE, [Shard(1, 3)]), Layout(SQUARE, [Shard(1, 2), Shard(1)]),
+    Layout(SQUARE, [Shard(0), Shard(1, 2)]), Layout(LINE, [Shard(0, sizes=[2, 0, 3])]),
+    Layout(SQUARE, [Shard(1, sizes=[1, 2]), Shard(0)]), Layout(LINE, [Shard(1, 2, sizes=[0, 1, 1])]),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", [(5, 3), (1, 7), (4, 4), (0, 2)])
+def held(layout, shape, rank):
+    """Which elements a rank has; none outside of the mesh."""
+    found = np.zeros(shape, bool)
+    for offset, size, _ in layout.local_boxes(shape, rank) if layout.mesh.contains(rank) else ():
+        assert not found[box(offset, size)].any()
+        found[box(offset, size)] = True
+    return found
+
+
+def box(offset, size):
+    return tuple(slice(o, o + n) for o, n in zip(offset, size, strict=True))
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (6, 6), (1, 7), (4, 4), (0, 2)])
 def test_every_element_arrives_once_from_a_holder(shape):
-    """All pairs of layouts, uneven and empty parts included; a rank takes from itself what it has."""
-    whole = np.arange(np.prod(shape)).reshape(shape)
-    for source, target in product(LAYOUTS, repeat=2):
-        arrived = {rank: np.zeros(target.local_slice(shape, rank).shape, int) for rank in target.mesh.process_ids}
+    """All pairs of layouts, uneven and empty parts, blocks and given sizes included; a rank takes from itself what it
+    has."""
+    for source, target in product([layout for layout in LAYOUTS if layout.fits(shape)], repeat=2):
+        arrived = {rank: np.zeros(shape, int) for rank in target.mesh.process_ids}
         for giver, taker, offset, size in plan_transfers(source, target, shape):
-            held, mine = source.local_slice(shape, giver), target.local_slice(shape, taker)
-            for o, n, h, m in zip(offset, size, held.offset, held.shape, strict=True):
-                assert n > 0
-                assert h <= o <= o + n <= h + m
-            arrived[taker][
-                tuple(slice(o - m, o - m + n) for o, n, m in zip(offset, size, mine.offset, strict=True))
-            ] += 1
-            own = source.local_slice(shape, taker) if source.mesh.contains(taker) else None
-            assert giver == taker or own != held
+            assert held(source, shape, giver)[box(offset, size)].all()
+            assert giver == taker or not held(source, shape, taker)[box(offset, size)].any()
+            assert 0 not in size
+            arrived[taker][box(offset, size)] += 1
         for rank, counts in arrived.items():
-            assert (counts == 1).all()
-            assert counts.shape == whole[target.local_slice(shape, rank).slices()].shape
+            np.testing.assert_array_equal(counts, held(target, shape, rank))
 
 
 def test_a_number_goes_to_every_rank():
@@ -71,6 +84,33 @@ def test_the_work_grows_with_the_transfers():
     (few, short), (many, long) = calls_while_planning(256), calls_while_planning(2048)
     assert long == 8 * short == 2048
     assert many <= 9 * few
+
+
+def test_blocks_are_sent_as_far_as_they_lack():
+    """Between meshes that share a rank, eagerly: the value stays, and nobody sends what the target has."""
+    x, shape = np.arange(72.0, dtype=np.float32).reshape(6, 12), (6, 12)
+    square = ProcessMesh([[1, 2], [3, 4]])
+    layouts = [
+        Layout(LINE, [Shard(1, 3)]), Layout(square, [Shard(0), Shard(1, 2)]), Layout(square, [Shard(1, 3), Shard(1)]),
+        Layout(LINE, [Shard(0, sizes=[1, 0, 5])]), Layout(square, [Replicate(), Shard(1, 3, sizes=[1, 3])]),
+    ]  # fmt: skip
+
+    def main(rank):
+        sent = []
+        for a, b in product(layouts, repeat=2):
+            given = shard_tensor(x, a.mesh, a.placements)
+            with count_collectives() as counts:
+                made = reshard(given, b.mesh, b.placements)
+            sent.append(counts.total_bytes)
+            if made.payload.is_held:
+                np.testing.assert_array_equal(made.numpy(), x)
+        return sent
+
+    sent = np.sum(on_ranks(main, 5), axis=0)
+    for (a, b), nbytes in zip(product(layouts, repeat=2), sent, strict=True):
+        if a.mesh != b.mesh:
+            lacks = [held(b, shape, rank) & ~held(a, shape, rank) for rank in b.mesh.process_ids]
+            assert nbytes == 4 * np.sum(lacks)
 
 
 @pytest.mark.parametrize("shape", [(8, 6), (2, 7), (1, 1), ()])

@@ -10,6 +10,7 @@ the chunks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, product
 from math import prod
 from typing import Any, NamedTuple
 
@@ -35,6 +36,15 @@ class LocalSlice(NamedTuple):
                 f"parts of dimension {self.offset.index(None)}, split in blocks, are no one slice"
             )
         return tuple(slice(o, o + n) for o, n in zip(self.offset, self.shape, strict=True))
+
+
+class LocalBox(NamedTuple):
+    """A box of a global tensor that a rank has: where it starts there, how large it is, where it starts in the rank's
+    own array."""
+
+    offset: tuple[int, ...]
+    shape: tuple[int, ...]
+    place: tuple[int, ...]
 
 
 def chunk(size: int, parts: int, part: int) -> tuple[int, int]:
@@ -111,6 +121,19 @@ def local_stretches(
         cuts = [_subrange(found[dim], i * size + start, length) for i in range(blocks)]
         found[dim] = _merge_neighbours([stretch for cut in cuts for stretch in cut]) if blocks > 1 else cuts[0]
     return found
+
+
+def local_boxes(
+    shape: Sequence[int], mesh: ProcessMesh, placements: Sequence[Placement], process_id: int
+) -> list[LocalBox]:
+    """Return the boxes of elements that a rank has, in order: one, or several where axes are split in blocks; none
+    where it has nothing. Raises as :func:`local_slice` does."""
+    axes = []
+    for stretches in local_stretches(shape, mesh, placements, process_id):
+        ends = accumulate([length for _, length in stretches])
+        axes.append([(*each, end - each[1]) for each, end in zip(stretches, ends, strict=True) if each[1]])
+    found = [list(zip(*along, strict=True)) or [(), (), ()] for along in product(*axes)]
+    return [LocalBox(*map(tuple, box)) for box in found]
 
 
 def _lengths(placement: Shard, size: Any, parts: int) -> list[Any]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from argosy_autoparallel.local_slice import LocalSlice, local_slice
+from argosy_autoparallel.local_slice import LocalBox, LocalSlice, local_boxes, local_slice
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
 from argosy_pir.text.strings import quote, unquote
@@ -61,6 +61,10 @@ class Layout:
     def local_slice(self, shape: Sequence[int], rank: int) -> LocalSlice:
         """The part of a tensor of global ``shape`` that ``rank`` (of the mesh) holds."""
         return _part(tuple(shape), self, rank)
+
+    def local_boxes(self, shape: Sequence[int], rank: int) -> tuple[LocalBox, ...]:
+        """The boxes of elements that ``rank`` (of the mesh) holds; several where axes are split in blocks."""
+        return _boxes(tuple(shape), self, rank)
 
     def sharding_dims(self, axis: int) -> list[int]:
         """The mesh dimensions that split tensor axis ``axis``, outermost first."""
@@ -128,6 +132,11 @@ class Layout:
 @lru_cache(maxsize=65536)
 def _part(shape: tuple[int, ...], layout: Layout, rank: int) -> LocalSlice:
     return local_slice(shape, layout.mesh, layout.placements, rank)
+
+
+@lru_cache(maxsize=65536)
+def _boxes(shape: tuple[int, ...], layout: Layout, rank: int) -> tuple[LocalBox, ...]:
+    return tuple(local_boxes(shape, layout.mesh, layout.placements, rank))
 
 
 def cotangent_placement(placement: Placement) -> Placement:

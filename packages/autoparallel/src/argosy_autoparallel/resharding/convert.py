@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from argosy_autoparallel.placement import Placement, Replicate, Shard
+from argosy_autoparallel.placement import Replicate, Shard
 from argosy_autoparallel.resharding.cross_mesh import emit_transfers
 from argosy_autoparallel.resharding.emitter import Emitter
 from argosy_autoparallel.resharding.path import layout_path
 from argosy_autoparallel.resharding.steps import emit_step
-from argosy_autoparallel.tensor_layout import Layout, cotangent_placement
+from argosy_autoparallel.tensor_layout import Layout
 from argosy_pir import Value
 from argosy_tensorcore.dtype import as_dtype
 
@@ -32,7 +32,7 @@ def convert(
             return None
         assert x is not None
         return _on_mesh(emitter, x, source, target, shape, dtype, ready)
-    taken = Layout(target.mesh, [_one_stretch(cotangent_placement(p)) for p in target.placements])
+    taken = target.cotangent()
     given = _departure_layout(source, taken, shape)
     x = convert(emitter, x, source, given, shape, dtype, ready)
     x = emit_transfers(emitter, x, given, taken, shape, dtype)
@@ -42,7 +42,7 @@ def convert(
 def _departure_layout(source: Layout, target: Layout, shape: tuple[int, ...]) -> Layout:
     """How a value leaves its mesh: sums are scattered along axes that nothing splits, those that ``target`` splits
     first, then the longest, so that each rank sends a part."""
-    placements = [_one_stretch(p) for p in source.placements]
+    placements = list(source.placements)
     taken = {p.dim for p in placements if isinstance(p, Shard)}
     wanted = {p.dim for p in target.placements if isinstance(p, Shard)}
     sizes = {axis: n for axis, n in enumerate(shape) if type(n) is int}
@@ -53,11 +53,6 @@ def _departure_layout(source: Layout, target: Layout, shape: tuple[int, ...]) ->
             placements[dim] = Replicate() if axis is None else Shard(axis)
             taken.add(-1 if axis is None else axis)
     return Layout(source.mesh, placements)
-
-
-def _one_stretch(placement: Placement) -> Placement:
-    """The placement, whole in place of a split in blocks."""
-    return Replicate() if isinstance(placement, Shard) and placement.split_factor > 1 else placement
 
 
 def _on_mesh(

@@ -1,4 +1,4 @@
-"""From one mesh to another: each rank of the target gets the rectangles that it lacks from ranks that have them.
+"""From one mesh to another: each rank of the target gets the boxes that it lacks from ranks that have them.
 
 Every rank writes its half of the same plan: sends first (they never wait), then receipts, in one order everywhere.
 """
@@ -6,11 +6,11 @@ Every rank writes its half of the same plan: sends first (they never wait), then
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from argosy_autoparallel.local_slice import LocalSlice
+from argosy_autoparallel.local_slice import LocalBox, LocalSlice
 from argosy_autoparallel.resharding.emitter import Emitter
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import prim
@@ -20,7 +20,7 @@ __all__ = ["Transfer", "emit_transfers", "plan_transfers"]
 
 
 class Transfer(NamedTuple):
-    """A rectangle (in global indices) that goes from one rank to another."""
+    """A box (in global indices) that goes from one rank to another."""
 
     source: int
     target: int
@@ -35,32 +35,29 @@ def plan_transfers(source: Layout, target: Layout, shape: tuple[int, ...]) -> li
     """
     parts, found = _Parts(source, shape), []
     for number, rank in enumerate(target.mesh.process_ids):
-        wanted = target.local_slice(shape, rank)
-        own = source.local_slice(shape, rank) if source.mesh.contains(rank) else None
-        for part, holders in parts.find_overlaps(wanted):
-            giver = rank if part == own else holders[number % len(holders)]
-            found.append(Transfer(giver, rank, *_intersection(part, wanted)))
+        own = source.local_boxes(shape, rank) if source.mesh.contains(rank) else ()
+        for wanted in target.local_boxes(shape, rank):
+            for part, holders in parts.find_overlaps(wanted):
+                giver = rank if part in own else holders[number % len(holders)]
+                found.append(Transfer(giver, rank, *_intersection(part, wanted)))
     return found
 
 
 class _Parts:
-    """The different parts that ranks hold of a tensor, with their holders, found by where they lie.
+    """The different boxes that ranks hold of a tensor, with their holders, found by where they lie.
 
-    Each tensor axis is cut by mesh dimensions of its own, so that the parts are the cells of a grid.
+    Each tensor axis is cut by mesh dimensions of its own, so that the boxes are the cells of a grid.
     """
 
     def __init__(self, layout: Layout, shape: tuple[int, ...]) -> None:
-        self._cells: dict[tuple[int, ...], tuple[LocalSlice, list[int]]] = {}
+        self._cells: dict[tuple[int, ...], tuple[LocalBox, list[int]]] = {}
         for rank in layout.mesh.process_ids:
-            part = layout.local_slice(shape, rank)
-            if 0 not in part.shape:
+            for part in layout.local_boxes(shape, rank):
                 self._cells.setdefault(part.offset, (part, []))[1].append(rank)
         self._starts = [sorted(set(starts)) for starts in zip(*self._cells, strict=True)]
 
-    def find_overlaps(self, wanted: LocalSlice) -> Iterator[tuple[LocalSlice, list[int]]]:
-        """The parts that share elements with a rectangle, and who holds each, in order of their places."""
-        if 0 in wanted.shape:
-            return
+    def find_overlaps(self, wanted: LocalBox) -> Iterator[tuple[LocalBox, list[int]]]:
+        """The boxes that share elements with another, and who holds each, in order of their places."""
         along = [
             starts[bisect_right(starts, first) - 1 : bisect_left(starts, first + size)]
             for starts, first, size in zip(self._starts, wanted.offset, wanted.shape, strict=True)
@@ -69,8 +66,8 @@ class _Parts:
             yield self._cells[place]
 
 
-def _intersection(a: LocalSlice, b: LocalSlice) -> LocalSlice:
-    """What two rectangles share that overlap."""
+def _intersection(a: LocalBox, b: LocalBox) -> LocalSlice:
+    """What two boxes share that overlap."""
     start = tuple(map(max, a.offset, b.offset))
     stop = [min(x + n, y + m) for x, n, y, m in zip(a.offset, a.shape, b.offset, b.shape, strict=True)]
     return LocalSlice(start, tuple(e - s for s, e in zip(start, stop, strict=True)))
@@ -86,39 +83,45 @@ def emit_transfers(
     for transfer in plan:
         if transfer.source == rank:
             assert x is not None
-            piece = _cut(x, source.local_slice(shape, rank), transfer)
+            piece = _cut(x, _place(source.local_boxes(shape, rank), transfer), transfer.shape)
             if transfer.target == rank:
                 own[transfer] = piece
             else:
                 emitter.communicate("send", piece, peer=transfer.target)
     if not target.mesh.contains(rank):
         return None
-    mine = target.local_slice(shape, rank)
-    arrived = []
+    mine, arrived = target.local_boxes(shape, rank), []
     for transfer in plan:
         if transfer.target == rank:
             got = own.get(transfer)
             if got is None:
                 got = emitter.communicate("recv", None, shape=transfer.shape, dtype=dtype, peer=transfer.source)
             assert got is not None
-            arrived.append((transfer, got))
-    return _assemble(mine, arrived, dtype)
+            arrived.append((_place(mine, transfer), got))
+    return _assemble(target.local_slice(shape, rank).shape, arrived, dtype)
 
 
-def _cut(x: Value, held: LocalSlice, transfer: Transfer) -> Value:
-    start = tuple(o - h for o, h in zip(transfer.offset, held.offset, strict=True))
-    limit = tuple(s + n for s, n in zip(start, transfer.shape, strict=True))
+def _place(boxes: Sequence[LocalBox], transfer: Transfer) -> tuple[int, ...]:
+    """Where what is transferred lies in the array of a rank that has these boxes."""
+    for box in boxes:
+        within = [o - b for o, b in zip(transfer.offset, box.offset, strict=True)]
+        if all(0 <= w < n for w, n in zip(within, box.shape, strict=True)):
+            return tuple(p + w for p, w in zip(box.place, within, strict=True))
+    raise ValueError(f"{transfer} is in none of {boxes}")
+
+
+def _cut(x: Value, start: tuple[int, ...], shape: tuple[int, ...]) -> Value:
+    limit = tuple(s + n for s, n in zip(start, shape, strict=True))
     if limit == tuple(x.shape) and not any(start):
         return x
     made: Value = prim.slice(x, start=start, limit=limit, stride=(1,) * len(start))
     return made
 
 
-def _assemble(mine: LocalSlice, arrived: list[tuple[Transfer, Value]], dtype: str) -> Value:
-    if len(arrived) == 1 and arrived[0][0].shape == mine.shape:
+def _assemble(shape: tuple[int, ...], arrived: list[tuple[tuple[int, ...], Value]], dtype: str) -> Value:
+    if len(arrived) == 1 and tuple(arrived[0][1].shape) == shape:
         return arrived[0][1]
-    made: Value = prim.constant(False if dtype == "bool" else 0, dtype, mine.shape)
-    for transfer, piece in arrived:
-        starts = [prim.constant(o - m, "int64") for o, m in zip(transfer.offset, mine.offset, strict=True)]
-        made = prim.dynamic_update_slice(made, piece, *starts)
+    made: Value = prim.constant(False if dtype == "bool" else 0, dtype, shape)
+    for place, piece in arrived:
+        made = prim.dynamic_update_slice(made, piece, *[prim.constant(start, "int64") for start in place])
     return made

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +9,6 @@ import numpy as np
 from argosy.distributed.checkpoint.metadata import Box
 from argosy_autoparallel.api import reshard
 from argosy_autoparallel.dist_tensor import ShardedArray
-from argosy_autoparallel.local_slice import local_stretches
 from argosy_phi_ops.context import context
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.tensor import Tensor
@@ -54,20 +51,13 @@ def parts_of(x: Any) -> list[Part]:
     if type(payload) is ShardedArray and not payload.is_held:
         return []
     if type(payload) is not ShardedArray or payload.layout.is_partial:
-        stretches: Any = [[(0, n)] for n in shape_of(x)]
-    else:
-        layout = payload.layout
-        stretches = local_stretches(payload.shape, layout.mesh, layout.placements, context().rank)
-    axes = [list(zip(axis, _places(axis), strict=True)) for axis in stretches]
-    found = [list(zip(*each, strict=True)) or [(), ()] for each in itertools.product(*axes)]
-    parts = [Part(Box(tuple([a for a, _ in where]), tuple([n for _, n in where])), tuple(at)) for where, at in found]
-    return [part for part in parts if 0 not in part.box.shape]
-
-
-def _places(stretches: Sequence[tuple[int, int]]) -> list[slice]:
-    """Where stretches lie one behind the other."""
-    ends = list(itertools.accumulate([n for _, n in stretches]))
-    return [slice(end - n, end) for end, (_, n) in zip(ends, stretches, strict=True)]
+        shape = shape_of(x)
+        return [Part(Box((0,) * len(shape), shape), tuple(map(slice, shape)))] if 0 not in shape else []
+    boxes = payload.layout.local_boxes(payload.shape, context().rank)
+    return [
+        Part(Box(offset, shape), tuple([slice(start, start + n) for start, n in zip(place, shape, strict=True)]))
+        for offset, shape, place in boxes
+    ]
 
 
 def values_of(x: Any) -> Array:
