@@ -156,8 +156,8 @@ def test_products_of_bytes_are_integer_arithmetic_and_lose_little(trained, stati
     small, _ = smooth_quant(one, [[x]], static=static)
     states = {name.rpartition(".")[2]: array for name, array in small.states.items()}
     wide = x * states["factors"]
-    steps = states["step"] if static else np.abs(wide).max(1, keepdims=True) / np.float32(127)
-    sums = np.clip(np.rint(wide / steps), -127, 127).astype(np.int64) @ states["bytes"].T.astype(np.int64)
+    steps = states["step"] if static else np.abs(wide).max(1, keepdims=True) / np.float32(127.5)
+    sums = np.clip(np.rint(wide / steps), -128, 127).astype(np.int64) @ states["bytes"].T.astype(np.int64)
     want = sums.astype(np.float32) * steps * states["scales"] + layer.bias.numpy()
     np.testing.assert_allclose(Predictor(small).run(x)[0], want, rtol=2e-6, atol=1e-6)
 

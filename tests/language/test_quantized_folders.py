@@ -15,7 +15,7 @@ from argosy.jit.export import export_program
 from argosy.models.configuration import ConfigurationError
 from argosy.static import InputSpec
 from argosy_infer import Generator, Predictor, load_program
-from argosy_infer.compress import awq, gptq, mixed_precision
+from argosy_infer.compress import awq, gptq, mixed_precision, round_to_float8, round_to_nearest, smooth_quant
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, load_file, save_file
 
 WIDTH, HIDDEN, GROUP = 128, 256, 64
@@ -97,8 +97,9 @@ def settings(form):
     if form == "awq":
         return {"quant_method": "awq", "bits": 4, "group_size": GROUP, "version": "gemm", "zero_point": True}
     if form.endswith("-quantized"):
-        inputs = {"num_bits": 8, "type": "int", "dynamic": True, "strategy": "token"}
-        group = {"targets": ["Linear"], "weights": {"num_bits": 8}, "input_activations": inputs}
+        inputs = {"num_bits": 8, "type": "float", "dynamic": True, "strategy": "token"}
+        group = {"targets": ["Linear"], "weights": {"num_bits": 8, "strategy": "channel"}}
+        group |= {"input_activations": inputs} if form.startswith("float") else {}
         return {"quant_method": "compressed-tensors", "format": form, "config_groups": {"group_0": group}}
     weights = {"num_bits": 4, "type": "int", "group_size": GROUP, "symmetric": "asymmetric" not in form}
     return {"quant_method": "compressed-tensors", "format": "pack-quantized",
@@ -147,7 +148,7 @@ def test_integers_give_what_the_weights_that_they_stand_for_give(form, tmp_path)
     folder that is written back holds the same bytes."""
     paths = folders(tmp_path, form)
     integers, floats = map(models.load_model, paths)
-    if form.endswith("-quantized"):
+    if form == "int-quantized":  # bytes by which floats are multiplied are written as packed ones
         check_outputs(integers, floats)
         return
     models.save(integers, tmp_path / "again")
@@ -235,11 +236,118 @@ def test_compressed_programs_are_written_as_folders(tmp_path):
         np.testing.assert_allclose(models.load_model(tmp_path / layout)(paddle.to_tensor(ids)).numpy(), want, **room)
     with pytest.raises(NotImplementedError, match=r"q_proj has no awq layout: it takes .* inputs in their order"):
         models.save(model, tmp_path / "awq", "awq")
-    with pytest.raises(NotImplementedError, match="q_proj are multiplied first"):
-        models.use_integers(models.load_model(tmp_path / "floats"), awq(whole, [[ids]], 4, GROUP)[0])
     with pytest.raises(ValueError, match="no weight of a linear layer"):
         models.use_integers(model, whole)
     check_layers_of_several_precisions(tmp_path, whole, ids)
+
+
+def uneven(model):
+    """The model with norms whose channels differ by far, which factors of inputs are for."""
+    rng = np.random.default_rng(3)
+    for name, parameter in model.named_parameters():
+        if "norm" in name:
+            parameter.set_value(np.exp(rng.standard_normal(parameter.shape)).astype(np.float32))
+    return model
+
+
+COMPRESSED = {
+    "awq": ("awq", lambda loaded, data: awq(loaded, data, 4, GROUP)),
+    "smooth": ("compressed-tensors", smooth_quant),
+    "smooth static": ("compressed-tensors", lambda loaded, data: smooth_quant(loaded, data, static=True)),
+    "float8": ("compressed-tensors", lambda loaded, data: round_to_float8(loaded)),
+}
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_factors_of_inputs_are_folded_into_what_makes_these(name, tmp_path):
+    """Norms, values of attention that several heads share, and one side of a gated perceptron take them, so that
+    nothing is multiplied when the program runs, and a folder holds the weights: whoever loads it computes the same."""
+    layout, compressed = COMPRESSED[name]
+    model = uneven(models.load_model(folders(tmp_path, "gptq eight bits")[1]))
+    ids = np.random.default_rng(0).integers(0, 64, (4, 40))
+    whole = export_program(model, [InputSpec([None, None], "int64", "ids")])
+    whole = type(whole)(whole.program, {n: np.array(a) for n, a in whole.states.items()})
+    small, _ = compressed(whole, [[ids]])
+    assert not [state for state in small.states if state.endswith("factors")]
+    norm = "model.layers.1.input_layernorm.weight"
+    assert np.array_equal(small.states[norm], whole.states[norm]) == (name == "float8")
+    (exact,), (want,) = Predictor(whole).run(ids), Predictor(small).run(ids)
+    lost = np.linalg.norm(want - exact) / np.linalg.norm(exact)
+    if name == "awq":
+        (nearest,) = Predictor(round_to_nearest(whole, 4, GROUP)[0]).run(ids)
+        assert lost < 0.9 * np.linalg.norm(nearest - exact) / np.linalg.norm(exact)
+    else:
+        assert lost < 0.15
+    models.use_integers(model, small)
+    models.save(model, tmp_path / "folder", layout)
+    room = 0.01 if name.startswith("smooth") else 2e-6  # inputs that lie between two bytes may become either
+    again = models.load_model(tmp_path / "folder")
+    for each in (model, again):
+        assert np.linalg.norm(each(paddle.to_tensor(ids)).numpy() - want) < room * np.linalg.norm(want)
+    models.save(again, tmp_path / "again")
+    before, after = (load_file(tmp_path / folder / "model.safetensors") for folder in ("folder", "again"))
+    assert {n: np.array(a).tobytes() for n, a in before.items()} == {n: np.array(a).tobytes() for n, a in after.items()}
+    with pytest.raises(NotImplementedError, match=r"q_proj has no (gptq|fp8) layout: it"):
+        models.save(again, tmp_path / "third", "fp8" if name == "awq" else "gptq")
+
+
+def test_inputs_that_nothing_takes_factors_of_stay_or_are_multiplied(tmp_path):
+    """GPT-2's values lie beside queries and keys, and a GELU is between the layers of its perceptron."""
+    model = models.build(
+        models.ConfigFile({
+            "model_type": "gpt2", "vocab_size": 64, "n_embd": 64, "n_head": 4, "n_layer": 1, "n_positions": 64
+        })
+    )  # fmt: skip
+    model.eval()
+    ids = np.random.default_rng(0).integers(0, 64, (4, 40))
+    whole = export_program(uneven(model), [InputSpec([None, None], "int64", "ids")])
+    for compressed in (
+        lambda **given: awq(whole, [[ids]], 4, 32, **given),
+        lambda **g: smooth_quant(whole, [[ids]], **g),
+    ):
+        multiplied = compressed()[0]
+        own = {name for name in multiplied.states if name.endswith("factors")}
+        assert own == {f"blocks.0.{part}.weight.factors" for part in ("attention.outward", "narrow")}
+        with pytest.raises(NotImplementedError, match="outward are multiplied first, which no layout holds"):
+            models.use_integers(model, multiplied)
+        alone = compressed(multiply_inputs=False)[0]
+        assert not [name for name in alone.states if name.endswith("factors")]
+        (exact,), (want,) = Predictor(whole).run(ids), Predictor(alone).run(ids)
+        assert np.linalg.norm(want - exact) < 0.3 * np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_inputs_in_bytes_are_integer_arithmetic(static, tmp_path):
+    """A folder of int8 weights whose inputs are bytes: a layer's sums are those of integers, the folder that is written
+    again has the same bytes, and the export generates what the whole program gives."""
+    paths = folders(tmp_path, "int-quantized")
+    inputs = {"num_bits": 8, "type": "int", "symmetric": True, "dynamic": not static}
+    inputs["strategy"] = "tensor" if static else "token"
+    scale = np.array([0.03], np.float32)
+
+    def add_scales(tensors):
+        for name in [name for name in tensors if name.endswith("weight_scale")] if static else []:
+            tensors[name.replace("weight_scale", "input_scale")] = scale
+
+    rewritten(paths[0], lambda c: c["config_groups"]["group_0"].update(input_activations=inputs), add_scales)
+    model, floats = map(models.load_model, paths)
+    layer, x = model.model.layers[0].mlp.up_proj, np.random.default_rng(2).standard_normal((2, 5, WIDTH))
+    x = x.astype(np.float32)
+    steps = scale if static else np.abs(x).max(-1, keepdims=True) / np.float32(127.5)
+    whole = np.clip(np.rint(x / steps), -128, 127).astype(np.int64)
+    sums = whole @ layer.numbers.numpy().T.astype(np.int64)
+    want = sums.astype(np.float32) * steps * layer.scales.numpy()
+    np.testing.assert_allclose(layer(paddle.to_tensor(x)).numpy(), want, rtol=2e-6, atol=1e-6)
+    models.save(model, tmp_path / "again")
+    before, after = (load_file(folder / "model.safetensors") for folder in (paths[0], tmp_path / "again"))
+    assert {n: np.array(a).tobytes() for n, a in before.items()} == {n: np.array(a).tobytes() for n, a in after.items()}
+    ids = np.random.default_rng(0).integers(0, 64, (2, 20))
+    got, exact = (each(paddle.to_tensor(ids)).numpy() for each in (model, floats))
+    assert 1e-4 < np.abs(got - exact).max() / np.abs(exact).max() < 0.1
+    whole = export_program(model, [InputSpec([None, None], "int64", "ids")])
+    (logits,) = Predictor(whole).run(ids[:1])
+    assert np.linalg.norm(logits - got[:1]) < 0.01 * np.linalg.norm(logits)  # an input between two bytes becomes either
+    assert Generator(whole, capacity=64).generate(list(ids[0]), 1) == [int(logits[0, -1].argmax())]
 
 
 def check_layers_of_several_precisions(tmp_path, whole, ids):
@@ -343,3 +451,56 @@ def test_what_is_wrong_is_named(tmp_path):
         models.save(model, tmp_path / "again", "marlin")
     with pytest.raises(NotImplementedError, match=r"layers.0.self_attn.q_proj has no fp8 layout: it takes e4m3"):
         models.save(model, tmp_path / "again", "fp8")
+
+
+WRONG = {
+    "no scale": (lambda c, t, n: t.pop(f"{n}.weight_scale"), CheckpointError, "q_proj.weight is (int8|float8_e4m3fn)"),
+    "scale of a wrong shape": (
+        lambda c, t, n: t.update({f"{n}.weight_scale": np.ones((3, 1), np.float32)}),
+        CheckpointError, r"q_proj.weight_scale has shape \[3, 1\]; expected \[128, 1\]",
+    ),
+    "weight of a wrong shape": (
+        lambda c, t, n: t.update({f"{n}.weight": t[f"{n}.weight"][:5]}),
+        CheckpointError, r"q_proj.weight has shape \[5, 128\]; expected \[128, 128\]",
+    ),
+    "no weight": (lambda c, t, n: t.pop(f"{n}.weight"), CheckpointError, "q_proj.weight is missing"),
+    "weight of floats": (
+        lambda c, t, n: t.update({f"{n}.weight": t[f"{n}.weight"].astype(np.float32)}),
+        NotImplementedError, "q_proj.weight is float32; (int|float)-quantized is read as symmetric",
+    ),
+    "strategy of weights": (
+        lambda c, t, n: c["weights"].update(strategy="block"),
+        NotImplementedError, "weights: strategy 'block' of (int|float)-quantized; there are channel, tensor",
+    ),
+    "asymmetric weights": (lambda c, t, n: c["weights"].update(symmetric=False), NotImplementedError, "as symmetric"),
+    "bits": (lambda c, t, n: c["weights"].update(num_bits=6), ConfigurationError, "'num_bits' should be 4 or 8, got 6"),
+    "targets": (lambda c, t, n: c.update(targets=["Conv2D"]), ConfigurationError, "groups of which one names model"),
+}  # fmt: skip
+WRONG_INPUTS = {
+    "strategy": ({"strategy": "group"}, NotImplementedError, "strategy 'group', dynamic True; there are 'token'"),
+    "asymmetric": ({"symmetric": False}, NotImplementedError, "inputs that are not symmetric"),
+    "bits": ({"num_bits": 4}, NotImplementedError, "inputs are bytes in int8"),
+    "no scale": ({"dynamic": False, "strategy": "tensor"}, CheckpointError, "q_proj.input_scale is missing"),
+    "no flag": ({"dynamic": "local"}, ConfigurationError, "'dynamic' should be true or false, got 'local'"),
+}
+
+
+@pytest.mark.parametrize("form", ["int-quantized", "float-quantized"])
+def test_what_is_wrong_of_numbers_in_bytes_is_named(form, tmp_path):
+    """Tensor or key, and what was expected, before any layer is used."""
+    integers, _ = folders(tmp_path, form)
+    config, tensors = json.loads((integers / "config.json").read_text()), load_file(integers / "model.safetensors")
+
+    def load(change, error, message):
+        own, held = json.loads(json.dumps(config)), {name: np.array(array) for name, array in tensors.items()}
+        change(own["quantization_config"]["config_groups"]["group_0"], held, "model.layers.0.self_attn.q_proj")
+        (integers / "config.json").write_text(json.dumps(own))
+        save_file(held, integers / "model.safetensors")
+        with pytest.raises(error, match=message):
+            models.load_model(integers)
+
+    for case in WRONG.values():
+        load(*case)
+    inputs = {"num_bits": 8, "type": "int", "dynamic": True, "strategy": "token"}
+    for changes, error, message in WRONG_INPUTS.values() if form == "int-quantized" else ():
+        load(lambda c, t, n, given=inputs | changes: c.update(input_activations=given), error, message)

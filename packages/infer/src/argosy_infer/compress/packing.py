@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from argosy_infer.compress.calibration import observe_inputs
+from argosy_infer.compress.calibration import Inputs, observe_inputs
+from argosy_infer.compress.folding import Producer, find_producers
 from argosy_infer.compress.perplexity import perplexity
 from argosy_infer.export import LoadedProgram
 from argosy_infer.latent_attention import latent_weights
@@ -17,8 +18,9 @@ from argosy_infer.weights import Replacement, WeightProduct, apply_operator, fin
 from argosy_pir.values import Value
 
 __all__ = [
-    "LARGEST", "CalibrationData", "LayerReport", "QuantizationReport", "QuantizedWeight", "choose_products",
-    "packed_layer", "quantize_weights", "replace_weights", "round_matrix", "round_with", "scales_of",
+    "LARGEST", "CalibrationData", "LayerReport", "ProductGroup", "QuantizationReport", "QuantizedWeight", "Replaced",
+    "check_form", "choose_products", "packed_layer", "quantize_weights", "replace_groups", "replace_weights",
+    "round_matrix", "round_with", "scales_of",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
@@ -124,6 +126,64 @@ def choose_products(
     return found, skipped
 
 
+@dataclass(frozen=True)
+class ProductGroup:
+    """Products with the same inputs, their weights [in, out], what was observed of the inputs (None without data), and
+    what makes these, if that takes factors of theirs (None: nothing does)."""
+
+    products: tuple[WeightProduct, ...]
+    matrices: tuple[Array, ...]
+    inputs: Inputs | None
+    producer: Producer | None
+
+
+Replaced = tuple[Sequence[tuple[Replacement, LayerReport]], "Array | None"]
+"""What takes the place of each product of a group, and factors [in] that its producer multiplies from then on."""
+
+
+def replace_groups(
+    loaded: LoadedProgram,
+    bits: int,
+    group_size: int,
+    replace: Callable[[ProductGroup], Replaced],
+    data: CalibrationData | None = None,
+    evaluation: Array | None = None,
+    skip: Sequence[str] = (),
+) -> tuple[LoadedProgram, QuantizationReport]:
+    """The program with what ``replace`` gives in the place of its weight products that have such a form.
+
+    ``evaluation``: the tokens that perplexity is measured on; ``skip``: names or patterns of weights that stay."""
+    found, skipped = choose_products(loaded, bits, group_size, skip)
+    observed = {} if data is None else observe_inputs(loaded, list(found.values()), data)
+    made, layers, folded = {}, {}, []
+    for group in _groups(loaded, found, observed):
+        replaced, given = replace(group)
+        for product, (replacement, report) in zip(group.products, replaced, strict=True):
+            made[product], layers[product.name] = replacement, report
+        if given is not None and group.producer is not None:
+            folded.append((group.producer, given))
+    compressed = replace_products(loaded, made)
+    states = dict(compressed.states)
+    for producer, given in folded:
+        producer.scale(states, given)
+    compressed = LoadedProgram(compressed.program, states)
+    measured = None if evaluation is None else (perplexity(loaded, evaluation), perplexity(compressed, evaluation))
+    return compressed, QuantizationReport(tuple(layers[name] for name in found), skipped, perplexities=measured)
+
+
+def _groups(
+    loaded: LoadedProgram, found: Mapping[str, WeightProduct], observed: Mapping[str, Inputs]
+) -> Iterable[ProductGroup]:
+    """The products by their inputs, in the program's order."""
+    by_inputs: dict[Value, list[WeightProduct]] = {}
+    for product in found.values():
+        by_inputs.setdefault(product.x, []).append(product)
+    producers = find_producers(loaded.program, list(found.values()))
+    for x, products in by_inputs.items():
+        matrices = tuple(product.matrix(loaded.states) for product in products)
+        yield ProductGroup(tuple(products), matrices, observed.get(products[0].name), producers.get(x))
+
+
 def replace_weights(
     loaded: LoadedProgram,
     bits: int,
@@ -133,18 +193,19 @@ def replace_weights(
     evaluation: Array | None = None,
     skip: Sequence[str] = (),
 ) -> tuple[LoadedProgram, QuantizationReport]:
-    """The program with ``replace(product, matrix, inputs)`` in the place of its weight products that have such a form:
-    ``matrix`` is the weight [in, out], ``inputs`` its :class:`Inputs` on ``data``, None without data. ``evaluation``:
-    the tokens that perplexity is measured on; ``skip``: names or patterns of weights that stay."""
-    found, skipped = choose_products(loaded, bits, group_size, skip)
-    observed = {} if data is None else observe_inputs(loaded, list(found.values()), data)
-    made, layers = {}, []
-    for name, product in found.items():
-        made[product], report = replace(product, product.matrix(loaded.states), observed.get(name))
-        layers.append(report)
-    compressed = replace_products(loaded, made)
-    measured = None if evaluation is None else (perplexity(loaded, evaluation), perplexity(compressed, evaluation))
-    return compressed, QuantizationReport(tuple(layers), skipped, perplexities=measured)
+    """:func:`replace_groups` by ``replace(product, matrix, inputs)`` for each product by itself."""
+
+    def each(group: ProductGroup) -> Replaced:
+        pairs = zip(group.products, group.matrices, strict=True)
+        return [replace(product, matrix, group.inputs) for product, matrix in pairs], None
+
+    return replace_groups(loaded, bits, group_size, each, data, evaluation, skip)
+
+
+def check_form(name: str, bits: int, group_size: int) -> None:
+    """Raises ValueError for bits and groups that have no code."""
+    if bits not in LARGEST or group_size not in GROUPS:
+        raise ValueError(f"{name}: bits 8 or 4, groups of -1, 32, 64 or 128; got {bits} and {group_size}")
 
 
 def quantize_weights(
@@ -159,8 +220,7 @@ def quantize_weights(
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """:func:`replace_weights` by ``quantize(matrix, inputs)``, for the pass ``name``. Raises ValueError for bits and
     groups that have no code."""
-    if bits not in LARGEST or group_size not in GROUPS:
-        raise ValueError(f"{name}: bits 8 or 4, groups of -1, 32, 64 or 128; got {bits} and {group_size}")
+    check_form(name, bits, group_size)
 
     def replace(product: WeightProduct, matrix: Array, inputs: Any) -> tuple[Replacement, LayerReport]:
         return packed_layer(product, matrix, quantize(matrix, inputs))
@@ -189,8 +249,11 @@ def round_matrix(matrix: Array, bits: int, group_size: int) -> QuantizedWeight:
     return QuantizedWeight(round_with(wide, scales.astype(np.float32), bits), scales, bits, group_size)
 
 
-def packed_layer(product: WeightProduct, before: Array, made: QuantizedWeight) -> tuple[Replacement, LayerReport]:
-    """What takes the place of a product whose weight [in, out] was ``before``, and the report of it."""
+def packed_layer(
+    product: WeightProduct, before: Array, made: QuantizedWeight, folded: bool = False
+) -> tuple[Replacement, LayerReport]:
+    """What takes the place of a product whose weight [in, out] was ``before``, and the report of it; ``folded``: what
+    makes the inputs multiplies them with the factors."""
     name = product.name
     numbers = np.ascontiguousarray(made.whole.T)
     if made.bits == 4:  # two outputs in a byte: see `weight_quantize`
@@ -199,7 +262,7 @@ def packed_layer(product: WeightProduct, before: Array, made: QuantizedWeight) -
     states = {f"{name}.bytes": numbers, f"{name}.scales": made.scales if made.group_size > 0 else made.scales[0]}
     if made.order is not None:
         states[f"{name}.order"] = made.order.astype(np.int64)
-    if made.factors is not None:
+    if made.factors is not None and not folded:
         states[f"{name}.factors"] = made.factors
 
     def build(x: Value, bias: Value | None, parts: Mapping[str, Value]) -> Value:

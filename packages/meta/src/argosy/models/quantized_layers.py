@@ -1,6 +1,7 @@
 """Linear layers and experts whose weights are integers, or numbers in e4m3, with scales.
 
-A weight is ``number * scale + offset`` with a scale, and an offset or none, for each output and group of inputs.
+A weight is ``number * scale + offset`` with a scale, and an offset or none, for each output and group of inputs. Inputs
+are floats, or bytes with a scale for each row or for all: sums of their products with bytes are exact, in int32.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from argosy.nn.layer import Layer
 from argosy.nn.quant import weight_only_linear
 
 __all__ = [
-    "Numbers", "QuantizedExperts", "QuantizedLinear", "expert_matrices", "layers_of", "linear_layers", "unpack_outputs"
+    "InputBytes", "Numbers", "QuantizedExperts", "QuantizedLinear", "expert_matrices", "layers_of", "linear_layers",
+    "unpack_outputs",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
 Kind = TypeVar("Kind", bound=Layer)
+_STEPS, _SMALLEST = 127.5, 1e-5
+"""Steps of a row's largest magnitude, as compressed-tensors has them, and the least that counts as such."""
 
 
 class QuantizedLinear(Layer):
@@ -33,7 +37,7 @@ class QuantizedLinear(Layer):
     middle, or in float8_e4m3fn.
 
     ``scales`` and ``offsets`` (None: none) are [groups, out] of inputs in ``order`` [in] (None: as they are);
-    ``bias``: whether there is one.
+    ``bias``: whether there is one. With inputs in bytes ``input_scale`` is theirs (None: each row has its own).
     """
 
     def __init__(self, made: Numbers, bias: bool) -> None:
@@ -53,23 +57,41 @@ class QuantizedLinear(Layer):
         shape = scales.shape
         self.register_buffer("offsets", None if offsets is None else paddle.to_tensor(offsets.reshape(shape)))
         self.bias = self.create_parameter([out], is_bias=True) if bias else None
+        self.takes_bytes, step = made.inputs is not None, None if made.inputs is None else made.inputs.scale
+        self.register_buffer("input_scale", None if step is None else paddle.to_tensor(np.float32(step)))
 
     def forward(self, x: Any) -> Any:
         """The outputs [..., out] of ``x`` [..., in]."""
+        if self.takes_bytes:
+            return self._multiply_bytes(x)
         if self.order is not None:
             x = paddle.index_select(x, self.order, axis=-1)
         form = {"weight_dtype": self.dtype_of_numbers, "group_size": self.group_size, "weight_offset": self.offsets}
         return weight_only_linear(x, self.numbers, self.bias, self.scales, **form)
 
+    def _multiply_bytes(self, x: Any) -> Any:
+        """The outputs, of inputs rounded to bytes. Products of integers that were int8 are products of bytes."""
+        wide = x.astype("float32")
+        steps = self.input_scale
+        if steps is None:
+            steps = wide.abs().max(-1, keepdim=True).clip(min=_SMALLEST) / _STEPS
+        whole = (wide / steps).round().clip(-128.0, 127.0).astype("int8").astype("int32")
+        sums = paddle.matmul(whole, self.numbers.astype("int32"), transpose_y=True)
+        made = sums.astype("float32") * steps * self.scales.astype("float32")
+        return (made if self.bias is None else made + self.bias.astype("float32")).astype(x.dtype)
+
     def to_numbers(self) -> Numbers:
         """What the layer was made of."""
+        inputs = None
+        if self.takes_bytes:
+            inputs = InputBytes(None if self.input_scale is None else float(self.input_scale))
         bits = 4 if self.dtype_of_numbers == "int4" else 8
         order = None if self.order is None else self.order.numpy()
         whole = unpack_outputs(self.numbers.payload.array(), bits).T
         offsets = None
         if self.offsets is not None and self.zeros is None:
             offsets = np.atleast_2d(self.offsets.payload.array())
-        return Numbers(whole, bits, np.atleast_2d(self.scales.payload.array()), self.zeros, order, offsets)
+        return Numbers(whole, bits, np.atleast_2d(self.scales.payload.array()), self.zeros, order, offsets, inputs)
 
 
 def unpack_outputs(packed: Array, bits: int) -> Array:
@@ -78,10 +100,18 @@ def unpack_outputs(packed: Array, bits: int) -> Array:
 
 
 @dataclass(frozen=True)
+class InputBytes:
+    """Inputs are rounded to bytes: steps of ``scale``, or of each row's own largest magnitude (None)."""
+
+    scale: float | None = None
+
+
+@dataclass(frozen=True)
 class Numbers:
     """Integers ``numbers`` [in, out] (int8, less the middle) of ``bits``, or numbers in e4m3; ``scales`` [groups, out],
     ``zeros`` [groups, out] less the middle (None: all are that), the input that each row belongs to (``order``,
-    None: its own), and ``offsets`` [groups, out] that no zeros make."""
+    None: its own), and ``offsets`` [groups, out] that no zeros make; ``inputs``: what becomes of these (None: they stay
+    floats)."""
 
     numbers: Array
     bits: int
@@ -89,6 +119,7 @@ class Numbers:
     zeros: Array | None = None
     order: Array | None = None
     offsets: Array | None = None
+    inputs: InputBytes | None = None
 
     def all_offsets(self) -> Array | None:
         """What is added to scaled numbers [groups, out], in float32; None for nothing."""

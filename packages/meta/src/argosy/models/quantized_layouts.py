@@ -18,6 +18,7 @@ import numpy as np
 from argosy import nn
 from argosy.models.feedforward import Router
 from argosy.models.quantized_layers import (
+    InputBytes,
     Numbers,
     QuantizedExperts,
     QuantizedLinear,
@@ -30,6 +31,7 @@ from argosy.models.quantized_weights import AWQ_ORDER
 from argosy.models.weights import file_name
 from argosy.nn.layer import Layer
 from argosy_infer.export import LoadedProgram
+from argosy_tensorcore.storage import StridedArray
 
 __all__ = ["LAYOUTS", "pack_layers", "use_integers"]
 
@@ -39,29 +41,41 @@ Layout = Callable[[Numbers], Packed]
 
 
 def use_integers(model: Layer, compressed: LoadedProgram) -> None:
-    """Give ``model`` the integer weights of ``compressed``, its own program after a pass of `argosy_infer.compress`: it
-    computes the same then, and :func:`~argosy.models.save` writes it in the layouts of other tools.
+    """Give ``model`` the integer weights of ``compressed``, its own program after a pass of `argosy_infer.compress`,
+    and what that pass has changed besides: it computes the same then, and :func:`~argosy.models.save` writes it in the
+    layouts of other tools.
 
-    Raises NotImplementedError for inputs that the pass multiplies first (AWQ, SmoothQuant), which no layout holds,
-    ValueError for a program that holds none of the model's weights as integers.
+    Raises NotImplementedError for inputs that the pass multiplies when the program runs (AWQ and SmoothQuant do, where
+    nothing takes factors: ``multiply_inputs=False`` leaves these alone), which no layout holds, ValueError for a
+    program that holds none of the model's weights as integers.
     """
-    states, found = compressed.states, False
+    states, found = compressed.states, []
+    users = {state.name: state.argument.users for state in compressed.program.states}
     for parent, attribute, name, layer in list(linear_layers(model)):
         packed = states.get(f"{name}.weight.bytes")
         if packed is None:
             continue
         if f"{name}.weight.factors" in states:
-            raise NotImplementedError(f"use_integers(): inputs of {name} are multiplied first; no layout holds that")
-        out = int(layer.weight.shape[1])
+            raise NotImplementedError(
+                f"use_integers(): inputs of {name} are multiplied first, which no layout holds; the pass leaves them "
+                "alone with multiply_inputs=False"
+            )
+        out, step, inputs = int(layer.weight.shape[1]), states.get(f"{name}.weight.step"), None
+        if any(user.name == "prim.dot_general" for user in users[f"{name}.weight.bytes"]):
+            inputs = InputBytes(None if step is None else float(step))
         scales, order = np.atleast_2d(states[f"{name}.weight.scales"]), states.get(f"{name}.weight.order")
         bits = 4 if packed.shape[0] != out else 8
-        made = Numbers(unpack_outputs(packed, bits).T, bits, scales, None, order)
+        made = Numbers(unpack_outputs(packed, bits).T, bits, scales, None, order, inputs=inputs)
         fresh = QuantizedLinear(made, layer.bias is not None)
         fresh.bias = layer.bias
-        setattr(parent, attribute, fresh)
-        found = True
+        found.append((parent, attribute, fresh))
     if not found:
         raise ValueError("use_integers(): the program holds no weight of a linear layer of the model as integers")
+    for parent, attribute, fresh in found:
+        setattr(parent, attribute, fresh)
+    for name, parameter in model.named_parameters():
+        if name in states:  # a norm that has taken factors, a bias
+            parameter.payload = StridedArray.from_array(states[name])
 
 
 def pack_layers(model: Layer, family: ModuleType, layout: str) -> tuple[dict[str, Any], Packed]:
@@ -143,6 +157,8 @@ def _by_input(made: Numbers) -> tuple[Array, Array]:
 def _integers(made: Numbers) -> None:
     if made.numbers.dtype != np.int8:
         raise ValueError(f"its numbers are {made.numbers.dtype}, no integers")
+    if made.inputs is not None:
+        raise ValueError("its inputs are bytes")
     if made.offsets is not None:
         raise ValueError("its offsets are no multiples of its scales")
 
@@ -194,6 +210,8 @@ def _describe_awq(layers: Mapping[str, Numbers], floats: list[str]) -> dict[str,
 
 
 def _compressed_tensors(made: Numbers) -> Packed:
+    if _format_of(made) != "pack-quantized":
+        return _bytes(made)
     _integers(made)
     numbers, groups = _by_input(made)
     scales, shape = np.ascontiguousarray(made.scales.T), np.array(numbers.shape[::-1], np.int64)
@@ -203,24 +221,55 @@ def _compressed_tensors(made: Numbers) -> Packed:
     return parts if made.order is None else {**parts, "weight_g_idx": groups}
 
 
+def _format_of(made: Numbers) -> str:
+    """The format of compressed-tensors: packed integers, or numbers that are bytes."""
+    if made.numbers.dtype != np.int8:
+        return "float-quantized"
+    return "pack-quantized" if made.inputs is None else "int-quantized"
+
+
+def _bytes(made: Numbers) -> Packed:
+    if len(made.scales) > 1 or made.all_offsets() is not None or made.order is not None:
+        raise ValueError("bytes have one scale for each output, and nothing else")
+    scales, step = np.ascontiguousarray(made.scales.T), None if made.inputs is None else made.inputs.scale
+    parts = {"weight": np.ascontiguousarray(made.numbers.T), "weight_scale": scales}
+    return parts if step is None else {**parts, "input_scale": np.array([step], np.float32)}
+
+
+def _describe_inputs(made: Numbers) -> dict[str, Any] | None:
+    if made.inputs is None:
+        return None
+    is_dynamic = made.inputs.scale is None
+    strategy = "token" if is_dynamic else "tensor"
+    return {"num_bits": 8, "type": "int", "symmetric": True, "dynamic": is_dynamic, "strategy": strategy}
+
+
 def _describe_compressed(layers: Mapping[str, Numbers], floats: list[str]) -> dict[str, Any]:
-    """One group of layers for each form; where there are several, each names its layers."""
+    """One group of layers for each form; where there are several, each names its layers. Raises NotImplementedError for
+    layers in several formats."""
+    formats = {_format_of(each): name for name, each in layers.items()}
+    if len(formats) > 1:
+        raise NotImplementedError(f"save(): compressed-tensors has no layout of several formats: {formats}")
     forms: dict[tuple[Any, ...], list[str]] = {}
     for name, each in layers.items():
-        forms.setdefault((each.bits, _groups(each), each.zeros is None, each.order is not None), []).append(name)
-    groups = {}
-    for number, ((bits, size, symmetric, ordered), names) in enumerate(forms.items()):
+        is_static = each.inputs is not None and each.inputs.scale is not None
+        form = (each.bits, _groups(each), each.zeros is None, each.order is not None, is_static)
+        forms.setdefault(form, []).append(name)
+    (kind,), groups = formats, {}
+    for number, ((bits, size, symmetric, ordered, _), names) in enumerate(forms.items()):
         weights = {
-            "num_bits": bits, "type": "int", "symmetric": symmetric, "dynamic": False,
+            "num_bits": bits, "type": "float" if kind == "float-quantized" else "int", "symmetric": symmetric,
+            "dynamic": False,
             "group_size": size if size > 0 else None, "strategy": "group" if size > 0 else "channel",
             "actorder": "group" if ordered else None,
         }  # fmt: skip
         targets = ["Linear"] if len(forms) == 1 else names
         groups[f"group_{number}"] = {
-            "targets": targets, "weights": weights, "input_activations": None, "output_activations": None
+            "targets": targets, "weights": weights, "input_activations": _describe_inputs(layers[names[0]]),
+            "output_activations": None,
         }  # fmt: skip
     return {
-        "quant_method": "compressed-tensors", "format": "pack-quantized", "quantization_status": "compressed",
+        "quant_method": "compressed-tensors", "format": kind, "quantization_status": "compressed",
         "config_groups": groups, "ignore": floats,
     }  # fmt: skip
 

@@ -19,6 +19,7 @@ import numpy as np
 from argosy.models.configuration import ConfigFile
 from argosy.models.feedforward import Experts
 from argosy.models.quantized_layers import (
+    InputBytes,
     Numbers,
     QuantizedExperts,
     QuantizedLinear,
@@ -216,7 +217,8 @@ class _Awq:
 class _CompressedTensors:
     """weight_packed [out, in * bits / 32], weight_scale [out, groups], weight_zero_point [out * bits / 32, groups] if
     the file is not symmetric, weight_g_idx [in]; the middle is added to numbers. Of the other formats weight [out, in]
-    in int8 or e4m3, weight_scale [out, 1] or [1]; inputs stay floats, whatever is said of them."""
+    in int8 or e4m3, weight_scale [out, 1] or [1]. Inputs of int8 weights are bytes where ``input_activations`` says so,
+    with a scale for each row, or one in input_scale [1]; others stay floats, whatever is said of them."""
 
     def __init__(self, settings: ConfigFile) -> None:
         form, groups = settings.text("format"), settings.table("config_groups")
@@ -232,18 +234,19 @@ class _CompressedTensors:
             if not isinstance(each.optional("targets"), list):
                 raise each.error("targets", "a list of layers' names and classes", each.optional("targets"))
 
-    def _weights_of(self, base: str) -> ConfigFile:
-        """How a layer's weights are stored: as the group says that names it, by a pattern, or its class."""
+    def _group_of(self, base: str) -> ConfigFile:
+        """The group of a layer: that which names it, by a pattern, or its class."""
         for named in (lambda target: target == base, lambda target: _matches(target, base), "Linear".__eq__):
             for each in self._forms:
                 if any(named(target) for target in each.optional("targets")):
-                    return each.table("weights")
+                    return each
         raise self._settings.error("config_groups", f"groups of which one names {base}", "none")
 
     def read(self, part: _Part) -> Numbers:
-        weights = self._weights_of(part.base)
+        group = self._group_of(part.base)
+        weights = group.table("weights")
         if self._form in _WHOLE:
-            return self._read_whole(part, weights)
+            return self._read_whole(part, weights, group.table("input_activations"))
         bits = weights.integer("num_bits")
         groups, each = part.groups(weights.integer("group_size", default=-1, least=-1)), 32 // bits
         numbers = _centre(_unpack(part.tensor("weight_packed", part.out, part.size // each), bits, 1), bits).T
@@ -257,20 +260,40 @@ class _CompressedTensors:
             numbers, order = _order_rows(numbers, part.tensor("weight_g_idx", part.size), groups, part)
         return Numbers(numbers, bits, scales, zeros, order)
 
-    def _read_whole(self, part: _Part, weights: ConfigFile) -> Numbers:
+    def _read_whole(self, part: _Part, weights: ConfigFile, inputs: ConfigFile) -> Numbers:
         """A matrix whose numbers are bytes, with one scale for all outputs or one for each."""
-        numbers = part.tensor("weight", part.out, part.size)
+        numbers, strategy = part.tensor("weight", part.out, part.size), weights.text("strategy", default="channel")
         if numbers.dtype.name != _WHOLE[self._form] or not weights.flag("symmetric", default=True):
             raise NotImplementedError(
                 f"{part.where}: {part.base}.weight is {numbers.dtype}; {self._form} is read as symmetric "
                 f"{_WHOLE[self._form]}"
             )
+        if strategy not in ("channel", "tensor"):
+            raise NotImplementedError(
+                f"{weights.path}: strategy {strategy!r} of {self._form}; there are channel, tensor"
+            )
+        taken = self._inputs(part, inputs) if self._form == "int-quantized" and inputs.values else None
         for unused in ("input_scale", "input_zero_point"):
             if part.has(unused):
                 part.used.add(f"{part.base}.{unused}")
         of_all = tuple(part.known.shape(f"{part.base}.weight_scale")) == (1,)
         scales = part.tensor("weight_scale", *((1,) if of_all else (part.out, 1)))
-        return Numbers(numbers.T, 8, np.broadcast_to(scales.reshape(1, -1), (1, part.out)))
+        return Numbers(numbers.T, 8, np.broadcast_to(scales.reshape(1, -1), (1, part.out)), inputs=taken)
+
+    @staticmethod
+    def _inputs(part: _Part, inputs: ConfigFile) -> InputBytes:
+        """How inputs become bytes. Raises NotImplementedError for what is no scale of each row, or of all."""
+        dynamic, strategy = inputs.flag("dynamic", default=False), inputs.text("strategy", default="tensor")
+        if inputs.integer("num_bits", default=8) != 8 or inputs.text("type", default="int") != "int":
+            raise NotImplementedError(f"{inputs.path}: inputs are bytes in int8, nothing else is implemented")
+        if not inputs.flag("symmetric", default=True):
+            raise NotImplementedError(f"{inputs.path}: inputs that are not symmetric are not implemented")
+        if (dynamic, strategy) not in ((True, "token"), (False, "tensor")):
+            raise NotImplementedError(
+                f"{inputs.path}: strategy {strategy!r}, dynamic {dynamic}; there are 'token', which is dynamic, and "
+                "'tensor', which is not"
+            )
+        return InputBytes() if dynamic else InputBytes(float(part.tensor("input_scale", 1)[0]))
 
 
 def _matches(target: Any, base: str) -> bool:

@@ -128,7 +128,9 @@ def fill_weights(
     _refuse_surplus(model, family, known, {part.name for each in parts.values() for part in each}, where)
     for name, each in parts.items():
         for part in each:
-            _check_shape(name, parameters[name], part, tuple(known.shape(part.name)), where)
+            stored = known.array(part.name)
+            _check_shape(name, parameters[name], part, tuple(stored.shape), where)
+            _check_dtype(part, stored, where)
     for name, each in parts.items():
         parameter = parameters[name]
         stored = _assemble(parameter, each, known)
@@ -157,11 +159,15 @@ class TensorNames:
         return self.find(name) is not None
 
     def shape(self, name: str) -> Iterable[int]:
-        shape: Iterable[int] = self.files[self.find(name)].shape  # type: ignore[index]
+        shape: Iterable[int] = self.array(name).shape
         return shape
 
+    def array(self, name: str) -> Array:
+        array: Array = self.files[self.find(name)]  # type: ignore[index]
+        return array
+
     def read(self, part: Part) -> Array:
-        array: Array = self.files[self.find(part.name)]  # type: ignore[index]
+        array = self.array(part.name)
         array = array[part.cut] if part.cut else array
         return array.swapaxes(-1, -2) if part.transposed else array
 
@@ -175,6 +181,15 @@ def _assemble(parameter: Tensor, parts: list[Part], files: TensorNames) -> Array
     for part in parts:
         made[part.place] = files.read(part)
     return made
+
+
+def _check_dtype(part: Part, stored: Array, where: str) -> None:
+    """Parameters are floats: integers, and floats of eight bits, stand for something with scales."""
+    dtype = as_dtype(stored.dtype).name
+    if dtype not in ("float32", "float16", "bfloat16", "float64"):
+        raise CheckpointError(
+            f"{where}: {part.name} is {dtype}; expected floats, or a quantization_config with its scales"
+        )
 
 
 def _check_shape(name: str, parameter: Tensor, part: Part, shape: tuple[int, ...], where: str) -> None:
