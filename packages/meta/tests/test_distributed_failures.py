@@ -12,7 +12,7 @@ import pytest
 
 import argosy.distributed as dist
 from argosy.distributed.debug import run_ranks
-from argosy.distributed.launch.mpiexec import NoMpi, command
+from argosy.distributed.launch.process_manager import NoMpi, command
 from argosy_hwadapt.errors import CollectiveMismatch
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from argosy.distributed.launch.arguments import parse
-from argosy.distributed.launch.mpiexec import NoMpi, command
+from argosy.distributed.launch.process_manager import NoMpi, command
 
 
 def _has_mpi():
@@ -74,6 +74,103 @@ def test_ranks_of_several_machines_are_told_where_they_are(tmp_path):
     ends = ["localhost:6070", "localhost:6071", "127.0.0.1:6070", "127.0.0.1:6071"]
     assert said == [f"4.0 {rank % 2} 2 2 {end}" for rank, end in enumerate(ends)]
     assert {path.name for path in (tmp_path / "log").iterdir()} == {f"workerlog.{rank}" for rank in range(4)}
+
+
+SRUN = """#!/bin/sh
+# srun as far as the launcher uses it: tasks of a step by Hydra, with the variables that Slurm gives them
+echo "$@" > srun.said
+while [ "${1#--}" != "$1" ]; do
+    case $1 in --ntasks=*) tasks=${1#*=};; --ntasks-per-node=*) each=${1#*=};; --nodelist=*) hosts=${1#*=};; esac
+    shift
+done
+[ "$tasks" = 3 ] && { echo "srun: error: Unable to create step" >&2; exit 1; }
+unset SLURM_JOB_ID SLURM_JOB_NODELIST
+exec MPIEXEC -n $tasks -ppn $each -hosts $hosts sh -c '
+    export SLURM_PROCID=$PMI_RANK SLURM_STEP_NUM_TASKS=$PMI_SIZE SLURMD_NODENAME=$PMI_HOSTNAME; exec "$@"' task "$@"
+"""
+
+
+@pytest.fixture
+def allocation(tmp_path, monkeypatch):
+    """An allocation of Slurm with two machines, which are two names of this one."""
+    for name, text in (
+        ("srun", SRUN.replace("MPIEXEC", command(2)[0])),
+        ("scontrol", "#!/bin/sh\necho localhost\necho 127.0.0.1\n"),
+    ):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.delenv("SLURM_MPI_TYPE", raising=False)
+
+
+@needs_mpi
+def test_ranks_start_by_srun_within_an_allocation(tmp_path, allocation):
+    """Its machines in its order, whatever order they are named in; a rank that fails is named with its machine."""
+    script = (
+        "x = paddle.ones([1])\n"
+        "dist.all_reduce(x)\n"
+        "print(x.item(), *[os.environ[name] for name in ('SLURM_PROCID', 'PADDLE_LOCAL_RANK', 'PADDLE_NNODES')])\n"
+        "dist.barrier()\n"
+        "assert dist.get_rank() != 1, 'rank one'\n"
+    )
+    done = _launch(tmp_path, script, "--hosts", "127.0.0.1,localhost")
+    assert done.returncode == 1
+    assert done.stdout == "2.0 0 0 2\n"
+    assert "rank 1 on 127.0.0.1 failed: AssertionError: rank one" in done.stderr
+    asked = (tmp_path / "srun.said").read_text().split()[:7]
+    assert asked == [
+        "--ntasks=2", "--nodes=2", "--ntasks-per-node=1", "--distribution=block", "--kill-on-bad-exit=1", "--mpi=pmi2",
+        "--nodelist=localhost,127.0.0.1",
+    ]  # fmt: skip
+
+
+@needs_mpi
+def test_what_srun_refuses_is_shown(tmp_path, allocation):
+    """More machines than the allocation has, others than it has, a step that cannot be: a message, and no waiting."""
+    for options, code, said in (
+        (["--nnodes", "3"], 2, "--nnodes 3: the allocation of Slurm has 2 machines: localhost, 127.0.0.1"),
+        (["--hosts", "c"], 2, "--hosts: c are not in the allocation of Slurm"),
+        (["--nproc_per_node", "3"], 1, "srun ended with code 1, and no rank said why\nsrun: error: Unable to create"),
+    ):
+        done = _launch(tmp_path, "", *options)
+        assert (done.returncode, done.stdout) == (code, "")
+        assert said in done.stderr
+
+
+@needs_mpi
+def test_the_process_manager_is_chosen_or_found(monkeypatch, allocation):
+    """Within an allocation srun, unless another is asked for; how it meets MPI is the cluster's to say."""
+    assert [parse([*given, "a.py"], "launch").launcher for given in ([], ["--launcher", "hydra"])] == ["srun", "hydra"]
+    monkeypatch.setenv("SLURM_MPI_TYPE", "cray_shasta")
+    assert not any(word.startswith("--mpi") for word in command(2, manager="srun"))
+    assert command(2, manager="hydra")[0].endswith("mpiexec.hydra")
+    monkeypatch.setenv("ARGOSY_MPIEXEC", "/opt/mpiexec")
+    assert parse(["a.py"], "launch").launcher == "mpiexec"
+    monkeypatch.delenv("SLURM_JOB_ID")
+    assert parse(["a.py"], "launch").launcher == "mpiexec"
+
+
+@needs_mpi
+def test_meshes_of_ranks_that_were_dealt_out_in_turns_lie_within_machines(tmp_path):
+    """Ranks 0 and 2 are on one machine: the last dimension has them beside each other, as fleet's groups have."""
+    script = (
+        "from argosy.distributed import fleet\n"
+        "mesh = dist.auto_parallel.create_mesh([('dp', 2), ('mp', 2)])\n"
+        "strategy = fleet.DistributedStrategy()\n"
+        "strategy.hybrid_configs = {'dp_degree': 2, 'mp_degree': 2}\n"
+        "fleet.init(is_collective=True, strategy=strategy)\n"
+        "groups = fleet.get_hybrid_communicate_group()\n"
+        "x = paddle.to_tensor([dist.get_rank()])\n"
+        "dist.all_reduce(x, group=groups.get_model_parallel_group())\n"
+        "made = [None] * 0\n"
+        "dist.all_gather_object(made, (x.item(), groups.get_data_parallel_rank(), groups.get_model_parallel_rank()))\n"
+        "if dist.get_rank() == 0: print(mesh.mesh.tolist(), made, fleet.node_num())\n"
+    )
+    (tmp_path / "script.py").write_text(HEAD + script)
+    turns = [command(4)[0], "-hosts", "localhost,127.0.0.1", "-ppn", "1", "-n", "4", sys.executable, "script.py"]
+    done = subprocess.run(turns, cwd=tmp_path, capture_output=True, text=True, timeout=3600, check=False)
+    assert done.stdout == "[[0, 2], [1, 3]] [(2, 0, 0), (4, 1, 0), (2, 0, 1), (4, 1, 1)] 2\n", done.stderr
 
 
 @needs_mpi

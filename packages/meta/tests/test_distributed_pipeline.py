@@ -13,7 +13,7 @@ import argosy as paddle
 import argosy.distributed as dist
 from argosy import nn
 from argosy.distributed import Strategy, debug
-from argosy.distributed.launch.mpiexec import NoMpi, command
+from argosy.distributed.launch.process_manager import NoMpi, command
 from argosy.distributed.pipeline.marks import SplitPoint, split_model, stages_of_layers
 from argosy.models import GPT, GPTConfig
 from argosy.models.configuration import (

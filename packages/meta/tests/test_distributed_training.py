@@ -13,7 +13,7 @@ import argosy as paddle
 import argosy.distributed as dist
 from argosy import nn
 from argosy.distributed.debug import run_ranks
-from argosy.distributed.launch.mpiexec import NoMpi, command
+from argosy.distributed.launch.process_manager import NoMpi, command
 from argosy.io import BatchSampler, DataLoader, Dataset, DistributedBatchSampler, RandomSampler
 from argosy_autoparallel.counting import count_collectives
 

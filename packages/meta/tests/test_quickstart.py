@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import argosy as paddle
-from argosy.distributed.launch.mpiexec import NoMpi, command
+from argosy.distributed.launch.process_manager import NoMpi, command
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "quickstart"
 pytestmark = pytest.mark.skipif(not EXAMPLE.is_dir(), reason="the examples are in the repository, not in the wheel")

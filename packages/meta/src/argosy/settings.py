@@ -12,7 +12,8 @@ from argosy_phi_ops.settings import CACHE_HOME, NUMBER, SWITCH, TEXT, Setting, o
 
 __all__ = [
     "CHECK_COLLECTIVES", "CHECK_PROGRAMS", "CURRENT_ENDPOINT", "ENDPOINTS", "LAUNCHERS", "LOCAL_RANK", "LOG", "MPIEXEC",
-    "OPEN_AFTER", "PG_TIMEOUT", "POSITION", "TRACEBACK", "announced_ranks", "log", "user_cache",
+    "NODE_NAMES", "OPEN_AFTER", "PG_TIMEOUT", "POSITION", "SLURM_JOB", "SLURM_MPI", "TRACEBACK", "announced_ranks",
+    "log", "user_cache",
 ]  # fmt: skip
 
 TRACEBACK = Setting(
@@ -37,6 +38,14 @@ CHECK_PROGRAMS = Setting(
 MPIEXEC = Setting(
     "ARGOSY_MPIEXEC", TEXT, "", "the mpiexec that starts ranks, instead of the one beside Python or on the PATH"
 )
+SLURM_JOB = Setting("SLURM_JOB_ID", TEXT, "", "the allocation of Slurm that this process is in")
+SLURM_MPI = Setting(
+    "SLURM_MPI_TYPE", TEXT, "", "how srun meets the cluster's MPI, which the launcher then leaves to it"
+)
+NODE_NAMES = tuple(
+    Setting(name, TEXT, "", f"the machine of this process, as {manager} names it")
+    for manager, name in (("Hydra", "PMI_HOSTNAME"), ("Slurm", "SLURMD_NODENAME"))
+)
 
 Number = Setting[int | None]
 LAUNCHERS: dict[str, tuple[Number, Number]] = {
@@ -48,6 +57,7 @@ LAUNCHERS: dict[str, tuple[Number, Number]] = {
         ("argosy launch", "PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM"),
         ("MPICH", "PMI_RANK", "PMI_SIZE"),
         ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+        ("Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),  # an allocation's shell may have them, too
     )
 }
 """Who starts ranks, and the variables by which each says which rank of how many a process is."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from argosy.api import fetch
-from argosy.settings import CURRENT_ENDPOINT, ENDPOINTS, LAUNCHERS, LOCAL_RANK, PG_TIMEOUT, announced_ranks
+from argosy.settings import CURRENT_ENDPOINT, ENDPOINTS, LOCAL_RANK, PG_TIMEOUT, announced_ranks
 from argosy_autoparallel.groups import set_world
 from argosy_autoparallel.mesh import ProcessMesh, set_group_maker
 from argosy_phi_ops.context import Context, context
@@ -29,20 +29,22 @@ FIRST_GROUP = 10
 
 
 class Environment:
-    """What one rank shares with the others: the communicator of all, and the groups made from it, by id."""
+    """What one rank shares with the others: the communicator of all, the groups made from it, by id, and the machines
+    of all, once somebody has asked."""
 
-    __slots__ = ("communicator", "groups", "lines", "next_group")
+    __slots__ = ("communicator", "groups", "lines", "machines", "next_group")
 
     def __init__(self, communicator: Communicator) -> None:
         self.communicator = communicator
         self.groups: dict[int, Group] = {}
         self.lines: dict[tuple[int, ...], Group] = {}
+        self.machines: list[str] = []
         self.next_group = FIRST_GROUP
 
 
 def detect_ranks() -> tuple[int, int]:
     """Rank and number of ranks that a launcher announced to this process; (0, 1) without one."""
-    return announced_ranks(*LAUNCHERS) or (0, 1)
+    return announced_ranks("argosy launch", "MPICH", "Open MPI") or (0, 1)
 
 
 def environment() -> Environment:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from argosy.distributed.environment import get_world_size
+from argosy.distributed.node_order import ranks_by_node
 from argosy.distributed.plans import ColWiseParallel, PlanBase, RowWiseParallel, SequenceParallelEnable
 from argosy.distributed.semi_auto import set_mesh, shard_layer
 from argosy.distributed.sharded_loader import ShardDataloader, shard_dataloader
@@ -61,9 +63,10 @@ def to_distributed(
 
 
 def _mesh_of(size: int) -> ProcessMesh:
+    ranks = ranks_by_node()[:size] if size <= get_world_size() else list(range(size))
     if size >= 4 and size % 2 == 0:
-        return ProcessMesh([[i, i + 1] for i in range(0, size, 2)], ["dp", "mp"])
-    return ProcessMesh(list(range(size)), ["dp"])
+        return ProcessMesh([ranks[i : i + 2] for i in range(0, size, 2)], ["dp", "mp"])
+    return ProcessMesh(ranks, ["dp"])
 
 
 def _plans(model: Layer, sequences: bool) -> Iterator[tuple[Layer, PlanBase]]:

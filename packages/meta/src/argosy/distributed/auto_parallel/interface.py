@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from argosy.distributed.dist_attr import DistAttr
+from argosy.distributed.node_order import ranks_by_node
 from argosy.distributed.semi_auto import get_mesh, reshard, set_mesh, shard_tensor
 from argosy_autoparallel import ProcessMesh
 from argosy_tensorcore.tensor import Tensor
@@ -19,12 +20,15 @@ Specs = Sequence[Sequence[str | None] | None] | None
 
 
 def create_mesh(mesh_dims: Sequence[tuple[str, int]]) -> ProcessMesh:
-    """The mesh of the first ranks with these dimensions, which becomes the rank's default mesh.
+    """The mesh of the first ranks with these dimensions, which becomes the rank's default mesh. Ranks of a machine are
+    beside each other, so that the last dimensions lie within one. All ranks call it.
 
-    mesh_dims: name and size of each dimension.
+    mesh_dims: name and size of each dimension. Raises ValueError for more ranks than there are.
     """
-    sizes = [size for _, size in mesh_dims]
-    mesh = ProcessMesh(np.arange(prod(sizes)).reshape(sizes), [name for name, _ in mesh_dims])
+    sizes, ranks = [size for _, size in mesh_dims], ranks_by_node()
+    if prod(sizes) > len(ranks):
+        raise ValueError(f"create_mesh: {prod(sizes)} places for {len(ranks)} ranks")
+    mesh = ProcessMesh(np.reshape(ranks[: prod(sizes)], sizes), [name for name, _ in mesh_dims])
     set_mesh(mesh)
     return mesh
 

@@ -19,6 +19,7 @@ from argosy.distributed.fleet.job import Job, current_job, require_job
 from argosy.distributed.fleet.strategy import AXES, DistributedStrategy
 from argosy.distributed.fleet.training import distributed_optimizer
 from argosy.distributed.group import Group, init_parallel_env
+from argosy.distributed.node_order import machine_names, ranks_by_node
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -122,8 +123,8 @@ class Fleet:
         return ",".join(names) if to_string else names
 
     def node_num(self) -> int:
-        """How many machines the ranks are on."""
-        return len({name.rpartition(":")[0] for name in ParallelEnv().trainer_endpoints})
+        """How many machines the ranks are on. All ranks call it."""
+        return len({*machine_names()})
 
     def local_rank(self) -> int:
         """This rank's number on its machine."""
@@ -272,7 +273,7 @@ world_device_ids = fleet.world_device_ids
 
 
 def _topology(strategy: DistributedStrategy) -> CommunicateTopology:
-    """The grid of ranks. As many copies as fill it where ``dp_degree`` is -1."""
+    """The grid of ranks, those of a machine beside each other. As many copies as fill it where ``dp_degree`` is -1."""
     degrees = strategy.degrees()
     world, order = get_world_size(), list(strategy.hybrid_configs["order"])
     if unknown := {*order} - {*AXES}:
@@ -283,4 +284,4 @@ def _topology(strategy: DistributedStrategy) -> CommunicateTopology:
     if prod(degrees.values()) != world:
         given = " and ".join(f"{a}_degree is {n}" for a, n in degrees.items() if n > 1 or a == "dp")
         raise ValueError(f"fleet.init(): {given}, but there are {world} ranks")
-    return CommunicateTopology([AXES[axis] for axis in order], [degrees[axis] for axis in order])
+    return CommunicateTopology([AXES[axis] for axis in order], [degrees[axis] for axis in order], ranks_by_node())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from argosy.distributed.launch.process_manager import MANAGERS, choose_manager
+
 __all__ = ["Launch", "parse"]
 
 _UNSUPPORTED = {
@@ -37,6 +39,8 @@ class Launch(argparse.Namespace):
     devices: str | None
     nproc_per_node: int | None
     nnodes: str
+    nodes: int
+    launcher: str
     master: str | None
     rank: int
     log_dir: str
@@ -73,6 +77,7 @@ def parse(arguments: Sequence[str] | None, prog: str) -> Launch:
     """Read the command line. Ends the process with code 2 and a message for what is wrong or unsupported."""
     parser = _parser(prog)
     chosen = parser.parse_args(arguments, Launch())
+    chosen.launcher = choose_manager(chosen.launcher)
     chosen.machines = _machines(parser, chosen)
     if chosen.run_mode != "collective":
         parser.error(f"--run_mode {chosen.run_mode}: only collective is implemented")
@@ -96,7 +101,8 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         "--hosts", "--ips", dest="hosts", metavar="A,B", help="the machines; they share LOG_DIR and the script's folder"
     )
     add("--hostfile", metavar="FILE", help="the same, a machine a line")
-    add("--nnodes", default="1", help="number of machines, as many as are named")
+    add("--nnodes", default="1", help="number of machines, as many as are named, or the first of Slurm's")
+    add("--launcher", choices=MANAGERS, default="auto", help="what starts processes (auto: mpiexec, within Slurm srun)")
     add("--master", metavar="IP:PORT", help="accepted for compatibility: MPI needs no meeting point")
     add("--rank", type=int, default=-1, help="accepted for compatibility: 0, or -1")
     add("--log_dir", default="log", help="folder of the ranks' outputs (default: log)")
@@ -129,11 +135,13 @@ def _machines(parser: argparse.ArgumentParser, chosen: Launch) -> list[str]:
     else:
         names = [name.strip() for name in (chosen.hosts or "").split(",") if name.strip()]
     count = chosen.nnodes.split(":")[0]
-    if not count.isdecimal() or (names and count not in ("1", str(len(names)))) or (not names and count != "1"):
+    known = names or chosen.launcher == "srun"
+    if not count.isdecimal() or (names and count not in ("1", str(len(names)))) or (not known and count != "1"):
         parser.error(
             f"--nnodes {chosen.nnodes}: {len(names)} machines are named; name all by --hosts or --hostfile, on one of "
             "them, or let the cluster's own mpiexec or srun start the script"
         )
+    chosen.nodes = int(count)
     if len(set(names)) != len(names):
         parser.error(
             f"--hosts {','.join(names)}: a machine appears more than once; --nproc_per_node says how many ranks"

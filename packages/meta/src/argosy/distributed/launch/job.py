@@ -13,14 +13,14 @@ from pathlib import Path
 from types import FrameType
 from typing import BinaryIO, NamedTuple
 
-from argosy.distributed.launch import mpiexec
+from argosy.distributed.launch import process_manager
 from argosy.distributed.launch.parent import die_with
 
 __all__ = ["Failure", "Job"]
 
 _POLL = 0.05
 _GRACE = 2.0
-"""Seconds that mpiexec is given to end the other ranks before they are killed."""
+"""Seconds that the process manager is given to end the other ranks before they are killed."""
 _TAIL = 20
 _FIRST_PORT = 6070
 
@@ -57,18 +57,19 @@ class Job:
 
     ``names`` are the ranks' in PADDLE_TRAINER_ENDPOINTS; with ``append`` the logs of an earlier job are kept. ``hosts``
     are the machines of the ranks, as many on each, where there are others than this one: they have ``log_dir``, too.
+    ``manager`` starts the processes.
     """
 
     def __init__(
         self, ranks: int, command: Sequence[str], log_dir: str, job_id: str = "default",
-        names: Sequence[str] = (), append: bool = False, hosts: Sequence[str] = (),
+        names: Sequence[str] = (), append: bool = False, hosts: Sequence[str] = (), manager: str = "mpiexec",
     ) -> None:  # fmt: skip
         self.ranks = ranks
         self.command = list(command)
         self.log_dir = Path(log_dir).absolute()
         self.job_id = job_id
         self.names = list(names) or [f"127.0.0.1:{_FIRST_PORT + rank}" for rank in range(ranks)]
-        self.append, self.hosts = append, list(hosts)
+        self.append, self.hosts, self.manager = append, list(hosts), manager
         self.settings: dict[str, str] = {}  # variables of all ranks besides those of the launcher
         self.failure: Failure | None = None
         self._shown = 0
@@ -100,11 +101,11 @@ class Job:
 
     def _run(self) -> int:
         worker = [sys.executable, "-u", "-m", "argosy.distributed.launch.worker", str(self._folder), str(self.log_dir)]
-        with open(self._folder / "mpiexec.log", "wb") as log:
+        with open(self._folder / "manager.log", "wb") as log:
             self._process = subprocess.Popen(
-                [*mpiexec.command(self.ranks, self.hosts), *worker, *self.command],
+                [*process_manager.command(self.ranks, self.hosts, self.manager), *worker, *self.command],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                env={**mpiexec.environment(self.names, self.job_id), **self.settings},
+                env={**process_manager.environment(self.names, self.job_id), **self.settings},
                 preexec_fn=die_with(os.getpid(), signal.SIGTERM),
             )  # fmt: skip
         try:
@@ -156,7 +157,7 @@ class Job:
         sys.stdout.flush()
 
     def _end(self) -> None:
-        """End mpiexec, then whatever ranks are left."""
+        """End the process manager, then whatever ranks are left."""
         if self._process.poll() is None:
             self._process.terminate()
             try:
@@ -168,7 +169,7 @@ class Job:
             _kill(process)
 
     def _processes(self) -> Iterator[tuple[int, int]]:
-        """The ranks of this machine with their processes; of others mpiexec knows."""
+        """The ranks of this machine with their processes; of others the process manager knows."""
         for path in self._folder.glob("pid.*"):
             if path.suffix != ".part":
                 process, _, machine = path.read_text(encoding="utf-8").partition(" ")
@@ -183,8 +184,8 @@ class Job:
             return self.failure.code if self.failure.code > 0 else 128 - self.failure.code
         code = self._process.returncode
         if code:
-            said = (self._folder / "mpiexec.log").read_text(encoding="utf-8", errors="replace")
-            sys.stderr.write(f"launch: mpiexec ended with code {code}, and no rank said why\n{said}")
+            said = (self._folder / "manager.log").read_text(encoding="utf-8", errors="replace")
+            sys.stderr.write(f"launch: {self.manager} ended with code {code}, and no rank said why\n{said}")
         return code if code >= 0 else 128 - code
 
     def _failures(self) -> list[Failure]:

@@ -1,9 +1,9 @@
 """One rank: the script runs in a child, and its parent records how it ended.
 
-``python -m argosy.distributed.launch.worker FOLDER LOG_DIR script [arguments]``, started by mpiexec. The parent needs
-no MPI and so always lives to tell; it imports next to nothing. Files in FOLDER: ``pid.N``, ``cause.N`` (an exception,
-in one line), ``position.N`` (in which instruction of a pipeline the rank is), ``end.N`` (time and exit code, negative
-for a signal; written only when it is not 0).
+``python -m argosy.distributed.launch.worker FOLDER LOG_DIR script [arguments]``, started by mpiexec or srun. The parent
+needs no MPI and so always lives to tell; it imports next to nothing. Files in FOLDER: ``pid.N``, ``cause.N`` (an
+exception, in one line), ``position.N`` (in which instruction of a pipeline the rank is), ``end.N`` (time and exit code,
+negative for a signal; written only when it is not 0).
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def main() -> None:
 
 
 def _announce() -> int:
-    found = announced_ranks("MPICH", "Open MPI")
+    found = announced_ranks("MPICH", "Open MPI", "Slurm")
     if found is None:
-        raise SystemExit("mpiexec announced no rank: neither PMI_RANK nor OMPI_COMM_WORLD_RANK is set")
+        raise SystemExit("no rank was announced: PMI_RANK, OMPI_COMM_WORLD_RANK and SLURM_PROCID are not set")
     rank, size = found
     names = ENDPOINTS.read().split(",")
     beside = [name for name in names if name.rpartition(":")[0] == names[rank].rpartition(":")[0]]

@@ -29,17 +29,24 @@ class ParallelMode:
 
 
 class CommunicateTopology:
-    """Ranks in row-major order over axes ``hybrid_group_names`` of sizes ``dims``.
+    """Ranks in row-major order over axes ``hybrid_group_names`` of sizes ``dims``: 0, 1, 2 and so on, or ``ranks``.
 
-    Raises ValueError where there are not as many sizes as names.
+    Raises ValueError where there are not as many sizes as names, or ranks as places.
     """
 
-    def __init__(self, hybrid_group_names: Sequence[str] = _AXES, dims: Sequence[int] = (1,) * len(_AXES)) -> None:
+    def __init__(
+        self, hybrid_group_names: Sequence[str] = _AXES, dims: Sequence[int] = (1,) * len(_AXES),
+        ranks: Sequence[int] | None = None,
+    ) -> None:  # fmt: skip
         if len(hybrid_group_names) != len(dims):
             raise ValueError(f"CommunicateTopology: {len(hybrid_group_names)} names, but {len(dims)} sizes")
         self._parallel_names, self._dims = list(hybrid_group_names), list(dims)
         self.coordinate = _place_type(self._parallel_names)
-        self._places = [self.coordinate(*place) for place in product(*map(range, self._dims))]
+        places = [self.coordinate(*place) for place in product(*map(range, self._dims))]
+        self._ranks = list(range(len(places))) if ranks is None else list(ranks)
+        if sorted(self._ranks) != list(range(len(places))):
+            raise ValueError(f"CommunicateTopology: ranks {self._ranks} for {len(places)} places")
+        self._places = [place for _, place in sorted(zip(self._ranks, places, strict=True))]
 
     def get_hybrid_group_names(self) -> list[str]:
         """The names of the axes."""
@@ -72,7 +79,7 @@ class CommunicateTopology:
     def get_axis_list(self, axis_name: str, index: int) -> list[int]:
         """The ranks whose place along the axis is ``index``."""
         axis = self._parallel_names.index(axis_name)
-        return [rank for rank, place in enumerate(self._places) if place[axis] == index]
+        return [rank for rank in self._ranks if self._places[rank][axis] == index]
 
     def get_comm_list(self, axis_name: str) -> list[list[int]]:
         """The lines of ranks along an axis."""
@@ -82,8 +89,8 @@ class CommunicateTopology:
         """The groups of ranks that differ along the given axes alone."""
         groups: dict[tuple[int, ...], list[int]] = {}
         kept = [at for at, name in enumerate(self._parallel_names) if name not in fused_axis]
-        for rank, place in enumerate(self._places):
-            groups.setdefault(tuple(place[at] for at in kept), []).append(rank)
+        for rank in self._ranks:
+            groups.setdefault(tuple(self._places[rank][at] for at in kept), []).append(rank)
         return list(groups.values())
 
     def get_rank_from_stage(self, global_rank: int, **kwargs: int) -> int:
