@@ -78,6 +78,20 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
         "Qwen3Moe",
         {**SIZES, **MOE, "num_experts": 6, "norm_topk_prob": True, "mlp_only_layers": [0], "head_dim": 8},
     ),
+    "qwen3_moe-windows": (
+        "Qwen3Moe",
+        {
+            **SIZES,
+            **MOE,
+            "num_experts": 6,
+            "use_sliding_window": True,
+            "sliding_window": 4,
+            "max_window_layers": 1,
+            "decoder_sparse_step": 2,
+            "head_dim": 12,
+        },
+    ),
+    "qwen3-hidden": ("Qwen3Model", {**SIZES, "head_dim": 16}),
     "deepseek_v2": ("DeepseekV2", {**DEEPSEEK, "topk_method": "group_limited_greedy"}),
     "deepseek_v2-no-query-latent": ("DeepseekV2", {**DEEPSEEK, "q_lora_rank": None, "topk_method": "greedy"}),
     "deepseek_v3": ("DeepseekV3", {**DEEPSEEK}),
@@ -116,6 +130,20 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
             "moe_intermediate_size": 24,
             "moe_num_shared_experts": 2,
             "moe_layer_start_index": 1,
+        },
+    ),
+    "ernie4_5_moe-biases": (
+        "Ernie4_5_Moe",
+        {
+            **SIZES,
+            "use_bias": True,
+            "moe_num_experts": 4,
+            "moe_k": 1,
+            "moe_intermediate_size": 24,
+            "moe_num_shared_experts": 0,
+            "moe_layer_start_index": 0,
+            "moe_layer_interval": 2,
+            "moe_layer_end_index": 1,
         },
     ),
     "phi3": ("Phi3", {**SIZES, "sliding_window": 6}),
@@ -163,12 +191,11 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
 
 
 def record(kind: str, options: dict[str, object]) -> dict[str, object]:
-    base = kind.partition("For")[0]
+    base = kind.partition("For")[0].removesuffix("Model")
     config_class = getattr(transformers, ("Gemma3Text" if base == "Gemma3" else base) + "Config")
     encoder = base in ("Bert", "Ernie")
-    name = (
-        kind if "For" in kind else kind + ("Model" if encoder else "LMHeadModel" if base == "GPT2" else "ForCausalLM")
-    )
+    is_class = "For" in kind or kind.endswith("Model")
+    name = kind if is_class else kind + ("Model" if encoder else "LMHeadModel" if base == "GPT2" else "ForCausalLM")
     config = config_class(**options)
     config._attn_implementation = "eager"
     with tempfile.TemporaryDirectory() as folder:
@@ -183,7 +210,7 @@ def record(kind: str, options: dict[str, object]) -> dict[str, object]:
     with torch.no_grad():
         whole = model(torch.tensor(IDS))
         padded = model(torch.tensor(ids), attention_mask=torch.tensor(padding).long())
-    get = (lambda out: out.last_hidden_state) if name.endswith("Model") and encoder else (lambda out: out.logits)
+    get = (lambda out: out.logits) if "For" in name or "LMHead" in name else (lambda out: out.last_hidden_state)
     found = {
         "config": given,
         "tensors": shapes,

@@ -14,7 +14,8 @@ from argosy import models
 from argosy.jit.export import export_program
 from argosy.models.configuration import ConfigurationError
 from argosy.static import InputSpec
-from argosy_infer import Generator, Predictor, load_program
+from argosy_infer import Generator, Predictor, load_program, make_incremental
+from argosy_infer.caches import caches_of
 from argosy_infer.compress import awq, gptq, mixed_precision, round_to_float8, round_to_nearest, smooth_quant
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, load_file, save_file
 
@@ -204,6 +205,8 @@ def test_experts_and_matrices_of_several_layers_stay_numbers(family, tmp_path):
     got, want = (model(paddle.to_tensor(ids)).numpy() for model in (made, exact))
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 * np.abs(want).max())
     whole = export_program(made, [InputSpec([None, None], "int64", "ids")])
+    if family == "deepseek_v3":
+        assert {c.kind for c in caches_of(make_incremental(whole.program))} == {"latent"}
     large = [name for name, a in whole.states.items() if a.size >= WIDTH * WIDTH and a.dtype.itemsize > 1]
     assert not [name for name in large if "mlp" in name or "attn" in name]
     spoken = [*ids[0], *Generator(whole, capacity=64).generate(list(ids[0]), 6)]

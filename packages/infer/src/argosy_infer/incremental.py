@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from argosy_infer.errors import IncrementalError
-from argosy_infer.latent_attention import find_latent_attention
+from argosy_infer.latent_attention import dequantize_latent_weights, find_latent_attention
 from argosy_infer.limits import input_limit
 from argosy_infer.mask_states import compute_mask_states
 from argosy_infer.paging import Pages, mask_keys
@@ -75,6 +75,7 @@ def make_incremental(
     Raises :class:`IncrementalError` naming the operation that mixes positions, or computes so where none is given.
     """
     made = program.clone()
+    dequantize_latent_weights(made)
     kept = [name.removeprefix("phi.") for name in (ATTENTION, *BY_TOKEN)]
     Decompose(keep=(*kept, "softmax")).run(made)
     compute_mask_states(made, states or {})

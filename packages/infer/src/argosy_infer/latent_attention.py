@@ -4,7 +4,7 @@ Where each head's key is made of channels ``c`` that all heads share (``W_h c``)
 are (a rotated key ``r``), a score is ``q_h (W_h c) = (q_h W_h) c``; and where its value is ``V_h c``, the attention is
 ``V_h`` times the sum of the ``c``. So the cache holds ``c`` and ``r`` once a token, for all heads (DeepSeek-AI,
 "DeepSeek-V2", 2024, section 2.1). Dataflow finds it: concatenations, slices, broadcasts along heads, and products with
-a matrix that does not run along the tokens.
+a matrix that does not run along the tokens. Matrices in few bits are taken apart as the floats that they stand for.
 """
 
 from __future__ import annotations
@@ -13,12 +13,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from argosy_infer.weights import apply_operator
 from argosy_phi_ops import prim
+from argosy_phi_ops.context import emit_at
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_phi_ops.passes.decompose import Decompose
+from argosy_pir.builder import Builder
+from argosy_pir.core import Operation
 from argosy_pir.program import Program
 from argosy_pir.values import OpResult, Value
 
-__all__ = ["LatentAttention", "find_latent_attention", "latent_weights"]
+__all__ = ["LatentAttention", "dequantize_latent_weights", "find_latent_attention", "latent_weights"]
 
 
 @dataclass(frozen=True)
@@ -114,13 +119,71 @@ def latent_weights(program: Program) -> set[str]:
     plain = program.clone()
     Decompose(keep=("scaled_dot_product_attention",)).run(plain)
     names: dict[Value, str] = {state.argument: state.name for state in plain.states}
-    found = set()
+    found: set[str] = set()
     for op in plain.walk():
         if op.name == "phi.scaled_dot_product_attention":
-            latent = find_latent_attention(op.operand(1), op.operand(2), names.__contains__)
+            latent = find_latent_attention(op.operand(1), op.operand(2), lambda v: _states_of(v, names) is not None)
             parts = () if latent is None else (*latent.keys, latent.values)
-            found |= {names[part.matrix] for part in parts if part.matrix is not None}
+            for part in parts:
+                found |= set() if part.matrix is None else _states_of(part.matrix, names) or set()
     return found
+
+
+def _states_of(value: Value, names: dict[Value, str]) -> set[str] | None:
+    """The states that alone make a value; None where something else does, too."""
+    if value in names:
+        return {names[value]}
+    if not isinstance(value, OpResult) or value.op.regions:
+        return None
+    found: set[str] = set()
+    for operand in value.op.operands:
+        own = _states_of(operand, names)
+        if own is None:
+            return None
+        found |= own
+    return found
+
+
+def dequantize_latent_weights(program: Program) -> None:
+    """Put products with floats in the place of those in few bits by which heads make keys and values of latent
+    channels: the weight is dequantised in the program, and incremental programs can take it apart."""
+    if all(op.name != "phi.weight_only_linear" for op in program.block):
+        return
+    trial = program.clone()
+    for op in _products_of_few_bits(trial):
+        _multiply_floats(op)
+    latent, names = latent_weights(trial), {state.argument: state.name for state in program.states}
+    for op in _products_of_few_bits(program):
+        if names.get(_operands(op)["weight"]) in latent:
+            _multiply_floats(op)
+
+
+def _products_of_few_bits(program: Program) -> list[Operation]:
+    """Those without a bias."""
+    return [op for op in program.block if op.name == "phi.weight_only_linear" and _operands(op).get("bias") is None]
+
+
+def _multiply_floats(op: Operation) -> None:
+    given = _operands(op)
+    x, scale, offset = given["x"], given["weight_scale"], given.get("weight_offset")
+    algo, group_size = f"weight_only_{given['weight_dtype']}", given["group_size"]
+    algo = algo if given["weight_dtype"] == "int4" else "weight_only_int8"
+    with emit_at(Builder.before(op)):
+        wide = apply_operator("cast", scale, dtype="float32")
+        matrix = apply_operator("weight_dequantize", given["weight"], wide, algo=algo, group_size=group_size)
+        if offset is not None:
+            rows = apply_operator("cast", offset, dtype="float32")
+            rows = rows if offset.ndim == 2 else apply_operator("unsqueeze", rows, axis=0)
+            each = _size(matrix.shape[0]) // _size(rows.shape[0])
+            spread = apply_operator("repeat_interleave", rows, each, axis=0)
+            matrix = apply_operator("add", matrix, spread)
+        matrix = apply_operator("cast", matrix, dtype=x.dtype)
+        made = apply_operator("matmul", x, matrix, location=op.location)
+    op.replace_with([made])
+
+
+def _operands(op: Operation) -> dict[str, Any]:
+    return dict(get_operator(op.kind).signature.regroup(op.operands, op.attributes))
 
 
 def _parts(value: Value, is_plain: Callable[[Value], bool]) -> list[_Part] | None:

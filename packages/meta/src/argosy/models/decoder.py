@@ -16,7 +16,7 @@ from argosy.models.norm import make_norm
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 
-__all__ = ["Block", "CausalLM", "Decoder", "PredictionModule", "SequenceClassifier"]
+__all__ = ["Block", "CausalLM", "Decoder", "HeadlessDecoder", "PredictionModule", "SequenceClassifier"]
 
 
 class Block(Layer):
@@ -118,12 +118,17 @@ class Decoder(Layer):
 class CausalLM(Layer):
     """Logits of the next token at every position: ids_BT (integers) -> [B, T, V]."""
 
+    lm_head: Any
+
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
         self.config = config
         self.model = Decoder(config)
         if not config.tied:
             self.lm_head = nn.Linear(config.width, config.vocabulary, bias_attr=None if config.head_bias else False)
+        elif config.head_bias:
+            self.lm_head = Layer()
+            self.lm_head.bias = self.create_parameter([config.vocabulary], is_bias=True)
 
     def forward(self, ids_BT: Any, padding_BT: Any = None) -> Any:
         """The logits."""
@@ -133,6 +138,8 @@ class CausalLM(Layer):
         """Logits of hidden states."""
         if self.config.tied:
             logits_BTV = paddle.matmul(x_BTD, self.model.embed_tokens.weight, transpose_y=True)
+            if self.config.head_bias:
+                logits_BTV = logits_BTV + self.lm_head.bias
         else:
             logits_BTV = self.lm_head(x_BTD)
         softcap = self.config.softcap
@@ -153,6 +160,19 @@ class CausalLM(Layer):
     def _cross_entropy(self, states_BTD: Any, next_BT: Any) -> Any:
         logits = self.head(states_BTD).reshape([-1, self.config.vocabulary])
         return F.cross_entropy(logits, next_BT.reshape([-1]))
+
+
+class HeadlessDecoder(Layer):
+    """Hidden states [B, T, D] alone, of files without a head: what texts are embedded by."""
+
+    def __init__(self, config: DecoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.model = Decoder(config)
+
+    def forward(self, ids_BT: Any, padding_BT: Any = None) -> Any:
+        """The normalised hidden states."""
+        return self.model(ids_BT, padding_BT)
 
 
 class SequenceClassifier(Layer):

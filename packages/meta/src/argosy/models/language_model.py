@@ -10,7 +10,7 @@ import numpy as np
 
 import argosy as paddle
 from argosy.models.configuration import ConfigurationError
-from argosy.models.decoder import SequenceClassifier
+from argosy.models.decoder import HeadlessDecoder, SequenceClassifier
 from argosy.models.encoder import Encoder, EncoderClassifier, MaskedLM
 from argosy.models.gguf_tokenizer import read_tokenizer
 from argosy.models.importer import program_of
@@ -124,7 +124,7 @@ class LanguageModel:
 
     def _generator(self, length: int | None) -> Generator:
         """The generator of texts whose rotations are those of one of ``length``, where they depend on it."""
-        if isinstance(self.model, (Encoder, EncoderClassifier, MaskedLM, SequenceClassifier)):
+        if isinstance(self.model, (Encoder, EncoderClassifier, HeadlessDecoder, MaskedLM, SequenceClassifier)):
             raise TypeError(f"{type(self.model).__name__} generates no text: expected a model with a causal head")
         if length not in self._generators:
             made = Generator(program_of(self.model), capacity=self._positions, text_length=length)

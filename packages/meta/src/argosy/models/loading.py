@@ -9,7 +9,7 @@ from importlib import import_module
 from types import ModuleType
 
 from argosy.models.configuration import ConfigFile
-from argosy.models.decoder import CausalLM, SequenceClassifier
+from argosy.models.decoder import CausalLM, HeadlessDecoder, SequenceClassifier
 from argosy.models.families import FAMILIES
 from argosy.models.files import ModelFiles, write_folder
 from argosy.models.gguf import GgufFile
@@ -56,6 +56,11 @@ def build(config: ConfigFile, predictions: int = 0) -> Layer:
         kind = config.architecture("ForCausalLM")
         if kind.endswith("ForSequenceClassification"):
             model = SequenceClassifier(sizes, len(config.table("id2label").values) or 2)
+        elif kind.endswith("Model") and not kind.endswith("LMHeadModel"):
+            model = HeadlessDecoder(sizes)
+        elif not kind.endswith("ForCausalLM"):
+            known = "ForCausalLM, ForSequenceClassification and Model"
+            raise config.error("architectures", f"one that ends in {known}", kind)
         else:
             model = CausalLM(sizes)
     model.__dict__[_CONFIG] = config

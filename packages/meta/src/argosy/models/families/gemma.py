@@ -10,6 +10,8 @@ from argosy.models.families.common import activation, attention, decoder, is_sli
 def configure(config: ConfigFile) -> DecoderConfig:
     """The decoder of a ``gemma2`` or ``gemma3_text`` configuration."""
     third, layers = config.text("model_type") == "gemma3_text", config.integer("num_hidden_layers")
+    if config.flag("use_bidirectional_attention", default=False):
+        raise NotImplementedError(f"{config.path}: 'use_bidirectional_attention' is not implemented in Gemma 3")
     hidden = activation(config, "hidden_activation", "hidden_act", default="gelu_pytorch_tanh")
     return decoder(
         config,
@@ -36,7 +38,7 @@ def _attention(config: ConfigFile, layer: int, layers: int, third: bool) -> Atte
         norm="head" if third else "none",
         scale=config.number("query_pre_attn_scalar", default=256.0) ** -0.5,
         window=config.integer("sliding_window", default=4096) if sliding else None,
-        softcap=config.number("attn_logit_softcapping", default=0.0),
+        softcap=0.0 if third else config.number("attn_logit_softcapping", default=0.0),
     )
 
 

@@ -13,6 +13,8 @@ def configure(config: ConfigFile) -> DecoderConfig:
     third, layers = config.text("model_type").startswith("qwen3"), config.integer("num_hidden_layers")
     bias = config.flag("attention_bias", default=False) if third else config.flag("qkv_bias", default=True)
     first = config.integer("max_window_layers", default=28, least=0)
+    if config.text("model_type") == "qwen3_moe":
+        first = 0  # of this family windows are of all layers
     windows = config.flag("use_sliding_window", default=False)
     window = config.integer("sliding_window", default=4096) if windows else None
     attentions = [
