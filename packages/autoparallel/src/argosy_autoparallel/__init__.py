@@ -18,8 +18,8 @@ if TYPE_CHECKING:
         shard_tensor,
         unshard_dtensor,
     )
-    from argosy_autoparallel.collective_report import Collective, CollectiveReport, report_collectives
-    from argosy_autoparallel.counting import Counts, count_collectives
+    from argosy_autoparallel.collective_report import report_collectives
+    from argosy_autoparallel.counting import Collective, CollectiveReport, Counts, count_collectives
     from argosy_autoparallel.dist_tensor import ShardedArray, is_dist, layout_of
     from argosy_autoparallel.groups import communicators, ensure_groups, set_world, world
     from argosy_autoparallel.implicit_gathers import ImplicitGatherError, strict
@@ -49,8 +49,8 @@ _LAZY = {
         ("dtensor_from_fn", "dtensor_from_local", "dtensor_to_local", "reshard", "shard_tensor", "unshard_dtensor"),
         "api",
     ),
-    **dict.fromkeys(("Collective", "CollectiveReport", "report_collectives"), "collective_report"),
-    **dict.fromkeys(("Counts", "count_collectives"), "counting"),
+    "report_collectives": "collective_report",
+    **dict.fromkeys(("Collective", "CollectiveReport", "Counts", "count_collectives"), "counting"),
     **dict.fromkeys(("ShardedArray", "is_dist", "layout_of"), "dist_tensor"),
     **dict.fromkeys(("ImplicitGatherError", "strict"), "implicit_gathers"),
     **dict.fromkeys(("communicators", "ensure_groups", "set_world", "world"), "groups"),

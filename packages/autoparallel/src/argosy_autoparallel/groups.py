@@ -80,4 +80,4 @@ def _split(mesh: ProcessMesh, dim: int) -> None:
     color, place = (mine[0], mine.index(ambient.rank)) if mine else (-1, 0)
     group = ambient.values[_WORLD].split(color, place)  # the first rank: others may make those of another mesh
     if group is not None:
-        communicators()[mine] = CountedCommunicator(group)
+        communicators()[mine] = CountedCommunicator(group, mine)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy_autoparallel.counting import needed_by
 from argosy_autoparallel.dist_tensor import CopiedView, ShardedArray, replicated_payload
 from argosy_autoparallel.groups import communicators, rank
 from argosy_autoparallel.implicit_gathers import ImplicitGatherError, is_strict
@@ -285,7 +286,8 @@ def _run_whole(op: Any, operands: Sequence[Any], attributes: dict[str, Any], bel
     mesh = next(x.payload.mesh for x in operands if type(x) is Tensor and type(x.payload) is ShardedArray)
     if is_strict():
         raise ImplicitGatherError(f"{op.name}: has no decomposition and runs on whole tensors; unshard_dtensor first")
-    whole = [_gather(x) if type(x) is Tensor and type(x.payload) is ShardedArray else x for x in operands]
+    with needed_by(f"phi.{op.name}"):
+        whole = [_gather(x) if type(x) is Tensor and type(x.payload) is ShardedArray else x for x in operands]
     made = below(op, whole, attributes)
     results = made if isinstance(made, tuple) else (made,)
     wrapped = tuple(Tensor._wrap(replicated_payload(r.payload.ndarray, mesh)) for r in results)

@@ -142,7 +142,8 @@ NAMES = {
         .auto_parallel.interface: shard_op
         .sharding.group_sharded: group_sharded_parallel save_group_sharded_model
         absent parameter-servers: CountFilterEntry InMemoryDataset io ProbabilityEntry QueueDataset ShowClickEntry
-        argosy_autoparallel: Partial Placement ProcessMesh ReduceType Replicate Shard strict
+        argosy_autoparallel: Partial Placement ProcessMesh ReduceType Replicate Shard
+            count_collectives strict
     """,
     "argosy.distributed.auto_parallel": """
         .: high_level_api interface

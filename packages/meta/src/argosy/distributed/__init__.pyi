@@ -50,6 +50,7 @@ from argosy.distributed.objects import broadcast_object_list as broadcast_object
 from argosy.distributed.sharded_weight import build_sharded_state_dict as build_sharded_state_dict
 from argosy.distributed import checkpoint as checkpoint
 from argosy.distributed import communication as communication
+from argosy_autoparallel.counting import count_collectives as count_collectives
 from argosy.distributed.group import create_nccl_config as create_nccl_config
 from argosy.distributed import debug as debug
 from argosy.distributed.group import destroy_process_group as destroy_process_group

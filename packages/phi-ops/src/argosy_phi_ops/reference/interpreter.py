@@ -18,6 +18,7 @@ from argosy_phi_ops.reference.constants import constant_array
 from argosy_phi_ops.reference.control import plan_control
 from argosy_phi_ops.reference.kernels import kernel_for
 from argosy_phi_ops.reference.kernels.registry import kernel_into_for
+from argosy_phi_ops.reference.running import RUNNING
 from argosy_phi_ops.reference.straight_line import StraightLine, is_straight
 from argosy_phi_ops.reference.symbols import (
     Symbols,
@@ -144,12 +145,16 @@ def _plan_primitive(op: Operation) -> Step:
             keywords = evaluate_attributes(op.attributes, run.symbols)
         if communicates:
             keywords = {**keywords, "communicators": run.communicators}
+            RUNNING.value = op
         try:
             outcome = call(*[environment[value] for value in operands], **keywords)
         except Exception as error:
             where = op.location.suffix
             error.add_note(f"while interpreting '{op.name}'{where}")
             raise
+        finally:
+            if communicates:
+                RUNNING.value = None
         run.calls[op.name] = run.calls.get(op.name, 0) + 1
         values = (outcome,) if len(results) == 1 else outcome
         for result, value in zip(results, values, strict=True):
