@@ -24,7 +24,7 @@ SOURCES = [path for path in sorted(ROOT.glob("packages/*/src/**/*.py")) if path 
 OTHERS = {
     "ARGOSY_BATCH_INVARIANT": "1", "ARGOSY_CODEGEN_LEVEL": "0",
     "ARGOSY_CACHE_DIR": "elsewhere", "ARGOSY_CHECK_INDEX": "0", "ARGOSY_FUEL": "3", "ARGOSY_GUARD": "behind",
-    "ARGOSY_MEMORY_BUDGET": "1MiB", "ARGOSY_TUNE": "1", "ARGOSY_WINOGRAD": "0",
+    "ARGOSY_KERNEL_FORM": "spirv", "ARGOSY_MEMORY_BUDGET": "1MiB", "ARGOSY_TUNE": "1", "ARGOSY_WINOGRAD": "0",
 }  # fmt: skip
 
 

@@ -461,7 +461,7 @@ def test_gradient_requests_unknown_options_and_other_devices_are_refused():
     with pytest.raises(ValueError, match="unknown options"):
         CinnCompiler().compile(plain, device("cpu"), options={"speed": 9})
     foreign = SimpleNamespace(is_host=False, info=SimpleNamespace(kernel_forms=("ptx",)), runtime=None)
-    with pytest.raises(CompileError, match=r"printed as address, opencl-c and nest; .* takes: ptx"):
+    with pytest.raises(CompileError, match=r"printed as address, spirv, opencl-c and nest; .* takes: ptx"):
         CinnCompiler().compile(plain, foreign)
 
 

@@ -15,9 +15,9 @@ from test_symbolic_sizes import EDGES
 from argosy_cinn.compiler import CinnCompiler
 from argosy_cinn.fourier.products import TransformsToProducts
 from argosy_cinn.kinds import emitter_of
-from argosy_cinn.printers.opencl import Kernel, UnprintableError
+from argosy_cinn.printers.opencl import Kernel
 from argosy_cinn.printers.types import Value
-from argosy_cinn.printers.work_groups import SimtTarget
+from argosy_cinn.printers.work_groups import SimtTarget, UnprintableError
 from argosy_cinn.simt import order, sources
 from argosy_cinn.simt.program import SimtProgram
 from argosy_cinn.target import Target

@@ -160,13 +160,13 @@ def _launches_for(
             ExpandDecompositions().run(primitives)
             return LaunchedExecutable(compiler.compile(primitives, host_device(), (), options), device)
         return LaunchedExecutable(compile(host_device()), device)
-    if "opencl-c" in forms or "nest" in forms:
+    if {"spirv", "opencl-c", "nest"} & {*forms}:
         from argosy_cinn.simt.executable import SimtExecutable
 
         _check(program())
         return SimtExecutable(program(), device, chosen_options(options))
     raise CompileError(
-        f"kernels are printed as address, opencl-c and nest; {device} takes: {', '.join(forms) or 'none'}"
+        f"kernels are printed as address, spirv, opencl-c and nest; {device} takes: {', '.join(forms) or 'none'}"
     )
 
 

@@ -12,7 +12,7 @@ from argosy_phi_ops.settings import code_key
 
 OPTIONS = frozenset({
     "threads", "cache", "passes", "fuel", "without", "memory_budget", "tune", "guard", "winograd", "check_index",
-    "batch_invariant", "codegen_level",
+    "batch_invariant", "codegen_level", "kernel_form",
 })  # fmt: skip
 
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from argosy_phi_ops.settings import MEMORY, SWITCH, TEXT, Kind, Setting, one_of
 
-__all__ = ["APP_DATA", "BATCH_INVARIANT", "CACHE_DIR", "CODEGEN_LEVEL", "GUARD", "MEMORY_BUDGET", "TUNE", "WINOGRAD"]
+__all__ = [
+    "APP_DATA",
+    "BATCH_INVARIANT",
+    "CACHE_DIR",
+    "CODEGEN_LEVEL",
+    "GUARD",
+    "KERNEL_FORM",
+    "MEMORY_BUDGET",
+    "TUNE",
+    "WINOGRAD",
+]
 
 APP_DATA = Setting("LOCALAPPDATA", TEXT, "", "the user's folder of caches on Windows")
 BATCH_INVARIANT = Setting(
@@ -40,6 +50,13 @@ MEMORY_BUDGET: Setting[int | None] = Setting(
     changes_code=True,
 )
 TUNE = Setting("ARGOSY_TUNE", SWITCH, False, "1 measures how large matrix products are cut best", changes_code=True)
+KERNEL_FORM = Setting(
+    "ARGOSY_KERNEL_FORM",
+    one_of("spirv", "opencl-c", "nest"),
+    "",
+    "the form of kernels for a device that takes several, instead of the one that it prefers",
+    changes_code=True,
+)
 WINOGRAD = Setting(
     "ARGOSY_WINOGRAD",
     SWITCH,

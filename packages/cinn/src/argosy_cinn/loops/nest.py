@@ -27,9 +27,9 @@ from argosy_cinn.loops import elementwise, reductions
 from argosy_cinn.loops.schedule import row_buffers, row_prefetches, shares_columns, shares_places
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.llvm import Function, Loop, Module
-from argosy_cinn.printers.opencl import Kernel
 from argosy_cinn.printers.types import I8, I64, LLVM_TYPES, PTR, Value, constant, vector
 from argosy_cinn.printers.types import Index as MachineIndex
+from argosy_cinn.printers.work_groups import WorkGroupInstructions
 from argosy_cinn.runtime.workers import scratch
 from argosy_cinn.shapes import count
 from argosy_cinn.target import Target
@@ -435,7 +435,7 @@ class _Nest:
                 scope.store_all([store])
 
 
-def sequential_reduction(b: Function | Kernel, kernel: LoopNest, scope: Evaluator) -> Value:
+def sequential_reduction(b: Function | WorkGroupInstructions, kernel: LoopNest, scope: Evaluator) -> Value:
     """The reduction of a nest over its sequential variables, for the elements at which ``scope`` stands."""
     (r,) = kernel.reductions
 

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 #: A number of 16 bits in the text of a constant, with its type where it is part of a vector.
-_NARROW_CONSTANT = re.compile(r"(half |bfloat |)0x[HR]([0-9A-F]{4})")
+NARROW_CONSTANT = re.compile(r"(half |bfloat |)0x[HR]([0-9A-F]{4})")
 
 
-def _as_integer(found: re.Match[str]) -> str:
+def as_integer(found: re.Match[str]) -> str:
     bits = int(found[2], 16)
     return f"{I16 + ' ' if found[1] else ''}{bits - (1 << 16) if bits >> 15 else bits}"
 
@@ -280,7 +280,7 @@ class Arithmetic:
         integers = x.type.replace(element_of(x.type), I16)
         if x.name.startswith("%"):
             return self.bitcast(x, integers)
-        return Value(integers, _NARROW_CONSTANT.sub(_as_integer, x.name))  # LLVM would make it of a float, by calls
+        return Value(integers, NARROW_CONSTANT.sub(as_integer, x.name))  # LLVM would make it of a float, by calls
 
     def widen_float(self, x: Value, element: str) -> Value:
         """A float vector in a wider (or the same) float type; exact."""

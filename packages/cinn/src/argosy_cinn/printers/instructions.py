@@ -1,6 +1,7 @@
 """The instructions a kernel builder may write, one method each: the interface of all that prints kernels.
 
-`printers.llvm.Function` prints LLVM's, `printers.opencl.Kernel` OpenCL C.
+`printers.llvm.Function` prints LLVM's, `printers.opencl.Kernel` OpenCL C, `printers.spirv.SpirvKernel` what LLVM makes
+SPIR-V of.
 
 Operands are `Value`s; a Python number takes the type of the other operand (a splat for vectors). Integer
 arithmetic on Python integers folds, so index expressions of static shapes vanish. No fast-math flag is

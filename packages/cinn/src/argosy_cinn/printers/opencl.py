@@ -35,11 +35,11 @@ from argosy_cinn.printers.types import (
     lanes_of,
     vector,
 )
-from argosy_cinn.printers.work_groups import WorkGroupInstructions
+from argosy_cinn.printers.work_groups import UnprintableError, WorkGroupInstructions
 from argosy_cinn.target import Target
 from argosy_pir.dims import SymExpr
 
-__all__ = ["HEAD", "Kernel", "UnprintableError"]
+__all__ = ["HEAD", "Kernel"]
 
 #: What a source begins with. Kernels with vectors ask Intel's compiler to leave work-items apart: it would take the
 #: vectors to pieces, and make others of them.
@@ -83,10 +83,6 @@ _FUNCTIONS = {
 _NARROW = frozenset({HALF, BFLOAT})
 #: Integers as wide as what they choose, by bytes.
 _MASKS = {1: "char", 2: "short", 8: "long"}
-
-
-class UnprintableError(NotImplementedError):
-    """An instruction that has no OpenCL C here."""
 
 
 class _SourceModule:

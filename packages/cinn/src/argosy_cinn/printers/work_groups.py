@@ -7,12 +7,16 @@ memory and barriers, so that a schedule which uses it runs everywhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
 
 from argosy_cinn.printers.instructions import Instructions
+from argosy_cinn.printers.llvm import Loop
 from argosy_cinn.printers.types import Index, Value, bytes_of, element_of, lanes_of
 from argosy_cinn.target import Target
+from argosy_pir.dims import SymExpr
 
-__all__ = ["SimtTarget", "WorkGroupInstructions"]
+__all__ = ["SimtTarget", "UnprintableError", "WorkGroupInstructions"]
 
 #: Most items of a group that shares by local memory what sub-groups have no instructions for.
 _MOST_ITEMS = 256
@@ -41,10 +45,31 @@ class SimtTarget(Target):
         self.shuffles, self.matrix_tiles = shuffles, matrix_tiles
 
 
-class WorkGroupInstructions(Instructions):
-    """The interface of printers for machines of work-groups, which know the address spaces of pointers."""
+class UnprintableError(NotImplementedError):
+    """An instruction that a printer has no text for."""
 
+
+class WorkGroupInstructions(Instructions):
+    """The interface of printers for machines of work-groups, which know the address spaces of pointers: a kernel with
+    addresses of device memory, ``buffers``, and ``sizes`` that are known at run time, each a parameter after these."""
+
+    module: Any
+    buffers: list[Value]
+    sizes: dict[SymExpr, Value]
     _exchange: dict[tuple[int, int], Value]
+
+    def __init__(self, name: str, target: Target, buffers: int) -> None:
+        raise NotImplementedError
+
+    def text(self) -> str:
+        """The kernel's definition."""
+        raise NotImplementedError
+
+    def loop(
+        self, start: Index, stop: Index, step: Index = 1, carry: Sequence[Value] = ()
+    ) -> AbstractContextManager[Loop]:
+        """See `printers.llvm.Function`."""
+        raise NotImplementedError
 
     def global_id(self) -> Value:
         """The number of the work-item."""
@@ -71,7 +96,7 @@ class WorkGroupInstructions(Instructions):
         """The value ``x`` (a number or a vector) of another item of the sub-group, the ``item``-th; all items of the
         work-group come here."""
         own, lanes, element = self.local_id(), lanes_of(x.type), element_of(x.type)
-        size = self.module.target.sub_group  # type: ignore[attr-defined]
+        size = self.module.target.sub_group
         first = self.sub(own, self.rem(own, size))
         memory = self._exchange_memory(element, lanes)
         self.store(x, self.gep(memory, self.mul(own, lanes), element))

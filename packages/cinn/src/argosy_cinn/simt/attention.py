@@ -29,9 +29,9 @@ from argosy_cinn.forms.expressions import Expression, children
 from argosy_cinn.loops import elementwise, reductions
 from argosy_cinn.loops.elementwise import REGISTER
 from argosy_cinn.loops.vectorize import Evaluator
-from argosy_cinn.printers.opencl import Kernel
 from argosy_cinn.printers.types import FLOAT, I64, LLVM_TYPES, Value, vector
 from argosy_cinn.printers.types import Index as MachineIndex
+from argosy_cinn.printers.work_groups import WorkGroupInstructions
 from argosy_cinn.shapes import ceil_div, estimate
 from argosy_cinn.simt.emitter import SimtEmitter
 from argosy_cinn.simt.nest import coordinates
@@ -55,18 +55,18 @@ def choose_tiles(form: AttentionForm, target: Target) -> None:
     form.tiles = Tiles(rows, rows, parts)
 
 
-def emit_attention(b: Kernel, form: AttentionForm, slots: Mapping[Any, int]) -> None:
+def emit_attention(b: WorkGroupInstructions, form: AttentionForm, slots: Mapping[Any, int]) -> None:
     """Fill the kernel of attention."""
     _Attention(b, form, lambda buffer: b.buffers[slots[buffer]]).emit()
 
 
-def emit_sum(b: Kernel, form: SumOfParts, slots: Mapping[Any, int]) -> None:
+def emit_sum(b: WorkGroupInstructions, form: SumOfParts, slots: Mapping[Any, int]) -> None:
     """Fill the kernel that adds up the parts of a sink, an item a row of its result."""
     _Attention(b, form.attention, lambda buffer: b.buffers[slots[buffer]]).add_parts(form.sink)
 
 
 class _Attention:
-    def __init__(self, b: Kernel, form: AttentionForm, pointers: Callable[[Any], Value]) -> None:
+    def __init__(self, b: WorkGroupInstructions, form: AttentionForm, pointers: Callable[[Any], Value]) -> None:
         self.b, self.form, self.pointers = b, form, pointers
         self.lanes, self.columns = b.module.target.lanes(FLOAT), form.column.extent
         self.items = form.tiles.rows // _ROWS

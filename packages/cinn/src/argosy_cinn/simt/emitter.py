@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from argosy_cinn.printers.opencl import Kernel
+from argosy_cinn.printers.work_groups import WorkGroupInstructions
 from argosy_cinn.target import Target
 
 
@@ -26,7 +26,7 @@ class SimtEmitter:
     on shapes alone, so that a program gives the same bits on every device: ``serves(form, target, sizes)`` says whether
     code for all sizes adds in the order of code for these."""
 
-    emit: Callable[[Kernel, Any, Mapping[Any, int]], None]
+    emit: Callable[[WorkGroupInstructions, Any, Mapping[Any, int]], None]
     extents: Callable[[Any, Target], tuple[int, int]]
     schedule: Callable[[Any, Any], None] = _nothing_to_choose
     serves: Callable[[Any, Target, Mapping[str, int]], bool] = _any_sizes

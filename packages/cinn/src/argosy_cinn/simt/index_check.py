@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from argosy_cinn.forms.index_check import RECORD, IndexCheckForm
-from argosy_cinn.printers.opencl import Kernel
 from argosy_cinn.printers.types import I64, constant
+from argosy_cinn.printers.work_groups import WorkGroupInstructions
 from argosy_cinn.simt.emitter import SimtEmitter
 
 
-def emit_check(b: Kernel, kernel: IndexCheckForm, slots: Mapping[Any, int]) -> None:
+def emit_check(b: WorkGroupInstructions, kernel: IndexCheckForm, slots: Mapping[Any, int]) -> None:
     """Record the index where one is out of range and nothing is recorded yet."""
     record, first = b.buffers[slots[RECORD]], b.buffers[slots[kernel.first]]
     found = b.icmp("slt", b.load(I64, first), kernel.count)

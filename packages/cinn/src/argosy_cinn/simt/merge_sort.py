@@ -13,9 +13,9 @@ from typing import Any
 from argosy_cinn.forms.order import OrderForm
 from argosy_cinn.loops.elementwise import load_element
 from argosy_cinn.loops.sort_keys import ordered_bits
-from argosy_cinn.printers.opencl import Kernel
 from argosy_cinn.printers.types import I32, I64, LLVM_TYPES, Value
 from argosy_cinn.printers.types import Index as MachineIndex
+from argosy_cinn.printers.work_groups import WorkGroupInstructions
 
 #: Work-items of a group, and elements of the runs that are sorted by counting.
 ITEMS = 256
@@ -24,13 +24,13 @@ _RUN = 32
 _PART = 2 * _RUN
 
 
-def emit_merges(b: Kernel, form: OrderForm, slots: Mapping[Any, int]) -> None:
+def emit_merges(b: WorkGroupInstructions, form: OrderForm, slots: Mapping[Any, int]) -> None:
     """Fill the kernel of an order of long rows: a group for each."""
     _Merges(b, form, slots).emit()
 
 
 class _Merges:
-    def __init__(self, b: Kernel, form: OrderForm, slots: Mapping[Any, int]) -> None:
+    def __init__(self, b: WorkGroupInstructions, form: OrderForm, slots: Mapping[Any, int]) -> None:
         self.b, self.form, self.length = b, form, form.length
         self.row, self.item = b.group_id(), b.local_id()
         self.outer, self.column = b.div(self.row, form.inner), b.rem(self.row, form.inner)

@@ -27,9 +27,9 @@ from argosy_cinn.loops.elementwise import REGISTER
 from argosy_cinn.loops.nest import sequential_reduction
 from argosy_cinn.loops.schedule import row_buffers
 from argosy_cinn.loops.vectorize import Evaluator
-from argosy_cinn.printers.opencl import Kernel
 from argosy_cinn.printers.types import FLOAT, LLVM_TYPES, Value, bytes_of, vector
 from argosy_cinn.printers.types import Index as MachineIndex
+from argosy_cinn.printers.work_groups import WorkGroupInstructions
 from argosy_cinn.shapes import at_least_one, ceil_div, estimate, surely_at_least, surely_less
 from argosy_cinn.simt.emitter import SimtEmitter
 from argosy_cinn.simt.row_sums import ItemPlaces, RowSums, near_type
@@ -48,7 +48,7 @@ _CHEAP = 8
 _KEPT_BYTES = 1 << 14
 
 
-def emit_nest(b: Kernel, kernel: LoopNest, slots: Mapping[Any, int]) -> None:
+def emit_nest(b: WorkGroupInstructions, kernel: LoopNest, slots: Mapping[Any, int]) -> None:
     """Fill the kernel of a nest."""
 
     def pointers(buffer: Any) -> Value:
@@ -117,7 +117,7 @@ class _Blocks:
 
     def visit(
         self,
-        b: Kernel,
+        b: WorkGroupInstructions,
         scope: Evaluator,
         block: MachineIndex,
         part: MachineIndex,
@@ -155,7 +155,7 @@ def _next_power_of_two(number: int) -> int:
     return 1 << max(0, number - 1).bit_length()
 
 
-def coordinates(b: Kernel, cell: MachineIndex, variables: Sequence[Variable]) -> dict[int, MachineIndex]:
+def coordinates(b: WorkGroupInstructions, cell: MachineIndex, variables: Sequence[Variable]) -> dict[int, MachineIndex]:
     """The values of loop variables at a row-major position."""
     found: dict[int, MachineIndex] = {}
     for i, variable in enumerate(reversed(variables)):
@@ -165,7 +165,7 @@ def coordinates(b: Kernel, cell: MachineIndex, variables: Sequence[Variable]) ->
     return found
 
 
-def _emit_blocks(b: Kernel, kernel: LoopNest, shape: _Blocks, pointers: Callable[[Any], Value]) -> None:
+def _emit_blocks(b: WorkGroupInstructions, kernel: LoopNest, shape: _Blocks, pointers: Callable[[Any], Value]) -> None:
     """Each block by itself: a map, or one reduction over the sequential variables for each kept element."""
     item = b.global_id()
     part, cell = b.rem(item, shape.parts), b.div(item, shape.parts)
@@ -182,7 +182,7 @@ def _emit_blocks(b: Kernel, kernel: LoopNest, shape: _Blocks, pointers: Callable
         shape.visit(b, row, b.rem(cell, shape.count), part, body)
 
 
-def _emit_sequential(b: Kernel, kernel: LoopNest, scope: Evaluator) -> None:
+def _emit_sequential(b: WorkGroupInstructions, kernel: LoopNest, scope: Evaluator) -> None:
     (r,) = kernel.reductions
     total = sequential_reduction(b, kernel, scope)
     if not kernel.running:
@@ -198,7 +198,9 @@ def _fixed_address(base: Value, buffer: Any) -> Value:
 class _Rows:
     """Rows of a group, each shared by some of its work-items."""
 
-    def __init__(self, b: Kernel, kernel: LoopNest, shape: _Blocks, pointers: Callable[[Any], Value]) -> None:
+    def __init__(
+        self, b: WorkGroupInstructions, kernel: LoopNest, shape: _Blocks, pointers: Callable[[Any], Value]
+    ) -> None:
         self.b, self.kernel, self.shape, self.pointers = b, kernel, shape, pointers
         self.group, self.items = b.group_id(), shape.items
         self.place = b.local_id()  # in the group; `item` in the row

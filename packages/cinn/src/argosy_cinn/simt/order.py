@@ -12,9 +12,9 @@ from typing import Any
 from argosy_cinn.forms.order import OrderForm
 from argosy_cinn.loops.elementwise import load_element
 from argosy_cinn.loops.sort_keys import ordered_bits
-from argosy_cinn.printers.opencl import Kernel
 from argosy_cinn.printers.types import FLOAT, I32, I64, LLVM_TYPES, Value, lanes_of, vector
 from argosy_cinn.printers.types import Index as MachineIndex
+from argosy_cinn.printers.work_groups import WorkGroupInstructions
 from argosy_cinn.shapes import NotSymbolic, at_least_one, ceil_div
 from argosy_cinn.simt.emitter import SimtEmitter
 from argosy_cinn.simt.merge_sort import ITEMS, emit_merges
@@ -25,7 +25,7 @@ _ITEMS = 16
 _LONGEST = 1 << 15
 
 
-def emit_order(b: Kernel, kernel: OrderForm, slots: Mapping[Any, int]) -> None:
+def emit_order(b: WorkGroupInstructions, kernel: OrderForm, slots: Mapping[Any, int]) -> None:
     """Fill the kernel of an order. Raises UnprintableError for long rows."""
     if not isinstance(kernel.length, int):
         raise NotSymbolic("how rows are sorted depends on their length")
@@ -54,14 +54,14 @@ def emit_order(b: Kernel, kernel: OrderForm, slots: Mapping[Any, int]) -> None:
         b.scatter(own, b.buffers[slots[kernel.order]], to, wanted)
 
 
-def _places(b: Kernel, base: MachineIndex, number: Value, step: int) -> Value:
+def _places(b: WorkGroupInstructions, base: MachineIndex, number: Value, step: int) -> Value:
     """Where elements of these numbers are."""
     wide = b.convert("sext", number, I64)
     return b.binary("add", b.splat(b.index(base), lanes_of(wide.type)), b.binary("mul", wide, step))
 
 
 def _comes_before(
-    b: Kernel,
+    b: WorkGroupInstructions,
     kernel: OrderForm,
     slots: Mapping[Any, int],
     keys: list[Value],
@@ -81,7 +81,7 @@ def _comes_before(
     return before
 
 
-def _key_bits(b: Kernel, loaded: Value, dtype: str) -> Value:
+def _key_bits(b: WorkGroupInstructions, loaded: Value, dtype: str) -> Value:
     return ordered_bits(b, load_element(b, loaded, dtype), dtype)
 
 

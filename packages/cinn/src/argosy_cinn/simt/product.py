@@ -16,9 +16,9 @@ from argosy_cinn.forms.dtypes import NARROW
 from argosy_cinn.forms.product import OperandMatrix, Product, ProductForm
 from argosy_cinn.loops import elementwise
 from argosy_cinn.loops.vectorize import Evaluator
-from argosy_cinn.printers.opencl import Kernel
 from argosy_cinn.printers.types import FLOAT, LLVM_TYPES, Value, is_float, vector
 from argosy_cinn.printers.types import Index as MachineIndex
+from argosy_cinn.printers.work_groups import WorkGroupInstructions
 from argosy_cinn.shapes import ceil_div, estimate, surely_less
 from argosy_cinn.simt.emitter import SimtEmitter
 from argosy_cinn.simt.matrix_tiles import MatrixTiles, MatrixTiling
@@ -31,7 +31,7 @@ _COLUMNS, _ROWS, _TILES = 16, 4, 16
 _DEPTH = 64
 
 
-def emit_product(b: Kernel, form: ProductForm, slots: Mapping[Any, int]) -> None:
+def emit_product(b: WorkGroupInstructions, form: ProductForm, slots: Mapping[Any, int]) -> None:
     """Fill the kernel of a product and its siblings."""
 
     def pointers(buffer: Any) -> Value:
@@ -73,7 +73,7 @@ class _Tiling:
 class _Product(ProductOperands):
     """The part of a group: tiles below each other, of one batch."""
 
-    def __init__(self, b: Kernel, form: ProductForm, pointers: Callable[[Any], Value]) -> None:
+    def __init__(self, b: WorkGroupInstructions, form: ProductForm, pointers: Callable[[Any], Value]) -> None:
         super().__init__(b, form, pointers)
         self.tiling = _Tiling(self.product, b.module.target)
         p, t = self.product, self.tiling

@@ -11,9 +11,9 @@ from argosy_cinn.forms.product import Axis, OperandMatrix, Product, ProductForm
 from argosy_cinn.loops import elementwise
 from argosy_cinn.loops.elementwise import REGISTER
 from argosy_cinn.loops.vectorize import Evaluator
-from argosy_cinn.printers.opencl import Kernel
 from argosy_cinn.printers.types import LLVM_TYPES, Value
 from argosy_cinn.printers.types import Index as MachineIndex
+from argosy_cinn.printers.work_groups import WorkGroupInstructions
 
 
 def compute_type(product: Product) -> str:
@@ -25,7 +25,7 @@ def compute_type(product: Product) -> str:
 class ProductOperands:
     """A product, its epilogue and its operands, of which a group has one batch."""
 
-    def __init__(self, b: Kernel, form: ProductForm, pointers: Callable[[Any], Value]) -> None:
+    def __init__(self, b: WorkGroupInstructions, form: ProductForm, pointers: Callable[[Any], Value]) -> None:
         self.b, self.product, self.epilogue, self.pointers = b, form.product, form.epilogue, pointers
         self.source, self.compute = self.product.op.operand(0).dtype, compute_type(self.product)
 

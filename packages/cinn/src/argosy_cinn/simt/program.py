@@ -27,7 +27,7 @@ from argosy_cinn.rewrites.split_depth import is_split_at
 from argosy_cinn.runtime.cache import cache_key, default_cache
 from argosy_cinn.shapes import NotSymbolic, formula, nbytes
 from argosy_cinn.simt.control import ControlStep
-from argosy_cinn.simt.sources import SOURCES, Source
+from argosy_cinn.simt.sources import Source, source_for
 from argosy_cinn.simt.steps import HostStep, Launch, Step, place_at
 from argosy_hwadapt import Device, KernelBuildError, UnsupportedOperation
 from argosy_phi_ops.compiler import get_compiler
@@ -74,7 +74,7 @@ class SizedProgram:
     def describe(self) -> str:
         """The launches, and the source of their kernels."""
         lines = [f"{x.kernel}: {x.groups} groups of {x.items}" for x in launches(self.steps)]
-        return "\n".join([*lines, self.made.source.decode()])
+        return "\n".join([*lines, self.made.source])
 
 
 def launches(steps: Sequence[Step]) -> list[Launch]:
@@ -93,8 +93,7 @@ class SimtProgram:
         self.program, self.device, self.name = program, device, program.name
         self.inputs = len(program.inputs)
         self.states = [state.name for state in program.states]
-        form = next((form for form in device.info.kernel_forms if form in SOURCES), "opencl-c")
-        self.printer: Source = SOURCES[form](device.info)
+        self.printer: Source = source_for(device.info, options)
         self.target = self.printer.target
         if program.symbols() and not self.printer.takes_sizes:
             raise NotSymbolic(f"kernels of form {self.printer.form} are printed for known sizes")
@@ -114,7 +113,7 @@ class SimtProgram:
         self._lowered = simplified
         with deep_recursion():
             self.steps = self._steps(simplified, plan)
-        self.source = "\n".join([self.printer.head, *self._texts]).encode()
+        self.source = "\n".join([self.printer.head, *self._texts])
         self.constants = [constant_array(v.op.attributes["value"], {}) for v in plan.constants]  # type: ignore[attr-defined]
         updates = zip(simplified.states, simplified.state_updates, strict=True)
         self.written = [i for i, (state, value) in enumerate(updates) if value is not state.argument]
@@ -193,12 +192,12 @@ class SimtProgram:
         if not self._texts or self._loaded:
             return self._loaded
         info, store = self.device.info, default_cache()
-        key = cache_key(self.source.decode(), (self.device.name, info.name, info.arch))
+        key = cache_key(self.source, (self.device.name, info.name, info.arch), (self.printer.form,))
         blob = store.get(key)
         self.cache_hit = blob is not None
         if blob is None:
             try:
-                blob = self.device.build(self.printer.form, self.source)
+                blob = self._build(self.source)
             except UnsupportedOperation as error:
                 raise CompileError(str(error)) from error
             except KernelBuildError as error:
@@ -207,11 +206,14 @@ class SimtProgram:
         self._loaded = {name: self.device.load(blob, name) for name in self.names}
         return self._loaded
 
+    def _build(self, source: str) -> bytes:
+        return self.device.build(self.printer.form, self.printer.image(source))
+
     def _build_error(self, whole: KernelBuildError) -> KernelBuildError:
         """The error of the first kernel that does not build, with its operations and the user's line."""
         for name, text in zip(self.names, self._texts, strict=True):
             try:
-                self.device.build(self.printer.form, f"{self.printer.head}\n{text}".encode())
+                self._build(f"{self.printer.head}\n{text}")
             except KernelBuildError as error:
                 op = self._origins[name]
                 where = op.location.suffix or user_location().suffix

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from argosy_cinn.forms.nest import Reduction
 from argosy_cinn.loops import reductions
 from argosy_cinn.loops.elementwise import REGISTER
-from argosy_cinn.printers.opencl import Kernel
 from argosy_cinn.printers.types import I32, Value, vector
 from argosy_cinn.printers.types import Index as MachineIndex
+from argosy_cinn.printers.work_groups import WorkGroupInstructions
 
 
 def near_type(dtype: str) -> str:
@@ -29,7 +29,7 @@ class ItemPlaces(NamedTuple):
 class RowSums:
     """Reductions of rows that ``items`` share, in vectors of ``lanes``; a group has ``group_items``."""
 
-    def __init__(self, b: Kernel, places: ItemPlaces, items: int, group_items: int, lanes: int) -> None:
+    def __init__(self, b: WorkGroupInstructions, places: ItemPlaces, items: int, group_items: int, lanes: int) -> None:
         self.b, self.places, self.items, self.group_items, self.lanes = b, places, items, group_items, lanes
         self.shared: dict[int, Value] = {}
 

@@ -1,16 +1,20 @@
-"""Sources of kernels by the form that a device takes: OpenCL C, scheduled for work-groups, or the canonical text of
-forms, which the device schedules itself."""
+"""Sources of kernels by the form that a device takes: OpenCL C or SPIR-V, scheduled for work-groups, or the canonical
+text of forms, which the device schedules itself."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from argosy_cinn.forms.form import Form
 from argosy_cinn.forms.text import header, print_form
 from argosy_cinn.kinds import emitter_of
-from argosy_cinn.printers.opencl import HEAD, Kernel, UnprintableError
-from argosy_cinn.printers.work_groups import SimtTarget
+from argosy_cinn.printers.opencl import HEAD, Kernel
+from argosy_cinn.printers.spirv import SpirvKernel, spirv_module
+from argosy_cinn.printers.work_groups import SimtTarget, UnprintableError, WorkGroupInstructions
+from argosy_cinn.runtime.jit import CodegenError
+from argosy_cinn.runtime.spirv import compile_spirv
+from argosy_cinn.settings import KERNEL_FORM
 from argosy_cinn.target import Target
 from argosy_hwadapt import DeviceInfo
 from argosy_hwadapt.contract import MATRIX_TILES, SUB_GROUPS
@@ -27,6 +31,9 @@ class Source(Protocol):
     head: str
     target: Target
     takes_sizes: bool
+
+    def image(self, text: str) -> bytes:
+        """What a device builds of a text that begins with the head and has kernels, one after the other."""
 
     def print(self, name: str, form: Form) -> tuple[str, str, Sequence[Any], Sequence[Any]]:
         """Text by which equal kernels are found, that of the kernel, its buffers, and the sizes that it takes. Raises
@@ -56,6 +63,7 @@ class OpenClSource:
     """Kernels in OpenCL C."""
 
     form, head, takes_sizes = "opencl-c", HEAD, True
+    kernel: type[WorkGroupInstructions] = Kernel
 
     def __init__(self, info: DeviceInfo) -> None:
         self.target: Target = target_of(info)
@@ -64,7 +72,7 @@ class OpenClSource:
         """See :class:`Source`."""
         slots: dict[Any, int] = {}
         key = form.key(slots)
-        kernel = Kernel(name, self.target, len(slots))
+        kernel = self.kernel(name, self.target, len(slots))
         try:
             self._emitter(form).emit(kernel, form, slots)
         except UnprintableError as error:
@@ -84,8 +92,25 @@ class OpenClSource:
         """See :class:`Source`."""
         return form.completion_forms()
 
+    def image(self, text: str) -> bytes:
+        """See :class:`Source`."""
+        return text.encode()
+
     def _emitter(self, form: Form) -> Any:
         return emitter_of(form.kind, self.target.schedules)
+
+
+class SpirvSource(OpenClSource):
+    """The same schedules in SPIR-V, whose text is LLVM's."""
+
+    form, head, kernel = "spirv", "", SpirvKernel
+
+    def image(self, text: str) -> bytes:
+        """See :class:`Source`. Raises `CompileError` for what LLVM has no SPIR-V for."""
+        try:
+            return compile_spirv(spirv_module(text))
+        except CodegenError as error:
+            raise CompileError(str(error)) from error
 
 
 class TextTarget(SimtTarget):
@@ -121,6 +146,10 @@ class NestSource:
         """See :class:`Source`."""
         return ()
 
+    def image(self, text: str) -> bytes:
+        """See :class:`Source`."""
+        return text.encode()
+
 
 class TextEmitter:
     """What stands in `argosy_cinn.kinds` for kinds of forms that have text."""
@@ -131,4 +160,14 @@ class TextEmitter:
 
 EMITTER = TextEmitter()
 """For `argosy_cinn.kinds`."""
-SOURCES = {source.form: source for source in (OpenClSource, NestSource)}
+SOURCES: Mapping[str, Callable[[DeviceInfo], Source]] = {
+    source.form: source for source in (SpirvSource, OpenClSource, NestSource)
+}
+
+
+def source_for(info: DeviceInfo, options: Mapping[str, Any]) -> Source:
+    """The source of kernels in the form that is asked for, where the device takes it, or that it prefers; OpenCL C for
+    one that runs no kernels of these forms."""
+    chosen = KERNEL_FORM.resolve(options)
+    preferred = [chosen, *info.kernel_forms] if chosen in info.kernel_forms else info.kernel_forms
+    return SOURCES[next((form for form in preferred if form in SOURCES), "opencl-c")](info)

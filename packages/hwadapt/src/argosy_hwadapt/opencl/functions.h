@@ -21,6 +21,7 @@ status clEnqueueNDRangeKernel(handle, handle, uint32_t, const size_t *, const si
 status clEnqueueMarkerWithWaitList(handle, number, events, handle *);
 status clWaitForEvents(number, events);
 handle clCreateProgramWithSource(handle, uint32_t, const char **, const size_t *, status *);
+handle clCreateProgramWithIL(handle, const void *, size_t, status *);
 handle clCreateProgramWithBinary(handle, uint32_t, const handle *, const size_t *, const uint8_t **, status *,
                                  status *);
 status clBuildProgram(handle, uint32_t, const handle *, const char *, void *, void *);

@@ -50,21 +50,21 @@ def _in_wheels() -> list[str]:
     return found
 
 
-def check(code: int, what: str) -> None:
-    """Raise the error that a status stands for."""
+def check(code: int, what: str, kind: type[DeviceError] = DeviceError) -> None:
+    """Raise the error that a status stands for; of the given kind where it stands for none."""
     if code == 0:
         return
-    for names, kind in ((_MEMORY, DeviceOutOfMemory), (_LAUNCH, LaunchError), (_LOST, DeviceLost)):
+    for names, known in ((_MEMORY, DeviceOutOfMemory), (_LAUNCH, LaunchError), (_LOST, DeviceLost)):
         if code in names:
-            raise kind(f"opencl: {what} failed: {names[code]} ({code})")
-    raise DeviceError(f"opencl: {what} failed with status {code}")
+            raise known(f"opencl: {what} failed: {names[code]} ({code})")
+    raise kind(f"opencl: {what} failed with status {code}")
 
 
-def create_object(what: str, create: Any, *arguments: Any) -> Any:
+def create_object(what: str, create: Any, *arguments: Any, kind: type[DeviceError] = DeviceError) -> Any:
     """What a function gives whose last parameter receives the status."""
     status = ffi.new("status *")
     result = create(*arguments, status)
-    check(status[0], what)
+    check(status[0], what, kind)
     return result
 
 

@@ -10,18 +10,20 @@ import threading
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 from argosy_hwadapt.contract import ABI, NO_FORK, SUB_GROUPS, DeviceInfo, Stream, TraceEvent
 from argosy_hwadapt.cpu.c_bindings import address_of
-from argosy_hwadapt.errors import KernelBuildError, UnsupportedOperation
+from argosy_hwadapt.errors import KernelBuildError
 from argosy_hwadapt.kernel import Argument, Pointer
 from argosy_hwadapt.opencl.library import check, create_object, ffi, libraries, list_handles, query
 
-OPENCL_C = "opencl-c"
+OPENCL_C, SPIRV = FORMS = "opencl-c", "spirv"
+#: What a device that takes SPIR-V says, at least.
+_SPIRV_VERSION = "SPIR-V_1.3"
 #: Division and square roots are rounded as IEEE 754 asks; products are not joined to sums.
 OPTIONS = b"-cl-fp32-correctly-rounded-divide-sqrt"
-_NAME, _DRIVER, _VERSION, _EXTENSIONS = 0x102B, 0x102D, 0x102F, 0x1030
+_NAME, _DRIVER, _VERSION, _EXTENSIONS, _IL = 0x102B, 0x102D, 0x102F, 0x1030, 0x105B
 _TYPE, _UNITS, _GROUP, _MEMORY, _LOCAL = 0x1000, 0x1002, 0x1004, 0x101F, 0x1023
 _ALL, _CPU, _BUILD_LOG, _BINARY_SIZES, _BINARIES = 0xFFFFFFFF, 2, 0x1183, 0x1165, 0x1166
 _PROFILING, _STARTED, _ENDED = 2, 0x1282, 0x1283
@@ -78,11 +80,14 @@ class OpenClContext:
             raise KernelBuildError("opencl: " + log.rstrip(b"\0").decode(errors="replace").strip())
         return program
 
-    def _blob(self, source: bytes) -> bytes:
-        """What the driver keeps of OpenCL C."""
-        cl, texts = self.cl, ffi.new("char *[1]", [ffi.from_buffer(source)])
-        create, lengths = cl.clCreateProgramWithSource, ffi.new("size_t[1]", [len(source)])
-        made = create_object("a program", create, self.handle, 1, texts, lengths)
+    def _blob(self, form: str, source: bytes) -> bytes:
+        """What the driver keeps of OpenCL C or SPIR-V."""
+        cl, size, text = self.cl, len(source), ffi.from_buffer(source)
+        given: tuple[Any, ...] = 1, ffi.new("char *[1]", [text]), ffi.new("size_t[1]", [size])
+        create = cl.clCreateProgramWithSource
+        if form == SPIRV:
+            create, given = cl.clCreateProgramWithIL, (text, size)
+        made = create_object("a program", create, self.handle, *given, kind=KernelBuildError)
         program = self._build(ffi.gc(made, cl.clReleaseProgram))
         memory = ffi.new("uint8_t[]", int.from_bytes(query(cl.clGetProgramInfo, program, _BINARY_SIZES), "little"))
         binaries = ffi.new("uint8_t *[1]", [memory])
@@ -92,21 +97,18 @@ class OpenClContext:
     def _program(self, blob: bytes) -> Any:
         """The program of built bytes, for all of its kernels."""
         lengths, binaries = ffi.new("size_t[1]", [len(blob)]), ffi.new("uint8_t *[1]", [ffi.from_buffer(blob)])
-        create, status = self.cl.clCreateProgramWithBinary, ffi.new("status *")
-        program = create(self.handle, 1, self.devices, lengths, binaries, ffi.NULL, status)
-        if status[0]:
-            raise KernelBuildError(f"opencl: {len(blob)} bytes are no built program (status {status[0]})")
+        what, create = f"a program of {len(blob)} built bytes", self.cl.clCreateProgramWithBinary
+        given = self.handle, 1, self.devices, lengths, binaries, ffi.NULL
+        program = create_object(what, create, *given, kind=KernelBuildError)
         return self._build(ffi.gc(program, self.cl.clReleaseProgram))
 
 
-class OpenClKernel:
+class OpenClKernel(NamedTuple):
     """A kernel of a built program, by name."""
 
-    def __init__(self, handle: Any, program: Any, entry: str) -> None:
-        self.handle, self._program, self.entry = handle, program, entry
-
-    def __repr__(self) -> str:
-        return self.entry
+    handle: Any
+    program: Any
+    entry: str
 
 
 class OpenClRuntime:
@@ -174,17 +176,13 @@ class OpenClRuntime:
             queue.finish()
 
     def build(self, ctx: OpenClContext, form: str, source: bytes, options: Mapping[str, str]) -> bytes:
-        """Compile OpenCL C to what the driver keeps."""
-        if form != OPENCL_C:
-            raise UnsupportedOperation(f"opencl: kernel form {form!r} is not {OPENCL_C}")
-        return ctx.blob(source)
+        """Compile OpenCL C or SPIR-V to what the driver keeps."""
+        return ctx.blob(form, source)
 
     def load(self, ctx: OpenClContext, blob: bytes, entry: str) -> OpenClKernel:
         """Make a kernel of a built program. Raises KernelBuildError for bytes or a name that are none."""
-        program, status = ctx.program(blob), ffi.new("status *")
-        handle = ctx.cl.clCreateKernel(program, entry.encode(), status)
-        if status[0]:
-            raise KernelBuildError(f"opencl: the program has no kernel {entry!r} (status {status[0]})")
+        program, create, what = ctx.program(blob), ctx.cl.clCreateKernel, f"kernel {entry!r} of the program"
+        handle = create_object(what, create, program, entry.encode(), kind=KernelBuildError)
         return OpenClKernel(ffi.gc(handle, ctx.cl.clReleaseKernel), program, entry)
 
     def launch(
@@ -205,7 +203,7 @@ class OpenClRuntime:
                 place += 1
             local, sizes = ffi.new("size_t[3]", block), [g * b for g, b in zip(grid, block, strict=True)]
             command = kernel.handle, 3, ffi.NULL, ffi.new("size_t[3]", sizes), local
-            queue.enqueue(f"launch {kernel}", cl.clEnqueueNDRangeKernel, *command)
+            queue.enqueue(f"launch {kernel.entry}", cl.clEnqueueNDRangeKernel, *command)
             check(cl.clFlush(queue.handle), "clFlush")
 
     def stream_create(self, ctx: OpenClContext) -> OpenClQueue:
@@ -272,8 +270,10 @@ def _info(cl: Any, device: Any) -> DeviceInfo:
     dtypes += ["float64"] if "cl_khr_fp64" in text(_EXTENSIONS) else []
     shuffles = {"cl_khr_subgroup_shuffle", "cl_intel_required_subgroup_size"} <= {*text(_EXTENSIONS).split()}
     flags = {NO_FORK, SUB_GROUPS} if shuffles else {NO_FORK}
+    takes_spirv = text(_VERSION) >= "OpenCL 2.1" and _SPIRV_VERSION in text(_IL).split()
+    forms = FORMS if takes_spirv else (OPENCL_C,)
     return DeviceInfo(
         name=text(_NAME), arch=f"{text(_VERSION)} {text(_DRIVER)}", memory_bytes=number(_MEMORY),
-        dtypes=frozenset(dtypes), max_block=number(_GROUP), shared_bytes=number(_LOCAL), kernel_forms=(OPENCL_C,),
+        dtypes=frozenset(dtypes), max_block=number(_GROUP), shared_bytes=number(_LOCAL), kernel_forms=forms,
         flags=frozenset(flags), cores=number(_UNITS), simt_width=1 if number(_TYPE) & _CPU else 32,
     )  # fmt: skip
