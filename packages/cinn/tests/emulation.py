@@ -82,6 +82,18 @@ def permutation(name, element, lanes, index):
     return definition(name, type, [type, indices], b, result)
 
 
+def choice_of_bytes(name):
+    b, type = Lanes(), "<64 x i8>"
+    result = f"{type} poison"
+    masked = b(f"and {type} %1, {splat('i8', 127, 64)}")
+    both = b(f"shufflevector {type} %0, {type} %2, <128 x i32> <{', '.join(f'i32 {i}' for i in range(128))}>")
+    for i in range(64):
+        at = b(f"extractelement {type} {masked}, i32 {i}")
+        value = b(f"extractelement <128 x i8> {both}, i8 {at}")
+        result = f"{type} {b(f'insertelement {result}, i8 {value}, i32 {i}')}"
+    return definition(name, type, [type] * 3, b, result)
+
+
 def scale(name):
     b, result = Lanes(), "<16 x float> poison"
     floor = b("call <16 x float> @llvm.floor.v16f32(<16 x float> %1)")
@@ -129,6 +141,7 @@ INSTRUCTIONS = {
     "llvm.x86.avx512.vpdpbusd.512": dot_of_bytes,
     "llvm.x86.avx512.permvar.sf.512": lambda name: permutation(name, "float", 16, "i32"),
     "llvm.x86.avx512.permvar.hi.512": lambda name: permutation(name, "i16", 32, "i16"),
+    "llvm.x86.avx512.vpermi2var.qi.512": choice_of_bytes,
     "llvm.x86.avx512.mask.scalef.ps.512": scale,
     "llvm.x86.avx512.mask.range.ps.512": smaller_magnitude,
 }

@@ -85,6 +85,8 @@ class BlockFloatTerms:
         self.nibbles = [nibble for nibble in found if nibble is not None]
         self.safe: Value | None = None
         self.may_overflow = True
+        # Sums of integers are in them, of one wide row at a time.
+        self.registers, self.registers_of_row = 0, operands.b.module.target.registers
         b, words = operands.b, vector(I16, self.line // 2)
         # The factors of the digits, which LLVM else makes anew for each group.
         self._factors = [b.pin(b.constant(words, factor)) for factor in (1 << _DIGIT, 1)]
@@ -102,6 +104,10 @@ class BlockFloatTerms:
     def group_scale(self, t: Index, k: Index) -> Value:
         """See `Terms`: a power of two."""
         return self.operands.b.load(vector(FLOAT, self.lanes), self._scale_place(self._place(t, k)), self.line)
+
+    def start(self, t: int, k: Index) -> Value:
+        """See `Terms`."""
+        return self.operands.b.zero(vector(FLOAT, self.lanes))
 
     def _groups(self) -> Index:
         b = self.operands.b

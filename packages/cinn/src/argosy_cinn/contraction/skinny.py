@@ -26,8 +26,9 @@ from argosy_cinn.contraction.pairs import PAIRED_TERMS, PairTerms, multiplies_pa
 from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, exact_in_bfloat
 from argosy_cinn.contraction.terms import FloatTerms, Operands, Terms
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import Index, Value, bytes_of, is_float, vector
+from argosy_cinn.printers.types import BFLOAT, I8, Index, Value, bytes_of, is_float, vector
 from argosy_cinn.runtime.workers import scratch
+from argosy_cinn.shapes import ceil_div
 from argosy_cinn.target import Target
 from argosy_hwadapt.cpu.features import physical_cores
 
@@ -40,12 +41,15 @@ _DOT_BLOCK = 128
 _SWEEP_BYTES = 64 << 10
 #: Least results of a chunk, which reads stretches of memory as long.
 _SWEEP_LEAST = 1024
+#: Least bytes from what is read of the wide operand to what is asked for.
+_AHEAD_BYTES = 8 << 10
 _LINE = 64
 #: The second-level cache, as `Function.prefetch` counts: it has more lines on their way than the first one.
 _SECOND_LEVEL = 2
-#: Bytes of skinny vectors that are read again and again: of integers, which take less time than it takes to read them
-#: from the second-level cache, as the first one holds beside what streams through it.
-_THIN_BYTES, _THIN_INTEGERS = 64 << 10, 24 << 10
+#: Bytes of skinny vectors that are read again and again: of integers, and of pairs beside a wide operand that is read
+#: as it lies, which take less time than it takes to read them from the second-level cache, as the first one holds
+#: beside what streams through it.
+_THIN_BYTES, _THIN_FAST = 64 << 10, 24 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +150,7 @@ class _Skinny:
         self.wide_rows = problem.n if plan.few_rows else problem.m
         self.wide = problem.b if plan.few_rows else problem.a
         # Where arithmetic fills the time, the hardware's prefetchers see too little of what comes next.
-        self.prefetches = plan.count > 1 or plan.block_floats
+        self.prefetches = plan.count > 1 or self.wide.element == I8
         # A wide row takes one sum for each of the products that read it, and each skinny vector.
         self.products = (problem, *problem.siblings)
         self.sums = plan.count * len(self.products)
@@ -169,16 +173,16 @@ class _Skinny:
         """The results of the skinny vectors of these ``numbers``."""
         plan = self.plan
         self.operands = Operands(self.b, self.problem, plan.few_rows, numbers, self.batch)
-        floats = FloatTerms(self.operands, plan.lanes)
+        floats = FloatTerms(self.operands, plan.lanes, plan.dots)
         if plan.pairs:
-            self._narrow(PairTerms(self.operands), floats)
+            self._narrow(PairTerms(self.operands, self.problem.group), floats)
         elif plan.block_floats:
             self._narrow(BlockFloatTerms(self.operands, self.problem.group, plan.lanes), floats)
         else:
             self._allocate(floats.bytes())
             floats.prepare(self.vectors)
             if plan.dots:
-                self._dots(floats, self._row_unroll())
+                self._dots(floats, self._row_unroll(floats))
             else:
                 self._sweeps(floats)
         self._finish()
@@ -190,10 +194,10 @@ class _Skinny:
         self._allocate(b.add(narrow.bytes(), floats.bytes()) if narrow.may_overflow else narrow.bytes())
         narrow.prepare(self.vectors)
         if narrow.safe is None:
-            self._dots(narrow, self._row_unroll())
+            self._dots(narrow, self._row_unroll(narrow))
             return
         with b.if_then(narrow.safe):
-            self._dots(narrow, self._row_unroll())
+            self._dots(narrow, self._row_unroll(narrow))
         with b.if_then(b.binary("xor", narrow.safe, True)):
             floats.prepare(b.gep(self.vectors, narrow.bytes(), "i8"))
             self._dots(floats, 1)
@@ -223,8 +227,9 @@ class _Skinny:
         if self.problem.group:
             self._copy_scales(terms)
         unit = self.problem.group or terms.width
-        most = _THIN_INTEGERS if self.plan.block_floats else _THIN_BYTES
-        depth = max(most // (self.plan.count * terms.bytes_of_term) // unit, 1) * unit
+        depth = max(self._thin_bytes() // (self.plan.count * terms.bytes_of_term) // unit, 1) * unit
+        if isinstance(k, int) and k > depth:
+            depth = ceil_div(ceil_div(k, ceil_div(k, depth)), unit) * unit
         if self.plan.count <= 2 or (isinstance(k, int) and k <= depth):
             self._dot_block(terms, together, 0, k, None, None)
             return
@@ -232,6 +237,10 @@ class _Skinny:
             left = b.sub(k, block.index)
             first, last = b.icmp("eq", block.index, 0), b.icmp("sle", left, depth)
             self._dot_block(terms, together, block.index, b.minimum(left, depth), first, last)
+
+    def _thin_bytes(self) -> int:
+        fast = self.plan.block_floats or (self.plan.pairs and self.wide.element == BFLOAT)
+        return _THIN_FAST if fast else _THIN_BYTES
 
     def _dot_block(
         self, terms: Terms, together: int, k0: Index, depth: Index, first: Value | None, last: Value | None
@@ -247,10 +256,10 @@ class _Skinny:
         # to the same places; where sums wait, at the same time, lest it be added twice.
         part, end = b.ceil_div(self.rows, together), b.sub(self.rows, 1)
         between, step = (part, 1) if first is None else (1, together)
-        self.ahead = 1 if first is None else together
+        self.ahead = (1 if first is None else together) * self._steps_ahead(together)
         with b.loop(0, part) as i:
             local = [b.minimum(b.add(b.mul(i.index, step), b.mul(between, q)), end) for q in range(together)]
-            start, places = self._start(local, first)
+            start, places = self._start(terms, local, first)
             sums = self._dot_products(terms, [b.add(self.row0, x) for x in local], k0, depth, start)
             if last is None:
                 self._reduce(local, sums)
@@ -260,26 +269,38 @@ class _Skinny:
                 with b.if_then(last):
                     self._reduce(local, sums)
 
-    def _row_unroll(self) -> int:
-        """Wide rows at a time: enough independent sums to hide the latency of an addition, as far as they, a vector of
-        each row and one of a skinny vector are in registers. What is read of the skinny vectors serves all of them;
-        block floats have sums of their own."""
-        if self.plan.block_floats:
-            return 1
-        products = len(self.products)
-        registers = self.b.module.target.registers - 1
-        return max(min(8 // products, registers // (self.sums + products)), 1)
+    def _steps_ahead(self, together: int) -> int:
+        """How many times wide rows are taken together before those that are asked for."""
+        k = self.problem.k
+        size = k * bytes_of(self.wide.element) * together if isinstance(k, int) else _AHEAD_BYTES
+        return max(ceil_div(_AHEAD_BYTES, max(size, 1)), 1)
 
-    def _start(self, local: list[Index], first: Value | None) -> tuple[list[Value], list[Value]]:
+    def _row_unroll(self, terms: Terms) -> int:
+        """Wide rows at a time: enough independent sums to hide the latency of an addition, as far as they, what is
+        multiplied of each row and a vector of a skinny one are in registers. What is read of the skinny vectors serves
+        all of them."""
+        registers = self.b.module.target.registers - 1 - terms.registers
+        return max(min(8 // len(self.products), registers // (self.sums + terms.registers_of_row)), 1)
+
+    def _start(self, terms: Terms, local: list[Index], first: Value | None) -> tuple[list[Value], list[Value]]:
         """What the sums of some wide rows start from, and where they wait between blocks of k."""
         b = self.b
         cells = [b.add(b.mul(row, self.sums), t) for row in local for t in range(self.sums)]
-        zeros = [b.zero(self.type)] * len(cells)
+
+        def begin() -> list[Value]:
+            if self.problem.group:
+                return [b.zero(self.type)] * len(cells)
+            return self._starts(terms, 0) * (len(cells) // self.plan.count)
+
         if first is None:
-            return zeros, []
+            return begin(), []
         align = self.lanes * self.size
         places = [b.gep(self.waiting, b.mul(cell, self.lanes), self.compute) for cell in cells]
-        return b.either(first, lambda: zeros, lambda: [b.load(self.type, x, align) for x in places]), places
+        return b.either(first, begin, lambda: [b.load(self.type, x, align) for x in places]), places
+
+    def _starts(self, terms: Terms, k: Index) -> list[Value]:
+        """What the sums of the skinny vectors begin with at a group."""
+        return [terms.start(t, k) for t in range(self.plan.count)]
 
     def _reduce(self, local: list[Index], sums: list[Value]) -> None:
         b, count = self.b, self.sums
@@ -297,8 +318,9 @@ class _Skinny:
         if not group:
             return self._terms(terms, rows, k0, b.add(k0, depth), start)
         with b.loop(b.div(k0, group), b.div(b.add(k0, depth), group), 1, start) as loop:
-            k, zeros = b.mul(loop.index, group), [b.zero(self.type)] * len(start)
-            sums = self._terms(terms, rows, k, b.add(k, group), zeros)
+            k = b.mul(loop.index, group)
+            begin = self._starts(terms, k) * (len(start) // self.plan.count)
+            sums = self._terms(terms, rows, k, b.add(k, group), begin)
             local = [b.sub(row, self.row0) for row in rows]
             scales = [self._scale(p, loop.index, row) for row in local for p in range(len(self.products))]
             count = self.plan.count

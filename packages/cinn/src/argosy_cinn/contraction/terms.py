@@ -43,10 +43,13 @@ class Operands:
 
     def skinny_vector(self, t: Index, k: Index, lanes: int, mask: Value | None) -> Value:
         """Terms of skinny vector ``t`` of these from k on, converted and given to their prologue."""
+        return self.apply_prologue(self.skinny, self.skinny_elements(t, k, lanes, mask))
+
+    def skinny_elements(self, t: Index, k: Index, lanes: int, mask: Value | None) -> Cells:
+        """Terms of skinny vector ``t`` of these from k on, as they are in memory."""
         number = self.number(t)
         row, column = (number, k) if self.few_rows else (k, number)
-        cells = self._load(self.skinny, self.skinny_origin, row, column, int(self.few_rows), lanes, mask)
-        return self.apply_prologue(self.skinny, cells)
+        return self._load(self.skinny, self.skinny_origin, row, column, int(self.few_rows), lanes, mask)
 
     def wide_vector(self, r: Index, k: Index, along_k: bool, lanes: int, mask: Value | None) -> Cells:
         """Elements of the wide operand from (r, k) on, along k or along r, as they are in memory."""
@@ -85,6 +88,9 @@ class Terms(Protocol):
     product sees it) and a skinny vector."""
 
     width: int
+    #: Registers with what all rows need, and those of each wide row beside its sums.
+    registers: int
+    registers_of_row: int
 
     @property
     def bytes_of_term(self) -> int:
@@ -101,6 +107,10 @@ class Terms(Protocol):
         None for nothing."""
         ...
 
+    def start(self, t: int, k: Index) -> Value:
+        """What sums of skinny vector ``t`` begin with at the group from k on; without groups k is 0."""
+        ...
+
     def bytes(self) -> Index:
         """Memory that `prepare` needs."""
         ...
@@ -115,14 +125,18 @@ class Terms(Protocol):
 
 
 class FloatTerms:
-    """One vector of the type of the sums at a time (floats, or integers); `place` tells where skinny vectors are."""
+    """One vector of the type of the sums at a time (floats, or integers); `place` tells where skinny vectors are: with
+    ``side_by_side`` copies of all, a step after the other, for rows of a power of two would share few sets of the
+    cache."""
 
-    def __init__(self, operands: Operands, lanes: int) -> None:
+    def __init__(self, operands: Operands, lanes: int, side_by_side: bool = False) -> None:
         self.operands, self.width = operands, lanes
+        self.registers, self.registers_of_row = 0, len(operands.products)
         self.type = vector(operands.compute, lanes)
         skinny, stride = operands.skinny, operands.skinny_stride
         plain = skinny.prologue is None and skinny.element == operands.compute
-        self._in_place = plain and isinstance(stride, int) and stride == 1
+        self._side_by_side = side_by_side and operands.count > 1
+        self._in_place = plain and isinstance(stride, int) and stride == 1 and not self._side_by_side
         self._vectors, self._between = operands.skinny_origin, operands.skinny_step
 
     @property
@@ -137,6 +151,10 @@ class FloatTerms:
 
     def group_scale(self, t: Index, k: Index) -> None:
         """See `Terms`."""
+
+    def start(self, t: int, k: Index) -> Value:
+        """See `Terms`."""
+        return self.operands.b.zero(self.type)
 
     def _padded_depth(self) -> Index:
         b = self.operands.b
@@ -160,8 +178,10 @@ class FloatTerms:
                 b.store(x.skinny_vector(t, k.index, self.width, mask), self.place(t, k.index))
 
     def place(self, t: int, k: Index) -> Value:
-        """The address of a term of a skinny vector."""
+        """The address of a term of a skinny vector; side by side ``k`` is where a step begins."""
         x, b = self.operands, self.operands.b
+        if self._side_by_side:
+            return b.gep(self._vectors, b.add(b.mul(k, x.count), t * self.width), x.compute)
         number = x.numbers[t] if self._in_place else t
         return b.gep(self._vectors, b.add(b.mul(number, self._between), k), x.compute)
 
