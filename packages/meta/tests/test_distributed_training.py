@@ -117,6 +117,29 @@ def test_the_static_loop_runs_on_two_processes(tmp_path):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
 
 
+@needs_mpi
+@pytest.mark.exhaustive(every=2)
+@pytest.mark.parametrize("layouts", ["dp mp sequences", "zero1 zero2 zero3"])
+def test_layouts_over_mpi_have_the_losses_of_one_process(tmp_path, monkeypatch, layouts):
+    """Two processes share batches, products, sequences, states, gradients or parameters of a compiled step."""
+
+    def losses(ranks):
+        done = _launch(PROGRAMS / "layouts.py", ranks, tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        texts = [(tmp_path / "log" / f"workerlog.{rank}").read_text() for rank in range(ranks)]
+        assert set(texts) == {texts[0]}
+        return {name: list(map(float, row)) for name, *row in map(str.split, texts[0].splitlines())}
+
+    monkeypatch.setenv("LAYOUTS", "dp")
+    (expected,) = losses(1).values()
+    assert (len(expected), np.ptp(expected) > 1e-3) == (3, True)
+    monkeypatch.setenv("LAYOUTS", layouts)
+    found = losses(2)
+    assert list(found) == layouts.split()
+    for row in found.values():
+        np.testing.assert_allclose(row, expected, rtol=1e-5)
+
+
 def _run_example(name, **sizes):
     """The names of an example after it ran on the calling rank."""
     names = {"__name__": "example"}
