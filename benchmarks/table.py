@@ -24,6 +24,8 @@ FIRST = (
     ("fft", "2048-forward"),
 )  # fmt: skip
 """The ten figures of the first page: everyday training steps, kernels, derivatives, a transform."""
+#: Models of `decode`, by what marks their records.
+MODELS = {"": "Llama, 0.9 billion weights", "-moe": "with 8 experts, two a token", "-mla": "with latent attention"}
 BEGIN, END = "<!-- figures: written by benchmarks/table.py -->", "<!-- end of figures -->"
 
 
@@ -128,30 +130,38 @@ def eager_table() -> list[str]:
 
 
 def decode_table(threads: int, short: bool = False) -> list[str]:
-    """The lines of the table of a language model's steps: ours in three formats beside a peer's nearest ones;
-    ``short``: of one row of text alone, without where they were taken."""
-    path = HERE / "results" / f"decode-{threads}.json"
-    if not path.exists():
+    """The lines of the table of language models' steps: ours in three formats beside a peer's nearest ones; ``short``:
+    of one row of text alone, without where they were taken."""
+    paths = {title: HERE / "results" / f"decode{mark}-{threads}.json" for mark, title in MODELS.items()}
+    records = {title: json.loads(path.read_text(encoding="utf-8")) for title, path in paths.items() if path.exists()}
+    if not records:
         return []
-    record = json.loads(path.read_text(encoding="utf-8"))
-    rows = {(r["framework"], r["case"], r["rows"], r["cached"]): r for r in record["rows"]}
     lines = [
-        f"| a step of a Llama of 0.9 billion weights, {('one thread', 'two threads')[threads - 1]} | argosy "
+        f"| a step of a language model, {('one thread', 'two threads')[threads - 1]} | argosy "
         "| of reading | llama.cpp | torch |",
         "|---|---|---|---|---|",
     ]
+    shown = [(title, line, record) for title, record in records.items() for line in _decode_lines(record, short)]
+    lines += [f"| {title}: {line}" for title, line, _ in shown]
+    return lines if short else [*lines, "", provenance([record for *_, record in shown])]
+
+
+def _decode_lines(record: dict[str, Any], short: bool) -> list[str]:
+    """The lines of one model: where its record has peers, those beside one."""
+    rows = {(r["framework"], r["case"], r["rows"], r["cached"]): r for r in record["rows"]}
+    has_peers, lines = any(framework != "argosy" for framework, *_ in rows), []
     nearest = {"bfloat16": "f16", "int8": "q8_0", "int4": "q4_0"}
     for (framework, case, count, cached), row in rows.items():
         if framework != "argosy" or (short and count != 1):
             continue
         peers = [rows.get((*peer, count, cached)) for peer in (("llama.cpp", nearest[case]), ("torch", case))]
-        if not any(peers):
+        if has_peers and not any(peers):
             continue
         work = "a prompt of 128" if count == "prefill" else f"{count} x {cached} cached"
         shown = [f"{milliseconds(p['ms'])} ({p['ms'] / row['ms']:.2f}x)" if p else "-" for p in peers]
         share = "-" if count == "prefill" else f"{row['share']:.0%}"
-        lines.append(f"| {case}, {work} | {milliseconds(row['ms'])} | {share} | {' | '.join(shown)} |")
-    return lines if short else [*lines, "", provenance([record])]
+        lines.append(f"{case}, {work} | {milliseconds(row['ms'])} | {share} | {' | '.join(shown)} |")
+    return lines
 
 
 def error_table() -> list[str]:
