@@ -107,6 +107,43 @@ def check_rotations_by_length(model, loaded, scaling):
     np.testing.assert_allclose(made, want, rtol=0, atol=1e-5 * np.abs(want).max())
 
 
+def test_padding_that_sees_no_token_changes_nothing(tmp_path):
+    """Behind windows and before texts padding sees nothing but padding; what texts are does not become NaN by that."""
+    config = _read(Path(__file__).parent / "records" / "qwen2-windows.json")["config"]
+    config |= {"sliding_window": 2, "layer_types": ["sliding_attention", "full_attention", "full_attention"]}
+    model = models.build(models.ConfigFile(config))
+    model.eval()
+    ids, real = np.arange(1, 10)[None], np.ones((1, 9), bool)
+    want = model(paddle.to_tensor(ids)).numpy()
+    for before, after in ((0, 4), (3, 0)):
+        widths = ((0, 0), (before, after))
+        padded, seen = np.pad(ids, widths), np.pad(real, widths)
+        made = model(paddle.to_tensor(padded), paddle.to_tensor(seen)).numpy()
+        assert np.isfinite(made).all()
+        if after:  # positions are counted from the first column
+            np.testing.assert_allclose(made[:, :9], want, rtol=0, atol=1e-5 * np.abs(want).max())
+
+
+def test_what_heads_mean_is_computed_or_refused(tmp_path):
+    """GPT-2's head of its own and BERT's; scores that are scaled in another way; heads without code."""
+    sizes = {"vocab_size": 48, "n_embd": 32, "n_layer": 1, "n_head": 4, "n_positions": 16, "model_type": "gpt2"}
+    model = models.build(models.ConfigFile({**sizes, "tie_word_embeddings": False}))
+    model.eval()
+    models.save(model, tmp_path)
+    with SafetensorsFile(tmp_path / "model.safetensors") as file:
+        assert file["lm_head.weight"].shape == (48, 32)
+    ids = np.arange(6)[None]
+    hidden = models.LanguageModel(models.load_model(tmp_path)).hidden(ids).numpy()
+    np.testing.assert_allclose(hidden @ model.head.weight.numpy(), model(paddle.to_tensor(ids)).numpy(), atol=1e-5)
+    for key in ("scale_attn_weights", "scale_attn_by_inverse_layer_idx"):
+        with pytest.raises(NotImplementedError, match=key):
+            models.build(models.ConfigFile({**sizes, key: key.endswith("idx")}))
+    config = _read(Path(__file__).parent / "records" / "bert-masked.json")["config"]
+    with pytest.raises(models.ConfigurationError, match=r"ForMaskedLM, .*got 'BertForTokenClassification'"):
+        models.build(models.ConfigFile({**config, "architectures": ["BertForTokenClassification"]}))
+    assert "decoder.weight" in models.build(models.ConfigFile({**config, "tie_word_embeddings": False})).state_dict()
+
+
 # ---- bad folders
 
 

@@ -1,6 +1,8 @@
 """GGUF files beside the same model in a folder: written by us, and by the library with llama.cpp's order of rows."""
 
 import json
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -187,6 +189,14 @@ def test_what_a_file_cannot_hold_is_refused(tmp_path):
     model = model_of("llama-yarn", tmp_path)[1]
     with pytest.raises(ValueError, match="plain rotary"):
         models.save(model, tmp_path / "model.gguf")
+    for kind, value in zip(("Q8_0", "Q4_0", "Q4_K", "Q6_K"), (np.inf, -np.inf, np.nan, np.inf), strict=True):
+        model = model_of("llama", tmp_path)[1]
+        parameter = dict(model.named_parameters())["model.layers.1.mlp.up_proj.weight"]
+        values = np.full(parameter.shape, 0.5, np.float32)
+        values[0, 7] = value
+        parameter.set_value(values)
+        with pytest.raises(ValueError, match=rf"layers.1.mlp.up_proj.weight has numbers .* not finite; ({kind}|Q8_0) "):
+            models.save(model, tmp_path / "model.gguf", kind)
     with pytest.raises(ValueError, match="format is one of"):
         models.save(model_of("llama", tmp_path)[1], tmp_path / "model.gguf", "Q2_K")
     assert not list(tmp_path.glob("*.partial"))
@@ -198,6 +208,29 @@ def test_tokenizers_that_are_not_implemented_say_so(llama, tmp_path):
     with pytest.raises(NotImplementedError, match="'bert'"):
         models.load(path)
     assert models.load_model(path) is not None
+
+
+@pytest.mark.parametrize("kind", ["Q4_K", "Q6_K"])
+def test_a_writer_that_is_killed_leaves_the_old_file(kind, tmp_path):
+    """Whole, when a process ends while blocks are packed; the next writer removes what it left."""
+    _, model = model_of("llama", tmp_path)
+    path = tmp_path / "model.gguf"
+    models.save(model, path, kind)
+    before = path.read_bytes()
+    code = (
+        "import os, sys\nimport gguf\nfrom argosy import models\n"
+        "seen = gguf.GGUFWriter.write_kv_data_to_file\n"
+        "def end(self, *a, **k):\n    seen(self, *a, **k)\n    os._exit(9)\n"
+        "gguf.GGUFWriter.write_kv_data_to_file = end\n"
+        "models.save(models.load_model(sys.argv[1]), sys.argv[2], sys.argv[3])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path, path, kind], check=False)
+    assert done.returncode == 9
+    assert path.read_bytes() == before
+    assert len([p for p in tmp_path.iterdir() if "argosy-tmp" in p.name]) == 1
+    models.save(model, path, kind)
+    assert path.read_bytes() == before
+    assert sorted(p.suffix for p in tmp_path.iterdir()) == [".gguf", ".json", ".safetensors"]
 
 
 def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):

@@ -223,6 +223,62 @@ def test_experts_and_matrices_of_several_layers_stay_numbers(family, tmp_path):
         assert np.array(array).tobytes() == np.array(again[name]).tobytes(), name
 
 
+def mixed_four(rng, *shape):
+    """Bytes of two numbers in e2m1, exponents, and the floats that they stand for, written a number at a time."""
+    blocks = rng.integers(0, 256, (*shape[:-1], shape[-1] // 32, 16)).astype(np.uint8)
+    scales = rng.integers(120, 124, blocks.shape[:-1]).astype(np.uint8)
+    values = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
+    floats = np.empty((*blocks.shape[:-1], 32), np.float32)
+    floats[..., 0::2], floats[..., 1::2] = values[blocks % 16], values[blocks // 16]
+    return blocks, scales, (floats * 2.0 ** (scales[..., None].astype(np.float32) - 127)).reshape(shape)
+
+
+def test_experts_in_mxfp4_are_exact_integers(tmp_path):
+    """As gpt-oss is published: logits, and tokens of the export, are those of the floats that blocks stand for; what is
+    wrong is named."""
+    config = CONFIG | {
+        "model_type": "gpt_oss", "architectures": ["GptOssForCausalLM"], "num_hidden_layers": 1, "hidden_size": 64,
+        "intermediate_size": 96, "num_local_experts": 3, "num_experts_per_tok": 2, "head_dim": 16,
+    }  # fmt: skip
+    models.save(models.build(models.ConfigFile(config)), tmp_path / "plain")
+    rng, floats = np.random.default_rng(1), {}
+    for name, array in load_file(tmp_path / "plain" / "model.safetensors").items():
+        if ".experts." not in name or "bias" in name:
+            floats[name] = np.array(array) + rng.standard_normal(array.shape).astype(np.float32) * ("bias" in name)
+    integers, base = dict(floats), "model.layers.0.mlp.experts"
+    for name, shape in (("gate_up_proj", (3, 192, 64)), ("down_proj", (3, 64, 96))):
+        blocks, scales, weight = mixed_four(rng, *shape)
+        floats[f"{base}.{name}"] = np.ascontiguousarray(weight.swapaxes(1, 2))
+        integers |= {f"{base}.{name}_blocks": blocks, f"{base}.{name}_scales": scales}
+
+    def load(folder, tensors, **given):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "config.json").write_text(json.dumps(config | given))
+        save_file(tensors, tmp_path / folder / "model.safetensors")
+        return models.load_model(tmp_path / folder)
+
+    form = {"quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}}
+    made, exact = load("integers", integers, **form), load("floats", floats)
+    ids = np.random.default_rng(0).integers(0, 64, (2, 9))
+    got, want = (model(paddle.to_tensor(ids)).numpy() for model in (made, exact))
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
+    whole = export_program(made, [InputSpec([None, None], "int64", "ids")])
+    assert {a.dtype.name for n, a in whole.states.items() if n.endswith("_numbers")} == {"int8"}
+    assert Generator(whole, capacity=64).generate(list(ids[0]), 1) == [int(want[0, -1].argmax())]
+    with pytest.raises(NotImplementedError, match="mxfp4 is read, and not written"):
+        models.save(made, tmp_path / "again")
+    scales, blocks = integers[f"{base}.down_proj_scales"], integers[f"{base}.gate_up_proj_blocks"]
+    for name, array, message in (
+        ("down_proj_scales", None, "down_proj_scales is missing"),
+        ("gate_up_proj_blocks", blocks[:, 1:], r"shape \[3, 191, 2, 16\]; expected \[3, 192, 2, 16\]"),
+        ("gate_up_proj_blocks", blocks.astype(np.int8), "gate_up_proj_blocks is int8; expected uint8"),
+        ("down_proj_scales", scales * 0 + 255, "down_proj_scales has 255, which is no number"),
+    ):
+        changed = {**integers, f"{base}.{name}": array}
+        with pytest.raises(CheckpointError, match=message):
+            load("wrong", {n: a for n, a in changed.items() if a is not None}, **form)
+
+
 def test_compressed_programs_are_written_as_folders(tmp_path):
     """What GPTQ made of a model's program is the model's own, and, in the layouts of other tools, that of whoever loads
     the folder. What a layout cannot hold is named."""

@@ -19,7 +19,8 @@ __all__ = ["Encoder", "EncoderClassifier", "EncoderConfig", "MaskedLM"]
 
 @dataclass(frozen=True)
 class EncoderConfig:
-    """An encoder: sizes, kinds of segments and of tasks (0: none), activation, probabilities of dropout."""
+    """An encoder: sizes, kinds of segments and of tasks (0: none), activation, probabilities of dropout; ``tied``:
+    masked tokens are found by the table of embeddings."""
 
     vocabulary: int
     width: int
@@ -33,6 +34,7 @@ class EncoderConfig:
     epsilon: float = 1e-12
     dropout: float = 0.0
     attention_dropout: float = 0.0
+    tied: bool = True
 
 
 class Embeddings(Layer):
@@ -130,13 +132,19 @@ class MaskedLM(Layer):
         self.model = Encoder(config)
         self.transform = nn.Linear(config.width, config.width)
         self.transform_norm = nn.LayerNorm(config.width, epsilon=config.epsilon)
-        self.bias = self.create_parameter([config.vocabulary], is_bias=True)
+        if config.tied:
+            self.bias = self.create_parameter([config.vocabulary], is_bias=True)
+        else:
+            self.decoder = nn.Linear(config.width, config.vocabulary)
 
     def forward(self, ids_BT: Any, padding_BT: Any = None, segments_BT: Any = None) -> Any:
-        """The logits, by the table of embeddings."""
+        """The logits, by the table of embeddings, or by a matrix of their own."""
         x_BTD = ACTIVATIONS[self.config.activation](self.transform(self.model(ids_BT, padding_BT, segments_BT)))
+        x_BTD = self.transform_norm(x_BTD)
+        if not self.config.tied:
+            return self.decoder(x_BTD)
         table_VD = self.model.embeddings.word_embeddings.weight
-        return paddle.matmul(self.transform_norm(x_BTD), table_VD, transpose_y=True) + self.bias
+        return paddle.matmul(x_BTD, table_VD, transpose_y=True) + self.bias
 
 
 class EncoderClassifier(Layer):

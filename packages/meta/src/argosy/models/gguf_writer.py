@@ -19,9 +19,12 @@ from argosy_infer.llm import Tokenizer
 __all__ = ["write_gguf"]
 
 Array = np.ndarray[Any, Any]
-_FORMATS = ("F32", "F16", "BF16", "Q8_0", "Q4_0", *WRITTEN)
+_FLOATS = ("F32", "F16", "BF16")
+_FORMATS = (*_FLOATS, "Q8_0", "Q4_0", *WRITTEN)
 _BLOCK = 256
 """Numbers of a block of the last formats."""
+_SMALL_BLOCK = 32
+"""Of the others."""
 
 
 def write_gguf(
@@ -33,9 +36,10 @@ def write_gguf(
 ) -> None:
     """Write tensors under transformers' names as a GGUF file that llama.cpp runs: matrices in ``format`` (``F32``,
     ``F16``, ``BF16``, ``Q8_0``, ``Q4_0``, ``Q4_K``, ``Q6_K``; instead of the last two in ``Q8_0``, where their rows are
-    no multiple of 256), vectors in float32. The file is replaced as a whole.
+    no multiple of 256, and in ``F16`` where they are none of 32), vectors in float32. The file is replaced as a whole.
 
-    Raises ValueError for families and formats that it cannot write, NotImplementedError for tokenizers.
+    Raises ValueError for families and formats that it cannot write, and for numbers that are not finite in formats of
+    blocks, NotImplementedError for tokenizers.
     """
     gguf = gguf_library()
     name = next((name for name, a in ARCHITECTURES.items() if a.model_type == config.text("model_type")), None)
@@ -51,8 +55,12 @@ def write_gguf(
         for own, array in tensors.items():
             values = rearrange(own, array.astype(np.float32), architecture, heads, _rows_by_pairs)
             kind = "F32" if values.ndim < 2 else format
+            if kind not in _FLOATS and not np.isfinite(values).all():
+                raise ValueError(f"write_gguf(): {own} has numbers that are not finite; {kind} holds none")
             if kind in WRITTEN and values.shape[-1] % _BLOCK:
                 kind = "Q8_0"
+            if kind not in _FLOATS and values.shape[-1] % _SMALL_BLOCK:
+                kind = "F16"
             if kind in WRITTEN:
                 data = WRITTEN[kind](values).reshape(len(values), -1)
             else:

@@ -104,6 +104,11 @@ class GPT(Layer):
     def forward(self, ids_BT: Any, padding_BT: Any = None) -> Any:
         """The logits; ``padding_BT`` is False where a token is none. Raises ValueError for sequences longer than the
         model has positions."""
+        x_BTD = self.hidden(ids_BT, padding_BT)
+        return paddle.matmul(x_BTD, self.tokens.weight, transpose_y=True) if self.config.tied else self.head(x_BTD)
+
+    def hidden(self, ids_BT: Any, padding_BT: Any = None) -> Any:
+        """The normalised states [B, T, D] that logits are made of."""
         length = ids_BT.shape[1]
         if isinstance(length, int) and length > self.config.positions:
             raise ValueError(f"GPT: a sequence of {length} tokens is longer than the {self.config.positions} positions")
@@ -111,8 +116,7 @@ class GPT(Layer):
         mask = () if padding_BT is None else (Positions(length, padding_BT).mask,)
         for block in self.blocks:
             x_BTD = block(x_BTD, *mask)
-        x_BTD = self.norm(x_BTD)
-        return paddle.matmul(x_BTD, self.tokens.weight, transpose_y=True) if self.config.tied else self.head(x_BTD)
+        return self.norm(x_BTD)
 
     def loss(self, ids_BT: Any, next_BT: Any) -> Any:
         """Mean cross entropy (nats per token) of the next tokens."""

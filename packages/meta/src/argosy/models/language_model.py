@@ -13,6 +13,7 @@ from argosy.models.configuration import ConfigurationError
 from argosy.models.decoder import HeadlessDecoder, SequenceClassifier
 from argosy.models.encoder import Encoder, EncoderClassifier, MaskedLM
 from argosy.models.gguf_tokenizer import read_tokenizer
+from argosy.models.gpt import GPT
 from argosy.models.importer import program_of
 from argosy.models.loading import load_model
 from argosy.models.pooling import Pooling
@@ -66,7 +67,10 @@ class LanguageModel:
     def hidden(self, ids: Any, mask: Any = None) -> Any:
         """The last hidden states [B, T, D]; ``mask`` [B, T] is False where a token is none."""
         ids_BT = self._batch(ids)
-        body = self.model if isinstance(self.model, Encoder) else self.model.model
+        if isinstance(self.model, GPT):
+            body = self.model.hidden
+        else:
+            body = self.model if isinstance(self.model, Encoder) else self.model.model
         return body(ids_BT, None if mask is None else paddle.to_tensor(np.asarray(mask, bool)))
 
     def embed(self, texts: str | Sequence[str]) -> Any:

@@ -83,6 +83,8 @@ def pack_layers(model: Layer, family: ModuleType, layout: str) -> tuple[dict[str
 
     Raises ValueError for a layout that is not known, NotImplementedError naming a layer that it cannot hold.
     """
+    if layout == "mxfp4":
+        raise NotImplementedError("save(): mxfp4 is read, and not written")
     if layout not in LAYOUTS:
         raise ValueError(f"layouts of integer weights are {', '.join(LAYOUTS)}; got {layout!r}")
     numbers = dict(_integer_layers(model, family))

@@ -1,6 +1,6 @@
 """Folders whose linear layers are integers with scales: GPTQ (both versions, act-order), AWQ and compressed-tensors;
-GGUF's blocks Q8_0, Q4_0, Q4_K and Q6_K; and numbers of eight bits (e4m3) with a scale for each block, as DeepSeek-V3
-is published.
+GGUF's blocks Q8_0, Q4_0, Q4_K and Q6_K; numbers of eight bits (e4m3) with a scale for each block, as DeepSeek-V3 is
+published; and experts in four bits (mxfp4), as gpt-oss is.
 
 Their bits are laid out again as `weight_only_linear` reads them, integers to integers; no float weight is ever made. A
 weight is ``(number - zero) * scale`` with a zero and a scale for each output and group of inputs. Numbers are kept less
@@ -77,7 +77,12 @@ def quantize_layers(
     for parent, attribute, name, experts in layers_of(model, Experts):
         width = int(experts.down_proj.shape[-1])
         names = expert_matrices(name, experts.config, width, family)
-        parts = [[read(*each) for each in matrices] for matrices in names]
+        if isinstance(reader, _Mxfp4):
+            part = _Part(known, file_name(name, family), width, experts.config.width, where)
+            parts = reader.read_experts(part, experts.config.experts)
+            used.update(part.used)
+        else:
+            parts = [[read(*each) for each in matrices] for matrices in names]
         whole = [made for matrices in parts for made in matrices if made is not None]
         if whole and len(whole) == sum(map(len, parts)):
             setattr(parent, attribute, QuantizedExperts(experts, parts, f"{where}: {name}"))  # type: ignore[arg-type]
@@ -329,6 +334,50 @@ class _Float8:
         return Numbers(weight.T, 8, scales.T.astype(np.float32))
 
 
+class _Mxfp4:
+    """Experts in one tensor (OCP Microscaling Formats, 2023): gate_up_proj_blocks [experts, 2 * width, in / 32, 16],
+    two numbers (e2m1) in a byte, the first in its low half, rows of gates and ups alternating; gate_up_proj_scales of
+    the first three axes, exponents of two with 127 added; and down_proj_ of both. Twice such a number is an integer."""
+
+    mark = "gate_up_proj_blocks"
+    _NUMBERS = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.int8)
+
+    def __init__(self, settings: ConfigFile) -> None:
+        pass
+
+    def read(self, part: _Part) -> Numbers:
+        raise NotImplementedError(f"{part.where}: {part.base} is in mxfp4, which experts alone are")
+
+    def read_experts(self, part: _Part, experts: int) -> list[list[Numbers | None]]:
+        """Of each expert the gate, what is gated, and the way back; ``part.size`` and ``out``: the model's width and
+        the experts'."""
+        if not part.has(self.mark) and not part.has("gate_up_proj_scales"):
+            return [[None] * 3]
+        numbers, scales = self._matrices(part, "gate_up_proj", experts, 2 * part.out, part.size)
+        back, scales_back = self._matrices(part, "down_proj", experts, part.size, part.out)
+        return [
+            [
+                *(Numbers(numbers[e, i::2].T, 8, scales[e, i::2].T) for i in range(2)),
+                Numbers(back[e].T, 8, scales_back[e].T),
+            ]
+            for e in range(experts)
+        ]
+
+    def _matrices(self, part: _Part, name: str, experts: int, out: int, size: int) -> tuple[Array, Array]:
+        """Integers [experts, out, size] and what groups of 32 are multiplied with."""
+        if size % 32:
+            raise CheckpointError(f"{part.where}: {part.base}.{name} has {size} inputs, expected a multiple of 32")
+        blocks = part.tensor(f"{name}_blocks", experts, out, size // 32, 16)
+        exponents = part.tensor(f"{name}_scales", experts, out, size // 32)
+        for array, of in ((blocks, "blocks"), (exponents, "scales")):
+            if array.dtype != np.uint8:
+                raise CheckpointError(f"{part.where}: {part.base}.{name}_{of} is {array.dtype}; expected uint8")
+        if exponents.size and exponents.max() == 255:
+            raise CheckpointError(f"{part.where}: {part.base}.{name}_scales has 255, which is no number")
+        numbers = self._NUMBERS[np.stack([blocks & 15, blocks >> 4], -1)].reshape(experts, out, size)
+        return numbers, np.ldexp(np.float32(1), exponents.astype(np.int32) - 128)
+
+
 class _Gguf:
     """numbers [out, in], scales and offsets (where there are any) [out, groups], and their form: bits, and inputs of a
     group; as `argosy.models.gguf_blocks` makes them."""
@@ -347,5 +396,6 @@ class _Gguf:
 
 
 _READERS: dict[str, Any] = {
-    "gptq": _Gptq, "awq": _Awq, "compressed-tensors": _CompressedTensors, "fp8": _Float8, "gguf": _Gguf
+    "gptq": _Gptq, "awq": _Awq, "compressed-tensors": _CompressedTensors, "fp8": _Float8, "gguf": _Gguf,
+    "mxfp4": _Mxfp4,
 }  # fmt: skip

@@ -3,7 +3,7 @@
 A family says how its files differ from the model: ``NAMES`` are substitutions (pattern, replacement) from parameters'
 names to the file's; ``STACKED`` (pattern, replacement, members) names matrices that a file holds as one;
 ``INTERLEAVED_EXPERTS``: gates and ups of experts alternate; ``TRANSPOSED`` is False where matrices lie as
-[in, out], ``IGNORED`` are patterns of tensors that a file may have besides.
+[in, out], but for ``TRANSPOSED_TOO``, ``IGNORED`` are patterns of tensors that a file may have besides.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def parts_of(model: Layer, family: ModuleType, has: Any = lambda name: True) -> 
 
 
 def _plain_part(name: str, parameter: Tensor, is_matrix: bool, model: Layer, family: ModuleType) -> Part:
-    transposed = is_matrix and getattr(family, "TRANSPOSED", True)
+    transposed = is_matrix and (getattr(family, "TRANSPOSED", True) or name in getattr(family, "TRANSPOSED_TOO", ()))
     for pattern, replacement, members in getattr(family, "STACKED", ()):
         match = re.search(pattern, name)
         if match:

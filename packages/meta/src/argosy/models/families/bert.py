@@ -22,6 +22,7 @@ NAMES = (
     (r"^transform\.", "cls.predictions.transform.dense."),
     (r"^transform_norm\.", "cls.predictions.transform.LayerNorm."),
     (r"^bias$", "cls.predictions.bias"),
+    (r"^decoder\.", "cls.predictions.decoder."),
 )
 IGNORED = (r"position_ids$", r"^cls\.", r"\.pooler\.", r"^pooler\.")
 
@@ -44,10 +45,14 @@ def build(config: ConfigFile) -> Any:
         epsilon=config.number("layer_norm_eps", default=1e-12),
         dropout=config.number("hidden_dropout_prob", default=0.1),
         attention_dropout=config.number("attention_probs_dropout_prob", default=0.1),
+        tied=config.flag("tie_word_embeddings", default=True),
     )
     kind = config.architecture("Model")
     if kind.endswith(("ForMaskedLM", "ForPreTraining")):
         return MaskedLM(sizes)
     if kind.endswith("ForSequenceClassification"):
         return EncoderClassifier(sizes, len(config.table("id2label").values) or 2)
+    if not kind.endswith("Model"):
+        known = "Model, ForMaskedLM, ForPreTraining and ForSequenceClassification"
+        raise config.error("architectures", f"one that ends in {known}", kind)
     return Encoder(sizes, pooled=True)

@@ -6,7 +6,8 @@ from argosy.models.configuration import ConfigFile
 from argosy.models.gpt import GPT, GPTConfig
 
 PREFIX = "transformer."
-TRANSPOSED = False  # its files hold matrices [in, out]
+TRANSPOSED = False  # its files hold matrices [in, out], but for the head
+TRANSPOSED_TOO = ("head.weight",)
 NAMES = (
     (r"^tokens\.", "wte."),
     (r"^positions\.", "wpe."),
@@ -28,6 +29,9 @@ def build(config: ConfigFile) -> GPT:
     name = config.text("activation_function", default="gelu_new")
     if name not in ("gelu_new", "gelu_pytorch_tanh"):
         raise config.error("activation_function", "gelu_new", name)
+    for key, usual in (("scale_attn_weights", True), ("scale_attn_by_inverse_layer_idx", False)):
+        if config.flag(key, default=usual) != usual:
+            raise NotImplementedError(f"{config.path}: {key!r} {not usual} is not implemented")
     width, heads = config.integer("n_embd"), config.integer("n_head")
     if width % heads:
         raise config.error("n_head", f"a divisor of n_embd ({width})", heads)
