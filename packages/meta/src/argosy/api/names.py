@@ -107,7 +107,8 @@ NAMES = {
         argosy.device.tensor_types: get_rng_state manual_seed set_rng_state
     """,
     "argosy.distributed": """
-        .: auto_parallel checkpoint communication debug fleet flex_checkpoint launch rpc sharding
+        .: auto_parallel checkpoint communication debug fleet flex_checkpoint fsdp launch rpc sharding
+        .communication.: stream
         .checkpoint.loading: load_merged_state_dict load_state_dict
         .checkpoint.saving: save_state_dict
         .collective_report: report_collectives

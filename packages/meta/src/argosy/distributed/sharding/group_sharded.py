@@ -4,8 +4,7 @@ ranks of a group, each of which has a batch of its own (ZeRO; Rajbhandari et al.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
 from typing import Any
 from zlib import crc32
 
@@ -17,27 +16,24 @@ from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.collective import all_reduce, barrier, broadcast
 from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer
 from argosy.distributed.group import Group, world_group
-from argosy.distributed.local_parts import local_part
 from argosy.distributed.objects import all_gather_object
 from argosy.distributed.reduction import ReduceOp
-from argosy.distributed.semi_auto import reshard, shard_tensor
+from argosy.distributed.semi_auto import shard_tensor
 from argosy.distributed.sharded_optimizer import ShardingStage3, shard_optimizer
 from argosy.distributed.sharded_scaler import shard_scaler
+from argosy.distributed.sharding.parameter_gather import ParameterGather
 from argosy.distributed.wrapped_layer import WrappedLayer, equalize
 from argosy.framework.serialization import save_together
 from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
-from argosy_autograd.hooks import JointHook, saved_tensors_hooks
-from argosy_autograd.modes import no_grad
-from argosy_autoparallel import Partial, Placement, ProcessMesh, ReduceType, Replicate
-from argosy_autoparallel.dist_tensor import is_dist
-from argosy_phi_ops.eager.dispatch import Interpreter, layer
+from argosy_autograd.hooks import JointHook
+from argosy_autoparallel import Placement, ProcessMesh, Replicate
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
     "GroupShardedOptimizerStage2", "GroupShardedScaler", "GroupShardedStage2", "GroupShardedStage3",
-    "group_sharded_parallel", "save_group_sharded_model",
+    "ShardedLayer", "group_sharded_parallel", "save_group_sharded_model",
 ]  # fmt: skip
 
 _LEVELS = ("os", "os_g", "p_g_os")
@@ -138,7 +134,7 @@ class _ToOwners(JointHook):
         return made
 
 
-class _ShardedLayer(WrappedLayer):
+class ShardedLayer(WrappedLayer):
     """A layer whose ranks begin with the first one's values."""
 
     def __init__(self, layers: Layer, group: Group | None, sync_buffers: bool) -> None:
@@ -160,7 +156,7 @@ class _ShardedLayer(WrappedLayer):
         return self._layers(*inputs, **kwargs)
 
 
-class GroupShardedStage2(_ShardedLayer):
+class GroupShardedStage2(ShardedLayer):
     """A layer whose gradients go, as means over the group, to the owners of their parameters.
 
     layer, sharding_optimizer: the model, and the optimizer that says who owns what. sync_buffers: buffers are the first
@@ -183,7 +179,7 @@ class GroupShardedStage2(_ShardedLayer):
         hook.register(x for x in layer.parameters() if not x.stop_gradient)
 
 
-class GroupShardedStage3(_ShardedLayer):
+class GroupShardedStage3(ShardedLayer):
     """A layer whose parameters are split over the ranks: each is gathered where it is used, forward and backward, and
     given up afterwards; its gradient goes, as a mean over the group, to the ranks that have the parts.
 
@@ -205,7 +201,7 @@ class GroupShardedStage3(_ShardedLayer):
         for parameter in layer.parameters():
             if parameter.process_mesh is None:
                 shard_tensor(parameter, mesh, [Replicate()])
-        self._gathering = _ParameterGather(mesh)
+        self._gathering = ParameterGather(mesh)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """What ``layers`` gives for this rank's inputs."""
@@ -232,58 +228,6 @@ class _LargeParameterSharding(ShardingStage3):
         return super().split(param)
 
 
-class _ParameterGather(Interpreter):
-    """Gives operators the whole of parameters that are split over ``mesh``, as ordinary tensors of this rank, whose
-    gradients are to be averaged. What is kept of them for the backward pass is gathered again there."""
-
-    def __init__(self, mesh: ProcessMesh) -> None:
-        self.mesh = mesh
-        self._sources: dict[int, Tensor] = {}  # by the payload that an operator has now
-        self._is_gathering = False
-
-    @contextmanager
-    def gather_parameters(self) -> Iterator[None]:
-        """Within the block operators are given whole parameters."""
-        hooks = nullcontext() if is_capturing() else saved_tensors_hooks(self._pack, self._unpack)
-        with layer(self), hooks:
-            yield
-
-    def process(self, op: Any, operands: Sequence[Any], attributes: dict[str, Any], below: Callable[..., Any]) -> Any:
-        """See :class:`Interpreter`."""
-        if self._is_gathering:
-            return below(op, operands, attributes)
-        sources = self._sources
-        self._sources = {}
-        try:
-            return below(op, [self._gather(x) if type(x) is Tensor else x for x in operands], attributes)
-        finally:
-            self._sources = sources
-
-    def _gather(self, x: Tensor) -> Tensor:
-        if not is_dist(x) or x.process_mesh != self.mesh:
-            return x
-        self._is_gathering = True
-        try:
-            gradient = self.mesh, [Partial(ReduceType.kRedAvg)]
-            made = local_part(reshard(x, self.mesh, [Replicate()]), gradient)
-        finally:
-            self._is_gathering = False
-        if not x.placements[0].is_replicated():
-            self._sources[id(made.payload)] = x
-        return made
-
-    def _pack(self, kept: Tensor) -> Any:
-        source = self._sources.get(id(kept.payload))
-        return kept if source is None else (source,)
-
-    def _unpack(self, packed: Any) -> Tensor:
-        if type(packed) is not tuple:
-            return packed  # type: ignore[no-any-return]
-        with no_grad():
-            made: Tensor = reshard(packed[0].detach(), self.mesh, [Replicate()])._local_value()
-            return made
-
-
 def _find_layers(model: Layer, chosen: Sequence[Any]) -> list[Layer]:
     """The layers of a model whose class or identity is among ``chosen``."""
     return [each for each in model.sublayers(include_self=True) if {type(each).__name__, id(each)} & {*chosen}]
@@ -296,7 +240,7 @@ def save_group_sharded_model(model: Layer, output: str, optimizer: Any = None) -
 
     Raises ValueError for a model of another kind, and where ``output`` is a file.
     """
-    if not isinstance(model, _ShardedLayer):
+    if not isinstance(model, ShardedLayer):
         raise ValueError(f"save_group_sharded_model takes what group_sharded_parallel gave, not {type(model).__name__}")
     if os.path.isfile(output):
         raise ValueError(f"save_group_sharded_model: {output!r} should be a folder, but is a file")

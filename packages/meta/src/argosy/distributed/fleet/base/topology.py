@@ -13,7 +13,7 @@ from argosy.distributed.group import Group, new_group, world_group
 from argosy.distributed.wrapped_layer import ExpertRanks
 from argosy_hwadapt.solo import SoloCommunicator
 
-__all__ = ["CommunicateTopology", "HybridCommunicateGroup", "ParallelMode"]
+__all__ = ["CommunicateTopology", "HybridCommunicateGroup", "ParallelMode", "groups_beside"]
 
 _AXES = ("data", "pipe", "sharding", "sep", "context", "model")
 
@@ -312,15 +312,7 @@ class HybridCommunicateGroup:
         """Groups of this rank and those beside it in its pipeline: to send to the next one, to the one before, to
         receive from the next one, from the one before. All ranks make them together, at the first call."""
         if self._beside is None:
-            lines = self._topo.get_comm_list("pipe")
-            pairs = [pair for line in lines for pair in zip(line, [*line[1:], line[0]], strict=True)]
-            forth, back = (
-                {pair: new_group(sorted({*pair})) if pair[0] != pair[1] else self._alone for pair in pairs}
-                for _ in range(2)
-            )
-            to = next(pair for pair in pairs if pair[0] == self.global_rank)
-            since = next(pair for pair in pairs if pair[1] == self.global_rank)
-            self._beside = forth[to], back[since], back[to], forth[since]
+            self._beside = groups_beside(self._topo.get_comm_list("pipe"))
         return self._beside
 
     def get_pp_mp_parallel_group(self) -> Group:
@@ -393,6 +385,19 @@ def _line(lines: Sequence[Sequence[int]]) -> Group:
     """This rank's group of these; all ranks make all of them."""
     made = [new_group(ranks) for ranks in lines]
     return next(group for group in made if group.is_member())
+
+
+def groups_beside(lines: Sequence[Sequence[int]]) -> tuple[Group, Group, Group, Group]:
+    """Groups of this rank and those beside it in its line, which is a ring: to send to the next one, to the one before,
+    to receive from the next one, from the one before. All ranks make them together."""
+    here, alone = get_rank(), _single_rank_group()
+    pairs = [pair for line in lines for pair in zip(line, [*line[1:], line[0]], strict=True)]
+    forth, back = (
+        {pair: new_group(sorted({*pair})) if pair[0] != pair[1] else alone for pair in pairs} for _ in range(2)
+    )
+    to = next(pair for pair in pairs if pair[0] == here)
+    since = next(pair for pair in pairs if pair[1] == here)
+    return forth[to], back[since], back[to], forth[since]
 
 
 def _single_rank_group() -> Group:
