@@ -15,6 +15,7 @@ from argosy.device.places import CPUPlace as CPUPlace
 from argosy.framework.other_devices import CUDAPinnedPlace as CUDAPinnedPlace
 from argosy.framework.other_devices import CUDAPlace as CUDAPlace
 from argosy.framework.typed_creation import CharTensor as CharTensor
+from argosy.device.places import CustomPlace as CustomPlace
 from argosy.distributed.data_parallel import DataParallel as DataParallel
 from argosy.framework.typed_creation import DoubleTensor as DoubleTensor
 from argosy.framework.typed_creation import FloatTensor as FloatTensor

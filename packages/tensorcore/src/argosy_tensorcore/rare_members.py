@@ -96,7 +96,32 @@ def share_payload(tensor: Tensor, other: Tensor) -> None:
     tensor.payload = other.payload
 
 
+_GRADIENT = object()
+
+
+def main_gradient(tensor: Tensor) -> Any:
+    """What ``main_grad`` was set to; the accumulated gradient after :func:`link_main_gradient`."""
+    kept = tensor.__dict__.get("main_grad", AttributeError)
+    if kept is AttributeError:
+        raise AttributeError("main_grad")
+    return tensor.grad if kept is _GRADIENT else kept
+
+
+def set_main_gradient(tensor: Tensor, value: Any) -> None:
+    """Assign ``main_grad``: the accumulated gradient after :func:`link_main_gradient`, else a member like any other."""
+    if tensor.__dict__.get("main_grad") is _GRADIENT:
+        tensor.grad = value
+    else:
+        tensor.__dict__["main_grad"] = value
+
+
+def link_main_gradient(tensor: Tensor) -> None:
+    """Let ``main_grad`` be another name of the accumulated gradient, which is of whatever dtype hooks give."""
+    tensor.__dict__["main_grad"] = _GRADIENT
+
+
 MEMBERS: dict[str, Any] = {
+    "main_grad": property(main_gradient, set_main_gradient),
     "_slice": rows,
     "_copy_to": copy_to,
     "_grad_ivar": lambda tensor: tensor.grad,

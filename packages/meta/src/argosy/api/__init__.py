@@ -129,7 +129,7 @@ def lazy_names(
             shown = f"{module}.{name}"
             target = listed().get(name)
             value = fetch(target, shown) if target is not None else find(name) if find and name[:2] != "__" else None
-            if value is None:
+            if value is None and (target is None or target[:10] == "operators:"):
                 raise _missing_attribute(module, name, lambda: [*namespace, *listed(), *found()])
         namespace[name] = value
         return value

@@ -21,7 +21,7 @@ NAMES = {
         .compat: disable_compat enable_compat
         .compat.nn.functional: softmax
         .device.description: get_default_device set_default_device
-        .device.places: CPUPlace get_device is_compiled_with_cinn is_compiled_with_cuda
+        .device.places: CPUPlace CustomPlace get_device is_compiled_with_cinn is_compiled_with_cuda
             is_compiled_with_custom_device is_compiled_with_distribute is_compiled_with_ipu
             is_compiled_with_rocm is_compiled_with_xpu set_device
         .distributed.data_parallel: DataParallel
@@ -107,7 +107,8 @@ NAMES = {
         argosy.device.tensor_types: get_rng_state manual_seed set_rng_state
     """,
     "argosy.distributed": """
-        .: auto_parallel checkpoint communication debug fleet flex_checkpoint fsdp launch rpc sharding
+        .: auto_parallel checkpoint communication debug fleet flex_checkpoint fsdp launch models
+            parallel_helper rpc sharding utils
         .communication.: stream
         .checkpoint.loading: load_merged_state_dict load_state_dict
         .checkpoint.saving: save_state_dict
@@ -125,7 +126,7 @@ NAMES = {
         .local_layer: LocalLayer
         .local_parts: dtensor_from_local dtensor_to_local local_map
         .objects: all_gather_object broadcast_object_list recv_object_list scatter_object_list send_object_list
-        .parallelizing: parallelize
+        .parallelizing: in_auto_parallel_align_mode parallelize
         .pipeline.marks: SplitPoint
         .plans: ColWiseParallel ConvParallel PrepareLayerInput PrepareLayerOutput RowWiseParallel
             SequenceParallelBegin SequenceParallelDisable SequenceParallelEnable SequenceParallelEnd
@@ -147,12 +148,20 @@ NAMES = {
             count_collectives strict
     """,
     "argosy.distributed.auto_parallel": """
-        .: high_level_api interface
+        .: api high_level_api interface intermediate local_layer local_map placement_type process_mesh
         .interface: create_mesh shard_op
         argosy.hapi.engine: Engine
         argosy.distributed.semi_auto: get_mesh reshard set_mesh shard_tensor
         argosy.distributed.strategy: Strategy
         argosy_autoparallel: ProcessMesh
+    """,
+    "argosy.distributed.collective": """
+        argosy.distributed.environment: is_available is_initialized
+        argosy.distributed.fleet.layers.mpu.mp_ops: _c_concat _c_identity _c_lookup_table
+            _c_softmax_with_cross_entropy _c_split _mp_allreduce
+        argosy.distributed.group: _get_default_group=world_group _get_global_group=world_group get_group Group
+            new_group
+        argosy.distributed.split_operation: split
     """,
     "argosy.distributed.fleet": """
         .: base layers meta_optimizers meta_parallel model utils
@@ -176,7 +185,7 @@ NAMES = {
         argosy.distributed.: auto=auto_parallel
     """,
     "argosy.distributed.fleet.utils": """
-        .: hybrid_parallel_util log_util sequence_parallel_utils
+        .: hybrid_parallel_util log_util mix_precision_utils sequence_parallel_utils timer_helper
         .fs: LocalFS
         absent parameter-servers: DistributedInfer
         absent hadoop: HDFSClient

@@ -27,8 +27,8 @@ from argosy_phi_ops.listing import functions
 __all__ = ["MODULES", "path", "stub", "write"]
 
 _DEFINING = frozenset({
-    "argosy.device.custom_device", "argosy.framework.core", "argosy.nn.functional.flash_attention",
-    "argosy.nn.layer", "argosy.nn.quant.quantized_linear",
+    "argosy.device.custom_device", "argosy.distributed.collective", "argosy.framework.core",
+    "argosy.nn.functional.flash_attention", "argosy.nn.layer", "argosy.nn.quant.quantized_linear",
     "argosy.static.quantization", "argosy.vision.transforms.transforms",
 })  # fmt: skip
 """Modules with definitions of their own beside names of the table: tools read their source."""

@@ -4,6 +4,7 @@ from argosy.framework.core import AmpLevel as AmpLevel
 from argosy.device.places import CPUPlace as CPUPlace
 from argosy.framework.other_devices import CUDAPinnedPlace as CUDAPinnedPlace
 from argosy.framework.other_devices import CUDAPlace as CUDAPlace
+from argosy.device.places import CustomPlace as CustomPlace
 from argosy_tensorcore.dtype import DType as _own_DataType
 from argosy.framework.core import DenseTensor as DenseTensor
 from argosy.framework.core import EOFException as EOFException

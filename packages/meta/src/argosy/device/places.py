@@ -9,7 +9,7 @@ from argosy_phi_ops.eager.creation import set_creation_device
 from argosy_tensorcore.place import Place, as_place
 
 __all__ = [
-    "CPUPlace", "get_available_device", "get_device", "is_compiled_with_cinn", "is_compiled_with_cuda",
+    "CPUPlace", "CustomPlace", "get_available_device", "get_device", "is_compiled_with_cinn", "is_compiled_with_cuda",
     "is_compiled_with_custom_device", "is_compiled_with_distribute", "is_compiled_with_ipu", "is_compiled_with_rocm",
     "is_compiled_with_xpu", "set_device",
 ]  # fmt: skip
@@ -54,6 +54,15 @@ class CPUPlace(Place):
 
     def __init__(self) -> None:
         super().__init__("cpu")
+
+
+class CustomPlace(Place):
+    """The place of a device's memory, by the device's kind and number: equal to ``Place("kind:number")``."""
+
+    __slots__ = ()
+
+    def __init__(self, device_type: str, device_id: int = 0) -> None:
+        super().__init__(device_type, device_id)
 
 
 def is_compiled_with_cuda() -> bool:

@@ -59,6 +59,7 @@ from argosy.distributed.local_parts import dtensor_from_local as dtensor_from_lo
 from argosy.distributed.local_parts import dtensor_to_local as dtensor_to_local
 from argosy.distributed import fleet as fleet
 from argosy.distributed import flex_checkpoint as flex_checkpoint
+from argosy.distributed import fsdp as fsdp
 from argosy.distributed.collective import gather as gather
 from argosy.distributed.group import get_backend as get_backend
 from argosy.distributed.group import get_group as get_group
@@ -69,6 +70,7 @@ from argosy.distributed.gloo import gloo_barrier as gloo_barrier
 from argosy.distributed.gloo import gloo_init_parallel_env as gloo_init_parallel_env
 from argosy.distributed.gloo import gloo_release as gloo_release
 from argosy.distributed.sharding.group_sharded import group_sharded_parallel as group_sharded_parallel
+from argosy.distributed.parallelizing import in_auto_parallel_align_mode as in_auto_parallel_align_mode
 from argosy.distributed.group import init_parallel_env as init_parallel_env
 from argosy.distributed.point_to_point import irecv as irecv
 from argosy.distributed.environment import is_available as is_available
@@ -78,7 +80,9 @@ from argosy.distributed import launch as launch
 from argosy.distributed.checkpoint.loading import load_merged_state_dict as load_merged_state_dict
 from argosy.distributed.checkpoint.loading import load_state_dict as load_state_dict
 from argosy.distributed.local_parts import local_map as local_map
+from argosy.distributed import models as models
 from argosy.distributed.group import new_group as new_group
+from argosy.distributed import parallel_helper as parallel_helper
 from argosy.distributed.parallelizing import parallelize as parallelize
 from argosy.distributed.point_to_point import recv as recv
 from argosy.distributed.objects import recv_object_list as recv_object_list
@@ -106,10 +110,12 @@ from argosy.distributed import sharding as sharding
 from argosy.distributed.group import shutdown_process_group as shutdown_process_group
 from argosy.distributed.spawning import spawn as spawn
 from argosy.distributed.split_operation import split as split
+from argosy.distributed.communication import stream as stream
 from argosy_autoparallel.implicit_gathers import strict as strict
 from argosy.distributed.auto_parallel.high_level_api import to_distributed as to_distributed
 from argosy.distributed.dist_model import to_static as to_static
 from argosy_autoparallel.api import unshard_dtensor as unshard_dtensor
+from argosy.distributed import utils as utils
 from argosy.distributed.collective import wait as wait
 def CountFilterEntry(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
 def InMemoryDataset(*args: _Any, **kwargs: _Any) -> _NoReturn: ...

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from argosy.api import lazy_names
 from argosy.distributed import captured_collectives
 from argosy.distributed.buffers import Array, deliver, read_values, same_shapes, write_values
 from argosy.distributed.call_checks import agree
@@ -31,6 +32,8 @@ __all__ = [
 ]  # fmt: skip
 
 _DONE = Task()
+
+__getattr__, __dir__ = lazy_names(__name__, globals())  # what older libraries look for here
 
 
 def member_group(group: Group | None, kind: str) -> Group | None:

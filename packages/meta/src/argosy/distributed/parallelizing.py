@@ -15,7 +15,7 @@ from argosy.optimizer.optimizer import Optimizer
 from argosy_autoparallel import ProcessMesh
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["parallelize"]
+__all__ = ["in_auto_parallel_align_mode", "parallelize"]
 
 _STAGES: dict[int, Any] = {0: None, 1: ShardingStage1, 2: ShardingStage2, 3: ShardingStage3}
 _PARTS = ("dp_config", "mp_config", "pp_config", "cp_config")
@@ -69,6 +69,12 @@ def parallelize(
     if optimizer is not None:
         shard_optimizer(optimizer, _stage(level, chosen))
     return model, optimizer
+
+
+def in_auto_parallel_align_mode() -> bool:
+    """Whether Paddle would give up speed for losses that equal those of hand-written parallelism: never, as losses do
+    not depend on the layout here."""
+    return False
 
 
 def _meshes_of_layers(model: Layer, mesh: ProcessMesh, config: Mapping[str, Any]) -> dict[str, ProcessMesh]:

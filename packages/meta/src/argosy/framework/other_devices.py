@@ -9,9 +9,23 @@ from argosy.argument_checks import validate_call
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "CUDAPinnedPlace", "CUDAPlace", "XPUPinnedPlace", "disable_signal_handler", "fp8_fp8_half_gemm_fused",
-    "get_cuda_rng_state", "set_cuda_rng_state",
+    "CUDA_HOME", "BuildExtension", "CUDAPinnedPlace", "CUDAPlace", "XPUPinnedPlace", "disable_signal_handler",
+    "fp8_fp8_half_gemm_fused", "get_cuda_rng_state", "set_cuda_rng_state",
 ]  # fmt: skip
+
+
+CUDA_HOME = None
+"""Where CUDA's compiler is: nowhere, as nothing is compiled with it."""
+
+
+class BuildExtension:
+    """Raises ``NotImplementedError``: it compiles against Paddle's C++ headers."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise NotImplementedError(
+            "utils.cpp_extension.BuildExtension is not implemented: it compiles against Paddle's C++ headers; "
+            "argosy.library.custom_op takes a C symbol or a Python body"
+        )
 
 
 def get_cuda_rng_state() -> list[Tensor]:

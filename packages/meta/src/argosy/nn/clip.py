@@ -12,13 +12,13 @@ from argosy.argument_checks import validate_call
 from argosy.nn.meshes import first_mesh, mesh_of, on_mesh
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "Pairs"]
+__all__ = ["ClipGradBase", "ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue", "Pairs"]
 
 Pairs = Sequence[tuple[Tensor, "Tensor | None"]]
 
 
-class _Clip:
-    """What the three have in common: which gradients are clipped."""
+class ClipGradBase:
+    """A way to clip gradients: ``_clip`` of each, where the parameter is one of those to be clipped."""
 
     @validate_call
     def __call__(self, params_grads: Pairs) -> list[tuple[Tensor, Tensor | None]]:
@@ -33,7 +33,7 @@ def _is_clipped(parameter: Tensor, grad: Tensor | None) -> bool:
     return grad is not None and bool(getattr(parameter, "need_clip", True))
 
 
-class ClipGradByValue(_Clip):
+class ClipGradByValue(ClipGradBase):
     """Every element into [min, max]; ``min`` is ``-max`` by default."""
 
     @validate_call
@@ -50,7 +50,7 @@ class ClipGradByValue(_Clip):
         return f"ClipGradByValue(max={self.max}, min={self.min})"
 
 
-class ClipGradByNorm(_Clip):
+class ClipGradByNorm(ClipGradBase):
     """Each gradient scaled so that its 2-norm is at most ``clip_norm``."""
 
     @validate_call
@@ -65,7 +65,7 @@ class ClipGradByNorm(_Clip):
         return f"ClipGradByNorm(clip_norm={self.clip_norm})"
 
 
-class ClipGradByGlobalNorm(_Clip):
+class ClipGradByGlobalNorm(ClipGradBase):
     """All gradients scaled by one factor so that the 2-norm of all together is at most ``clip_norm``.
 
     They may lie on several meshes: the squares meet on the first one, and the factor goes back to each.
@@ -90,14 +90,14 @@ class ClipGradByGlobalNorm(_Clip):
 
     def _square_total(self, pairs: Pairs, beside: Any = None) -> Any:
         """The sum of the gradients' squares, on the mesh of ``beside`` where that is given."""
-        total = _sum_over_meshes([_square_sum(g) for _, g in pairs])
+        total = _sum_over_meshes([_squared_l2_norm(g) for _, g in pairs])
         return total if beside is None else on_mesh(mesh_of(beside), total)
 
     def __repr__(self) -> str:
         return f"ClipGradByGlobalNorm(clip_norm={self.clip_norm})"
 
 
-def _square_sum(grad: Any) -> Any:
+def _squared_l2_norm(grad: Any) -> Any:
     wide = grad.cast("float32") if grad.dtype.itemsize < 4 else grad
     return (wide * wide).sum()
 

@@ -12,7 +12,7 @@ from typing import Any
 from argosy.api.absent import absent
 from argosy.distributed import collective
 from argosy.distributed.environment import ParallelEnv, get_rank, get_world_size
-from argosy.distributed.fleet.base import rank_groups
+from argosy.distributed.fleet.base import topology
 from argosy.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup
 from argosy.distributed.fleet.base.util_factory import util
 from argosy.distributed.fleet.job import Job, current_job, require_job
@@ -60,7 +60,7 @@ class Fleet:
         chosen = DistributedStrategy() if strategy is None else strategy
         groups = HybridCommunicateGroup(_topology(chosen), chosen.hybrid_configs)
         current_job.value = Job(chosen, groups)
-        rank_groups.groups.value = groups
+        topology.groups.value = groups
         return self
 
     def get_hybrid_communicate_group(self) -> HybridCommunicateGroup:

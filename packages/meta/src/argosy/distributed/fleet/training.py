@@ -18,7 +18,7 @@ from argosy.distributed.fleet.meta_parallel.pipeline_parallel import DualPipeVPa
 from argosy.distributed.fleet.meta_parallel.wrappers import SegmentParallel, ShardingParallel, TensorParallel
 from argosy.distributed.fleet.strategy import DistributedStrategy
 from argosy.distributed.fleet.strategy_effects import prepare_model, prepare_optimizer, wrap_optimizer
-from argosy.distributed.group import world_group
+from argosy.distributed.group import Group, world_group
 from argosy.distributed.sharded_scaler import shard_scaler
 from argosy.distributed.wrapped_layer import equalize, is_expert
 from argosy.nn.layer import Layer
@@ -101,6 +101,27 @@ def fused_allreduce_gradients(parameter_list: Iterable[Tensor], hcg: HybridCommu
     ranks without one, for code that went back within ``DataParallel.no_sync()``."""
     shared = [p for p in parameter_list if not is_expert(p)]
     average_gradients(shared, [world_group() if hcg is None else hcg.get_data_parallel_group()])
+
+
+def fused_allreduce_gradients_with_group(
+    parameter_list: Iterable[Tensor], group: Group | None, bucket_size: int = 1 << 27, scale: float | None = None
+) -> None:
+    """Replace the gradients of the parameters by their sums over ``group`` (all ranks) times ``scale``, by default
+    their means. ``bucket_size`` changes nothing."""
+    chosen = world_group() if group is None else group
+    parameters = [p for p in parameter_list if p.grad is not None]
+    average_gradients(parameters, [chosen])
+    if scale is not None and scale * chosen.nranks != 1:
+        for gradient in (p.grad for p in parameters):
+            assert gradient is not None
+            gradient.scale_(scale * chosen.nranks)
+
+
+def unwrap_optimizer(optimizer: Any, optimizer_instances: Any = ()) -> Any:
+    """The optimizer within wrappers of the given classes."""
+    while isinstance(optimizer, optimizer_instances):
+        optimizer = optimizer._inner_opt
+    return optimizer
 
 
 def obtain_optimizer_parameters_list(optimizer: Any) -> list[Tensor]:

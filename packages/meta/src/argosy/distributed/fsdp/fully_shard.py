@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from argosy.distributed.fleet.base.rank_groups import groups
+from argosy.distributed.fleet.base.topology import groups
 from argosy.distributed.group import Group, world_group
 from argosy.distributed.semi_auto import get_mesh, shard_tensor
 from argosy.distributed.sharded_optimizer import ShardingStage3

@@ -3,6 +3,9 @@
 from typing import Any as _Any
 from typing import NoReturn as _NoReturn
 
+from argosy.framework.other_devices import BuildExtension as BuildExtension
+from argosy.utils.cpp_extension import cpp_extension as cpp_extension
+from argosy.utils.cpp_extension import extension_utils as extension_utils
 def CUDAExtension(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
 def CppExtension(*args: _Any, **kwargs: _Any) -> _NoReturn: ...
 def get_build_directory(*args: _Any, **kwargs: _Any) -> _NoReturn: ...

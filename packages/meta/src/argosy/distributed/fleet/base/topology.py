@@ -12,8 +12,11 @@ from argosy.distributed.environment import environment, get_rank, get_world_size
 from argosy.distributed.group import Group, new_group, world_group
 from argosy.distributed.wrapped_layer import ExpertRanks
 from argosy_hwadapt.solo import SoloCommunicator
+from argosy_phi_ops.context import RankState
 
-__all__ = ["CommunicateTopology", "HybridCommunicateGroup", "ParallelMode", "groups_beside"]
+__all__ = [
+    "CommunicateTopology", "HybridCommunicateGroup", "ParallelMode", "groups", "groups_beside", "model_parallel_group",
+]  # fmt: skip
 
 _AXES = ("data", "pipe", "sharding", "sep", "context", "model")
 
@@ -407,3 +410,19 @@ def _single_rank_group() -> Group:
     joined.groups[made.id] = made
     joined.next_group += 1
     return made
+
+
+groups: RankState[HybridCommunicateGroup | None] = RankState("argosy.fleet.groups", lambda: None)
+"""The groups that ``fleet.init`` made for this rank."""
+
+
+def model_parallel_group() -> Group | None:
+    """The ranks that have parts of one model; None before ``fleet.init``."""
+    found = groups.value
+    return None if found is None else found.get_model_parallel_group()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_HYBRID_PARALLEL_GROUP":  # where libraries look for the groups
+        return groups.value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

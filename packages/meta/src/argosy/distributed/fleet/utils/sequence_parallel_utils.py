@@ -19,8 +19,8 @@ from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
     "AllGatherOp", "ColumnSequenceParallelLinear", "GatherOp", "ReduceScatterOp", "RowSequenceParallelLinear",
-    "ScatterOp", "is_sequence_parallel_parameter", "mark_as_sequence_parallel_parameter",
-    "register_sequence_parallel_allreduce_hooks",
+    "ScatterOp", "all_gather", "is_sequence_parallel_parameter", "mark_as_sequence_parallel_parameter",
+    "reduce_scatter", "register_sequence_parallel_allreduce_hooks", "scatter",
 ]  # fmt: skip
 
 
@@ -38,6 +38,21 @@ def _part(x: Tensor, group: Group) -> Tensor:
 
 def _part_of_sum(x: Tensor, group: Group) -> Tensor:
     return scatter_along(x, group, 0)
+
+
+def scatter(input: Tensor) -> Tensor:
+    """This rank's part of a sequence, along the first axis; a constant for differentiation, as the two below."""
+    return _part(input, _group(None)) if _group(None).nranks > 1 else input
+
+
+def all_gather(input: Tensor) -> Tensor:
+    """The sequence of which each rank has a part, along the first axis."""
+    return _gather_whole(input, _group(None)) if _group(None).nranks > 1 else input
+
+
+def reduce_scatter(input: Tensor) -> Tensor:
+    """This rank's part, along the first axis, of the sum of the ranks' sequences."""
+    return _part_of_sum(input, _group(None)) if _group(None).nranks > 1 else input
 
 
 class _Change(PyLayer):

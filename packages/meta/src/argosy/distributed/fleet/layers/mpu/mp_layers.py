@@ -8,21 +8,20 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from argosy.distributed.fleet.base.rank_groups import model_parallel_group
+from argosy.distributed.fleet.base.topology import model_parallel_group
 from argosy.distributed.fleet.layers.mpu.mp_ops import (
     _c_concat,
     _c_identity,
+    _c_lookup_table,
+    _c_softmax_with_cross_entropy,
     _c_split,
     _mp_allreduce,
-    sum_of,
 )
 from argosy.distributed.fleet.layers.mpu.random import MODEL_PARALLEL_RNG, get_rng_state_tracker
 from argosy.distributed.group import Group
-from argosy.distributed.reduction import ReduceOp
 from argosy.nn import functional as F
 from argosy.nn.initializer import Constant
 from argosy.nn.layer import Layer
-from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["ColumnParallelLinear", "ParallelCrossEntropy", "RowParallelLinear", "VocabParallelEmbedding"]
@@ -92,10 +91,8 @@ class VocabParallelEmbedding(_Part):
         if not self.is_mp:
             whole: Tensor = F.embedding(x, self.weight)
             return whole
-        own = x - self.vocab_start_index
-        inside = (own >= 0).logical_and(own < self.per_part_size)
-        rows = F.embedding(get_operator("where")(inside, own, own * 0), self.weight)
-        return _mp_allreduce(rows * inside.cast(rows.dtype).unsqueeze(-1), group=self.model_parallel_group)
+        rows = _c_lookup_table(self.weight, x, self.vocab_start_index)
+        return _mp_allreduce(rows, group=self.model_parallel_group)
 
 
 class ColumnParallelLinear(_Part):
@@ -182,18 +179,9 @@ class ParallelCrossEntropy(_Part):
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
         """This rank's logits [..., classes / ranks] and labels [...] or [..., 1] to losses [..., 1]; 0 where the label
         is ``ignore_index``."""
-        labels = label.unsqueeze(-1) if label.ndim == input.ndim - 1 else label
         if not self.is_mp:
+            labels = label.unsqueeze(-1) if label.ndim == input.ndim - 1 else label
             losses: Tensor = F.softmax_with_cross_entropy(input, labels, ignore_index=self.ignore_index)
             return losses
-        group, count = self.model_parallel_group, input.shape[-1]
-        assert group is not None
-        wide = input.cast("float32") if input.dtype.itemsize < 4 else input
-        shifted = wide - sum_of(wide.max(-1, keepdim=True), group, ReduceOp.MAX)
-        total = _mp_allreduce(shifted.exp().sum(-1, keepdim=True), group=group)
-        own = labels - self.rank * count
-        inside = (own >= 0).logical_and(own < count)
-        found = get_operator("take_along_axis")(shifted, get_operator("where")(inside, own, own * 0), -1)
-        target = _mp_allreduce(found * inside.cast(found.dtype), group=group)
-        kept = (labels != self.ignore_index).cast(total.dtype)
-        return (total.log() - target) * kept
+        group = self.model_parallel_group
+        return _c_softmax_with_cross_entropy(input, label, group, ignore_index=self.ignore_index)  # type: ignore[return-value]

@@ -12,7 +12,7 @@ from typing import Any
 
 from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.collective import all_gather, all_reduce, reduce_scatter
-from argosy.distributed.group import Group
+from argosy.distributed.group import Group, world_group
 from argosy.distributed.reduction import ReduceOp, reduction_name
 from argosy_autograd.modes import no_grad
 from argosy_autograd.pylayer import PyLayer
@@ -20,7 +20,10 @@ from argosy_autoparallel.rank_operators import communicate
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["_c_concat", "_c_identity", "_c_split", "_mp_allreduce", "gather_along", "scatter_along", "sum_of", "take"]
+__all__ = [
+    "_c_concat", "_c_identity", "_c_lookup_table", "_c_softmax_with_cross_entropy", "_c_split", "_mp_allreduce",
+    "gather_along", "scatter_along", "sum_of", "take",
+]  # fmt: skip
 
 
 def _is_single(group: Group | None) -> bool:
@@ -145,3 +148,38 @@ def _mp_allreduce(
 ) -> Tensor:
     """The sum over the group, whose gradient is the one of each part."""
     return tensor if group is None or _is_single(group) else _Sum.apply(tensor, group)
+
+
+def _c_lookup_table(
+    table: Tensor, index: Tensor, start_index: int = 0, vocab_size: int = -1, name: str | None = None
+) -> Tensor:
+    """Rows [..., width] of this rank's part of a table, whose first row has the index ``start_index``; zeros for
+    indices of other parts. ``vocab_size`` changes nothing."""
+    own = index - start_index
+    inside = (own >= 0).logical_and(own < table.shape[0])
+    rows = get_operator("embedding")(get_operator("where")(inside, own, own * 0), table)
+    return rows * inside.cast(rows.dtype).unsqueeze(-1)  # type: ignore[no-any-return]
+
+
+def _c_softmax_with_cross_entropy(
+    logits: Tensor,
+    label: Tensor,
+    group: Group | None = None,
+    return_softmax: bool = False,
+    ignore_index: int = -100,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """Losses [..., 1] of this rank's logits [..., classes / ranks] and labels [...] or [..., 1], 0 where the label is
+    ``ignore_index``; with this rank's part of the softmax where ``return_softmax``. ``group`` is that of all ranks by
+    default."""
+    chosen, count = world_group() if group is None else group, logits.shape[-1]
+    labels = label.unsqueeze(-1) if label.ndim == logits.ndim - 1 else label
+    wide = logits.cast("float32") if logits.dtype.itemsize < 4 else logits
+    largest = wide.max(-1, keepdim=True)
+    shifted = wide - (largest.detach() if chosen.nranks == 1 else sum_of(largest, chosen, ReduceOp.MAX))
+    total = _mp_allreduce(shifted.exp().sum(-1, keepdim=True), group=chosen)
+    own = labels - chosen.rank * count
+    inside = (own >= 0).logical_and(own < count)
+    found = get_operator("take_along_axis")(shifted, get_operator("where")(inside, own, own * 0), -1)
+    target = _mp_allreduce(found * inside.cast(found.dtype), group=chosen)
+    loss = (total.log() - target) * (labels != ignore_index).cast(total.dtype)
+    return (loss, shifted.exp() / total) if return_softmax else loss

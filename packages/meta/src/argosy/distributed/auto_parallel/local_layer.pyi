@@ -1,0 +1,3 @@
+"""Written by ``python -m argosy.api.stubs``."""
+
+from argosy.distributed.local_layer import LocalLayer as LocalLayer

@@ -1,0 +1,3 @@
+"""Written by ``python -m argosy.api.stubs``."""
+
+from argosy_autoparallel.mesh import ProcessMesh as ProcessMesh

@@ -1,0 +1,3 @@
+"""Written by ``python -m argosy.api.stubs``."""
+
+from argosy.distributed.models import moe as moe
