@@ -275,3 +275,34 @@ def test_products_are_made_in_chunks_with_what_they_communicate(last, dtype):
     assert [each.computed > 0 for each in found][1:] == [True] * 5
     assert sum(each.nbytes for each in found) == sum(each.nbytes for each in collectives(plain))
     assert modelled_time(chunked) < 0.85 * modelled_time(overlapped)
+
+
+@pytest.mark.parametrize("groups", [((0, 1), (0, 1)), ((0, 1), (1, 0))], ids=["one group", "two groups"])
+@pytest.mark.parametrize("larger_first", [True, False])
+def test_of_two_gathered_operands_the_larger_comes_in_chunks(larger_first, groups):
+    """The smaller one comes whole, before it: products begin with the first chunk."""
+    plain = Program("two")
+    x, w = (plain.add_input(TensorType(shape, "float32")) for shape in ((N // 2, N), (N, N // 8)))
+    with emit_at(Builder.at_end(plain.block)):
+        token, made = prim.create_token(), {}
+        for name in ("x", "w") if larger_first else ("w", "x"):
+            part, axis, group = (x, 0, groups[0]) if name == "x" else (w, 1, groups[1])
+            made[name], token = prim.all_gather(part, token, group=group, size=2, axis=axis)
+        plain.set_outputs([prim.tanh(matmul(made["x"], made["w"]))])
+    overlapped, chunked = plain.clone(), plain.clone()
+    Overlap(least=1).run(overlapped)
+    assert ChunkProducts(least=1).run(chunked)
+    verify_program(chunked)
+    found = [op for op in chunked.block if op.kind in ("all_gather", "dot_general")]
+    if groups[0] == groups[1]:
+        assert [op.operand(0).type.shape for op in found if op.kind == "all_gather"] == [(N, N // 8), *[(N // 8, N)] * 4]
+    assert sum(op.kind == "dot_general" for op in found) == 4
+    Overlap(least=1).run(chunked)
+    verify_programs([chunked] * 2)
+    rng = np.random.default_rng(0)
+    given = [[rng.standard_normal(x.shape).astype(np.float32) for x in plain.inputs] for _ in range(2)]
+    for before, after in zip(run_together([plain] * 2, given, [0, 1]), run_together([chunked] * 2, given, [0, 1]),
+                             strict=True):  # fmt: skip
+        np.testing.assert_allclose(after[0], before[0], rtol=1e-5, atol=1e-5)
+    if groups[0] == groups[1]:
+        assert modelled_time(chunked) < 0.9 * modelled_time(overlapped)

@@ -35,7 +35,8 @@ _BETWEEN = ("prim.cast", "prim.reshape")
 class ChunkProducts(Pass):
     """Makes products in chunks: of an operand that is gathered along an axis that the product keeps, as the chunks
     come, or of a result that is summed over ranks, whose chunks are summed (or summed and scattered) as they come.
-    Casts, and reshapes that leave the axis as it is, may stand between both.
+    Casts, and reshapes that leave the axis as it is, may stand between both. Of two operands that are gathered over the
+    same ranks the smaller one comes whole, and first; the larger one in chunks.
 
     There are at most ``chunks`` of at least ``least`` bytes. The pass ``overlap`` then starts the collective of a chunk
     before the product of another.
@@ -48,15 +49,28 @@ class ChunkProducts(Pass):
         """Divide what is worth it; True where anything was."""
         if communicates_within(program):
             return False
-        changed = False
+        changed, whole = False, set[Operation]()
         for op in [op for op in program.block if op.name in _COLLECTIVES]:
-            pair = self._match(op)
-            if pair is not None:
-                (_gather if op.kind == "all_gather" else _reduce)(pair)
-                changed = True
+            pair = None if op in whole else self._match(op)
+            other = None if pair is None or op.kind != "all_gather" else _gather_behind(pair.operand)
+            if pair is None or (other is not None and self._is_larger(other, pair)):
+                continue
+            if other is not None:
+                whole.add(other)
+                pair = pair._replace(after=_later(other, pair))
+            (_gather if op.kind == "all_gather" else _reduce)(pair)
+            changed = True
         if changed:
             thread_tokens(program)
         return changed
+
+    def _is_larger(self, other: Operation, pair: _Pair) -> bool:
+        """Whether the gather ``other`` of the same product's other operand is to be in chunks instead."""
+        if other.attributes["group"] != pair.op.attributes["group"]:
+            return False
+        found = self._match(other)
+        larger = bytes_of(other.results[0]) > bytes_of(pair.op.results[0])
+        return found is not None and found.product is pair.product and larger
 
     def _match(self, op: Operation) -> _Pair | None:
         gathers = op.kind == "all_gather"
@@ -84,7 +98,7 @@ class ChunkProducts(Pass):
 class _Pair(NamedTuple):
     """A collective and the product that it goes with, and the casts and reshapes ``between`` them: the ``axis`` of the
     result that is cut is axis ``along`` of operand ``side``; it has the parts of ``ranks`` one behind the other, each
-    of which is cut in so many ``chunks``."""
+    of which is cut in so many ``chunks``, made behind the operation ``after`` where that is not the collective."""
 
     op: Operation
     product: Operation
@@ -94,6 +108,12 @@ class _Pair(NamedTuple):
     along: int
     ranks: int
     chunks: int
+    after: Operation | None = None
+
+    @property
+    def operand(self) -> Value:
+        """The operand of the product that is not cut."""
+        return self.product.operand(1 - self.side)
 
     def places(self) -> list[tuple[int, int]]:
         """Where the chunks of a rank's part begin, and how long they are."""
@@ -123,6 +143,22 @@ def _reader(gathered: Value) -> tuple[Operation, list[Operation]] | None:
         first = _first_user(first.result)
     once = first is not None and first.name == "prim.dot_general" and first.operand(0) is not first.operand(1)
     return (first, between) if first is not None and once else None
+
+
+def _gather_behind(x: Value) -> Operation | None:
+    """The gather that gives ``x`` but for casts and reshapes."""
+    while isinstance(x, OpResult) and x.op.name in _BETWEEN:
+        x = x.op.operand(0)
+    return x.op if isinstance(x, OpResult) and x.op.name == "prim.all_gather" else None
+
+
+def _later(other: Operation, pair: _Pair) -> Operation | None:
+    """The gather ``other``, where that of ``pair`` over the same ranks comes before it and may come behind."""
+    op = pair.op
+    if other.parent is not op.parent or other.attributes["group"] != op.attributes["group"] or other.is_before(op):
+        return None
+    readers = [user for user in op.results[0].users if user not in pair.between]
+    return None if any(user.is_before(other) for user in readers) else other
 
 
 def _first_user(value: Value) -> Operation | None:
@@ -188,7 +224,8 @@ def _kept_axes(product: Operation) -> dict[int, tuple[int, int]]:
 def _gather(pair: _Pair) -> None:
     """Gather chunks of an operand; the product of each; both put together for who reads them."""
     op, product, axis = pair.op, pair.product, pair.op.attributes["axis"]
-    with emit_at(builder_at(op, op)):
+    place = op if pair.after is None or pair.after.next is None else pair.after.next
+    with emit_at(builder_at(place, op)):
         parts = [pair.collective(block(op.operand(0), axis, *place)) for place in pair.places()]
     with emit_at(builder_at(product, product)):
         chunks = [pair.multiply(_repeat(pair.between, part, axis)) for part in parts]
