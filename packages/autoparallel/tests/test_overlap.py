@@ -295,7 +295,8 @@ def test_of_two_gathered_operands_the_larger_comes_in_chunks(larger_first, group
     verify_program(chunked)
     found = [op for op in chunked.block if op.kind in ("all_gather", "dot_general")]
     if groups[0] == groups[1]:
-        assert [op.operand(0).type.shape for op in found if op.kind == "all_gather"] == [(N, N // 8), *[(N // 8, N)] * 4]
+        gathers = [op.operand(0).type.shape for op in found if op.kind == "all_gather"]
+        assert gathers == [(N, N // 8), *[(N // 8, N)] * 4]
     assert sum(op.kind == "dot_general" for op in found) == 4
     Overlap(least=1).run(chunked)
     verify_programs([chunked] * 2)
