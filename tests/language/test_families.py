@@ -108,7 +108,8 @@ def check_rotations_by_length(model, loaded, scaling):
 
 
 def test_padding_that_sees_no_token_changes_nothing(tmp_path):
-    """Behind windows and before texts padding sees nothing but padding; what texts are does not become NaN by that."""
+    """Behind windows and before texts padding sees nothing but padding; neither what texts are nor gradients of weights
+    become NaN by that."""
     config = _read(Path(__file__).parent / "records" / "qwen2-windows.json")["config"]
     config |= {"sliding_window": 2, "layer_types": ["sliding_attention", "full_attention", "full_attention"]}
     model = models.build(models.ConfigFile(config))
@@ -118,7 +119,12 @@ def test_padding_that_sees_no_token_changes_nothing(tmp_path):
     for before, after in ((0, 4), (3, 0)):
         widths = ((0, 0), (before, after))
         padded, seen = np.pad(ids, widths), np.pad(real, widths)
-        made = model(paddle.to_tensor(padded), paddle.to_tensor(seen)).numpy()
+        logits = model(paddle.to_tensor(padded), paddle.to_tensor(seen))
+        (logits[:, before : before + 9] ** 2).mean().backward()
+        for parameter in model.parameters():
+            assert np.isfinite(parameter.grad.numpy()).all(), parameter.name
+        model.clear_gradients()
+        made = logits.numpy()
         assert np.isfinite(made).all()
         if after:  # positions are counted from the first column
             np.testing.assert_allclose(made[:, :9], want, rtol=0, atol=1e-5 * np.abs(want).max())

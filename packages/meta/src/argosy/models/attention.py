@@ -18,22 +18,25 @@ from argosy.nn.layer import Layer
 __all__ = ["Attention", "LatentAttention", "Positions"]
 
 
+_HIDDEN = -6e4
+"""What is added to scores of padding: finite, in float16 too, so that padding that sees nothing else is no NaN, nor is
+its gradient."""
+
+
+def _hide(padding_BS: Any) -> Any:
+    """0 where a token is real, else the least that is added to scores."""
+    zero = paddle.zeros([], "float32")
+    return paddle.where(padding_BS.astype("bool"), zero, paddle.full([], _HIDDEN, "float32"))
+
+
 class Positions:
     """What the attentions of one pass share: the tables of rotary positions, made once each, and the padding."""
 
     def __init__(self, length: Any, padding_BS: Any = None) -> None:
         """``length``: tokens of each row; ``padding_BS`` [B, S] bool: False where a token is none."""
         self.length = length
-        self._is_token = None if padding_BS is None else padding_BS.astype("bool")
-        self.mask = None if self._is_token is None else self._is_token.unsqueeze([1, 2])
+        self.mask = None if padding_BS is None else _hide(padding_BS).unsqueeze([1, 2])
         self._tables: dict[Any, tuple[Any, Any]] = {}
-
-    def of_tokens(self, mixed_BTHK: Any) -> Any:
-        """Attention's sums, zero where a token is none: such a one may see no key, and its sum is NaN then."""
-        if self._is_token is None:
-            return mixed_BTHK
-        zero = paddle.zeros([], mixed_BTHK.dtype)
-        return paddle.where(self._is_token.unsqueeze([2, 3]), mixed_BTHK, zero)
 
     def tables(self, config: RotaryConfig) -> tuple[Any, Any]:
         """Cosines and sines [T, pairs]."""
@@ -75,7 +78,7 @@ class Attention(Layer):
             q_BTHK, k_BTGK, v_BTGK, positions.mask, config.dropout, True, self.training, scale=config.scale,
             window=config.window, softcap=config.softcap, sinks=self.sinks if config.sinks else None,
         )  # fmt: skip
-        return self.o_proj(positions.of_tokens(mixed_BTHK).reshape([0, 0, config.heads * config.head_width]))
+        return self.o_proj(mixed_BTHK.reshape([0, 0, config.heads * config.head_width]))
 
     def _heads(self, x_BTF: Any, heads: int, norm: str) -> Any:
         """Channels as heads, normalised before (all of them) or after (each head) they are told apart."""
@@ -124,7 +127,7 @@ class LatentAttention(Layer):
             paddle.concat([k_plain, k_turned], axis=-1),
             v_BTHV, positions.mask, config.dropout, True, self.training, scale=config.scale,
         )  # fmt: skip
-        return self.o_proj(positions.of_tokens(mixed_BTHV).reshape([0, 0, config.heads * config.value_width]))
+        return self.o_proj(mixed_BTHV.reshape([0, 0, config.heads * config.value_width]))
 
     def _queries(self, x_BTD: Any) -> Any:
         if self.config.query_latent_width is None:
