@@ -1,6 +1,7 @@
 """Kernels in SPIR-V: their text, the module that LLVM makes of it, and that devices get the bits of OpenCL C."""
 
 import struct
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -149,12 +150,23 @@ def test_other_schedules_have_the_bits_of_opencl_c(monkeypatch):
     assert_same_bits(build(lambda a: [prim.mul(a, a), prim.reduce_sum(a, axes=(1,))], [half]), half)
     keys = rng.integers(-4, 5, (6, 18)).astype(np.float32)
     assert_same_bits(program_of("argsort", keys, axis=1, stable=True), keys)
+    truths = build(lambda a: [prim.cast(prim.gt(a, 0.0), dtype=d) for d in ("float64", "int64", "bool")], [keys])
+    assert_same_bits(truths, keys)
     seed = np.array([7, 3], np.uint64)
     assert_same_bits(build(lambda state: [prim.rng_bits(state, shape=(70,))], [seed]), seed)
     monkeypatch.setattr(sources, "target_of", lambda info: MANY)
     assert_same_bits(program_of("softmax", keys, axis=-1), keys)
     monkeypatch.setattr(sources, "target_of", lambda info: SimtTarget(4, 64, 4, matrix_tiles=True))
     assert_same_bits(program_of("matmul", keys, keys.T.copy()), keys, keys.T.copy())
+
+
+def test_the_kits_module_is_what_llvm_makes_of_its_text():
+    """But for the order of numbers, which LLVM takes from addresses."""
+    folder = files("argosy_hwadapt.testing")
+    made, kept = compile_spirv(folder.joinpath("kit.ll").read_text()), folder.joinpath("kit.spv").read_bytes()
+    assert kernel_names(kept) == kernel_names(made)
+    assert len(kernel_names(kept)) == 11
+    assert len(kept) == len(made)
 
 
 @takes_spirv

@@ -200,10 +200,14 @@ class SpirvKernel(Function, WorkGroupInstructions):
     # -- conversions and vectors
 
     def convert(self, opcode: str, x: Value, element: str) -> Value:
-        """See :class:`Instructions`."""
+        """See :class:`Instructions`. LLVM fails on vectors of truth values from and to elements of 64 bits."""
         source = element_of(x.type)
         if source != element and {source, element} & _NARROW:
             raise UnprintableError(f"no SPIR-V from {source} to {element}")
+        if source == I1 and opcode == "uitofp":
+            x = super().convert("zext", x, I32)
+        elif element == I1 and opcode == "trunc":
+            return self.icmp("ne", self.binary("and", x, 1), 0)
         return super().convert(opcode, x, element)
 
     def bitcast(self, x: Value, type: str) -> Value:

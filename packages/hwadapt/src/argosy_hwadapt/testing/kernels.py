@@ -1,5 +1,5 @@
 """The kit's own kernels, in the forms it can write: C for ``native-object``, numpy callbacks for ``address``,
-OpenCL C for ``opencl-c``, text for ``nest``.
+OpenCL C for ``opencl-c``, what LLVM makes of ``kit.ll`` for ``spirv``, text for ``nest``.
 
 Every kernel takes buffers first, then scalars, the element count (int64) last.
 """
@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ def load_kernel(device: Device, source: bytes, form: str, entry: str, cache: Blo
 
 def usable_form(device: Device) -> str:
     """Return the device's most preferred form that the kit can write. Raises CheckSkipped if there is none."""
-    for form in ("address", "native-object", "opencl-c", NEST):
+    for form in ("address", "native-object", "opencl-c", "spirv", NEST):
         if form in device.info.kernel_forms:
             return form
     raise CheckSkipped(f"the kit has no kernels in the forms {', '.join(device.info.kernel_forms) or '(none)'}")
@@ -119,6 +120,8 @@ def kit_source(form: str, entry: str) -> bytes:
         return _compile_kit()
     if form == "opencl-c":
         return OPENCL_SOURCE
+    if form == "spirv":
+        return files(__package__).joinpath("kit.spv").read_bytes()
     if form == NEST:
         return nest_source(entry, _SCALARS[entry])
     raise CheckSkipped(f"the kit has no kernels in form {form!r}")
