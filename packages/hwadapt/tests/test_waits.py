@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from argosy_hwadapt.agreement import Agreement, record
 from argosy_hwadapt.errors import CollectiveMismatch, CommunicatorError, RankFailure
 from argosy_hwadapt.waits import Waits
 
@@ -42,3 +43,22 @@ def test_the_last_rank_to_give_up_says_what_the_first_did(ended):
     assert len(errors) == 3
     named = ["rank 3 has ended its program"] if ended else [f"rank {rank} waits in recv({rank})" for rank in range(3)]
     assert all(text in str(error) for error in errors for text in named), errors
+
+
+def test_a_rank_that_has_started_much_waits_for_the_others_alone():
+    """Ten calls of a group before the other member has made one: each waits for that one, none for its own rank, which
+    would look like a circle. They are compared when the other comes."""
+    memory = bytearray(Agreement.nbytes(2))
+    agreements = [Agreement(memory, None, (0, 1), place) for place in range(2)]
+
+    def start(place):
+        return [agreements[place].compare(number, record("all_reduce()", "here")) for number in range(1, 11)]
+
+    early, late = start(1), start(0)
+    for _ in range(3):
+        assert [next(each) for each in early] == [{0}] * 10
+    calls, compared = [*early, *late], 0
+    for _ in range(20):
+        left = [each for each in calls if next(each, None) is not None]
+        compared, calls = compared + len(calls) - len(left), left
+    assert (compared, calls) == (20, [])

@@ -60,8 +60,8 @@ class Agreement:
         return records
 
     def _by_board(self, board: Board, number: int, record: bytes) -> Generator[set[int], None, list[bytes]]:
-        while behind := self._late_members(number - _ROWS):
-            yield behind
+        while (late := self._late_members(number - _ROWS)) is not None:
+            yield late
         size = len(self._members)
         first = size * (number % _ROWS)
         board.write(first + self._place, number, record)
@@ -77,12 +77,16 @@ class Agreement:
         self._compared[self._place] = number
         return records
 
-    def _late_members(self, number: int) -> set[int]:
-        """The members that have not compared call ``number`` yet, so that its rows are still needed."""
+    def _late_members(self, number: int) -> set[int] | None:
+        """The members that have not compared call ``number`` yet, so that its rows are still needed; those that this
+        one's own comparisons wait for, where it is late itself."""
+        if number > self._slowest:
+            self._slowest = min(self._compared)
         if number <= self._slowest:
-            return set()
-        self._slowest = min(self._compared)
-        return {self._members[place] for place, compared in enumerate(self._compared) if compared < number}
+            return None
+        late = {self._members[place] for place, compared in enumerate(self._compared) if compared < number}
+        own = {self._members[self._place]}
+        return late - own | self._front if late & own else late  # nobody waits for itself
 
     def _by_mpi(self, record: bytes) -> Generator[set[int], None, list[bytes]]:
         mine = np.frombuffer(record.ljust(TEXT, b"\0"), np.uint8)
