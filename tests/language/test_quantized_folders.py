@@ -563,3 +563,31 @@ def test_what_is_wrong_of_numbers_in_bytes_is_named(form, tmp_path):
     inputs = {"num_bits": 8, "type": "int", "dynamic": True, "strategy": "token"}
     for changes, error, message in WRONG_INPUTS.values() if form == "int-quantized" else ():
         load(lambda c, t, n, given=inputs | changes: c.update(input_activations=given), error, message)
+
+
+def test_integers_are_the_blocks_of_gguf_files(tmp_path):
+    """What GPTQ packed, in the order of llama.cpp's rows: the library reads the weights that numbers stand for, and who
+    loads the file multiplies with the same integers. What no block holds is named with the reason."""
+    library = pytest.importorskip("gguf")
+    ids = np.random.default_rng(0).integers(0, 64, (2, 20))
+    for form, kind in (("gptq", "Q4_0"), ("gptq eight bits", "Q8_0")):
+        (tmp_path / kind).mkdir()
+        integers, floats = map(models.load_model, folders(tmp_path / kind, form))
+        path = tmp_path / kind / "model.gguf"
+        models.save(integers, path)
+        stored = {tensor.name: tensor for tensor in library.GGUFReader(path).tensors}
+        down = stored["blk.1.ffn_down.weight"]
+        assert down.tensor_type.name == kind
+        wanted = floats.model.layers[1].mlp.down_proj.weight.numpy().T
+        np.testing.assert_allclose(library.dequantize(down.data, down.tensor_type), wanted, rtol=1e-6)
+        (want, *got) = (
+            model(paddle.to_tensor(ids)).numpy()
+            for model in (integers, models.load_model(path), models.load_model(path, integers=True))
+        )
+        for each in got:
+            np.testing.assert_allclose(each, want, rtol=0, atol=1e-4 * np.abs(want).max())
+    for form, reason in (("awq", "zero points"), ("compressed asymmetric ordered", "zero points"), ("fp8", "float8")):
+        (tmp_path / form).mkdir()
+        model = models.load_model(folders(tmp_path / form, form)[0])
+        with pytest.raises(NotImplementedError, match=rf"_proj.weight has integers that no block holds: .*{reason}"):
+            models.save(model, tmp_path / form / "model.gguf")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["PARTS_OF_BLOCKS", "WRITTEN", "read_blocks"]
+__all__ = ["PARTS_OF_BLOCKS", "WRITTEN", "pack_numbers", "read_blocks"]
 
 Array = np.ndarray[Any, Any]
 _HALF = 2
@@ -95,6 +95,22 @@ def _steps_of_block(scales: Array, most: int) -> tuple[Array, Array, Array]:
     wide = np.broadcast_to(one.astype(np.float32), scales.shape)
     whole = _rounded_quotients(scales, wide, 0, most)
     return one.view(np.uint8), whole.astype(np.uint8), (whole * wide).astype(np.float32)
+
+
+def pack_numbers(numbers: Array, scales: Array, bits: int) -> Array:
+    """Rows of blocks Q8_0 or Q4_0 (``bits`` 8 or 4) of ``numbers`` [out, in] (int8) with ``scales`` [out, groups].
+
+    Raises ValueError for scales that float16 does not hold, and for groups that are no whole blocks."""
+    out, size = numbers.shape
+    if size % 32 or (size // scales.shape[1]) % 32:
+        raise ValueError(f"{size} inputs in {scales.shape[1]} groups are no blocks of 32")
+    small = scales.astype(np.float16)
+    if not np.isfinite(small).all() or ((small == 0) & (scales != 0)).any():
+        raise ValueError("its scales are beyond float16")
+    ones = np.repeat(small, size // 32 // scales.shape[1], axis=1).reshape(-1, 1).view(np.uint8)
+    blocks = numbers.reshape(-1, 32)
+    packed = blocks.view(np.uint8) if bits == 8 else _pack_bits(blocks + 8, 16, 4)
+    return np.concatenate([ones, packed], 1).reshape(out, -1)
 
 
 def _pack_bits(numbers: Array, width: int, each: int) -> Array:

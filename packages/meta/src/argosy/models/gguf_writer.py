@@ -11,8 +11,9 @@ import numpy as np
 
 from argosy.models.configuration import ConfigFile
 from argosy.models.gguf import ARCHITECTURES, PARTS, WHOLE, Architecture, gguf_library, rearrange
-from argosy.models.gguf_blocks import WRITTEN
+from argosy.models.gguf_blocks import WRITTEN, pack_numbers
 from argosy.models.gguf_tokenizer import write_tokenizer
+from argosy.models.quantized_layers import Numbers
 from argosy_hwadapt.files import replace_file
 from argosy_infer.llm import Tokenizer
 
@@ -30,16 +31,17 @@ _SMALL_BLOCK = 32
 def write_gguf(
     path: str | os.PathLike[str],
     config: ConfigFile,
-    tensors: Mapping[str, Array],
+    tensors: Mapping[str, Array | Numbers],
     format: str = "F32",
     tokenizer: Tokenizer | None = None,
 ) -> None:
     """Write tensors under transformers' names as a GGUF file that llama.cpp runs: matrices in ``format`` (``F32``,
     ``F16``, ``BF16``, ``Q8_0``, ``Q4_0``, ``Q4_K``, ``Q6_K``; instead of the last two in ``Q8_0``, where their rows are
     no multiple of 256, and in ``F16`` where they are none of 32), vectors in float32. The file is replaced as a whole.
+    Integers of eight or four bits are written as they are, in ``Q8_0`` or ``Q4_0``, their scales in float16.
 
     Raises ValueError for families and formats that it cannot write, and for numbers that are not finite in formats of
-    blocks, NotImplementedError for tokenizers.
+    blocks, NotImplementedError for integers that such blocks cannot hold, and for tokenizers.
     """
     gguf = gguf_library()
     name = next((name for name, a in ARCHITECTURES.items() if a.model_type == config.text("model_type")), None)
@@ -53,6 +55,10 @@ def write_gguf(
         heads = _write_metadata(writer, name, config)
         write_tokenizer(writer, tokenizer, config.integer("vocab_size"))
         for own, array in tensors.items():
+            if isinstance(array, Numbers):
+                data, kind = _blocks_of(own, array, architecture, heads)
+                writer.add_tensor(_file_name(own, architecture), data, raw_dtype=gguf.GGMLQuantizationType[kind])
+                continue
             values = rearrange(own, array.astype(np.float32), architecture, heads, _rows_by_pairs)
             kind = "F32" if values.ndim < 2 else format
             if kind not in _FLOATS and not np.isfinite(values).all():
@@ -70,6 +76,29 @@ def write_gguf(
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()
         writer.close()
+
+
+def _blocks_of(own: str, made: Numbers, architecture: Architecture, heads: Mapping[str, int]) -> tuple[Array, str]:
+    """Rows of blocks of a matrix of integers, and their format."""
+    reason = ""
+    if made.numbers.dtype != np.int8:
+        reason = f"they are {made.numbers.dtype}"
+    elif made.all_offsets() is not None:
+        reason = "their groups have zero points or minima"
+    elif made.order is not None:
+        reason = "their inputs are in another order (act-order)"
+    elif made.inputs is not None:
+        reason = "their inputs are bytes"
+    numbers, scales = (
+        rearrange(own, np.ascontiguousarray(array.T), architecture, heads, _rows_by_pairs)
+        for array in (made.numbers, made.scales)
+    )
+    try:
+        if not reason:
+            return pack_numbers(numbers, scales, made.bits), f"Q{made.bits}_0"
+    except ValueError as error:
+        reason = str(error)
+    raise NotImplementedError(f"write_gguf(): {own} has integers that no block holds: {reason}")
 
 
 def _write_metadata(writer: Any, name: str, config: ConfigFile) -> dict[str, int]:

@@ -15,7 +15,7 @@ from argosy.models.files import ModelFiles, write_folder
 from argosy.models.gguf import GgufFile
 from argosy.models.gguf_writer import write_gguf
 from argosy.models.quantized_layers import QuantizedExperts, QuantizedLinear
-from argosy.models.quantized_layouts import pack_layers
+from argosy.models.quantized_layouts import integer_matrices, pack_layers
 from argosy.models.quantized_weights import quantize_layers
 from argosy.models.weights import TensorNames, collect_weights, fill_weights, parts_of
 from argosy.nn.layer import Layer
@@ -121,7 +121,8 @@ def save(
     model: Layer, folder: str | os.PathLike[str], format: str | None = None, tokenizer: Tokenizer | None = None
 ) -> None:
     """Write ``model``, which ``load_model`` or ``build`` made, as a folder that transformers reads, or as a GGUF file
-    for llama.cpp whose matrices have ``format`` ("F32" unless given) where the path ends so, with its ``tokenizer``.
+    for llama.cpp whose matrices have ``format`` ("F32" unless given) where the path ends so, with its ``tokenizer``;
+    integer weights are Q8_0 or Q4_0 there, whose blocks hold the same numbers.
 
     A model with integer weights is written in the layout ``format``: "gptq", "gptq_v2", "awq", "compressed-tensors"
     (that of the folder that it was loaded from, unless given). Raises TypeError for another layer, ValueError for what
@@ -132,12 +133,11 @@ def save(
     family, values = family_of(config), json.loads(json.dumps(config.values))
     is_gguf = os.fspath(folder).endswith(".gguf")
     integers = any(isinstance(layer, (QuantizedLinear, QuantizedExperts)) for layer in model.sublayers())
-    if is_gguf and integers:
-        raise NotImplementedError("save(): integer weights are not written to GGUF files; name a folder")
     with announce_wait(f"saving {folder}"):
         tensors = collect_weights(model, family)
         if is_gguf:
-            write_gguf(folder, config, tensors, format or "F32", tokenizer)
+            numbers = {f"{name}.weight": each for name, each in integer_matrices(model, family)}
+            write_gguf(folder, config, {**tensors, **numbers}, format or "F32", tokenizer)
             return
         values.pop("quantization_config", None)
         if integers:

@@ -33,7 +33,7 @@ from argosy.nn.layer import Layer
 from argosy_infer.export import LoadedProgram
 from argosy_tensorcore.storage import StridedArray
 
-__all__ = ["LAYOUTS", "pack_layers", "use_integers"]
+__all__ = ["LAYOUTS", "integer_matrices", "pack_layers", "use_integers"]
 
 Array = np.ndarray[Any, Any]
 Packed = dict[str, Array]
@@ -87,7 +87,7 @@ def pack_layers(model: Layer, family: ModuleType, layout: str) -> tuple[dict[str
         raise NotImplementedError("save(): mxfp4 is read, and not written")
     if layout not in LAYOUTS:
         raise ValueError(f"layouts of integer weights are {', '.join(LAYOUTS)}; got {layout!r}")
-    numbers = dict(_integer_layers(model, family))
+    numbers = dict(integer_matrices(model, family))
     pack, describe = LAYOUTS[layout]
     tensors = {}
     for name, each in numbers.items():
@@ -115,7 +115,7 @@ def _common_form(layers: Mapping[str, Numbers]) -> tuple[tuple[int, int], dict[s
     return common, {name: form for name, form in forms.items() if form != common}
 
 
-def _integer_layers(model: Layer, family: ModuleType) -> Iterator[tuple[str, Numbers]]:
+def integer_matrices(model: Layer, family: ModuleType) -> Iterator[tuple[str, Numbers]]:
     """Integer matrices by their names in a file."""
     stacked = [pattern for pattern, *_ in getattr(family, "STACKED", ())]
     for name, layer in model.named_sublayers():
