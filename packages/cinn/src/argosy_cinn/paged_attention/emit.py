@@ -3,7 +3,8 @@
 Tokens of a tile that belong to one sequence (a run) pass over its places together, panel by panel: scores and their
 powers are made for all rows, sums of values are rescaled where a larger score has come (Milakov and Gimelshein, 2018).
 Where a head has few rows, those of all heads of the chunk pass over a panel, whose caches lie side by side, before the
-next one, which is prefetched meanwhile in the order of memory; keys are copied as floats for rows of several tiles.
+next one, which is prefetched meanwhile in the order of memory; keys are copied as floats for rows of several tiles,
+unless the machine multiplies pairs of bfloat16 as they are (products of denormal numbers are then zero).
 Panels begin at multiples of their width, every score is one tree of sums and every sum of values one chain, and a row
 leaves out what it does not see: a token's bits depend on nothing but its own sequence up to its position, whatever else
 is computed beside it.
@@ -132,19 +133,23 @@ class _Chunk:
         panel.copy_scales(values, self.memory.value_scales)
 
         def score_cached() -> list[Value]:
-            panel.score_cached(rows, keys)
+            panel.score_cached(rows, keys, prefetches=True)
             return []
 
-        def score_copied() -> list[Value]:
-            panel.copy_keys(keys, values)
-            panel.score_copied(rows)
+        def score_tiles() -> list[Value]:
+            if self.memory.pairs:
+                panel.prefetch(keys, values)
+                panel.score_cached(rows, keys, prefetches=False)
+            else:
+                panel.copy_keys(keys, values)
+                panel.score_copied(rows)
             return []
 
         def add_values(prefetches: bool) -> list[Value]:
             panel.add_values(rows, values, prefetches)
             return []
 
-        b.either(few, score_cached, score_copied)
+        b.either(few, score_cached, score_tiles)
         panel.weigh(rows, keys, values)
         b.either(few, lambda: add_values(True), lambda: add_values(False))
 
@@ -198,6 +203,9 @@ class _Chunk:
         target = memory.query(row)
 
         def copy(at: Index, mask: Value | None) -> None:
+            if memory.pairs:
+                b.store(memory.load_pairs(source, at, mask)[0], b.gep(target, at, memory.element))
+                return
             found = memory.load_cached(source, at, mask) if memory.unit > lanes else [self._load(source, at, mask)]
             for v, x in enumerate(found):
                 b.store(x, b.gep(target, b.add(at, v * lanes), self.real))

@@ -7,10 +7,24 @@ from copy import copy
 from typing import NamedTuple, TypeAlias
 
 from argosy_cinn import functions
+from argosy_cinn.contraction.tile import multiply_add
 from argosy_cinn.forms.paged_attention import PagedAttentionForm
 from argosy_cinn.loops.elementwise import convert, load_element
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import DOUBLE, FLOAT, I8, I32, I64, LLVM_TYPES, Index, Value, bytes_of, constant, vector
+from argosy_cinn.printers.types import (
+    BFLOAT,
+    DOUBLE,
+    FLOAT,
+    I8,
+    I32,
+    I64,
+    LLVM_TYPES,
+    Index,
+    Value,
+    bytes_of,
+    constant,
+    vector,
+)
 from argosy_cinn.runtime.workers import scratch
 
 #: Vectors of what lies at a place of a key or value, from a number on, under a mask.
@@ -43,6 +57,9 @@ class Memory:
         whole = not any(size % (2 * self.lanes) for size in (form.query[3], form.width))
         #: Numbers of a cache that are read at a time; sums over channels and those of values are in that order.
         self.unit = self.lanes * (2 if self.cached == "bfloat16" and whole else 1)
+        target, exact = b.module.target, self.cached == self.dtype and self.unit > self.lanes
+        #: Whether scores are sums of pairs of products: no number of a query or a key is converted.
+        self.pairs = exact and target.vector_bits == 512 and target.has("avx512bf16")
         self.height = 4 if b.module.target.registers >= _MANY_REGISTERS else 2
         self.depth, self._width = form.query[3], self.padded_width(form.width)
         depth, rows = self.padded_width(self.depth), max(form.rows, min(form.rows, FEW_ROWS) * form.heads)
@@ -78,12 +95,16 @@ class Memory:
             load_element(b, found, self.cached) if self.cached == self.dtype else b.convert("sitofp", found, self.real)
         ]
 
+    def load_pairs(self, base: Value, at: Index, mask: Value | None) -> list[Value]:
+        """The ``unit`` numbers of bfloat16 from ``at`` on, as they are."""
+        return [self.b.load(vector(BFLOAT, self.unit), self.b.gep(base, at, BFLOAT))]
+
     def padded_width(self, width: int) -> int:
         """Whole vectors."""
         return -(-width // self.lanes) * self.lanes
 
     def query(self, row: Index) -> Value:
-        """A row's query."""
+        """A row's query, in ``real`` or as pairs are multiplied."""
         return self.b.gep(self._queries, self.b.mul(row, self.padded_width(self.depth)), self.real)
 
     def key(self, place: Index) -> Value:
@@ -173,6 +194,12 @@ class Panel:
         left = b.minimum(b.sub(self.rule.end, self.start), self.memory.panel)
         return b.mul(b.ceil_div(left, lanes), lanes)
 
+    def prefetch(self, keys: Cache, values: Cache) -> None:
+        """Ask for this head's share of what the next panel reads."""
+        with self.b.loop(0, self._groups()) as loop:
+            for cache in (keys, values):
+                self._prefetch(cache, loop.index)
+
     def copy_keys(self, keys: Cache, values: Cache) -> None:
         """Keys as numbers beside each other, for many rows."""
         b, memory, lanes = self.b, self.memory, self.lanes
@@ -220,15 +247,15 @@ class Panel:
 
         self._tiles(rows, tile)
 
-    def score_cached(self, rows: Index, keys: Cache) -> None:
-        """Products of the queries of one tile and keys where they are cached."""
-        b = self.b
+    def score_cached(self, rows: Index, keys: Cache, prefetches: bool) -> None:
+        """Products of queries and keys where they are cached."""
+        b, load = self.b, self.memory.load_pairs if self.memory.pairs else self.memory.load_cached
 
         def tile(row: Index, height: int) -> None:
             with b.loop(0, self._groups(), self.lanes) as loop:
                 entry = lambda place: keys.entry(self._slot(place))  # noqa: E731
-                ahead = lambda place: self._prefetch(keys, place)  # noqa: E731
-                self._score(row, height, loop.index, entry, self.memory.load_cached, keys.width, ahead)
+                ahead = lambda place: self._prefetch(keys, place) if prefetches else None  # noqa: E731
+                self._score(row, height, loop.index, entry, load, keys.width, ahead)
 
         self._tiles(rows, tile)
 
@@ -257,13 +284,13 @@ class Panel:
         type = vector(self.real, lanes)
 
         def step(at: Index, mask: Value | None, sums: list[Value]) -> list[Value]:
-            starts = [b.add(at, start) for start in range(0, self.memory.unit, lanes)]
-            rows = [[b.load(type, b.gep(query, start, self.real)) for start in starts] for query in queries]
+            rows = [self._query_vectors(query, at) for query in queries]
             sums = list(sums)
             for j, key in enumerate(keys):
                 for v, found in enumerate(load(key, at, mask)):
                     for i, row in enumerate(rows):
-                        sums[i * len(keys) + j] = b.fma(row[v], found, sums[i * len(keys) + j])
+                        place = i * len(keys) + j
+                        sums[place] = multiply_add(b, 2 if self.memory.pairs else 1, row[v], found, sums[place])
             return sums
 
         whole = depth // lanes * lanes
@@ -272,6 +299,12 @@ class Panel:
         if whole == depth:
             return list(loop.results)
         return step(whole, b.tail_mask(depth - whole, lanes), list(loop.results))
+
+    def _query_vectors(self, query: Value, at: Index) -> list[Value]:
+        b, memory, type = self.b, self.memory, vector(self.real, self.lanes)
+        if memory.pairs:
+            return memory.load_pairs(query, at, None)
+        return [b.load(type, b.gep(query, b.add(at, v), self.real)) for v in range(0, memory.unit, self.lanes)]
 
     def _add_neighbours(self, sums: list[Value], distance: int) -> Value:
         """The n vectors' lanes that are ``distance`` apart added, then those twice as far, until lane i has sums of
