@@ -93,20 +93,22 @@ class SpirvKernel(Function, WorkGroupInstructions):
         self.sizes: dict[SymExpr, Value] = {}
         self._exchange = {}
         self._globals: dict[str, str] = {}
-        self._has_sub_groups = False
+        self._has_sub_groups, self._most_lanes = False, 1
         self._count = buffers
         self.buffers = [
             self.op("ptr addrspace(1)", f"getelementptr i8, ptr addrspace(1) %b{i}, i64 %o{i}") for i in range(buffers)
         ]
 
     def text(self, internal: str = "") -> str:
-        """Declarations, memory of work-groups, tables and the kernel's definition."""
+        """Declarations, memory of work-groups, tables and the kernel's definition. Kernels with vectors give a hint of
+        these, so that compilers leave them whole: Intel's would make vectors of such items, 20 times slower."""
         self.finish()
         buffers = [f"ptr addrspace(1) noalias %b{i}, i64 %o{i}" for i in range(self._count)]
         parameters = ", ".join([*buffers, *map(str, self.sizes.values())])
         size = f"!{{i32 {self.module.target.sub_group}}}"
         groups = f" !intel_reqd_sub_group_size {size}" if self._has_sub_groups else ""
-        head = f"define spir_kernel void @{self.function_name}({parameters}) nounwind{groups} {{"
+        vectors = f" !vec_type_hint !{{<{self._most_lanes} x float> poison, i32 0}}" if self._most_lanes > 1 else ""
+        head = f"define spir_kernel void @{self.function_name}({parameters}) nounwind{groups or vectors} {{"
         declared: dict[str, None] = self.module.declared
         body = [head, "entry:", *self._entry_allocas, *self._lines, "}"]
         text = "\n".join([*declared, *self._globals.values(), *body]) + "\n"
@@ -118,6 +120,7 @@ class SpirvKernel(Function, WorkGroupInstructions):
         """See :class:`Instructions`. Raises UnprintableError for types that have no SPIR-V here."""
         if not type.startswith(PTR) and (element_of(type) not in _ELEMENTS or lanes_of(type) not in _LANES):
             raise UnprintableError(f"no SPIR-V for values of type {type}")
+        self._most_lanes = max(self._most_lanes, lanes_of(type))
         return super().op(type, expression)
 
     def size(self, formula: SymExpr) -> Value:
