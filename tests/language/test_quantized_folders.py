@@ -317,6 +317,7 @@ COMPRESSED = {
 }
 
 
+@pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("name", COMPRESSED)
 def test_factors_of_inputs_are_folded_into_what_makes_these(name, tmp_path):
     """Norms, values of attention that several heads share, and one side of a gated perceptron take them, so that
@@ -375,7 +376,8 @@ def test_inputs_that_nothing_takes_factors_of_stay_or_are_multiplied(tmp_path):
         assert np.linalg.norm(want - exact) < 0.3 * np.linalg.norm(exact)
 
 
-@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.exhaustive(every=2)
+@pytest.mark.parametrize("static", [True, False])
 def test_inputs_in_bytes_are_integer_arithmetic(static, tmp_path):
     """A folder of int8 weights whose inputs are bytes: a layer's sums are those of integers, the folder that is written
     again has the same bytes, and the export generates what the whole program gives."""
