@@ -214,3 +214,22 @@ def test_layers_are_made_on_the_device_that_they_are_given():
     known = Place("virtual").device().info.dtypes
     assert paddle.amp.is_bfloat16_supported("virtual") is ("bfloat16" in known)
     assert paddle.amp.is_float16_supported()
+
+
+def test_features_of_regions_are_made_where_the_features_are():
+    """What is made of boxes on the host is brought there: results and gradients are the CPU's."""
+    from argosy.vision import ops
+
+    rng, found = np.random.default_rng(0), []
+    arrays = [rng.standard_normal(s).astype("float32") for s in ((1, 4, 5, 5), (1, 18, 3, 3), (2, 4, 3, 3))]
+    for place in ("cpu", "virtual"):
+        x, offset, weight = (paddle.to_tensor(a, place=place) for a in arrays)
+        boxes, count = paddle.to_tensor([[0.0, 0.0, 2.5, 3.0]], place=place), paddle.to_tensor([1], "int32", place)
+        x.stop_gradient = False
+        made = [f(x, boxes, count, 2) for f in (ops.roi_align, ops.roi_pool, ops.psroi_pool)]
+        made.append(ops.deform_conv2d(x, offset, weight))
+        sum((y * y).sum() for y in made).backward()
+        assert {str(y.place) for y in made} == {str(x.place)}
+        found.append([y.numpy() for y in (*made, x.grad)])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)

@@ -92,6 +92,11 @@ def as_picture(found: Any, backend: str | None = None) -> Any:
     return np.ascontiguousarray(array[..., ::-1]) if backend == "cv2" else Tensor(array)
 
 
+def beside(x: Tensor, array: np.ndarray) -> Tensor:
+    """A tensor of an array's values where ``x`` is."""
+    return Tensor(array, place=x.place)
+
+
 def host(img: Any) -> np.ndarray:
     """A tensor's values, or the array itself."""
     return to_numpy(img) if isinstance(img, Tensor) else np.asarray(img)

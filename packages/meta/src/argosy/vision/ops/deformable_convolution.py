@@ -10,6 +10,7 @@ import numpy as np
 from argosy.argument_checks import Sizes, validate_call
 from argosy.nn.initializer import Normal
 from argosy.nn.layer import Layer
+from argosy.vision.image import beside
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -66,7 +67,7 @@ def deform_conv2d(
         tap = np.repeat(tap, kw) if i == 0 else np.tile(tap, kh)
         base = np.arange(count) * stride[i] - padding[i]
         grid = tap[:, None, None] + (base[:, None] if i == 0 else base[None, :])
-        at.append(moved[:, :, :, i] + Tensor(grid.astype(x.dtype.numpy)))
+        at.append(moved[:, :, :, i] + beside(x, grid.astype(x.dtype.numpy)))
     sampled = _bilinear(x.reshape([n, group, -1, height * width]), at[0], at[1], height, width)
     if mask is not None:
         sampled = sampled * mask.reshape([n, group, 1, taps, rows * columns])

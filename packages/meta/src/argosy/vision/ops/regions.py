@@ -13,7 +13,7 @@ import numpy as np
 
 from argosy.argument_checks import validate_call
 from argosy.nn.layer import Layer
-from argosy.vision.image import host
+from argosy.vision.image import beside, host
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -50,7 +50,7 @@ def _groups(images: np.ndarray) -> Iterator[tuple[int, slice]]:
 def _collect(parts: list[Tensor], x: Tensor, channels: int, size: tuple[int, int]) -> Tensor:
     if parts:
         return get_operator("concat")(parts, 0)
-    return get_operator("zeros")([0, channels, *size], x.dtype.name)
+    return beside(x, np.zeros([0, channels, *size], x.dtype.numpy))
 
 
 def _average(x: Tensor, images: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Tensor:
@@ -58,7 +58,7 @@ def _average(x: Tensor, images: np.ndarray, rows: np.ndarray, columns: np.ndarra
     einsum = get_operator("einsum")
     parts = []
     for image, run in _groups(images):
-        down, across = (Tensor(m[run].astype(x.dtype.numpy)) for m in (rows, columns))
+        down, across = (beside(x, m[run].astype(x.dtype.numpy)) for m in (rows, columns))
         parts.append(einsum("rpcw,rqw->rcpq", einsum("rph,chw->rpcw", down, x[image]), across))
     return _collect(parts, x, x.shape[1], (rows.shape[1], columns.shape[1]))
 
@@ -142,14 +142,14 @@ def roi_pool(
     down = _bins(corners[:, 1], ends[:, 1], size[0], x.shape[2])
     across = _bins(corners[:, 0], ends[:, 0], size[1], x.shape[3])
     low = float(np.finfo(np.float32).min)
-    where, full = get_operator("where"), get_operator("full")
-    least = full([1], low, x.dtype.name)
+    where = get_operator("where")
+    least, zero = (beside(x, np.full([1], value, x.dtype.numpy)) for value in (low, 0.0))
     parts = []
     for r, image in enumerate(images):
-        rows = where(Tensor(down[r][:, None, :, None]), x[int(image)].unsqueeze(0), least).max(2)  # [h, C, W]
-        made = where(Tensor(across[r][:, None, None]), rows.unsqueeze(0), least).max(3)  # [w, h, C]
+        rows = where(beside(x, down[r][:, None, :, None]), x[int(image)].unsqueeze(0), least).max(2)  # [h, C, W]
+        made = where(beside(x, across[r][:, None, None]), rows.unsqueeze(0), least).max(3)  # [w, h, C]
         empty = ~(down[r].any(1)[:, None] & across[r].any(1))
-        made = where(Tensor(empty), full([1], 0.0, x.dtype.name), made.transpose([2, 1, 0]))
+        made = where(beside(x, empty), zero, made.transpose([2, 1, 0]))
         parts.append(made.unsqueeze(0))
     return _collect(parts, x, x.shape[1], size)
 
@@ -180,7 +180,7 @@ def psroi_pool(
     planes = x.reshape([x.shape[0], -1, rows, columns, *x.shape[2:]])
     parts = []
     for image, run in _groups(images):
-        p, q = (Tensor(m[run].astype(x.dtype.numpy)) for m in (down, across))
+        p, q = (beside(x, m[run].astype(x.dtype.numpy)) for m in (down, across))
         parts.append(einsum("rcpqw,rqw->rcpq", einsum("rph,cpqhw->rcpqw", p, planes[image]), q))
     return _collect(parts, x, planes.shape[1], (rows, columns))
 
