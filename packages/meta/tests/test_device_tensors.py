@@ -233,3 +233,20 @@ def test_features_of_regions_are_made_where_the_features_are():
         found.append([y.numpy() for y in (*made, x.grad)])
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_detectors_are_decoded_where_their_predictions_are():
+    from argosy.vision import ops
+
+    rng, found = np.random.default_rng(0), []
+    x = rng.standard_normal((2, 14, 8, 8)).astype("float32")
+    boxes, labels = rng.random((2, 3, 4)).astype("float32") * 0.4 + 0.1, rng.integers(0, 2, (2, 3)).astype("int32")
+    for place in ("cpu", "virtual"):
+        cells, true, kinds = (paddle.to_tensor(a, place=place) for a in (x, boxes, labels))
+        size = paddle.full([2, 2], 64, "int32").to(place)
+        made = [*ops.yolo_box(cells, size, [10, 13, 16, 30], 2, 0.01, 8)]
+        made.append(ops.yolo_loss(cells, true, kinds, [10, 13, 16, 30, 33, 23], [0, 1], 2, 0.7, 8))
+        assert {str(y.place) for y in made} == {str(cells.place)}
+        found.append([y.numpy() for y in made])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-4)

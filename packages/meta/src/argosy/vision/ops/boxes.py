@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argosy.argument_checks import validate_call
-from argosy.vision.image import host
+from argosy.vision.image import beside, host
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
@@ -228,14 +228,14 @@ def yolo_box(
         raise ValueError(f"yolo_box: {channels} channels do not fit {count} anchors and {class_num} classes")
     overlap = x[:, :count].sigmoid() if iou_aware else None
     cells = (x[:, count:] if iou_aware else x).reshape([n, count, 5 + class_num, rows, columns])
-    grid = [Tensor(g.astype(x.dtype.numpy)) for g in np.meshgrid(np.arange(columns), np.arange(rows))]
+    grid = [beside(x, g.astype(x.dtype.numpy)) for g in np.meshgrid(np.arange(columns), np.arange(rows))]
     size = img_size.cast(x.dtype.name).reshape([n, 1, 1, 1, 2])
     sides = np.array(anchors, x.dtype.numpy).reshape(1, count, 1, 1, 2)
     bias = -0.5 * (scale_x_y - 1.0)
     cx = (cells[:, :, 0].sigmoid() * scale_x_y + bias + grid[0]) * size[..., 1] / columns
     cy = (cells[:, :, 1].sigmoid() * scale_x_y + bias + grid[1]) * size[..., 0] / rows
-    w = cells[:, :, 2].exp() * Tensor(sides[..., 0]) * size[..., 1] / (downsample_ratio * columns)
-    h = cells[:, :, 3].exp() * Tensor(sides[..., 1]) * size[..., 0] / (downsample_ratio * rows)
+    w = cells[:, :, 2].exp() * beside(x, sides[..., 0]) * size[..., 1] / (downsample_ratio * columns)
+    h = cells[:, :, 3].exp() * beside(x, sides[..., 1]) * size[..., 0] / (downsample_ratio * rows)
     confidence = cells[:, :, 4].sigmoid()
     if overlap is not None:
         confidence = confidence ** (1.0 - iou_aware_factor) * overlap**iou_aware_factor

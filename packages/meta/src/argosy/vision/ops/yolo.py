@@ -10,6 +10,7 @@ import numpy as np
 
 from argosy.argument_checks import validate_call
 from argosy.nn import functional as F
+from argosy.vision.image import beside
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -51,8 +52,8 @@ def yolo_loss(
         raise ValueError(f"yolo_loss: {channels} channels do not fit {count} anchors and {class_num} classes")
     dtype, size = x.dtype.name, downsample_ratio * rows
     cells: Any = x.reshape([n, count, 5 + class_num, rows, columns]).transpose([0, 1, 3, 4, 2])
-    sides = Tensor(np.array(anchors, np.float64).reshape(-1, 2) / size, dtype)
-    weight: Any = gt_score if gt_score is not None else get_operator("ones")(list(gt_label.shape), dtype)
+    sides = beside(x, (np.array(anchors, np.float64).reshape(-1, 2) / size).astype(x.dtype.numpy))
+    weight: Any = gt_score if gt_score is not None else get_operator("ones_like")(gt_label, dtype)
     with no_grad():
         valid = (gt_box[..., 2:] > _LEAST).all(-1)
         owner, place = _owners(gt_box, valid, sides, anchor_mask, rows, columns)
@@ -86,7 +87,8 @@ def _owners(boxes: Any, valid: Any, sides: Any, mask: Sequence[int], rows: int, 
     table = np.full(sides.shape[0], -1)
     table[list(mask)] = np.arange(len(mask))
     where = get_operator("where")
-    owner = where(valid, get_operator("gather")(Tensor(table), fits.argmax(-1).flatten()).reshape(valid.shape), -1)
+    fitting = get_operator("gather")(beside(boxes, table), fits.argmax(-1).flatten())
+    owner = where(valid, fitting.reshape(valid.shape), -1)
     across, down = (boxes[..., 0] * columns).cast("int64"), (boxes[..., 1] * rows).cast("int64")
     cell = (where(owner < 0, 0, owner) * rows + down) * columns + across
     return owner, where(owner < 0, 0, cell)
@@ -95,9 +97,9 @@ def _owners(boxes: Any, valid: Any, sides: Any, mask: Sequence[int], rows: int, 
 def _best_overlap(cells: Any, boxes: Any, valid: Any, sides: Any, mask: Sequence[int], scale: float) -> Any:
     """The largest intersection over union of each prediction [N, S, H, W] with a true box."""
     rows, columns = cells.shape[2:4]
-    grid = np.stack(np.meshgrid(np.arange(columns), np.arange(rows)), -1)
-    centre = (cells[..., :2].sigmoid() * scale - 0.5 * (scale - 1.0) + Tensor(grid, cells.dtype)) / rows
-    chosen = get_operator("gather")(sides, Tensor(np.array(mask))).reshape([1, -1, 1, 1, 2])
+    grid = np.stack(np.meshgrid(np.arange(columns), np.arange(rows)), -1).astype(cells.dtype.numpy)
+    centre = (cells[..., :2].sigmoid() * scale - 0.5 * (scale - 1.0) + beside(cells, grid)) / rows
+    chosen = get_operator("gather")(sides, beside(cells, np.array(mask))).reshape([1, -1, 1, 1, 2])
     half = cells[..., 2:4].exp() * chosen / 2
     shaped = [boxes.shape[0], 1, 1, 1, boxes.shape[1], 4]
     true = boxes.reshape(shaped)
@@ -112,10 +114,10 @@ def _best_overlap(cells: Any, boxes: Any, valid: Any, sides: Any, mask: Sequence
 
 def _objects(weight: Any, place: Any, shape: tuple[int, int]) -> Any:
     """The weight of the true box in each cell, 0 where there is none; of several the last."""
-    later = Tensor(np.triu(np.ones((place.shape[1],) * 2, bool), 1))
+    later = beside(place, np.triu(np.ones((place.shape[1],) * 2, bool), 1))
     again = (place.unsqueeze(2) == place.unsqueeze(1)) & (weight > 0).unsqueeze(1) & later
     last = get_operator("where")(again.any(-1), 0.0, weight)
-    zeros = get_operator("zeros")(list(shape), weight.dtype.name)
+    zeros = get_operator("zeros")(list(shape), weight.dtype.name).to(weight.place)
     return get_operator("put_along_axis")(zeros, place, last, 1, "add")
 
 
@@ -126,7 +128,7 @@ def _locate(picked: Any, boxes: Any, sides: Any, owner: Any, mask: Sequence[int]
     x, y = boxes[..., 0] * rows, boxes[..., 1] * rows  # the picture is square, as in Paddle
     losses = _cross_entropy(picked[..., 0], x - (boxes[..., 0] * columns).floor())
     losses = losses + _cross_entropy(picked[..., 1], y - (boxes[..., 1] * rows).floor())
-    number = get_operator("gather")(Tensor(np.array(mask)), where(owner < 0, 0, owner).flatten())
+    number = get_operator("gather")(beside(owner, np.array(mask)), where(owner < 0, 0, owner).flatten())
     side = get_operator("gather")(sides, number).reshape([*owner.shape, 2])
     wanted = where((owner >= 0).unsqueeze(-1), boxes[..., 2:] / side, 1.0).log()
     return losses + (picked[..., 2:4] - wanted).abs().sum(-1)
