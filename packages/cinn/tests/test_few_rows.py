@@ -160,7 +160,7 @@ def test_large_rows_are_multiplied_with_numbers_of_four_bits_as_they_are(kind, d
         assert (np.abs(got - wide @ exact.T) <= room + np.abs(got) * (2.0**-8 if dtype == "bfloat16" else 0)).all()
 
 
-@pytest.mark.parametrize("kind", ["float32", "bfloat16", "int4"])
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "int8", "int4"])
 @pytest.mark.parametrize("known", [False, True])
 def test_bits_of_a_row_depend_on_itself_where_that_is_asked_for(kind, known):
     """With ``batch_invariant`` as many rows as there are, their number known at compilation or not."""
@@ -168,7 +168,7 @@ def test_bits_of_a_row_depend_on_itself_where_that_is_asked_for(kind, known):
     dtype = "float32" if kind == "float32" else "bfloat16"
     x = RNG.standard_normal((70, SIZE)).astype(np.float32 if kind == "float32" else ml_dtypes.bfloat16)
     options, bits = {"batch_invariant": True}, set()
-    for rows in (1, 3, 40, 70):
+    for rows in (1, 3, 8, 40, 70):
         program = program_of(kind, arrays, rows if known else SymExpr.symbol("n"), dtype)
         got = run(CinnCompiler().compile(program, device("cpu"), options=options), x[:rows].copy(), arrays)
         bits.add(got[0].tobytes())

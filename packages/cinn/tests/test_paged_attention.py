@@ -54,12 +54,13 @@ def test_every_dtype_and_rule_gives_what_the_interpreter_does(dtype, rule):
         {"heads": 1, "shared": 40, "depth": 7, "width": 5, "block": 1},
         {"heads": 3, "shared": 1, "depth": 64, "width": 64, "block": 16},
         {"heads": 1, "shared": 8, "depth": 48, "width": 200, "block": 24},
+        {"heads": 2, "shared": 5, "depth": 96, "width": 64, "dtype": "bfloat16"},
     ],
 )
 def test_heads_widths_and_blocks_of_any_size(shape):
     rng = np.random.default_rng(1)
     operands = problem(rng, [130, 3], [5, 2], **shape)
-    sinks = values(rng, (shape["heads"], shape["shared"]), "float32")
+    sinks = values(rng, (shape["heads"], shape["shared"]), shape.get("dtype", "float32"))
     check(attend(), *operands, sinks, scale=4)
 
 
@@ -106,13 +107,14 @@ def run(executable, operands):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize(("window", "shared"), [(0, 2), (33, 3)])
-def test_bits_of_a_token_depend_on_its_own_sequence_alone(dtype, window, shared):
+@pytest.mark.parametrize(("window", "shared", "depth", "width"), [(0, 2, 64, 32), (33, 3, 20, 12)])
+def test_bits_of_a_token_depend_on_its_own_sequence_alone(dtype, window, shared, depth, width):
     """Alone, in pieces, or beside 64 others, on one thread or several; keys are copied for more rows than two or
     four."""
-    executable = symbolic(dtype, window=window, shared=shared)
+    shape = {"dtype": dtype, "shared": shared, "depth": depth, "width": width}
+    executable = symbolic(window=window, **shape)
     lengths = [1 + 5 * i for i in range(64)]
-    operands = problem(np.random.default_rng(2), lengths, [min(n, 40) for n in lengths], dtype=dtype, shared=shared)
+    operands = problem(np.random.default_rng(2), lengths, [min(n, 40) for n in lengths], **shape)
     together = run(executable, operands)
     threads = workers().threads
     try:
