@@ -191,6 +191,21 @@ def test_gradients_lie_like_their_tensors():
         np.testing.assert_allclose(dw, X.T @ g, rtol=2e-4)
 
 
+def test_tensors_without_elements_have_parts_too():
+    """Reshaped as well, where what an axis lacks is another's."""
+
+    def main(rank):
+        mesh = ProcessMesh([0, 1])
+        rows = shard_tensor(X[:0], mesh, [Shard(0, sizes=[0, 0])])
+        assert op("sum", op("add", rows, rows), axis=1).placements == [Shard(0, sizes=[0, 0])]
+        for placement in (Shard(1), Shard(1, 2), Shard(1, sizes=[4, 8]), Shard(0, sizes=[0, 0])):
+            x = shard_tensor(X[:0], mesh, [placement])
+            for shape in ([0, 3, 4], [0], [12, 0], [4, 0, 3]):
+                assert op("reshape", x, shape).numpy().shape == tuple(op("reshape", Tensor(X[:0]), shape).shape)
+
+    on_ranks(main, 2)
+
+
 def test_parts_of_ranks_make_a_tensor():
     """Of which each rank knows its own part alone."""
 

@@ -121,8 +121,11 @@ def _present_cuts(factor: str, notation: AxisNotation, query: StrategyQuery, siz
 
 def _cut_of(factor: str, axis: Axis, placement: Shard, sizes: Mapping[str, int]) -> Cut | None:
     """How ``factor`` is cut where its axis lies so; None where parts go through its indices."""
-    blocks, rest = divmod(placement.split_factor, _slower(factor, axis, sizes))
-    if not blocks or rest or sizes[factor] % blocks:
+    slower = _slower(factor, axis, sizes)
+    if not slower or placement.split_factor % slower:  # an axis without elements runs through nothing
+        return None
+    blocks = placement.split_factor // slower
+    if sizes[factor] % blocks:
         return None
     if placement.sizes is None:
         return Cut(blocks)

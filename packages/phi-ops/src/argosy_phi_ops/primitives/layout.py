@@ -301,6 +301,8 @@ def _equal_groups(before: Shape, after: Shape) -> list[tuple[list[Any], list[Any
             elif j < len(after):
                 ys.append(after[j])
                 j += 1
+            elif dim_product(before) == dim_product(after):  # of no elements, as different axes say
+                return [(list(before), list(after))]
             else:
                 raise ShapeError(f"prim.reshape: {format_shape(before)} and {format_shape(after)} differ in size")
         groups.append((xs, ys))
