@@ -60,7 +60,7 @@ def test_other_types_are_refused():
 
 def test_timers(capsys, monkeypatch):
     monkeypatch.setattr(timer_helper, "_timers", None)
-    with pytest.raises(RuntimeError, match="not initialized"):
+    with pytest.raises(AssertionError, match="not initialized"):
         timer_helper.get_timers()
     timer_helper.set_timers()
     timers = timer_helper.get_timers()
@@ -92,6 +92,23 @@ def test_groups_where_libraries_look_for_them():
         return parts.ranks, collective._get_default_group().ranks, dist.in_auto_parallel_align_mode()
 
     assert run_ranks(main, 2) == [([0, 1], [0, 1], False)] * 2
+
+
+def test_parts_of_layers_are_drawn_apart_and_the_rest_alike():
+    def main():
+        paddle.seed(11)
+        start_parts(2)
+        part = fleet.meta_parallel.ColumnParallelLinear(4, 8, gather_output=False).weight.numpy()
+        with fleet.meta_parallel.get_rng_state_tracker().rng_state():
+            apart = paddle.rand([4]).tolist()
+        return part, apart, paddle.rand([4]).tolist()
+
+    (first, first_apart, alike), (second, second_apart, also) = run_ranks(main, 2)
+    assert (first != second).any()
+    assert first_apart != second_apart
+    assert alike == also
+    paddle.seed(11)
+    assert alike == paddle.rand([4]).tolist()  # fleet.init draws nothing
 
 
 def test_parts_of_sequences():

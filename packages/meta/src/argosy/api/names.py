@@ -107,8 +107,8 @@ NAMES = {
         argosy.device.tensor_types: get_rng_state manual_seed set_rng_state
     """,
     "argosy.distributed": """
-        .: auto_parallel checkpoint communication debug fleet flex_checkpoint fsdp launch models
-            parallel_helper rpc sharding utils
+        .: auto_parallel checkpoint collective communication debug fleet flex_checkpoint fsdp launch models
+            parallel parallel_helper rpc sharding utils
         .communication.: stream
         .checkpoint.loading: load_merged_state_dict load_state_dict
         .checkpoint.saving: save_state_dict

@@ -49,6 +49,7 @@ from argosy.distributed.collective import broadcast as broadcast
 from argosy.distributed.objects import broadcast_object_list as broadcast_object_list
 from argosy.distributed.sharded_weight import build_sharded_state_dict as build_sharded_state_dict
 from argosy.distributed import checkpoint as checkpoint
+from argosy.distributed import collective as collective
 from argosy.distributed import communication as communication
 from argosy_autoparallel.counting import count_collectives as count_collectives
 from argosy.distributed.group import create_nccl_config as create_nccl_config
@@ -82,6 +83,7 @@ from argosy.distributed.checkpoint.loading import load_state_dict as load_state_
 from argosy.distributed.local_parts import local_map as local_map
 from argosy.distributed import models as models
 from argosy.distributed.group import new_group as new_group
+from argosy.distributed import parallel as parallel
 from argosy.distributed import parallel_helper as parallel_helper
 from argosy.distributed.parallelizing import parallelize as parallelize
 from argosy.distributed.point_to_point import recv as recv

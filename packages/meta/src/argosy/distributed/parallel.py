@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argosy.distributed import parallel_helper
 from argosy.distributed.collective import broadcast
 from argosy.distributed.data_parallel import DataParallel
 from argosy.distributed.environment import ParallelEnv, get_rank, get_world_size
@@ -9,7 +10,8 @@ from argosy.distributed.group import Group, init_parallel_env, world_group
 from argosy.nn.layer import Layer
 
 __all__ = [
-    "DataParallel", "ParallelEnv", "get_rank", "get_world_size", "init_parallel_env", "sync_params_buffers",
+    "DataParallel", "ParallelEnv", "get_rank", "get_world_size", "init_parallel_env", "parallel_helper",
+    "sync_params_buffers",
 ]  # fmt: skip
 
 

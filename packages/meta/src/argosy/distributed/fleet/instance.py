@@ -16,6 +16,7 @@ from argosy.distributed.fleet.base import topology
 from argosy.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup
 from argosy.distributed.fleet.base.util_factory import util
 from argosy.distributed.fleet.job import Job, current_job, require_job
+from argosy.distributed.fleet.layers.mpu.random import add_state_of_parts, model_parallel_random_seed
 from argosy.distributed.fleet.strategy import AXES, DistributedStrategy
 from argosy.distributed.fleet.training import distributed_optimizer
 from argosy.distributed.group import Group, init_parallel_env
@@ -61,6 +62,9 @@ class Fleet:
         groups = HybridCommunicateGroup(_topology(chosen), chosen.hybrid_configs)
         current_job.value = Job(chosen, groups)
         topology.groups.value = groups
+        if groups.get_model_parallel_world_size() > 1:
+            seed = chosen.tensor_parallel_configs.get("tensor_init_seed", -1)
+            add_state_of_parts() if seed == -1 else model_parallel_random_seed(seed)
         return self
 
     def get_hybrid_communicate_group(self) -> HybridCommunicateGroup:

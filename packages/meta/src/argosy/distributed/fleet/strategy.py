@@ -92,7 +92,6 @@ _IDLE_KEYS: dict[str, dict[str, str]] = {
         ("sharding_segment_strategy", "segment_broadcast_MB", "segment_anchors", "optimize_cast", "use_calc_stream",
          "pp_allreduce_in_optimize"), _BUFFERS,
     ) | {"enable_tuning": "nothing is searched for"},
-    "tensor_parallel_configs": {"tensor_init_seed": "argosy.seed and fleet.meta_parallel.get_rng_state_tracker seed"},
 }  # fmt: skip
 """Keys of ``..._configs`` that are taken and do nothing, and why."""
 _REFUSED_KEYS: dict[str, dict[str, str]] = {

@@ -81,15 +81,16 @@ def is_timer_initialized() -> bool:
 
 
 def set_timers() -> None:
-    """Make the timers of the process. Raises RuntimeError the second time."""
+    """Make the timers of the process. Raises AssertionError the second time, as libraries
+    expect it."""
     global _timers
     if _timers is not None:
-        raise RuntimeError("set_timers: timers has been already initialized")
+        raise AssertionError("set_timers: timers has been already initialized")
     _timers = Timers()
 
 
 def get_timers() -> Timers:
-    """The timers of the process. Raises RuntimeError before :func:`set_timers`."""
+    """The timers of the process. Raises AssertionError before :func:`set_timers`, as libraries expect it."""
     if _timers is None:
-        raise RuntimeError("get_timers: timers is not initialized; call set_timers()")
+        raise AssertionError("get_timers: timers is not initialized; call set_timers()")
     return _timers

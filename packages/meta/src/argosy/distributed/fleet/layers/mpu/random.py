@@ -9,11 +9,15 @@ from typing import Any
 import numpy as np
 
 import argosy.runtime  # noqa: F401  (the generator comes with it)
+from argosy.distributed.fleet.base.topology import groups
 from argosy.nn import functional as F
 from argosy_phi_ops.context import RankState, context
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["MODEL_PARALLEL_RNG", "RNGStatesTracker", "dropout", "get_rng_state_tracker", "model_parallel_random_seed"]
+__all__ = [
+    "MODEL_PARALLEL_RNG", "RNGStatesTracker", "add_state_of_parts", "dropout", "get_rng_state_tracker",
+    "model_parallel_random_seed",
+]  # fmt: skip
 
 MODEL_PARALLEL_RNG = "model_parallel_rng"
 
@@ -79,13 +83,24 @@ def get_rng_state_tracker() -> RNGStatesTracker:
 
 
 def model_parallel_random_seed(seed: int | None = None) -> None:
-    """Seed the generator with ``seed`` (one drawn by NumPy) and the state ``model_parallel_rng`` with the next: a model
-    that is not split is at the first place of its group on every rank."""
+    """Seed the generator with ``seed`` (one drawn by NumPy), and the state ``model_parallel_rng`` apart from it and
+    from other ranks with parts of the model."""
     first = int(np.random.randint(0, 10000)) if not seed else seed
-    tracker = _tracker.value
-    tracker.reset()
-    tracker.add(MODEL_PARALLEL_RNG, first + 1)
+    _tracker.value.reset()
+    add_state_of_parts(first)
     context().generator.manual_seed(first)
+
+
+def add_state_of_parts(seed: int | None = None) -> None:
+    """Let parts of layers be drawn from the state ``model_parallel_rng``, seeded apart on each rank of a model: from
+    ``seed``, by default the one that the generator has, which draws on as before. Nothing where there is the state."""
+    made = groups.value
+    place = 0
+    if made is not None:
+        place = made.get_model_parallel_rank() * made.get_pipe_parallel_world_size() + made.get_stage_id()
+    first = context().generator.initial_seed() if seed is None else seed
+    if MODEL_PARALLEL_RNG not in _tracker.value.states_:
+        _tracker.value.add(MODEL_PARALLEL_RNG, first + 1 + place)
 
 
 def dropout(

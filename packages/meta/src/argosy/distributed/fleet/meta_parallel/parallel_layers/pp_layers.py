@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -62,11 +63,11 @@ class PipelineLayer(Layer):
     """Layers, descriptions of layers and functions, called one after the other, ``num_virtual_pipeline_stages`` stages
     of them on each of ``num_stages`` ranks.
 
-    ``seg_method``: "uniform", or "layer:Name" to cut before layers of a class, evenly; or the numbers of the layers
-    with which stages begin, and the number of layers. ``loss_fn`` is kept for the training loop. With
-    ``recompute_interval`` of n, n layers of a stage at a time are one recomputed region. As in Paddle, layer number i
-    is made with the generator seeded to 1234 + i; every rank makes all of them, and gives up what others have at the
-    first step.
+    ``seg_method``: "uniform", or "layer:Name" to cut before layers of a class, evenly (``Name`` is a regular
+    expression that is found in the name of the class); or the numbers of the layers with which stages begin, and
+    the number of layers. ``loss_fn`` is kept for the training loop. With ``recompute_interval`` of n, n layers of a
+    stage at a time are one recomputed region. As in Paddle, layer number i is made with the generator seeded to
+    1234 + i; every rank makes all of them, and gives up what others have at the first step.
 
     With ``use_dualpipev`` each rank has two stages, the second of rank r the one before that of rank r - 1.
 
@@ -203,7 +204,7 @@ def _segments(layers: Sequence[Any], method: str | Sequence[int], stages: int) -
     kind, _, name = method.partition(":")
     if kind not in ("uniform", "layer"):
         raise ValueError(f"PipelineLayer: seg_method is 'uniform', 'layer:Name' or a list, not {method!r}")
-    chosen = [i for i, layer in enumerate(layers) if kind == "uniform" or _class_name(layer) == name]
+    chosen = [i for i, layer in enumerate(layers) if kind == "uniform" or _matches(layer, name)]
     if len(chosen) < stages:
         what = "layers" if kind == "uniform" else f"layers of class {name}"
         raise ValueError(f"PipelineLayer: {len(chosen)} {what} do not make {stages} stages")
@@ -211,5 +212,12 @@ def _segments(layers: Sequence[Any], method: str | Sequence[int], stages: int) -
     return [0, *(chosen[stage * each + min(stage, more)] for stage in range(1, stages)), len(layers)]
 
 
+def _matches(layer: Any, pattern: str) -> bool:
+    """Whether a regular expression is found in the name of a layer's class, in letters of either case."""
+    return re.search(pattern, _class_name(layer), re.IGNORECASE) is not None
+
+
 def _class_name(layer: Any) -> str:
-    return layer.layer_func.__name__ if isinstance(layer, LayerDesc) else type(layer).__name__
+    return (
+        layer.layer_func.__name__ if isinstance(layer, LayerDesc) else getattr(layer, "__name__", type(layer).__name__)
+    )
