@@ -138,6 +138,8 @@ def _cut_of(factor: str, axis: Axis, placement: Shard, sizes: Mapping[str, int])
 
 def _divides(factor: str, axes: Sequence[Axis], cut: Cut, query: StrategyQuery, sizes: Mapping[str, int]) -> bool:
     """Whether ranks have whole indices of the factor: what is faster in an axis takes even parts, or given ones."""
+    if not all(_slower(factor, axis, sizes) for axis in axes):  # there is no number of blocks
+        return False
     compound = any(_faster(factor, axis, sizes) != 1 for axis in axes)
     taken = query.taken.get(factor, 1)
     if cut.parts is not None:
