@@ -348,5 +348,5 @@ def test_a_kernel_that_does_not_build_is_named(monkeypatch):
     assert double(x).shape == paddle.tanh(x).shape == [3, 71]
 
 
-def _refuse(source):
+def _refuse(form, source):
     raise KernelBuildError("no log")
