@@ -248,3 +248,43 @@ def test_passes_without_an_update_add_their_gradients(expected, shards):
         np.testing.assert_allclose(losses, wanted, rtol=1e-5)
         assert norms[0] > 0
         assert norms[1] == pytest.approx(2 * norms[0])
+
+
+def test_trainers_that_update_themselves_give_lists_of_microbatches(expected):
+    def program():
+        strategy = fleet.DistributedStrategy()
+        strategy.hybrid_configs = {"pp_degree": 2}
+        strategy.pipeline_configs = {"accumulate_steps": COUNT, "micro_batch_size": ROWS // COUNT}
+        fleet.init(is_collective=True, strategy=strategy)
+        model, optimizer, rate = prepared(2)
+        model, optimizer = fleet.distributed_model(model), fleet.distributed_optimizer(optimizer)
+        losses = []
+        for x, y in batches():
+            data = model._prepare_training([x.split(COUNT), y.split(COUNT)], optimizer, rate)
+            losses.append(float(model.forward_backward_pipeline(data)))
+            assert not optimizer._dp_enable
+            assert not optimizer._sharding_enable
+            optimizer._step(model.parameters())
+            optimizer.clear_grad()
+            rate.step()
+        with pytest.raises(ValueError, match=f"1 microbatches for accumulate_steps {COUNT}"):
+            model.forward_backward_pipeline([[x], [y]])
+        return losses
+
+    for losses in run_ranks(program, 2):
+        np.testing.assert_allclose(losses, expected[0], rtol=1e-5)
+
+
+def test_stages_take_the_first_ones_values_of_shared_layers():
+    def program():
+        strategy = fleet.DistributedStrategy()
+        strategy.hybrid_configs = {"pp_degree": 2}
+        fleet.init(is_collective=True, strategy=strategy)
+        model, _, _ = prepared(2)
+        table = model.shared_layers["table"].weight
+        table.set_value(table.numpy() + fleet.worker_index())
+        model._synchronize_shared_weights()
+        return table.numpy()
+
+    first, second = run_ranks(program, 2)
+    np.testing.assert_array_equal(first, second)

@@ -150,6 +150,10 @@ class HybridParallelOptimizer(WrappedOptimizer):
         self._copies = None if hcg is None or piped else hcg.get_dp_sep_parallel_group()
         self._expert_ranks = None if hcg is None or piped else hcg.expert_ranks()
         self._hcg, self._strategy = hcg, strategy
+        # What trainers ask for that average gradients themselves, before a step that finds them equal.
+        self._dp_enable = self._copies is not None and hcg.get_data_parallel_world_size() > 1
+        self._sep_enable = self._copies is not None and hcg.get_sep_parallel_world_size() > 1
+        self._sharding_enable = shards is not None
 
     def _prepare(
         self, optimizer: Optimizer, parts: Group | None, shards: Group | None, experts: Group | None = None
@@ -183,6 +187,10 @@ class HybridParallelOptimizer(WrappedOptimizer):
         means = self._owners.means(parameters, [g for _, g in held])
         own = [(p, mean) for p, mean in zip(parameters, means, strict=True) if mean is not None]
         self._update([*own, *((p, p.grad) for p in self._own if p.grad is not None)], parameters)
+
+    def _step(self, parameters_list: Any) -> None:
+        """:meth:`step`, for trainers that have averaged the gradients: they are equal, and stay so."""
+        self.step()
 
     def _average_experts(self) -> None:
         """Make the gradients of experts means over the tokens of all ranks."""

@@ -17,6 +17,7 @@ from argosy_autoparallel import ProcessMesh, Shard
 from argosy_autoparallel.dist_tensor import ShardedArray
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.context import context
+from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["DualPipeVParallel", "PipelineParallel"]
@@ -33,6 +34,7 @@ class PipelineParallel(Layer):
 
     _schedule: str | None = None
     """The schedule, where the class decides."""
+    _dp_comm_overlap = _sharding_comm_overlap = False  # gradients of copies are averaged after the backward pass
 
     def __init__(self, layers: Layer, hcg: HybridCommunicateGroup, strategy: Any) -> None:
         if not isinstance(layers, PipelineLayer):
@@ -93,6 +95,12 @@ class PipelineParallel(Layer):
         assert losses is not None
         return losses / self.accumulate_steps
 
+    def _prepare_training(self, data: Any, optimizer: Any, lr_scheduler: Any) -> Any:
+        """``data``, for trainers that call :meth:`forward_backward_pipeline` and update themselves."""
+        self.optimizer, self.lr_scheduler = optimizer, lr_scheduler
+        self._layers.train()
+        return data
+
     def forward_backward_pipeline(
         self, data: Any, scaler: GradScaler | None = None, static_scheduler: bool = False,
         return_micro_batch_loss: bool = False,
@@ -146,10 +154,23 @@ class PipelineParallel(Layer):
 
     def _set(self, data: Any, loss_number: int) -> list[Any]:
         if not isinstance(data, (tuple, list)) or len(data) != 2:
-            raise ValueError("PipelineParallel: data is a pair of inputs and labels, each a tensor or a tuple of them")
-        inputs, labels = _tuple(data[0]), _tuple(data[1])
+            raise ValueError(
+                "PipelineParallel: data is a pair of inputs and labels, each a tensor or a tuple of them, or a list of "
+                "microbatches in the place of a tensor"
+            )
+        inputs, labels = (tuple(map(self._batch, _tuple(given))) for given in data)
         self._inputs, self._loss_number = len(inputs), loss_number
         return self._entries([*inputs, *labels])
+
+    def _batch(self, given: Any) -> Any:
+        """The batch of which a list gives the microbatches."""
+        if not isinstance(given, list):
+            return given
+        if len(given) != self.accumulate_steps:
+            raise ValueError(
+                f"PipelineParallel: {len(given)} microbatches for accumulate_steps {self.accumulate_steps}"
+            )
+        return get_operator("concat")(given, 0)
 
     def _entries(self, tensors: Sequence[Any]) -> list[Any]:
         """The batch of this pipeline as part of that of all copies."""
@@ -180,7 +201,7 @@ class DualPipeVParallel(PipelineParallel):
 
 
 def _tuple(given: Any) -> tuple[Any, ...]:
-    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    return given if isinstance(given, tuple) else (given,)
 
 
 def _part_of_all(x: Tensor, mesh: ProcessMesh) -> Tensor:

@@ -9,8 +9,9 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from argosy.distributed.collective import broadcast
 from argosy.distributed.environment import get_rank
-from argosy.distributed.fleet.base.topology import CommunicateTopology
+from argosy.distributed.fleet.base.topology import CommunicateTopology, groups
 from argosy.distributed.fleet.recompute import recompute
 from argosy.distributed.pipeline.marks import enter_stage
 from argosy.nn.container import LayerDict
@@ -134,6 +135,15 @@ class PipelineLayer(Layer):
 
     def _stage_of(self, layer: int) -> int:
         return bisect_right(self.segment_parts, layer) - 1
+
+    def _synchronize_shared_weights(self) -> None:
+        """Give all stages the first one's values of shared layers, for models that draw parameters anew."""
+        made = groups.value
+        if made is None or made.get_pipe_parallel_world_size() == 1:
+            return
+        stages = made.get_pipe_parallel_group()
+        for parameter in self.shared_layers.parameters():
+            broadcast(parameter, stages.ranks[0], stages)
 
     def shared_weights(self) -> list[Tensor]:
         """What descriptions of shared layers name."""
