@@ -48,7 +48,7 @@ def own_programs(monkeypatch):
 @pytest.fixture(scope="session")
 def mpiexec():
     """The command that starts so many processes as ranks; tests that ask for it are skipped without MPI."""
-    from argosy.distributed.launch.mpiexec import NoMpi, command
+    from argosy.distributed.launch.process_manager import NoMpi, command
 
     try:
         command(1)

@@ -305,3 +305,48 @@ def test_parts_within_a_branch_are_refused():
     assert run_ranks(program, 2) == [True, True]
     with pytest.raises(RankFailure, match=r"rank 1 waits in all_reduce.* rank 0 has already finished"):
         run_ranks(lambda: paddle.jit.to_static(apart, full_graph=True)(paddle.ones([1]) * dist.get_rank() * 2), 2)
+
+
+def exchange(x, group, peer):
+    """Every way to communicate in a group and once among all, for ranks 0 and 2 of three."""
+    total, shared, part, swapped = x * 1, x * 1, paddle.zeros([1, 3]), paddle.zeros([2, 3])
+    dist.all_reduce(total, group=group)
+    dist.broadcast(shared, 0, group=group)
+    dist.all_gather([], x, group=group)
+    dist.reduce_scatter(part, [x[:1], x[1:]], group=group)
+    dist.alltoall_single(swapped, x, group=group)
+    pair = [dist.P2POp(dist.isend, x, peer, group), dist.P2POp(dist.irecv, swapped, peer, group)]
+    for task in dist.batch_isend_irecv(pair):
+        task.wait()
+    dist.send(x, peer, group)
+    dist.recv(swapped, peer, group)
+    dist.all_reduce(total)
+    return total, swapped
+
+
+def test_the_report_has_what_groups_of_ranks_communicate():
+    """Eagerly and in programs, with ranks, bytes and lines; of groups that were closed and opened again, too."""
+
+    def program():
+        group, rank = dist.new_group([0, 2]), dist.get_rank()
+        dist.shutdown_process_group(group)
+        dist.restart_process_group(group)
+        captured = paddle.jit.to_static(exchange, full_graph=True)
+        found = []
+        for step in (exchange, captured):
+            with dist.count_collectives() as counts:
+                step(paddle.ones([2, 3]), group, 2 - rank) if rank != 1 else dist.all_reduce(paddle.ones([2, 3]))
+            found.append(counts.report)
+        return found if rank == 1 else [*found, dist.report_collectives(captured)]
+
+    eager, run, planned = ([c for c in report.collectives if c.kind != "recv"] for report in run_ranks(program, 3)[0])
+    first = exchange.__code__.co_firstlineno
+    expected = [
+        ("all_reduce", (0, 2), 24, 3), ("broadcast", (0, 2), 24, 4), ("all_gather", (0, 2), 24, 5),
+        ("reduce_scatter", (0, 2), 12, 6), ("all_to_all", (0, 2), 12, 7), ("send", None, 24, 9), ("send", None, 24, 11),
+        ("all_reduce", (), 32, 13),
+    ]  # fmt: skip
+    for report in (eager, run, planned):
+        told = [(c.kind.removesuffix("_rank"), c.group, c.nbytes, c.line.partition(" ")[0]) for c in report]
+        assert told == [(kind, ranks, size, f"{__file__}:{first + line}") for kind, ranks, size, line in expected]
+        assert not any(c.implicit for c in report)

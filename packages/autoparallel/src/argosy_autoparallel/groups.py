@@ -15,19 +15,21 @@ from argosy_autoparallel.mesh import ProcessMesh
 from argosy_hwadapt import Communicator
 from argosy_phi_ops.context import context
 
-__all__ = ["communicators", "ensure_groups", "rank", "set_world", "world"]
+__all__ = ["communicators", "ensure_groups", "rank", "set_world", "split_world", "world"]
 
 _WORLD, _TABLE, _MADE = "argosy.world", "argosy.groups", "argosy.groups.made"
 
 
-def set_world(communicator: Communicator) -> None:
-    """Make ``communicator`` the one of all ranks, and its rank that of the context."""
+def set_world(communicator: Communicator) -> Communicator:
+    """Make ``communicator`` the one of all ranks, and its rank that of the context; returns it as :func:`world` will,
+    with its communication counted."""
     ambient = context()
     ambient.rank, ambient.size = communicator.rank, communicator.size
     counted = CountedCommunicator(communicator)
     ambient.values[_WORLD] = counted
     ambient.values[_TABLE] = {(): counted, tuple(range(communicator.size)): counted}
     ambient.values[_MADE] = set()
+    return counted
 
 
 def world() -> Communicator | None:
@@ -77,7 +79,17 @@ def _split(mesh: ProcessMesh, dim: int) -> None:
         return
     made.add(key)
     mine = next((line for line in lines if ambient.rank in line), ())
+    group = split_world(mine)
+    if group is not None:
+        communicators()[mine] = group
+
+
+def split_world(mine: tuple[int, ...]) -> Communicator | None:
+    """Make groups of the world: ``mine`` are the ranks of this rank's group, in order; none where it joins none: None.
+
+    Every rank of the world calls. What the group communicates is counted as what the world does.
+    """
+    ambient = context()
     color, place = (mine[0], mine.index(ambient.rank)) if mine else (-1, 0)
     group = ambient.values[_WORLD].split(color, place)  # the first rank: others may make those of another mesh
-    if group is not None:
-        communicators()[mine] = CountedCommunicator(group, mine)
+    return None if group is None else CountedCommunicator(group, mine)

@@ -58,8 +58,7 @@ def environment() -> Environment:
 
 def join(ambient: Context, communicator: Communicator) -> Environment:
     """Make the calling rank, whose context is ``ambient``, a member of ``communicator``'s group."""
-    made = ambient.values[KEY] = Environment(communicator)
-    set_world(communicator)
+    made = ambient.values[KEY] = Environment(set_world(communicator))
     return made
 
 

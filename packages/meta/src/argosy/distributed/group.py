@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from argosy.distributed.environment import environment
 from argosy.distributed.task import Postbox
-from argosy_autoparallel.groups import communicators, ensure_groups
+from argosy_autoparallel.groups import communicators, ensure_groups, split_world
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_hwadapt.communicator import Communicator
 from argosy_hwadapt.solo import SoloCommunicator
@@ -145,8 +145,7 @@ def new_group(
     joined = environment()
     chosen = sorted(range(joined.communicator.size) if ranks is None else ranks)
     _check_ranks(chosen, joined.communicator.size)
-    member = joined.communicator.rank in chosen
-    part = joined.communicator.split(0 if member else -1, joined.communicator.rank)
+    part = split_world(tuple(chosen) if joined.communicator.rank in chosen else ())
     made = Group(joined.next_group, chosen, part, nick_name or f"_default_pg{joined.next_group}")
     joined.groups[made.id] = made
     joined.next_group += 1
@@ -226,8 +225,7 @@ def restart_process_group(group: Group | None = None) -> None:
     joined = environment()
     for each in _groups_to_close(group):
         if each._is_shut:
-            member = joined.communicator.rank in each.ranks
-            each._communicator = joined.communicator.split(0 if member else -1, joined.communicator.rank)
+            each._communicator = split_world(tuple(each.ranks) if joined.communicator.rank in each.ranks else ())
             each._is_shut = False
 
 
