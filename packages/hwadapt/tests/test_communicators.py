@@ -18,6 +18,7 @@ from argosy_hwadapt.links import Level, LinkModel, ModelledCommunicator
 from argosy_hwadapt.solo import SoloCommunicator
 from argosy_hwadapt.testing import check_communicator
 from argosy_hwadapt.testing.collectives import CHECKS
+from argosy_hwadapt.testing.device_buffers import AddressedCommunicator, virtual_device
 
 MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}:/usr/bin:/usr/local/bin")
 OVERSUBSCRIBED = {"PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
@@ -37,12 +38,28 @@ def test_the_kit_passes_on_threads(size, link):
         return check_communicator(comm if link is None else ModelledCommunicator(comm, link))
 
     for outcomes in run_ranks(program, size, timeout=600):
-        assert _passed(outcomes) == len(CHECKS) - (3 if size == 1 else 0)
+        assert _passed(outcomes) == len(CHECKS) + 1 - (3 if size == 1 else 0)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_the_kit_passes_where_buffers_of_devices_are_taken(size):
+    """By a communicator that says so, also behind a modelled link."""
+
+    def program(comm):
+        direct = AddressedCommunicator(comm)
+        modelled = ModelledCommunicator(direct, LinkModel(Level(2, 1e-5, 1e9)))
+        assert direct.takes_device_buffers(virtual_device())
+        assert modelled.takes_device_buffers(virtual_device())
+        assert not comm.takes_device_buffers(virtual_device())
+        return check_communicator(modelled if comm.size > 2 else direct)
+
+    for outcomes in run_ranks(program, size, timeout=600):
+        assert _passed(outcomes) == len(CHECKS) + 1 - (3 if size == 1 else 0)
 
 
 def test_the_kit_passes_on_one_rank_alone():
     """The communicator of a program that was not launched, found by its name."""
-    assert _passed(check_communicator(open_world("solo"))) == len(CHECKS) - 3
+    assert _passed(check_communicator(open_world("solo"))) == len(CHECKS) + 1 - 3
 
 
 @pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
@@ -55,7 +72,7 @@ def test_the_kit_passes_over_mpi(size, more):
         [MPIEXEC, "-n", str(size), *command], capture_output=True, text=True, env={**os.environ, **OVERSUBSCRIBED}
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert f"{len(CHECKS)} passed, 0 failed, 0 skipped" in ran.stdout
+    assert f"{len(CHECKS) + 1} passed, 0 failed, 0 skipped" in ran.stdout
 
 
 def test_the_kit_finds_a_broken_communicator():

@@ -1,12 +1,16 @@
-"""Ranks whose tensors are on devices of their own: collectives bring the values through the host, counted."""
+"""Ranks whose tensors are on devices of their own: collectives bring the values through the host, counted, unless the
+communicator takes the buffers themselves.
+"""
 
 import numpy as np
+import pytest
 
 import argosy as paddle
 import argosy.distributed as dist
-from argosy.distributed import fleet
+from argosy.distributed import debug, environment, fleet
 from argosy.distributed.buffers import staged
 from argosy.distributed.debug import run_ranks
+from argosy_hwadapt.testing.device_buffers import AddressedCommunicator
 
 X = np.random.default_rng(0).standard_normal((4, 6)).astype("float32")
 
@@ -41,6 +45,76 @@ def test_results_are_where_their_operands_are():
     assert (places, others) == ({"Place(virtual:0)"}, {"Place(virtual:1)"})
     assert staged["all_reduce", "virtual:0"] == [1, 12]
     assert {kind for kind, _ in staged} == {"all_reduce", "all_gather", "alltoall", "broadcast", "send", "recv"}
+
+
+def every_collective():
+    rank, results = dist.get_rank(), []
+
+    def new(*shape, by=1.0):
+        return paddle.arange(np.prod(shape), dtype="float32").reshape(shape) * by + rank
+
+    def parts():
+        return [new(2, 3), new(2, 3, by=-1.0)]
+
+    def keep(*tensors):
+        results.extend(tensors)
+
+    for reduction in (dist.ReduceOp.SUM, dist.ReduceOp.MAX):
+        x, y = new(2, 3), new(2, 3)
+        dist.all_reduce(x, reduction)
+        dist.reduce(y, 1, reduction)
+        keep(x, y)
+    x, empty, given, gathered = new(2, 3), [], parts(), []
+    dist.broadcast(x, 1)
+    dist.all_gather(empty, new(2, 3))
+    dist.all_gather(given, new(2, 3))
+    dist.gather(new(2, 3), gathered, 1)
+    keep(x, *empty, *given, *gathered)
+    x, y, swapped, z, w = new(2, 3), new(2, 3), [], new(2, 3), new(3, 2)
+    dist.reduce_scatter(x, parts())
+    dist.scatter(y, parts(), 1)
+    dist.alltoall(swapped, parts())
+    dist.alltoall_single(z, new(2, 3))
+    dist.alltoall_single(w, new(3, 2), *[[1, 2], [1, 2]] if rank == 0 else [[2, 1], [2, 1]])
+    keep(x, y, *swapped, z, w)
+    x = new(2, 3)
+    (dist.send if rank else dist.recv)(x, 1 - rank)
+    keep(x)
+    return [r.tolist() for r in results], {str(r.place) for r in results}
+
+
+def test_a_communicator_that_takes_buffers_gets_them(monkeypatch):
+    """Not a byte passes through memory of the host, and results are those of the other way."""
+    staged.clear()
+    wanted = on_devices(every_collective)
+    assert {kind for kind, _ in staged} == {
+        "all_reduce", "reduce", "broadcast", "all_gather", "gather", "reduce_scatter", "scatter", "alltoall",
+        "alltoall_single", "send", "recv",
+    }  # fmt: skip
+    assert staged["reduce", "virtual:0"] == [2, 48]
+    assert staged["all_gather", "virtual:0"] == [6, 144]  # two operands, four results
+    join = environment.join
+    monkeypatch.setattr(debug, "join", lambda ambient, comm: join(ambient, AddressedCommunicator(comm)))
+    staged.clear()
+    assert on_devices(every_collective) == wanted
+    assert staged == {}
+
+
+def test_what_is_not_adjacent_in_memory_goes_through_the_host(monkeypatch):
+    """Of a communicator that takes buffers, too."""
+
+    def program():
+        x = paddle.arange(6, dtype="float32").reshape([2, 3]).t()
+        dist.all_reduce(x)
+        with pytest.raises(ValueError, match="does not fit"):
+            dist.all_gather([paddle.zeros([1]), paddle.zeros([1])], paddle.ones([2]))
+        return x.tolist()
+
+    join = environment.join
+    monkeypatch.setattr(debug, "join", lambda ambient, comm: join(ambient, AddressedCommunicator(comm)))
+    staged.clear()
+    assert on_devices(program) == [[[0, 6], [2, 8], [4, 10]]] * 2
+    assert {kind for kind, _ in staged} == {"all_reduce"}
 
 
 def steps(net, x, wrap=lambda net: net):

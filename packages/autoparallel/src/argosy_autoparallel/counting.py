@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from argosy_hwadapt import Communicator, calls
 from argosy_hwadapt.calls import Call
@@ -13,6 +13,9 @@ from argosy_hwadapt.communicator import BaseCommunicator, Handle
 from argosy_phi_ops.context import context
 from argosy_phi_ops.reference.running import running_operation
 from argosy_pir import TensorType
+
+if TYPE_CHECKING:
+    from argosy_hwadapt import Device
 
 __all__ = ["Collective", "CollectiveReport", "CountedCommunicator", "Counts", "count_collectives", "needed_by"]
 
@@ -164,6 +167,10 @@ class CountedCommunicator(BaseCommunicator):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
+
+    def takes_device_buffers(self, device: Device) -> bool:
+        """See :meth:`Communicator.takes_device_buffers`."""
+        return self.inner.takes_device_buffers(device)
 
     def start(self, call: Call) -> Handle:
         """See :meth:`Communicator.start`."""

@@ -7,11 +7,16 @@ things with the same words. ``size`` is the number of ranks in the group.
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from argosy_hwadapt.device_operand import DeviceOperand
+
+if TYPE_CHECKING:
+    from argosy_hwadapt.device import Device
 
 Array = NDArray[Any]
 
@@ -134,7 +139,9 @@ def check_permute(size: int, send: Array, recv: Array, pairs: Sequence[tuple[int
 
 
 def check_array(what: str, array: Any) -> None:
-    """Raise TypeError or ValueError unless the operand is a C-contiguous numpy array."""
+    """Raise TypeError or ValueError unless the operand is a C-contiguous numpy array, or in a device's memory."""
+    if isinstance(array, DeviceOperand):
+        return
     if not isinstance(array, np.ndarray):
         raise TypeError(f"{what} must be a numpy array, got {type(array).__name__}")
     if not array.flags.c_contiguous:
@@ -160,10 +167,18 @@ def check_pair(kind: str, send: Any, recv: Any, send_parts: int, recv_parts: int
         )
 
 
-def check_writable(kind: str, array: Array) -> None:
+def check_writable(kind: str, array: Any) -> None:
     """Raise ValueError if an operand that receives is read-only."""
-    if not array.flags.writeable:
+    if not isinstance(array, DeviceOperand) and not array.flags.writeable:
         raise ValueError(f"{kind}: the receiving array is read-only")
+
+
+def check_memory(call: Call, takes: Callable[[Device], bool]) -> Call:
+    """Return a call whose operands are on the host, or on devices that the communicator takes; else raise TypeError."""
+    for operand in (call.send, call.recv):
+        if isinstance(operand, DeviceOperand) and not takes(operand.device):
+            raise TypeError(f"{call.kind}: this communicator takes no buffers of {operand.device}")
+    return call
 
 
 def check_op(kind: str, op: str, dtype: np.dtype[Any]) -> None:

@@ -1,22 +1,27 @@
 """The one collective contract: what ranks can do together, at once or started now and waited for later.
 
 A communicator writes :meth:`BaseCommunicator.start` and a few others; :class:`BaseCommunicator` makes every form of
-every operation of them. Operands are C-contiguous numpy arrays on the host. Entry-point group ``argosy.communicators``.
+every operation of them. Operands are C-contiguous numpy arrays on the host, or :class:`DeviceOperand`, of devices for
+which the communicator says so. Entry-point group ``argosy.communicators``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from argosy_hwadapt import calls
 from argosy_hwadapt.calls import REDUCE_OPS, Array, Call
+from argosy_hwadapt.device_operand import DeviceOperand
+
+if TYPE_CHECKING:
+    from argosy_hwadapt.device import Device
 
 __all__ = [
-    "DONE", "PERMUTE_TAG", "REDUCE_OPS", "Array", "BaseCommunicator", "Call", "Communicator", "Handle", "accumulator",
-    "reduce_arrays",
+    "DONE", "PERMUTE_TAG", "REDUCE_OPS", "Array", "BaseCommunicator", "Call", "Communicator", "DeviceOperand", "Handle",
+    "accumulator", "reduce_arrays",
 ]  # fmt: skip
 
 PERMUTE_TAG = 32767
@@ -50,6 +55,14 @@ class Communicator(Protocol):
     rank: int  #: of this process or thread, from 0
     size: int  #: number of ranks
     name: str  #: of the implementation
+
+    def takes_device_buffers(self, device: Device) -> bool:
+        """Whether operands may be :class:`DeviceOperand` on ``device``; others are brought to the host by the caller.
+
+        Such an operand is read after the work that the device's current stream has been given, and work given to it
+        once :meth:`Handle.wait` has returned sees the result. Arrays on the host are always taken; the operands of one
+        operation are all of one kind, on every rank.
+        """
 
     def start(self, call: Call) -> Handle:
         """Start a call made by :mod:`argosy_hwadapt.calls`; all forms come here. Never waits for another rank."""
@@ -133,6 +146,10 @@ class BaseCommunicator:
     size: int
     name: str
 
+    def takes_device_buffers(self, device: Device) -> bool:
+        """See :meth:`Communicator.takes_device_buffers`: none, unless a communicator says otherwise."""
+        return False
+
     def start(self, call: Call) -> Handle:
         """See :meth:`Communicator.start`."""
         raise NotImplementedError
@@ -143,65 +160,65 @@ class BaseCommunicator:
 
     def all_reduce(self, send: Array, recv: Array, op: str = "sum") -> None:
         """See :meth:`Communicator.all_reduce`."""
-        self.start(calls.all_reduce(self.size, send, recv, op)).wait()
+        self._begin(calls.all_reduce(self.size, send, recv, op)).wait()
 
     def start_all_reduce(self, send: Array, recv: Array, op: str = "sum") -> Handle:
         """See :meth:`Communicator.all_reduce`."""
-        return self.start(calls.all_reduce(self.size, send, recv, op).in_background())
+        return self._begin(calls.all_reduce(self.size, send, recv, op).in_background())
 
     def all_gather(self, send: Array, recv: Array) -> None:
         """See :meth:`Communicator.all_gather`."""
-        self.start(calls.all_gather(self.size, send, recv)).wait()
+        self._begin(calls.all_gather(self.size, send, recv)).wait()
 
     def start_all_gather(self, send: Array, recv: Array) -> Handle:
         """See :meth:`Communicator.all_gather`."""
-        return self.start(calls.all_gather(self.size, send, recv).in_background())
+        return self._begin(calls.all_gather(self.size, send, recv).in_background())
 
     def reduce_scatter(self, send: Array, recv: Array, op: str = "sum") -> None:
         """See :meth:`Communicator.reduce_scatter`."""
-        self.start(calls.reduce_scatter(self.size, send, recv, op)).wait()
+        self._begin(calls.reduce_scatter(self.size, send, recv, op)).wait()
 
     def start_reduce_scatter(self, send: Array, recv: Array, op: str = "sum") -> Handle:
         """See :meth:`Communicator.reduce_scatter`."""
-        return self.start(calls.reduce_scatter(self.size, send, recv, op).in_background())
+        return self._begin(calls.reduce_scatter(self.size, send, recv, op).in_background())
 
     def all_to_all(
         self, send: Array, recv: Array, send_counts: Sequence[int] | None = None,
         recv_counts: Sequence[int] | None = None,
     ) -> None:  # fmt: skip
         """See :meth:`Communicator.all_to_all`."""
-        self.start(calls.all_to_all(self.size, send, recv, send_counts, recv_counts)).wait()
+        self._begin(calls.all_to_all(self.size, send, recv, send_counts, recv_counts)).wait()
 
     def start_all_to_all(
         self, send: Array, recv: Array, send_counts: Sequence[int] | None = None,
         recv_counts: Sequence[int] | None = None,
     ) -> Handle:  # fmt: skip
         """See :meth:`Communicator.all_to_all`."""
-        return self.start(calls.all_to_all(self.size, send, recv, send_counts, recv_counts).in_background())
+        return self._begin(calls.all_to_all(self.size, send, recv, send_counts, recv_counts).in_background())
 
     def broadcast(self, buffer: Array, root: int) -> None:
         """See :meth:`Communicator.broadcast`."""
-        self.start(calls.broadcast(self.rank, self.size, buffer, root)).wait()
+        self._begin(calls.broadcast(self.rank, self.size, buffer, root)).wait()
 
     def start_broadcast(self, buffer: Array, root: int) -> Handle:
         """See :meth:`Communicator.broadcast`."""
-        return self.start(calls.broadcast(self.rank, self.size, buffer, root).in_background())
+        return self._begin(calls.broadcast(self.rank, self.size, buffer, root).in_background())
 
     def barrier(self) -> None:
         """See :meth:`Communicator.barrier`."""
-        self.start(calls.barrier()).wait()
+        self._begin(calls.barrier()).wait()
 
     def start_barrier(self) -> Handle:
         """See :meth:`Communicator.barrier`."""
-        return self.start(calls.barrier().in_background())
+        return self._begin(calls.barrier().in_background())
 
     def recv(self, buffer: Array, peer: int, tag: int = 0) -> None:
         """See :meth:`Communicator.recv`."""
-        self.start(calls.recv(self.size, buffer, peer, tag)).wait()
+        self._begin(calls.recv(self.size, buffer, peer, tag)).wait()
 
     def start_recv(self, buffer: Array, peer: int, tag: int = 0) -> Handle:
         """See :meth:`Communicator.recv`."""
-        return self.start(calls.recv(self.size, buffer, peer, tag).in_background())
+        return self._begin(calls.recv(self.size, buffer, peer, tag).in_background())
 
     def permute(self, send: Array, recv: Array, pairs: Sequence[tuple[int, int]]) -> None:
         """See :meth:`Communicator.permute`."""
@@ -216,8 +233,11 @@ class BaseCommunicator:
                 self.send(send, target, PERMUTE_TAG)
         if sources:
             return self.start_recv(recv, sources[0], PERMUTE_TAG)
-        recv.fill(0)
+        recv.clear() if isinstance(recv, DeviceOperand) else recv.fill(0)
         return DONE
+
+    def _begin(self, call: Call) -> Handle:
+        return self.start(calls.check_memory(call, self.takes_device_buffers))
 
 
 class _CompletedHandle:

@@ -58,7 +58,7 @@ class InprocCommunicator(BaseCommunicator):
 
     def send(self, buffer: Array, peer: int, tag: int = 0) -> None:
         """See :meth:`Communicator.send`."""
-        call = calls.send(self.size, buffer, peer, tag)
+        call = calls.check_memory(calls.send(self.size, buffer, peer, tag), self.takes_device_buffers)
         route = self.rank, peer, tag
         with self._world.condition:
             self._check_usable(call)

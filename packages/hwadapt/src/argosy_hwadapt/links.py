@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from argosy_hwadapt import calls
 from argosy_hwadapt.calls import Array, Call
 from argosy_hwadapt.communicator import BaseCommunicator, Communicator, Handle
+
+if TYPE_CHECKING:
+    from argosy_hwadapt.device import Device
 
 __all__ = ["Level", "LinkModel", "ModelledCommunicator"]
 
@@ -95,6 +98,10 @@ class ModelledCommunicator(BaseCommunicator):
 
     def __repr__(self) -> str:
         return f"ModelledCommunicator({self.inner!r}, {self.model!r})"
+
+    def takes_device_buffers(self, device: Device) -> bool:
+        """See :meth:`Communicator.takes_device_buffers`: what the wrapped one takes."""
+        return self.inner.takes_device_buffers(device)
 
     def start(self, call: Call) -> Handle:
         """See :meth:`Communicator.start`."""

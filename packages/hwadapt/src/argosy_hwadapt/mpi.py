@@ -107,7 +107,7 @@ class MpiCommunicator(BaseCommunicator):
 
     def send(self, buffer: Array, peer: int, tag: int = 0) -> None:
         """See :meth:`Communicator.send`. The call and its line travel with the data."""
-        call = calls.send(self.size, buffer, peer, tag)
+        call = calls.check_memory(calls.send(self.size, buffer, peer, tag), self.takes_device_buffers)
         call.own["to"] = self._members[peer]
         self._check_open("send")
         written = record(call.text(), str(call.site)).ljust(TEXT, b"\0")

@@ -41,7 +41,7 @@ class SoloCommunicator(BaseCommunicator):
 
     def send(self, buffer: Array, peer: int, tag: int = 0) -> None:
         """See :meth:`Communicator.send`."""
-        call = calls.send(1, buffer, peer, tag)
+        call = calls.check_memory(calls.send(1, buffer, peer, tag), self.takes_device_buffers)
         self._check_open(call)
         call.send = call.send.copy()
         self._letters[tag].append(call)

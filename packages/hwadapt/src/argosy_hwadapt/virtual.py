@@ -62,9 +62,7 @@ class VirtualContext:
 
     def copy(self, dst: Any, dst_off: int, src: Any, src_off: int, nbytes: int) -> None:
         """Queue a copy; the closure keeps host buffers alive."""
-        self._submit(
-            lambda: copy_bytes(self._address(dst, dst_off, nbytes), self._address(src, src_off, nbytes), nbytes)
-        )
+        self._submit(lambda: copy_bytes(self.address(dst, dst_off, nbytes), self.address(src, src_off, nbytes), nbytes))
 
     def launch(self, kernel: NativeKernel, extents: tuple[Any, Any], args: Sequence[Argument]) -> None:
         """Queue a kernel."""
@@ -106,7 +104,7 @@ class VirtualContext:
             raise DeviceLost(f"virtual: the device died in launch {self._launches} ({kernel})")
         if self._launches == self._hang_at:
             self._never.wait()
-        kernel.run(*extents, [Pointer(self._address(*a, 0)) if isinstance(a, Pointer) else a for a in args])
+        kernel.run(*extents, [Pointer(self.address(*a, 0)) if isinstance(a, Pointer) else a for a in args])
 
     def _free(self, handle: int) -> None:
         with self._lock:
@@ -116,7 +114,7 @@ class VirtualContext:
             self._used -= nbytes
             self._arena.free(address)
 
-    def _address(self, side: Any, offset: int, nbytes: int) -> int:
+    def address(self, side: Any, offset: int, nbytes: int) -> int:
         """Return the address of a range of a handle or host buffer. Raises DeviceError outside the allocation."""
         if side is None:
             return 0

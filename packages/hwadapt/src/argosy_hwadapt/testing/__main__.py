@@ -1,5 +1,5 @@
 """The commands ``python -m argosy_hwadapt.testing DEVICE [--level N] [--json] [--ablation]`` and
-``... --communicator NAME [--ranks N] [--link SECONDS,BYTES_PER_SECOND]``, the latter also under an ``mpiexec``.
+``... [DEVICE] --communicator NAME [--ranks N] [--link SECONDS,BYTES_PER_SECOND]``, also under an ``mpiexec``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("device", nargs="?", default="cpu", help="an installed device plug-in, such as cpu or virtual")
     levels = ", ".join(f"{number} {name}" for number, name in LEVELS.items())
     parser.add_argument("--level", type=int, choices=list(LEVELS), help=f"run one level only: {levels}")
-    parser.add_argument("--communicator", metavar="NAME", help="check this communicator instead of a device")
+    parser.add_argument("--communicator", metavar="NAME", help="check this communicator, with buffers of the device")
     parser.add_argument("--ranks", type=int, default=4, help="threads, for the communicator inproc")
     parser.add_argument("--link", help="latency,bandwidth of a modelled link around the communicator")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -55,7 +55,8 @@ def _check_communicator(options: argparse.Namespace) -> int:
             communicator = ModelledCommunicator(
                 communicator, LinkModel.single_level(*map(float, options.link.split(",")))
             )
-        return communicator.rank, check_communicator(communicator)
+        where = None if options.device == "cpu" else device(options.device)
+        return communicator.rank, check_communicator(communicator, where)
 
     threads = options.communicator == "inproc"
     reports = run_ranks(program, options.ranks, timeout=600) if threads else [program(open_world(options.communicator))]

@@ -10,24 +10,35 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from argosy_hwadapt.calls import Array
 from argosy_hwadapt.communicator import Communicator
 from argosy_hwadapt.errors import CollectiveMismatch, CommunicatorError
+from argosy_hwadapt.testing.device_buffers import check_device_buffers, virtual_device
 from argosy_hwadapt.testing.suite import CheckSkipped, Outcome, require, require_error
+
+if TYPE_CHECKING:
+    from argosy_hwadapt.device import Device
 
 _REDUCE: dict[str, Callable[..., Array]] = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
 _DTYPES = ("float32", "float64", "float16", "int64", "int32", "uint8", "bool", "complex64")
 CHECKS: list[Callable[[Communicator], None]] = []
 
 
-def check_communicator(communicator: Communicator) -> list[Outcome]:
-    """Run all checks; every rank of ``communicator`` calls this. Checks after one that failed are not run."""
+def check_communicator(communicator: Communicator, device: Device | None = None) -> list[Outcome]:
+    """Run all checks; every rank of ``communicator`` calls this. Checks after one that failed are not run.
+
+    Buffers of ``device``, by default of a virtual one, are given to it.
+    """
     outcomes: list[Outcome] = []
-    for check in CHECKS:
+
+    def device_buffers(comm: Communicator) -> None:
+        check_device_buffers(comm, device or virtual_device())
+
+    for check in (*CHECKS, device_buffers):
         start = time.perf_counter()
         status, detail = _run(check, communicator)
         outcomes.append(Outcome(7, check.__name__, status, detail, time.perf_counter() - start))

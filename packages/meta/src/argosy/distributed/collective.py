@@ -13,11 +13,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
-import numpy as np
-
 from argosy.api import lazy_names
 from argosy.distributed import captured_collectives
-from argosy.distributed.buffers import Array, deliver, read_values, same_shapes, write_values
+from argosy.distributed.buffers import (
+    Operand,
+    assign,
+    deliver,
+    empty_like,
+    is_direct,
+    read_operand,
+    row_parts,
+    stack_operands,
+    write_operand,
+)
 from argosy.distributed.call_checks import agree
 from argosy.distributed.captured_collectives import COMPOSITE, is_capturing
 from argosy.distributed.environment import get_rank
@@ -65,7 +73,7 @@ def all_reduce(tensor: Tensor, op: int = ReduceOp.SUM, group: Group | None = Non
     if is_capturing():
         captured_collectives.all_reduce(tensor, chosen, name)
         return _DONE
-    with write_values(tensor, "all_reduce") as array:
+    with write_operand(tensor, "all_reduce", is_direct(chosen.communicator, "all_reduce", tensor)) as array:
         chosen.communicator.all_reduce(array, array, name)
     return _DONE
 
@@ -82,11 +90,11 @@ def reduce(
     if is_capturing():
         captured_collectives.reduce(tensor, chosen, name, root)
         return _DONE
-    send = read_values(tensor, "reduce")
-    total = np.empty_like(send)
-    chosen.communicator.all_reduce(send, total, name)
+    with read_operand(tensor, "reduce", is_direct(chosen.communicator, "reduce", tensor)) as send:
+        total = empty_like(send, send.shape)
+        chosen.communicator.all_reduce(send, total, name)
     if chosen.rank == root:
-        _fill(tensor, total, "reduce")
+        assign(tensor, total, "reduce")
     return _DONE
 
 
@@ -98,7 +106,7 @@ def broadcast(tensor: Tensor, src: int, group: Group | None = None, sync_op: boo
     if is_capturing():
         captured_collectives.broadcast(tensor, chosen, chosen.peer(src, "broadcast"))
         return _DONE
-    with write_values(tensor, "broadcast") as array:
+    with write_operand(tensor, "broadcast", is_direct(chosen.communicator, "broadcast", tensor)) as array:
         chosen.communicator.broadcast(array, chosen.peer(src, "broadcast"))
     return _DONE
 
@@ -113,7 +121,10 @@ def all_gather(
     if is_capturing():
         captured_collectives.all_gather(tensor_list, tensor, chosen)
         return _DONE
-    deliver(list(_gather(chosen, read_values(tensor, "all_gather"))), tensor_list, "all_gather", tensor)
+    with read_operand(tensor, "all_gather", is_direct(chosen.communicator, "all_gather", tensor)) as send:
+        whole = empty_like(send, (chosen.nranks, *send.shape))
+        chosen.communicator.all_gather(send, whole)
+    deliver(row_parts(whole), tensor_list, "all_gather", tensor)
     return _DONE
 
 
@@ -131,11 +142,13 @@ def gather(
     if is_capturing():
         captured_collectives.gather(gather_list, tensor, chosen, root)
         return _DONE
-    send = read_values(tensor, "gather")
-    agree(chosen.communicator, "gather", dtype=send.dtype, size=send.size, dst=dst)
-    chosen.communicator.send(send, root, COMPOSITE)
-    if chosen.rank == root and gather_list is not None:
-        deliver(_receive(chosen, [send.shape] * chosen.nranks, send.dtype), gather_list, "gather", tensor)
+    with read_operand(tensor, "gather", is_direct(chosen.communicator, "gather", tensor)) as send:
+        agree(chosen.communicator, "gather", dtype=send.dtype, size=send.size, dst=dst)
+        chosen.communicator.send(send, root, COMPOSITE)
+        if chosen.rank == root and gather_list is not None:
+            parts = [empty_like(send, send.shape) for _ in range(chosen.nranks)]
+            _receive(chosen, parts)
+            deliver(parts, gather_list, "gather", tensor)
     return _DONE
 
 
@@ -151,8 +164,9 @@ def reduce_scatter(
     if is_capturing():
         captured_collectives.reduce_scatter(tensor, tensor_list, chosen, name)
         return _DONE
-    send = same_shapes(tensor_list, chosen.nranks, "reduce_scatter")
-    with write_values(tensor, "reduce_scatter") as array:
+    direct = is_direct(chosen.communicator, "reduce_scatter", tensor, *tensor_list)
+    send = stack_operands(tensor_list, chosen.nranks, "reduce_scatter", direct)
+    with write_operand(tensor, "reduce_scatter", direct) as array:
         chosen.communicator.reduce_scatter(send, array, name)
     return _DONE
 
@@ -169,12 +183,12 @@ def scatter(
     if is_capturing():
         captured_collectives.scatter(tensor, tensor_list, chosen, root)
         return _DONE
-    parts = None
-    if chosen.rank == root:
-        parts = same_shapes(tensor_list or (), chosen.nranks, "scatter")
-    with write_values(tensor, "scatter") as array:
+    given = tuple(tensor_list or ()) if chosen.rank == root else ()
+    direct = is_direct(chosen.communicator, "scatter", tensor, *given)
+    parts = row_parts(stack_operands(given, chosen.nranks, "scatter", direct)) if chosen.rank == root else ()
+    with write_operand(tensor, "scatter", direct) as array:
         agree(chosen.communicator, "scatter", dtype=array.dtype, size=array.size, src=src)
-        for peer, part in enumerate(() if parts is None else parts):
+        for peer, part in enumerate(parts):
             chosen.communicator.send(part, peer, COMPOSITE)
         chosen.communicator.recv(array, root, COMPOSITE)
     return _DONE
@@ -190,10 +204,11 @@ def alltoall(
     if is_capturing():
         captured_collectives.alltoall(out_tensor_list, in_tensor_list, chosen)
         return _DONE
-    send = same_shapes(in_tensor_list, chosen.nranks, "alltoall")
-    recv = np.empty_like(send)
+    direct = is_direct(chosen.communicator, "alltoall", *in_tensor_list)
+    send = stack_operands(in_tensor_list, chosen.nranks, "alltoall", direct)
+    recv = empty_like(send, send.shape)
     chosen.communicator.all_to_all(send, recv)
-    deliver(list(recv), out_tensor_list, "alltoall", in_tensor_list[0])
+    deliver(row_parts(recv), out_tensor_list, "alltoall", in_tensor_list[0])
     return _DONE
 
 
@@ -213,8 +228,11 @@ def alltoall_single(
         incoming = None if equal else _sizes(out_tensor.shape, out_split_sizes, chosen.nranks, "out_split_sizes")
         captured_collectives.alltoall_single(out_tensor, in_tensor, chosen, outgoing, incoming)
         return _DONE
-    send = read_values(in_tensor, "alltoall_single")
-    with write_values(out_tensor, "alltoall_single") as array:
+    direct = is_direct(chosen.communicator, "alltoall_single", in_tensor, out_tensor)
+    with (
+        read_operand(in_tensor, "alltoall_single", direct) as send,
+        write_operand(out_tensor, "alltoall_single", direct) as array,
+    ):
         if equal:
             chosen.communicator.all_to_all(send, array)
         else:
@@ -223,19 +241,18 @@ def alltoall_single(
 
 
 def _exchange(
-    group: Group, send: Array, recv: Array, in_sizes: Sequence[int] | None, out_sizes: Sequence[int] | None
+    group: Group, send: Operand, recv: Operand, in_sizes: Sequence[int] | None, out_sizes: Sequence[int] | None
 ) -> None:
     outgoing = _split(send, in_sizes, group.nranks, "in_split_sizes")
     incoming = _split(recv, out_sizes, group.nranks, "out_split_sizes")
     agree(group.communicator, "alltoall_single", dtype=send.dtype)
     for peer, part in enumerate(outgoing):
         group.communicator.send(part, peer, COMPOSITE)
-    for peer, part in enumerate(incoming):
-        group.communicator.recv(part, peer, COMPOSITE)
+    _receive(group, incoming)
 
 
-def _split(array: Array, sizes: Sequence[int] | None, parts: int, what: str) -> list[Array]:
-    return np.split(array, np.cumsum(_sizes(array.shape, sizes, parts, what))[:-1])
+def _split(operand: Operand, sizes: Sequence[int] | None, parts: int, what: str) -> list[Operand]:
+    return row_parts(operand, _sizes(operand.shape, sizes, parts, what))
 
 
 def _sizes(shape: Sequence[int], sizes: Sequence[int] | None, parts: int, what: str) -> list[int]:
@@ -246,19 +263,6 @@ def _sizes(shape: Sequence[int], sizes: Sequence[int] | None, parts: int, what: 
     return chosen
 
 
-def _gather(group: Group, send: Array) -> Array:
-    whole = np.empty((group.nranks, *send.shape), send.dtype)
-    group.communicator.all_gather(send, whole)
-    return whole
-
-
-def _receive(group: Group, shapes: Sequence[tuple[int, ...]], dtype: np.dtype[np.generic]) -> list[Array]:
-    parts: list[Array] = [np.empty(shape, dtype) for shape in shapes]
+def _receive(group: Group, parts: Sequence[Operand]) -> None:
     for peer, part in enumerate(parts):
         group.communicator.recv(part, peer, COMPOSITE)
-    return parts
-
-
-def _fill(tensor: Tensor, value: Array, kind: str) -> None:
-    with write_values(tensor, kind) as array:
-        array[...] = value

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from argosy.distributed import captured_collectives
-from argosy.distributed.buffers import read_values, write_values
+from argosy.distributed.buffers import is_direct, read_operand, write_operand
 from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.collective import member_group
 from argosy.distributed.group import Group
@@ -28,7 +28,8 @@ def isend(tensor: Tensor, dst: int = 0, group: Group | None = None) -> Task | No
     if is_capturing():
         captured_collectives.send(tensor, chosen, peer)
     else:
-        chosen.communicator.send(read_values(tensor, "send"), peer)
+        with read_operand(tensor, "send", is_direct(chosen.communicator, "send", tensor)) as array:
+            chosen.communicator.send(array, peer)
     return Task()
 
 
@@ -48,7 +49,7 @@ def irecv(tensor: Tensor, src: int | None = None, group: Group | None = None) ->
         if is_capturing():
             captured_collectives.recv(tensor, chosen, peer)
             return
-        with write_values(tensor, "recv") as array:
+        with write_operand(tensor, "recv", is_direct(communicator, "recv", tensor)) as array:
             communicator.recv(array, peer)
 
     return chosen.postbox(peer).ask(receive)
