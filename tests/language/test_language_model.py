@@ -88,6 +88,16 @@ def test_keys_are_turned_where_they_are_cached(llama):
     assert (writes, turns) == (2, 2), maps
 
 
+def test_a_step_reads_weights_once_and_fuses_attention(tmp_path):
+    """A prompt and one row alike; the tied table is read whole by the head alone."""
+    language = models.load(make_folder(tmp_path, {**LLAMA, "hidden_size": 128, "intermediate_size": 192}))
+    for tokens in (1, 2):  # the prompt's step, then one of one row
+        language.generate([5, 6, 7], max_new_tokens=tokens)
+        (generator,) = language._generators.values()
+        report = generator.predictor.executable.report()
+        assert (report["unfused_attention"], report["weights_read_again"]) == ([], [])
+
+
 @pytest.mark.parametrize(
     ("ids", "message"), [([[280]], "vocabulary"), ([-1], "vocabulary"), ([1.5], "whole numbers"), ([[[1]]], "whole")]
 )

@@ -53,6 +53,29 @@ def test_sizes_known_at_run_time_are_explained_at_those_of_the_call():
     assert "kernel calls" in report["kernels"]
 
 
+def test_attention_that_is_not_fused_and_weights_read_again_have_a_line_each():
+    net = paddle.nn.Linear(128, 128)
+
+    def attend(x):
+        x = net(net(x)).reshape([2, 12, 4, 32]).transpose([0, 2, 1, 3])
+        weights = paddle.nn.functional.softmax(x @ x.transpose([0, 1, 3, 2]), -1)
+        return paddle.cumsum(weights, -1) @ x
+
+    def fused(x):
+        return paddle.nn.functional.scaled_dot_product_attention(x, x, x)
+
+    report = paddle.explain(attend, paddle.ones([2, 12, 128]), measure=False)
+    lines = report["kernels"].splitlines()
+    (unfused,) = [line for line in lines if line.startswith("attention that is not fused: 1, 4.5 KiB of scores")]
+    (again,) = [line for line in lines if line.startswith("weights read more than once: 1, 64 KiB read again")]
+    assert "test_explain.py:" in unfused
+    assert "'prim.cumulative' reads its scores" in unfused
+    assert ".w_0 of 64 KiB 2 times (test_explain.py:" in again
+    plain = paddle.explain(fused, paddle.ones([2, 12, 4, 32]), measure=False)["kernels"]
+    assert "not fused" not in plain
+    assert "more than once" not in plain
+
+
 def test_a_report_shows_itself_short_and_saves_everything(tmp_path):
     report = paddle.explain(lambda x: paddle.tanh(x) @ x, paddle.ones([4, 4]), repeats=1)
     assert "== kernels" in repr(report)

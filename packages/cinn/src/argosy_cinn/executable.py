@@ -26,7 +26,7 @@ from argosy_cinn.runtime.entry import AnsweringEntry
 from argosy_cinn.runtime.linking import Library
 from argosy_cinn.runtime.trace import Trace
 from argosy_cinn.shapes import sizes as shape_of
-from argosy_cinn.store.program_cache import Manifest, in_numbers
+from argosy_cinn.store.program_cache import Manifest, RepeatedReadFacts, in_numbers
 from argosy_cinn.tools.tracing import Sink, WatchedHost, watched_entries
 from argosy_hwadapt import Device, DeviceOutOfMemory
 from argosy_phi_ops.compiler import NativeCode
@@ -141,8 +141,24 @@ class Executable:
 
     def report(self) -> dict[str, Any]:
         """Figures: ``kernels`` (distinct native functions), ``kernel_calls``, ``host_calls`` (by primitive),
-        ``arena_bytes``, ``compile_seconds``, ``cache_hit``, ``copied_arguments`` (not contiguous, over all calls)."""
-        return {**self._facts, "copied_arguments": self._copied}
+        ``arena_bytes``, ``compile_seconds``, ``cache_hit``, ``copied_arguments`` (not contiguous, over all calls);
+        ``unfused_attention``: for each attention whose scores lie in memory ``bytes`` of them and a ``reason`` (empty:
+        unknown); ``weights_read_again``: for each ``name`` of a weight that a run reads more than once its ``bytes``,
+        and how many ``times``."""
+        manifest = self.manifest
+        return {
+            **self._facts,
+            "copied_arguments": self._copied,
+            "unfused_attention": [{"bytes": u.nbytes, "reason": u.reason} for u in manifest.unfused_attention],
+            "weights_read_again": [
+                {"name": self.weight_name(r), "bytes": r.nbytes, "times": r.read // r.nbytes}
+                for r in manifest.repeated_reads
+            ],
+        }
+
+    def weight_name(self, weight: RepeatedReadFacts) -> str:
+        """The name of the state that a weight is; empty for a constant."""
+        return self.states[weight.state] if weight.state >= 0 else ""
 
     @property
     def manifest(self) -> Manifest:

@@ -160,7 +160,8 @@ class SpecialisingExecutable:
         again after they were dropped; ``not_symbolic``, why there is no code for all sizes (empty if there is)."""
         latest = self._latest.report() if self._latest is not None else {
             "kernels": 0, "kernel_calls": 0, "host_calls": {},
-            "arena_bytes": 0, "compile_seconds": 0.0, "cache_hit": False
+            "arena_bytes": 0, "compile_seconds": 0.0, "cache_hit": False,
+            "unfused_attention": [], "weights_read_again": [],
         }  # fmt: skip
         return {
             **latest,

@@ -10,9 +10,9 @@ from argosy_cinn.forms.form import Scratch
 from argosy_cinn.forms.index_check import RECORD, Record
 from argosy_cinn.plan.rematerialisation import RepeatedValue
 from argosy_cinn.plan.steps import ExecutionPlan
-from argosy_cinn.shapes import estimate, formula
+from argosy_cinn.shapes import estimate, formula, nbytes
 from argosy_cinn.store import program_cache
-from argosy_cinn.store.program_cache import BufferFacts, CallFacts, Manifest
+from argosy_cinn.store.program_cache import BufferFacts, CallFacts, Manifest, RepeatedReadFacts, UnfusedAttentionFacts
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
@@ -58,7 +58,39 @@ def manifest_from(program: Program, plan: ExecutionPlan, assembly: Assembly) -> 
         recomputation=plan.recomputation,
         guard=plan.guard,
         checks=RECORD in plan.places,
+        unfused_attention=_unfused_facts(plan, positions),
+        repeated_reads=_repeated_facts(program, plan, positions),
     )
+
+
+def _unfused_facts(plan: ExecutionPlan, positions: Mapping[Operation, int]) -> list[UnfusedAttentionFacts]:
+    """Those of the program, and of the regions of its branches and loops, which lie where these do."""
+    found = [
+        UnfusedAttentionFacts(
+            formula(nbytes(u.scores.result)), u.reason, sorted(positions[op] for op in (u.scores, *u.sinks))
+        )
+        for u in plan.unfused_attention
+    ]
+    for step in plan.steps:
+        for inner in (inner for form in step.forms for inner in form.inner_plans()):
+            outside = dict.fromkeys((op for u in inner.unfused_attention for op in (u.scores, *u.sinks)), 0)
+            within = _unfused_facts(inner, outside)
+            found += [u._replace(made=[positions[step.group.operation]]) for u in within]
+    return found
+
+
+def _repeated_facts(
+    program: Program, plan: ExecutionPlan, positions: Mapping[Operation, int]
+) -> list[RepeatedReadFacts]:
+    states = {state.argument: i for i, state in enumerate(program.states)}
+    return [
+        RepeatedReadFacts(
+            states.get(r.weight, -1), nbytes(r.weight), formula(r.read),  # type: ignore[arg-type]
+            sorted({positions[v.op] for step in r.steps for part in step.parts for v in part.group.members
+                    if isinstance(v, OpResult) and v.op in positions}),
+        )
+        for r in plan.repeated_reads
+    ]  # fmt: skip
 
 
 def _call_facts(assembly: Assembly, positions: Mapping[Operation, int]) -> list[CallFacts]:

@@ -74,12 +74,13 @@ class Region:
 @dataclass(slots=True)
 class Regions:
     """All regions of a program; ``inner``: values that never have memory; ``sequence``: the operations in an order in
-    which each region is one step, inner operations left out."""
+    which each region is one step, inner operations left out; ``obstacles``: why scores are in no region."""
 
     regions: list[Region]
     inner: set[Value]
     sequence: list[Operation]
     of: dict[Operation, Region] = field(default_factory=dict)
+    obstacles: dict[Operation, str] = field(default_factory=dict)
 
 
 def find_regions(program: Program, kinds: Mapping[Operation, str]) -> Regions:
@@ -87,10 +88,10 @@ def find_regions(program: Program, kinds: Mapping[Operation, str]) -> Regions:
     search = _Search(program, kinds)
     regions = [region for part in search.parts() for region in search.split(part)]
     if not regions:
-        return Regions([], set(), list(program.block))
+        return Regions([], set(), list(program.block), obstacles=search.obstacles)
     inner = search.inner_of(regions)
     of = {op: region for region in regions for op in region.operations()}
-    return Regions(regions, inner, _sequence(program, regions, of, inner, search), of)
+    return Regions(regions, inner, _sequence(program, regions, of, inner, search), of, search.obstacles)
 
 
 class _Part:
@@ -101,7 +102,7 @@ class _Part:
         self.values: list[Value] = []
         self.sinks: list[Sink] = []
         self.reductions: list[Operation] = []
-        self.valid = True
+        self.obstacle = ""  # why it is no region
 
 
 class _Search:
@@ -113,6 +114,7 @@ class _Search:
         self.full: set[Value] = set()
         self.rows: set[Value] = set()
         self.scores: set[Operation] = set()
+        self.obstacles: dict[Operation, str] = {}
         for op in program.block:
             self._track(op)
 
@@ -165,17 +167,23 @@ class _Search:
                 self._look_at_users(part, value)
             elif value.op in self.kinds and self.kinds[value.op] == REDUCE:  # type: ignore[attr-defined]
                 part.reductions.append(value.op)  # type: ignore[attr-defined]
-        return (p for p in found.values() if p.valid and p.sinks and p.reductions)
+        for part in found.values():
+            if part.obstacle:
+                self._note(part, part.obstacle)
+        return (p for p in found.values() if not p.obstacle and p.sinks and p.reductions)
+
+    def _note(self, part: _Part, obstacle: str) -> None:
+        self.obstacles.update((v.op, obstacle) for v in part.values if v.op in self.scores)  # type: ignore[attr-defined]
 
     def _look_at_users(self, part: _Part, value: Value) -> None:
         if value in self.returned:
-            part.valid = False
+            part.obstacle = "its scores are a result"
         for user in value.users:
             if len(user.results) == 1 and user.result in self.parent and user not in self.scores:
                 continue
             sink = self._sink(user, value)
             if sink is None:
-                part.valid = False
+                part.obstacle = part.obstacle or f"'{user.name}' reads its scores"
             elif all(sink.op is not s.op for s in part.sinks):
                 part.sinks.append(sink)
 
@@ -218,6 +226,7 @@ class _Search:
             region.sinks.append(sink)
             self._collect(region, sink.weights, made)
         if any(op.result not in made for op in part.reductions):
+            self._note(part, "a reduction of its scores is for others alone")
             return []
         for region in regions:
             region.reductions.sort(key=order.__getitem__)
@@ -288,18 +297,23 @@ class _Search:
 
 def is_score(op: Operation, kind: str) -> bool:
     """Whether an operation is a batched product over a short axis, rows from the left and columns from the right."""
-    if kind != PRODUCT or op.result.dtype not in _DTYPES or op.operand(0).dtype != op.result.dtype:
-        return False
-    if op.operand(1).dtype != op.result.dtype:
-        return False
+    return kind == PRODUCT and not score_obstacle(op)
+
+
+def score_obstacle(op: Operation) -> str:
+    """Why the result of a product is not computed by tiles of rows; empty where it may be."""
+    if not op.result.dtype == op.operand(0).dtype == op.operand(1).dtype or op.result.dtype not in _DTYPES:
+        return f"scores of {op.operand(0).dtype} in {op.result.dtype} have no tiles"
     batch, contract = _axes(op, 0)
     left, right = sizes(op.operand(0)), sizes(op.operand(1))
     shape = sizes(op.result)
     if len(contract) != 1 or not batch or len(left) != len(batch) + 2 or len(right) != len(batch) + 2:
-        return False
+        return "its scores are not one matrix for each of a batch"
     depth = left[contract[0]]
+    if not isinstance(depth, int) or not 0 < depth <= _DEEPEST:
+        return f"its heads are of {depth} numbers, not of a known length up to {_DEEPEST}"
     large = _may_reach(shape[-2], _FEWEST_ROWS) and _may_reach(shape[-1], _FEWEST_COLUMNS) and 0 not in shape
-    return large and isinstance(depth, int) and 0 < depth <= _DEEPEST
+    return "" if large else "its scores are few"
 
 
 def _may_reach(size: Size, least: int) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
+from argosy_cinn.attention.unfused import unfused_attention
 from argosy_cinn.forms.index_check import RECORD, RECORD_BYTES
 from argosy_cinn.fusion.group import Group
 from argosy_cinn.fusion.groups import Fusion
@@ -17,6 +18,7 @@ from argosy_cinn.plan.lifetimes import lifetimes_of, merge_lifetimes
 from argosy_cinn.plan.memory import Lifetime, Place, assign_offsets, place_apart
 from argosy_cinn.plan.order import order_groups
 from argosy_cinn.plan.rematerialisation import Facts, Schedule, rematerialise, step_cost
+from argosy_cinn.plan.repeated_reads import repeated_reads
 from argosy_cinn.plan.siblings import with_siblings
 from argosy_cinn.plan.state_updates import choose_in_place
 from argosy_cinn.plan.steps import ExecutionPlan, Step
@@ -72,6 +74,8 @@ def make_plan(
     places.update((key, Place(0)) for form in memory.native.values() for key in form.arenas())
     symbols = list(memory.program.symbols())
     made = ExecutionPlan(sequence, places, 0, constants, copies, in_place, lifetimes, symbols, recomputation, guard)
+    made.unfused_attention = unfused_attention(memory.program, memory.kinds, memory.regions)
+    made.repeated_reads = repeated_reads(memory.program, constants, sequence, target)
     if run_time is not None:
         _place_at_run_time(made, run_time)
     else:

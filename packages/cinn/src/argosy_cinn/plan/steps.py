@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from argosy_cinn.attention.unfused import UnfusedAttention
 from argosy_cinn.forms.form import Form
 from argosy_cinn.fusion.group import Group
 from argosy_cinn.plan.memory import Lifetime, Place, Recomputation
 from argosy_pir.values import BlockArgument, Value
+
+if TYPE_CHECKING:
+    from argosy_cinn.plan.repeated_reads import RepeatedRead
 
 
 @dataclass(eq=False, slots=True)
@@ -61,3 +65,5 @@ class ExecutionPlan:
     symbols: list[str] = field(default_factory=list)
     recomputation: Recomputation | None = None
     guard: str = ""
+    unfused_attention: list[UnfusedAttention] = field(default_factory=list)
+    repeated_reads: list[RepeatedRead] = field(default_factory=list)

@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,6 +53,25 @@ class BufferFacts(NamedTuple):
     last: int
 
 
+class UnfusedAttentionFacts(NamedTuple):
+    """Attention whose scores lie in memory: their bytes, why fusion refused them (empty: unknown), and the positions of
+    the products that make and contract them."""
+
+    nbytes: int
+    reason: str
+    made: list[int]
+
+
+class RepeatedReadFacts(NamedTuple):
+    """A weight that kernels read more than once in a run: its number among the states (-1: a constant), its bytes,
+    those that are read in all, and the positions of what the kernels make."""
+
+    state: int
+    nbytes: int
+    read: int
+    made: list[int]
+
+
 @dataclass(slots=True)
 class Manifest:
     """What an executable needs beside machine code.
@@ -64,7 +83,7 @@ class Manifest:
     `argosy_cinn.explain` tells. Of programs with symbolic sizes, ``symbols`` are their names, ``lifetimes`` (formula of
     bytes, first, last step) the values that are placed in the arena when sizes are known, and figures are formulas.
     ``recomputation`` is what a memory budget did; ``guard`` how ``lifetimes`` are guarded, if they are; ``checks``
-    tells whether the program may refuse an index.
+    tells whether the program may refuse an index. ``unfused_attention`` and ``repeated_reads`` are what could be saved.
     """
 
     segments: int
@@ -84,6 +103,8 @@ class Manifest:
     recomputation: Recomputation | None = None
     guard: str = ""
     checks: bool = False
+    unfused_attention: list[UnfusedAttentionFacts] = field(default_factory=list)
+    repeated_reads: list[RepeatedReadFacts] = field(default_factory=list)
 
     @property
     def entries(self) -> list[str]:
@@ -99,7 +120,12 @@ def in_numbers(manifest: Manifest, symbols: Mapping[str, int], arena_bytes: int)
         for c in manifest.calls
     ]  # fmt: skip
     buffers = [BufferFacts(b.position, evaluate_size(b.nbytes, symbols), b.first, b.last) for b in manifest.buffers]
-    return replace(manifest, arena_bytes=arena_bytes, calls=calls, buffers=buffers)
+    unfused = [each._replace(nbytes=evaluate_size(each.nbytes, symbols)) for each in manifest.unfused_attention]
+    repeated = [each._replace(read=evaluate_size(each.read, symbols)) for each in manifest.repeated_reads]
+    return replace(
+        manifest, arena_bytes=arena_bytes, calls=calls, buffers=buffers, unfused_attention=unfused,
+        repeated_reads=[each for each in repeated if each.read >= 2 * each.nbytes],
+    )  # fmt: skip
 
 
 def find(store: ObjectCache, key: str) -> tuple[Manifest, bytes] | None:
@@ -147,6 +173,8 @@ def manifest_of(fields: dict[str, Any]) -> Manifest:
     if fields.get("recomputation") is not None:
         fields["recomputation"] = Recomputation(**fields["recomputation"])
     fields["buffers"] = [BufferFacts(*b) for b in fields["buffers"]]
+    fields["unfused_attention"] = [UnfusedAttentionFacts(*u) for u in fields["unfused_attention"]]
+    fields["repeated_reads"] = [RepeatedReadFacts(*r) for r in fields["repeated_reads"]]
     return Manifest(**fields)
 
 

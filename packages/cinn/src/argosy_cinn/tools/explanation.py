@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from argosy_cinn.executable import Executable
 
 _MOST_LINES = 2
+_MOST_NAMES = 4
 _MOST_BUFFERS = 8
 
 
@@ -33,7 +34,7 @@ def describe(executable: Executable) -> str:
     manifest = executable.manifest
     operations = list(executable.views.simplified().block)
     lines = [f"arena {size(manifest.arena_bytes)}, {manifest.kernels} kernels, {len(manifest.hosts)} host calls"]
-    lines += recomputed_lines(executable)
+    lines += [*recomputed_lines(executable), *avoidable_lines(executable, operations)]
     for i in range(manifest.segments):
         calls = [call for call in manifest.calls if call.segment == i]
         lines.append(f"segment {i}: {len(calls)} kernel calls")
@@ -58,6 +59,26 @@ def recomputed_lines(executable: Executable) -> list[str]:
         f"memory budget {size(done.budget)}: {size(executable.manifest.arena_bytes)} instead of "
         f"{size(done.peak_before)}, {done.steps} steps run again, {100 * done.work:.1f}% more work"
     ]
+
+
+def avoidable_lines(executable: Executable, operations: Sequence[Operation]) -> list[str]:
+    """Attention that is not fused, and weights that are read again, in a line each where there are any."""
+    manifest, lines = executable.manifest, []
+    if unfused := manifest.unfused_attention:
+        shown = "; ".join(
+            f"{places(u.made, operations)}{f' ({u.reason})' if u.reason else ''}" for u in unfused[:_MOST_NAMES]
+        )
+        total = size(sum(u.nbytes for u in unfused))
+        lines.append(f"attention that is not fused: {len(unfused)}, {total} of scores in memory: {shown}")
+    if repeated := manifest.repeated_reads:
+        shown = "; ".join(
+            f"{executable.weight_name(r) or 'a constant'} of {size(r.nbytes)} {r.read // r.nbytes} times "
+            f"({places(r.made, operations)})"
+            for r in repeated[:_MOST_NAMES]
+        )
+        again = size(sum(r.read - r.nbytes for r in repeated))
+        lines.append(f"weights read more than once: {len(repeated)}, {again} read again: {shown}")
+    return lines
 
 
 def buffer_lines(executable: Executable, operations: Sequence[Operation]) -> list[str]:

@@ -9,7 +9,7 @@ from time import perf_counter
 
 from argosy_cinn.executable import Executable
 from argosy_cinn.store.program_cache import CallFacts
-from argosy_cinn.tools.explanation import places, recomputed_lines, size
+from argosy_cinn.tools.explanation import avoidable_lines, places, recomputed_lines, size
 from argosy_cinn.tools.limits import Limits, limits
 from argosy_cinn.tools.report import Report, Table
 from argosy_cinn.tools.tracing import Event
@@ -93,6 +93,7 @@ def add_program(report: Report, executable: Executable, measured: Measurement | 
     operations = list(simplified.block)
     report.add("simplified program", str(simplified))
     report.add("planned program, step by step", _step_table(executable, operations, measured, bounds))
+    head += avoidable_lines(executable, operations)
     report.add("kernels", *head, _kernel_table(executable, operations, measured, bounds))
     report.add("memory", *_memory(executable, operations))
 
