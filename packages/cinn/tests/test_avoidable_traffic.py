@@ -111,7 +111,8 @@ def test_a_weight_that_two_products_read_is_counted_and_named(tmp_path):
 
 def test_products_that_share_a_read_are_one():
     """Both halves of a byte: from one read where there are few rows, and from two where siblings are left out."""
-    program = build(lambda x, w: [list(halves(x, w)), [w]], [f32(2, 512)], [RNG.integers(-128, 128, (256, 512), np.int8)])
+    weight = RNG.integers(-128, 128, (256, 512), np.int8)
+    program = build(lambda x, w: [list(halves(x, w)), [w]], [f32(2, 512)], [weight])
     compile = CinnCompiler().compile
     assert compile(program, device("cpu")).report()["weights_read_again"] == []
     (apart,) = compile(program, device("cpu"), options={"without": ["siblings"]}).report()["weights_read_again"]

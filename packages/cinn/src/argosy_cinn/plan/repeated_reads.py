@@ -2,8 +2,8 @@
 read beyond the first is time lost.
 
 A weight is a constant, or a state that the run does not change, that is a matrix and does not stay in a first-level
-cache. Kernels that read a part of it (rows of a table, a slice) count by the bytes they read, and it is read again where
-these are twice its own.
+cache. Kernels that read a part of it (rows of a table, a slice) count by the bytes they read, and it is read again
+where these are twice its own.
 """
 
 from __future__ import annotations
