@@ -16,7 +16,7 @@ from argosy_cinn.store.program_cache import BufferFacts, CallFacts, Manifest, Re
 from argosy_phi_ops.reference.constants import constant_array
 from argosy_pir.core import Operation
 from argosy_pir.program import Program
-from argosy_pir.values import OpResult
+from argosy_pir.values import OpResult, Value
 
 _SHOWN_BUFFERS = 32
 
@@ -82,10 +82,10 @@ def _unfused_facts(plan: ExecutionPlan, positions: Mapping[Operation, int]) -> l
 def _repeated_facts(
     program: Program, plan: ExecutionPlan, positions: Mapping[Operation, int]
 ) -> list[RepeatedReadFacts]:
-    states = {state.argument: i for i, state in enumerate(program.states)}
+    states: dict[Value, int] = {state.argument: i for i, state in enumerate(program.states)}
     return [
         RepeatedReadFacts(
-            states.get(r.weight, -1), nbytes(r.weight), formula(r.read),  # type: ignore[arg-type]
+            states.get(r.weight, -1), nbytes(r.weight), formula(r.read),
             sorted({positions[v.op] for step in r.steps for part in step.parts for v in part.group.members
                     if isinstance(v, OpResult) and v.op in positions}),
         )

@@ -48,7 +48,7 @@ def repeated_reads(
         for form in step.forms:
             for weight in form.reads() & readers.keys():
                 readers[weight].append((step, _bytes_of(weight, form)))
-    found = [RepeatedRead(w, sum(n for _, n in of), [step for step, _ in of]) for w, of in readers.items()]  # type: ignore[misc]
+    found = [RepeatedRead(w, sum(n for _, n in of), [step for step, _ in of]) for w, of in readers.items()]
     return [each for each in found if not surely_less(each.read, 2 * nbytes(each.weight))]
 
 
