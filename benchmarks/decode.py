@@ -11,8 +11,9 @@ Cases: ``bfloat16``, ``int8`` (a scale for each output), ``int4`` (a scale for e
 of each of ``rows`` sequences after ``cached`` others; ``prefill`` in place of rows is a prompt of 128. Beside each
 measurement memory is read by a sum over half a gigabyte, on the same cores in the same process, in turns: ``share`` is
 the time that reading the step's weights and caches takes at the best bandwidth seen, over the best time of a step;
-``multiplied_ms``: what its products take at the rate of float32 multiply-adds in registers, their least time without
-instructions for narrower numbers. The clock is CPU time where other processes took more than 3% of one core. Peers run
+``multiplied_ms``: what its products take at the rate, in registers, of the ``instructions`` that products of the case
+are made of here (multiply-adds of ``floats``, of ``pairs`` of bfloat16, or of ``bytes``, two digits to a number), which
+is measured in the same process: their least time. The clock is CPU time where other processes took more than 3% of one core. Peers run
 in interpreters of their own, after ours: torch in eager bfloat16, llama.cpp with f16, q8_0 and q4_0; their shares are
 of the bandwidth that we saw. One JSON line for each row of the table, and one with the goals that were missed;
 ``--record`` keeps them in results/decode[-MODEL]-THREADS.json. Goals: shares of 0.92 (bfloat16), 0.85 (int8) and 0.70
@@ -29,11 +30,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gemm import byte_chains, chains_rate, vector_chains
 from side_by_side import commit, machine
 
 WIDTH, HEADS, SHARED, SIZE, HIDDEN, WORDS, BLOCK = 2048, 16, 8, 128, 5632, 32000, 16
@@ -173,8 +176,37 @@ def missed_goals(table: list[dict[str, Any]]) -> list[str]:
         one = [x for x in table if x["rows"] == 1 and (x["case"], x["cached"]) == (row["case"], row["cached"])]
         if row["rows"] == 8 and one and (times := row["tokens_per_s"] / one[0]["tokens_per_s"]) < 5:
             most = 8 * one[0]["ms"] / row["multiplied_ms"]
-            missed.append(f"{name}: {times:.2f} of 5 times the tokens of one row (float32 allows {most:.2f})")
+            missed.append(f"{name}: {times:.2f} of 5 times the tokens of one row ({row['instructions']} allow {most:.2f})")
     return missed
+
+
+def instructions(case: str) -> str:
+    """What products of a case are made of on this machine, whatever the number of rows: no bit depends on that."""
+    from argosy_cinn.contraction import Contraction, Matrix, store_rows
+    from argosy_cinn.contraction.skinny import plan_skinny
+    from argosy_cinn.printers.types import PTR, Value
+    from argosy_cinn.target import Target
+
+    null, four = Value(PTR, "null"), case == "int4"
+    weight = Matrix(null, 1, WIDTH, "bfloat" if case == "bfloat16" else "i8")
+    if four:
+        weight.numbers = tuple(float((byte & 15 ^ 8) - 8) for byte in range(256))
+        weight.prologue = lambda b, cells: cells.values[0]
+    problem = Contraction(
+        1, HIDDEN, WIDTH, Matrix(null, WIDTH, 1, "bfloat"), weight, store_rows(null, HIDDEN), narrow=True,
+        scales=Matrix(null, HIDDEN, 1) if four else None, group=128 if four else 0,
+    )  # fmt: skip
+    plan = plan_skinny(problem, Target.host())
+    return "pairs" if plan and plan.pairs else "bytes" if plan and plan.block_floats else "floats"
+
+
+def rates(options: argparse.Namespace) -> dict[str, float]:
+    """Operations a second of the instructions that products of the cases are made of: of one core in its CPU time, which
+    others take nothing of, times the threads."""
+    emitters = {"floats": partial(vector_chains, compute="float", terms=1),
+                "pairs": partial(vector_chains, compute="float", terms=2), "bytes": byte_chains}  # fmt: skip
+    runs = {kind: chains_rate(emitters[kind]) for kind in map(instructions, options.cases)}
+    return {kind: max(run() for _ in range(9)) * 1e9 * options.threads for kind, run in runs.items()}
 
 
 def read_probe() -> Step:
@@ -209,13 +241,12 @@ def _timed(work: Step) -> tuple[float, float]:
 
 def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """The rows of the table."""
-    from argosy_cinn.tools.limits import measured_limits
-
     probe, loaded = read_probe(), exported(options.model, options.layers)
-    rate = measured_limits().rate
+    limits = rates(options)
     rows = [0 if each == "prefill" else int(each) for each in options.rows]
     most = max([*rows, 1]) * (-(-(max(options.cached) + 1) // BLOCK) * BLOCK) + PROMPT
     for case in options.cases:
+        kind = instructions(case)
         predictor, sizes, seconds = compiled(loaded, case, most, options.layers)
         for cached in options.cached:
             for count in rows:
@@ -225,14 +256,14 @@ def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 chosen = min(1.0, 2 * (count or PROMPT) / 8)  # of the experts, at most
                 weights = sizes["weights"] + sizes["experts"] * chosen
                 bandwidth, moved = (1 << 29) / read, weights + sizes["token"] * cached * count
-                multiplied = 2 * (sizes["token_terms"] * count or sizes["terms"] * PROMPT) / rate
+                multiplied = 2 * (sizes["token_terms"] * count or sizes["terms"] * PROMPT) / limits[kind]
                 yield {
                     "workload": "decode", "model": options.model, "framework": "argosy", "case": case,
                     "threads": options.threads, "layers": options.layers, "rows": count or "prefill",
                     "cached": cached if count else 0, "ms": round(took * 1e3, 3),
                     "tokens_per_s": round((count or PROMPT) / took, 2), "read_gb": round(moved / 1e9, 4),
                     "bandwidth_gb_per_s": round(bandwidth / 1e9, 2), "share": round(moved / bandwidth / took, 3),
-                    "multiplied_ms": round(multiplied * 1e3, 3),
+                    "instructions": kind, "multiplied_ms": round(multiplied * 1e3, 3),
                     "rate": None if count else round(2 * sizes["terms"] * PROMPT / took / product_rate(), 3),
                     "clock": clock, "compile_s": round(seconds, 2),
                 }  # fmt: skip

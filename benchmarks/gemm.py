@@ -94,22 +94,29 @@ def compiled(m: int, n: int, k: int, layout: str, element: str) -> Callable[[int
 def peak(element: str) -> Callable[[], float]:
     """What measures this core's operations a nanosecond at their best: independent chains of the instruction that
     products of an element type are made of, in registers."""
-    import ctypes
-
-    import numpy as np
-
     from argosy_cinn.contraction import Contraction, Matrix, choose, store_rows
-    from argosy_cinn.printers.llvm import Module
     from argosy_cinn.printers.types import PTR, Value
-    from argosy_cinn.runtime import load
     from argosy_cinn.target import Target
 
     compute, operand = SUMS[element], Matrix(Value(PTR, "null"), 1024, 1, element)
     store = store_rows(operand.pointer, 1024, (), compute)
     format = choose(Contraction(1024, 1024, 1024, operand, operand, store, (), compute), Target.host()).format
+    return chains_rate(lambda b: (tile_chains if format.tiled else vector_chains)(b, compute, format.terms))
+
+
+def chains_rate(emit: Callable[[Any], int]) -> Callable[[], float]:
+    """What measures the operations a nanosecond of what ``emit`` emits, which returns how many they are."""
+    import ctypes
+
+    import numpy as np
+
+    from argosy_cinn.printers.llvm import Module
+    from argosy_cinn.runtime import load
+    from argosy_cinn.target import Target
+
     module = Module(Target.host())
     with module.function("run", [("ptr", "out")]) as b:
-        work = (tile_chains if format.tiled else vector_chains)(b, compute, format.terms)
+        work = emit(b)
     library = load(module.text(), module.exports)
     run, out = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(library.address("run")), np.zeros(64, np.float32)
 
@@ -132,6 +139,23 @@ def vector_chains(b: Any, compute: str, terms: int) -> int:
     for total in loop.results:
         b.store(total, out)
     return int(2 * lanes * terms * chains * PEAK_STEPS)
+
+
+def byte_chains(b: Any) -> int:
+    """Emit products of bytes, neighbours of which are added in 16 bits, as numbers of two digits take two of; returns
+    how many operations on such numbers they are."""
+    from argosy_cinn.printers.types import vector
+
+    lanes, out = b.module.target.vector_bits // 16, b.arguments[0]
+    chains = b.module.target.registers * 3 // 4
+    name = "llvm.x86.avx512.pmaddubs.w.512" if lanes == 32 else "llvm.x86.avx2.pmadd.ub.sw"
+    words, line = vector("i16", lanes), vector("i8", 2 * lanes)
+    x = b.load(line, out)
+    with b.loop(0, PEAK_STEPS, 1, [b.bitcast(x, words)] * chains) as loop:
+        loop.yield_values(*(b.call(name, words, b.bitcast(total, line), x) for total in loop.carry))
+    for total in loop.results:
+        b.store(total, out)
+    return int(2 * lanes * chains * PEAK_STEPS)
 
 
 def tile_chains(b: Any, compute: str, terms: int) -> int:
