@@ -85,6 +85,22 @@ def test_what_does_not_fit_is_told_and_the_device_goes_on(name):
     assert (x * 2).tolist() == (X * 2).tolist()
 
 
+@pytest.mark.exhaustive
+@on_devices
+def test_elements_past_2_to_the_31_are_counted_right(name):
+    """In kernels that keep no such tensor in memory: its largest element, where it is, and the sum of as many."""
+    size = (1 << 31) + 5
+
+    def figures(x):
+        numbers = paddle.arange(size) + x
+        ones = paddle.ones([size], dtype="int64") * (x + 1)
+        return numbers.max(), (numbers == size - 1).argmax(), ones.sum()
+
+    with paddle.device.device_guard(name):
+        found = paddle.jit.to_static(figures)(put(np.zeros(1, np.int64), name))
+    assert [int(v) for v in found] == [size - 1, size - 1, size]
+
+
 @on_devices
 @pytest.mark.parametrize("index", [3, 1 << 31, 1 << 33, -4])
 def test_an_index_beyond_the_axis_is_refused(name, index):
