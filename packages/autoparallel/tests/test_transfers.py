@@ -86,27 +86,32 @@ def test_the_work_grows_with_the_transfers():
     assert many <= 9 * few
 
 
-def test_blocks_are_sent_as_far_as_they_lack():
-    """Between meshes that share a rank, eagerly: the value stays, and nobody sends what the target has."""
-    x, shape = np.arange(72.0, dtype=np.float32).reshape(6, 12), (6, 12)
+@pytest.mark.parametrize(("n", "most"), [(1, 4), (3000, 12)])
+def test_blocks_are_sent_as_far_as_they_lack(n, most):
+    """Between meshes that share a rank, eagerly: the value stays, nobody sends what the target has, and small boxes of
+    a pair of ranks are one message."""
+    x, shape = np.arange(72.0 * n, dtype=np.float32).reshape(6 * n, 12), (6 * n, 12)
     square = ProcessMesh([[1, 2], [3, 4]])
     layouts = [
         Layout(LINE, [Shard(1, 3)]), Layout(square, [Shard(0), Shard(1, 2)]), Layout(square, [Shard(1, 3), Shard(1)]),
-        Layout(LINE, [Shard(0, sizes=[1, 0, 5])]), Layout(square, [Replicate(), Shard(1, 3, sizes=[1, 3])]),
+        Layout(LINE, [Shard(0, sizes=[n, 0, 5 * n])]), Layout(square, [Replicate(), Shard(1, 3, sizes=[1, 3])]),
     ]  # fmt: skip
 
     def main(rank):
-        sent = []
+        sent, messages = [], [0]
         for a, b in product(layouts, repeat=2):
             given = shard_tensor(x, a.mesh, a.placements)
             with count_collectives() as counts:
                 made = reshard(given, b.mesh, b.placements)
             sent.append(counts.total_bytes)
+            messages += [counts.calls.get("send", 0)] * (a.mesh != b.mesh)
             if made.payload.is_held:
                 np.testing.assert_array_equal(made.numpy(), x)
-        return sent
+        return sent, max(messages)
 
-    sent = np.sum(on_ranks(main, 5), axis=0)
+    sents, messages = zip(*on_ranks(main, 5), strict=True)
+    assert max(messages) == most
+    sent = np.sum(sents, axis=0)
     for (a, b), nbytes in zip(product(layouts, repeat=2), sent, strict=True):
         if a.mesh != b.mesh:
             lacks = [held(b, shape, rank) & ~held(a, shape, rank) for rank in b.mesh.process_ids]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import accumulate, product
+from math import prod
 from typing import NamedTuple
 
 from argosy_autoparallel.local_slice import LocalBox, LocalSlice
@@ -17,6 +18,9 @@ from argosy_phi_ops import prim
 from argosy_pir import Value
 
 __all__ = ["Transfer", "emit_transfers", "plan_transfers"]
+
+_SMALL = 1 << 14
+"""Elements of a box that is sent with others of its pair of ranks."""
 
 
 class Transfer(NamedTuple):
@@ -77,28 +81,61 @@ def emit_transfers(
     emitter: Emitter, x: Value | None, source: Layout, target: Layout, shape: tuple[int, ...], dtype: str
 ) -> Value | None:
     """Emit this rank's half; ``x`` is its part on the source mesh. None on ranks outside the target mesh."""
-    plan = plan_transfers(source, target, shape)
-    rank = emitter.rank
-    own: dict[Transfer, Value] = {}
-    for transfer in plan:
-        if transfer.source == rank:
+    rank, arrived = emitter.rank, []
+    messages = _messages(plan_transfers(source, target, shape))
+    held = source.local_boxes(shape, rank) if source.mesh.contains(rank) else ()
+    mine = target.local_boxes(shape, rank) if target.mesh.contains(rank) else ()
+    for message in messages:
+        giver, taker, *_ = message[0]
+        if giver == rank:
             assert x is not None
-            piece = _cut(x, _place(source.local_boxes(shape, rank), transfer), transfer.shape)
-            if transfer.target == rank:
-                own[transfer] = piece
+            pieces = [_cut(x, _place(held, each), each.shape) for each in message]
+            if taker == rank:
+                arrived += [(_place(mine, each), piece) for each, piece in zip(message, pieces, strict=True)]
             else:
-                emitter.communicate("send", piece, peer=transfer.target)
-    if not target.mesh.contains(rank):
-        return None
-    mine, arrived = target.local_boxes(shape, rank), []
-    for transfer in plan:
-        if transfer.target == rank:
-            got = own.get(transfer)
-            if got is None:
-                got = emitter.communicate("recv", None, shape=transfer.shape, dtype=dtype, peer=transfer.source)
+                emitter.communicate("send", _pack(pieces), peer=taker)
+    for message in messages:
+        giver, taker, *_ = message[0]
+        if taker == rank != giver:
+            size = message[0].shape if len(message) == 1 else (sum(prod(each.shape) for each in message),)
+            got = emitter.communicate("recv", None, shape=size, dtype=dtype, peer=giver)
             assert got is not None
-            arrived.append((_place(mine, transfer), got))
-    return _assemble(target.local_slice(shape, rank).shape, arrived, dtype)
+            pieces = _unpack(got, [each.shape for each in message])
+            arrived += [(_place(mine, each), piece) for each, piece in zip(message, pieces, strict=True)]
+    return _assemble(target.local_slice(shape, rank).shape, arrived, dtype) if target.mesh.contains(rank) else None
+
+
+def _messages(plan: Sequence[Transfer]) -> list[list[Transfer]]:
+    """What goes from one rank to another at once: small boxes together, whose copies cost less than messages do."""
+    small: dict[tuple[int, int], list[Transfer]] = {}
+    found: list[list[Transfer]] = []
+    for each in plan:
+        if prod(each.shape) > _SMALL:
+            found.append([each])
+            continue
+        pair = (each.source, each.target)
+        if pair not in small:
+            found.append(small.setdefault(pair, []))
+        small[pair].append(each)
+    return found
+
+
+def _pack(pieces: Sequence[Value]) -> Value:
+    made: Value = pieces[0]
+    if len(pieces) > 1:
+        made = prim.concat(*[prim.reshape(each, shape=(prod(each.shape),)) for each in pieces], axis=0)
+    return made
+
+
+def _unpack(packed: Value, shapes: Sequence[tuple[int, ...]]) -> list[Value]:
+    if len(shapes) == 1:
+        return [packed]
+    sizes = [prod(shape) for shape in shapes]
+    starts = accumulate(sizes, initial=0)
+    return [
+        prim.reshape(_cut(packed, (start,), (size,)), shape=shape)
+        for start, size, shape in zip(starts, sizes, shapes, strict=False)  # the last start is the end
+    ]
 
 
 def _place(boxes: Sequence[LocalBox], transfer: Transfer) -> tuple[int, ...]:
