@@ -57,7 +57,8 @@ class CPUPlace(Place):
 
 
 class CustomPlace(Place):
-    """The place of a device's memory, by the device's kind and number: equal to ``Place("kind:number")``."""
+    """The place of a device's memory, by the device's kind ``device_type`` and its number ``device_id``: equal to
+    ``Place("kind:number")``."""
 
     __slots__ = ()
 

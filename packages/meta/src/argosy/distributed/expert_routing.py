@@ -85,7 +85,8 @@ def global_scatter(
 def global_gather(
     x: Tensor, local_count: Tensor, global_count: Tensor, group: Group | None = None, use_calc_stream: bool = True
 ) -> Tensor | None:
-    """Rows sent back by experts: ``x`` as :func:`global_scatter` gave it for these counts, on every rank.
+    """Rows sent back by experts: ``x`` as :func:`global_scatter` gave it for ``local_count`` and ``global_count``, on
+    every rank.
 
     Returns the rows in the order in which they were sent; None on a rank that is not a member. The derivative is
     :func:`global_scatter`. Raises ValueError where the counts do not fit the rows.

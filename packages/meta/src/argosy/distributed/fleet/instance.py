@@ -288,4 +288,6 @@ def _topology(strategy: DistributedStrategy) -> CommunicateTopology:
     if prod(degrees.values()) != world:
         given = " and ".join(f"{a}_degree is {n}" for a, n in degrees.items() if n > 1 or a == "dp")
         raise ValueError(f"fleet.init(): {given}, but there are {world} ranks")
-    return CommunicateTopology([AXES[axis] for axis in order], [degrees[axis] for axis in order], ranks_by_node())
+    sizes = [degrees[axis] for axis in order]
+    ranks = ranks_by_node() if sum(size > 1 for size in sizes) > 1 else None  # one line of ranks has no inside
+    return CommunicateTopology([AXES[axis] for axis in order], sizes, ranks)

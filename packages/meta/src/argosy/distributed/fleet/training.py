@@ -118,7 +118,7 @@ def fused_allreduce_gradients_with_group(
 
 
 def unwrap_optimizer(optimizer: Any, optimizer_instances: Any = ()) -> Any:
-    """The optimizer within wrappers of the given classes."""
+    """Returns the optimizer within wrappers of the classes ``optimizer_instances``."""
     while isinstance(optimizer, optimizer_instances):
         optimizer = optimizer._inner_opt
     return optimizer
