@@ -15,8 +15,10 @@ from argosy_cinn.runtime import CodegenError, ObjectCache
 from argosy_cinn.store.program_cache import find
 from argosy_hwadapt import DeviceOutOfMemory, device
 from argosy_phi_ops import prim
+from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.errors import CompileError
-from argosy_pir import Location, Operation, Program, TensorType
+from argosy_pir import Builder, Location, Operation, Program, TensorType
+from argosy_pir.dims import SymExpr
 from argosy_tensorcore.storage import StridedArray
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
@@ -70,6 +72,21 @@ def test_code_that_llvm_refuses_is_interpreted_and_states_are_updated(monkeypatc
     (out,) = executable.bind([state])([StridedArray(X)])
     np.testing.assert_array_equal(out.array(), 2 * X)
     np.testing.assert_array_equal(state.array(), 2 * X)
+
+
+def test_code_for_all_sizes_that_is_not_linked_is_told_and_made_for_each(monkeypatch, forgetful):
+    def refused(*_):
+        raise CodegenError("generated code cannot be linked: out of range", "")
+
+    monkeypatch.setattr("argosy_cinn.compiler.compile_symbolic", refused)
+    made = Program("open")
+    x = made.add_input(TensorType((SymExpr.symbol("n"), 4), "float32"))
+    with emit_at(Builder.at_end(made.block)):
+        made.set_outputs([prim.tanh(x)])
+    with pytest.warns(RuntimeWarning, match=r"'open' has no code for all sizes .*cannot be linked: out of range"):
+        executable = compiled(made, cache=forgetful)
+    np.testing.assert_allclose(result(executable), np.tanh(X), rtol=1e-6)
+    assert "out of range" in executable.report()["not_symbolic"]
 
 
 class _RefusesSine(planning.KnownReads):

@@ -200,6 +200,13 @@ class _Compilation:
             reason = str(error)
         except (CompileError, Warning):
             raise
+        except CodegenError as error:  # code was made, and LLVM does not take it
+            reason = explain_failure(error)
+            warn_once(
+                f"program '{self.program.name}' has no code for all sizes and is compiled for each of them: {reason}. "
+                "This is a fault of argosy_cinn; please report it",
+                reason,
+            )
         except Exception as error:  # noqa: BLE001  (code for each combination of sizes is there)
             reason = f"{type(error).__name__}: {error}"  # formulas have no order: a choice may compare what is unknown
         made = SpecialisingExecutable(self.program, code, reason, self.for_known_sizes)

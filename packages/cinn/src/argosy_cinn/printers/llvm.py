@@ -314,8 +314,9 @@ class Function(Instructions):
         return len(self._lines)
 
     def declaration(self) -> str:
-        """The function for other modules of the same library."""
-        return f"declare hidden {self.result} @{self.function_name}({self._types})"
+        """The function for other modules of the same library, which may come to lie more than 2 GiB away: not
+        ``hidden`` as the definition is, or else its address would be taken as one that is near."""
+        return f"declare {self.result} @{self.function_name}({self._types})"
 
 
 class Module:

@@ -84,7 +84,6 @@ RULES: dict[str, Rule] = {
     "pad": _pad,
     "concat": _concat,
     "copy": _forward_operand,
-    "place": _forward_operand,
     "stop_gradient": _forward_operand,
 }
 """By primitive."""
