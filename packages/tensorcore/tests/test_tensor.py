@@ -377,3 +377,18 @@ def test_tensors_in_a_list_keep_their_dtype():
     assert Tensor([Tensor(np.float64(1)), 2.0]).dtype is as_dtype("float64")
     assert Tensor([[Tensor(np.float16(1))], [Tensor(np.float16(2))]]).dtype is as_dtype("float16")
     assert Tensor([np.float64(1), 2.0]).dtype is as_dtype("float32")
+
+
+def test_an_array_is_shared_where_that_is_asked_for():
+    array = np.ones((2, 3), np.float32)
+    x = Tensor(value=array, zero_copy=True, name="w", persistable=True, stop_gradient=False)
+    array[0, 0] = 5
+    assert x.numpy()[0, 0] == 5
+    assert (x.name, x.persistable, x.stop_gradient) == ("w", True, False)
+    array.flags.writeable = False
+    others = [Tensor(array), Tensor(array, zero_copy=True), Tensor(array, "float64", zero_copy=True)]
+    others.append(Tensor(array.astype(">f4"), zero_copy=True))
+    array.flags.writeable = True
+    array[0, 0] = 7
+    assert [float(y.numpy()[0, 0]) for y in others] == [5.0] * 4
+    assert others[2].dtype.name == "float64"

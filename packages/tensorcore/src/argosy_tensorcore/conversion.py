@@ -111,9 +111,15 @@ def item(tensor: Tensor, index: tuple[int, ...]) -> Any:
         raise TypeError(f"item(): arguments must be integers that count elements, got {index}") from error
 
 
-def payload_of(data: Any, dtype: object, place: Place) -> StridedArray:
-    """A payload of its own with data's values: arrays keep their dtype, Python floats take the default."""
-    a = new_array(data, None if dtype is None else as_dtype(dtype))
+def payload_of(data: Any, dtype: object, place: Place, zero_copy: bool = False) -> StridedArray:
+    """A payload of its own with data's values: arrays keep their dtype, Python floats take the default. With
+    ``zero_copy`` it has the memory of an array that is in host memory, of that dtype and can be written to."""
+    wanted = None if dtype is None else as_dtype(dtype)
+    if zero_copy and isinstance(data, np.ndarray) and data.flags.writeable:
+        shares = place.is_cpu_place() and as_dtype(data.dtype).numpy == data.dtype
+        a = data if shares and wanted in (None, as_dtype(data.dtype)) else new_array(data, wanted)
+    else:
+        a = new_array(data, wanted)
     return StridedArray.from_array(a, None if place.is_cpu_place() else place.device())
 
 

@@ -126,13 +126,26 @@ class Tensor(Operators, metaclass=_TensorType):
     _gradient_blockers: Any
 
     def __init__(
-        self, data: Any = None, dtype: object = None, place: object = None, stop_gradient: bool = True
+        self,
+        data: Any = None,
+        dtype: object = None,
+        place: object = None,
+        stop_gradient: bool = True,
+        *,
+        value: Any = None,
+        name: str | None = None,
+        persistable: bool = False,
+        zero_copy: bool = False,
     ) -> None:
-        """A tensor that copies data (an array, a number or nested lists); ``None`` gives shape [0]."""
-        self.payload = conversion.payload_of(() if data is None else data, dtype, as_place(place))
+        """A tensor that copies data (an array, a number or nested lists); ``None`` gives shape [0]. ``value`` is
+        another word for data. With ``zero_copy`` an array in host memory of that dtype is shared, not copied."""
+        given = value if data is None else data
+        self.payload = conversion.payload_of(() if given is None else given, dtype, as_place(place), zero_copy)
         self.stop_gradient = stop_gradient
         self._node = self._gradient_blockers = None
-        self._name = naming.generate("generated_tensor")
+        self._name = naming.generate("generated_tensor") if name is None else name
+        if persistable:
+            self.persistable = True
 
     def __init_subclass__(cls, **_: object) -> NoReturn:
         raise TypeError("Tensor is final: wrap a tensor, or give it another payload class, instead of subclassing")
