@@ -181,6 +181,23 @@ def test_bits_of_a_row_depend_on_itself_where_that_is_asked_for(kind, dtype):
     np.testing.assert_allclose(whole.astype(np.float64), want, rtol=2e-2, atol=2e-2)
 
 
+@pytest.mark.parametrize("columns", [40, 640, 645])
+def test_bits_of_a_row_sum_do_not_depend_on_what_is_fused_with_it(columns):
+    """With ``batch_invariant``: what is computed again instead of read may depend on how many rows there are."""
+    x, bits = RNG.standard_normal((6, columns)).astype(np.float32), set()
+    for more in (0, 2, 14, 30, 140):
+        program = Program("sums")
+        value = program.add_input(TensorType(x.shape, "float32"))
+        with emit_at(Builder.at_end(program.block)):
+            for i in range(more):
+                value = prim.maximum(value, -100.0 - i)
+            program.set_outputs([prim.reduce_sum(value, axes=(1,))])
+        bits.add(
+            run(CinnCompiler().compile(program, device("cpu"), options={"batch_invariant": True}), x, []).tobytes()
+        )
+    assert len(bits) == 1
+
+
 def open_product(columns, depth):
     """``x [n, depth] @ w [columns, depth]`` with an open number of rows."""
     program = Program("open")

@@ -13,9 +13,10 @@ Options: ``threads`` (for the whole process), ``cache`` (an `ObjectCache`), ``pa
 ``memory_budget`` (bytes that intermediate values may need: what does not fit is computed again), ``tune`` (measure
 how products are cut best; see `argosy_cinn.tuning.tuner`), ``guard`` (end the process where code leaves its memory;
 see `argosy_cinn.guard`), ``batch_invariant`` (a row of a product has the same bits whatever rows are beside it, so that
-what is served together is what is served alone: products of many rows go by the code of few), ``winograd`` (whether
-convolutions may be made by minimal filtering; see `argosy_cinn.contraction.winograd.transforms`) and ``check_index``
-(whether calls refuse indices that are out of range; see `argosy_cinn.checks`).
+what is served together is what is served alone: products of many rows go by the code of few, and the order of a row's
+sum does not depend on what is fused with it), ``winograd`` (whether convolutions may be made by minimal filtering; see
+`argosy_cinn.contraction.winograd.transforms`) and ``check_index`` (whether calls refuse indices that are out of range;
+see `argosy_cinn.checks`).
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from typing import Any
 
 from argosy_cinn.assembly.assemble import Assembly, assemble
 from argosy_cinn.assembly.manifests import manifest_from
-from argosy_cinn.contraction.skinny import batch_invariant
 from argosy_cinn.fuel import Budget
+from argosy_cinn.loops.schedule import batch_invariant
 from argosy_cinn.pipeline import lower_program
 from argosy_cinn.plan.planning import plan_program
 from argosy_cinn.plan.steps import ExecutionPlan

@@ -17,7 +17,6 @@ the second-level cache. The last ones repeat the last row, of which one result i
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 from argosy_cinn.contraction.block_floats import BlockFloatTerms, multiplies_block_floats
@@ -25,6 +24,7 @@ from argosy_cinn.contraction.group_offsets import GroupOffsets
 from argosy_cinn.contraction.pairs import PAIRED_TERMS, PairTerms, multiplies_pairs
 from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, exact_in_bfloat
 from argosy_cinn.contraction.terms import FloatTerms, Operands, Terms
+from argosy_cinn.loops.schedule import batch_invariant
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import BFLOAT, I8, Index, Value, bytes_of, is_float, vector
 from argosy_cinn.runtime.workers import scratch
@@ -34,8 +34,6 @@ from argosy_hwadapt.cpu.features import physical_cores
 
 #: Most vectors on the skinny side.
 MOST = 8
-#: Whether rows of a product are independent of each other to the bit, for as long as a program is emitted.
-batch_invariant: ContextVar[bool] = ContextVar("batch_invariant", default=False)
 _DOT_BLOCK = 128
 #: Bytes of results that rows of the wide operand are added to, which stay in the second-level cache.
 _SWEEP_BYTES = 64 << 10

@@ -24,7 +24,7 @@ from argosy_cinn.forms.nest import (
     phases,
 )
 from argosy_cinn.loops import elementwise, reductions
-from argosy_cinn.loops.schedule import row_buffers, row_prefetches, shares_columns, shares_places
+from argosy_cinn.loops.schedule import batch_invariant, row_buffers, row_prefetches, shares_columns, shares_places
 from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.llvm import Function, Loop, Module
 from argosy_cinn.printers.types import I8, I64, LLVM_TYPES, PTR, Value, constant, vector
@@ -308,8 +308,9 @@ class _Nest:
         """The loop over vectors: unrolled, then one by one, then the masked rest."""
         b, lanes = self.b, self.lanes
         self._computed: set[int] = set()
-        static = isinstance(begin, int) and isinstance(end, int)
-        unroll = self._unroll(static, end)
+        known = end if isinstance(begin, int) and isinstance(end, int) else None
+        turns = self._turns(known)
+        unroll, static = self._unroll(turns, known), known is not None
         whole = b.sub(end, begin)
         count = b.mul(b.div(whole, lanes), lanes)
         position = begin
@@ -329,7 +330,8 @@ class _Nest:
                     for place, part in zip(places, parts, strict=True)
                 ]
                 # The rows of an update meet in memory: what one stores the next one reads.
-                done = [body() for body in bodies] if self.kernel.update else b.in_turns(bodies)
+                together = 1 if self.kernel.update else turns
+                done = [x for i in range(0, unroll, together) for x in b.in_turns(bodies[i : i + together])]
                 loop.yield_values(*(value for after in done for value in after))
             sums = self._merge([loop.results[u * width : (u + 1) * width] for u in range(unroll)])
             position = main
@@ -365,15 +367,23 @@ class _Nest:
             sets = paired
         return list(sets[0])
 
-    def _unroll(self, static: bool, end: MachineIndex) -> int:
+    def _turns(self, end: int | None) -> int:
+        """Vectors that are computed in turns, of as many as there are before ``end``."""
         cost = body_cost(phase_roots(self.kernel, self.phase), self.inner_mask)
         sums, many = bool(self._phase_reductions()), self.b.module.target.registers >= _MANY_REGISTERS
         in_turns = many and (_WITH_SUMS if sums else _FOUR_IN_TURNS) <= cost < _TWO_IN_TURNS
-        factor = 4 if in_turns or (sums and cost < _LIGHT) else 2 if cost < _HEAVY else 1
-        if static and isinstance(end, int):
-            while factor > 1 and end < 2 * factor * self.lanes:
-                factor //= 2
-        return factor
+        return self._fit(4 if in_turns or (sums and cost < _LIGHT) else 2 if cost < _HEAVY else 1, end)
+
+    def _unroll(self, turns: int, end: int | None) -> int:
+        """Vectors of an iteration. Each has a sum of its own: where bits of a row are to depend on itself, their number
+        does not depend on what is fused with the sum, which may differ with the number of rows."""
+        return self._fit(4, end) if batch_invariant.get() and self._phase_reductions() else turns
+
+    def _fit(self, vectors: int, end: int | None) -> int:
+        """``vectors``, or fewer of which a row has twice as many."""
+        while end is not None and vectors > 1 and end < 2 * vectors * self.lanes:
+            vectors //= 2
+        return vectors
 
     def _body(
         self, scope: Evaluator, chunk: Value, position: MachineIndex, mask: Value | None, sums: list[Value]

@@ -3,6 +3,7 @@ rows are prefetched."""
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ from argosy_cinn.shapes import estimate, nbytes
 from argosy_pir.types import ITEM_SIZES
 from argosy_pir.values import Value
 
+#: Whether rows are independent of each other to the bit, for as long as a program is emitted.
+batch_invariant: ContextVar[bool] = ContextVar("batch_invariant", default=False)
 #: Columns that several threads can share.
 _WIDE = 128
 #: Elements of rows that several threads can share.
