@@ -353,6 +353,7 @@ def test_factors_of_inputs_are_folded_into_what_makes_these(name, tmp_path):
 
 def test_inputs_that_nothing_takes_factors_of_stay_or_are_multiplied(tmp_path):
     """GPT-2's values lie beside queries and keys, and a GELU is between the layers of its perceptron."""
+    paddle.seed(0)  # factors are kept where they help, which for few weights is up to their values
     model = models.build(
         models.ConfigFile({
             "model_type": "gpt2", "vocab_size": 64, "n_embd": 64, "n_head": 4, "n_layer": 1, "n_positions": 64
