@@ -56,6 +56,12 @@ def test_a_rank_may_send_nothing():
 def test_counts_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="counts of 4 rows, but x has 5"):
         global_scatter(paddle.to_tensor(ROWS), counts([2, 2]), counts([2, 2]))
+    with pytest.raises(ValueError, match=r"numbers from 0.*\[-1, 6\]"):
+        global_scatter(paddle.to_tensor(ROWS), counts([-1, 6]), counts([-1, 6]))
+    with pytest.raises(ValueError, match="for each of 1 ranks"):
+        global_gather(paddle.to_tensor(ROWS), counts([5]), counts([2, 3]))
+    with pytest.raises(ValueError, match="3 counts are not 2 times 2 capacities"):
+        _limit_by_capacity(counts([1, 2, 3]), counts([1, 1]), 2)
 
 
 def test_experts_of_tokens():

@@ -54,9 +54,11 @@ def random_routing(topk_idx: Tensor, topk_value: Tensor, prob: Tensor, topk: int
 
 def limit_by_capacity(expert_count: Tensor, capacity: Tensor, n_worker: int) -> Tensor:
     """The counts [n_worker * experts], of which all workers together have at most ``capacity`` [experts] for each
-    expert; earlier workers come first."""
-    counts = expert_count.numpy().reshape(n_worker, -1)
-    limited = np.minimum(np.cumsum(counts, 0), capacity.numpy())
+    expert; earlier workers come first. Raises ValueError for another number of counts."""
+    counts, limits = expert_count.numpy(), capacity.numpy()
+    if counts.size != n_worker * limits.size:
+        raise ValueError(f"limit_by_capacity: {counts.size} counts are not {n_worker} times {limits.size} capacities")
+    limited = np.minimum(np.cumsum(counts.reshape(n_worker, -1), 0), limits)
     return _tensor(np.diff(limited, axis=0, prepend=0).ravel(), expert_count)
 
 
@@ -100,7 +102,13 @@ def _send_rows(
     chosen = member_group(group, kind)
     if chosen is None:
         return None
-    counts = [each.numpy().astype(np.int64).reshape(chosen.nranks, -1) for each in (local, arriving)]
+    flat = [each.numpy().astype(np.int64).ravel() for each in (local, arriving)]
+    if flat[0].size != flat[1].size or flat[0].size % chosen.nranks or any((each < 0).any() for each in flat):
+        raise ValueError(
+            f"{kind}: counts are numbers from 0, as many of each kind for each of {chosen.nranks} ranks, not "
+            f"{flat[0].tolist()} and {flat[1].tolist()}"
+        )
+    counts = [each.reshape(chosen.nranks, -1) for each in flat]
     given = counts[0] if kind == "global_scatter" else counts[1]
     if given.sum() != x.shape[0]:
         raise ValueError(f"{kind}: counts of {given.sum()} rows, but x has {x.shape[0]}")
