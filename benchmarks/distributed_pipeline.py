@@ -3,7 +3,9 @@ behind computation, and how much faster two stages over MPI are than one process
 
 ``python benchmarks/distributed_pipeline.py [--idle] [--steps 20] [--unit 0.1] [--threads 4 8]``: pieces sleep ``unit``
 seconds on threads and on a modelled link whose transfers take half of what is computed; a GPT is trained in 8
-microbatches, one core each. With ``--idle`` only pieces that sleep, which takes a minute and hardly any processor.
+microbatches, one core each. As many processes that train apart, each the whole model, say what the machine leaves them;
+with the idle time of the schedule's closed form that is the speedup which nothing surpasses. With ``--idle`` pieces do
+nothing but sleep, which takes a minute and hardly any processor.
 Writes results/distributed_pipeline.json, where it keeps what was not measured anew. Training needs a quiet machine with
 a core a rank.
 """
@@ -116,8 +118,9 @@ def hidden_transfers(unit: float, layers: int = 16) -> float:
     return (time.perf_counter() - begin) / (layers * unit)
 
 
-def train(steps: int, target: Path) -> None:
-    """One rank: median seconds of a step of all stages there are; rank 0 writes them to ``target``."""
+def train(steps: int, target: Path, apart: bool) -> None:
+    """One rank: median seconds of a step of all stages there are, or with ``apart`` of its own training of the whole
+    model; rank 0 writes them to ``target``."""
     import argosy as paddle
     import argosy.distributed as dist
     from argosy.models import GPT, GPTConfig
@@ -131,7 +134,7 @@ def train(steps: int, target: Path) -> None:
 
     dist.init_parallel_env()
     paddle.seed(0)
-    ranks = dist.get_world_size()
+    ranks = 1 if apart else dist.get_world_size()
     model = Decoder(GPTConfig(VOCABULARY, TOKENS, WIDTH, LAYERS, HEADS))
     optimizer: Any = paddle.optimizer.AdamW(3e-4, parameters=model.parameters())
     settings = {"gradient_merge": {"enable": ranks == 1, "k_steps": MICROBATCHES}}
@@ -153,17 +156,16 @@ def train(steps: int, target: Path) -> None:
         target.write_text(json.dumps(made))
 
 
-def launch(ranks: int, steps: int, folder: Path) -> dict[str, Any]:
+def launch(ranks: int, apart: bool, steps: int, folder: Path) -> dict[str, Any]:
     """Run ``train`` on ``ranks`` ranks with one thread each."""
     target = folder / f"pipeline-{ranks}.json"
     threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARGOSY_NUM_THREADS")}
     options = ["--nproc_per_node", str(ranks), "--log_dir", str(folder / "log")]
     command = [sys.executable, "-m", "argosy.distributed.launch", *options, str(HERE)]
-    subprocess.run(
-        [*command, "--figures", str(target), "--steps", str(steps)], check=True, env={**os.environ, **threads}
-    )
+    command += ["--figures", str(target), "--steps", str(steps), *(["--apart"] if apart else [])]
+    subprocess.run(command, check=True, env={**os.environ, **threads})
     found: dict[str, Any] = json.loads(target.read_text())
-    return {"workload": "distributed_pipeline", "framework": "argosy", "ranks": ranks, **found}
+    return {"workload": "distributed_pipeline", "framework": "argosy", "ranks": ranks, "apart": apart, **found}
 
 
 def measure_lists(unit: float, threads: list[int]) -> dict[str, Any]:
@@ -180,12 +182,21 @@ def measure_lists(unit: float, threads: list[int]) -> dict[str, Any]:
 
 
 def measure_training(steps: int) -> list[dict[str, Any]]:
-    """A process and two stages."""
+    """A process, two that train apart, and two stages: the speedup of stages and its share of the bound, which is that
+    of processes apart but for the idle time of 1F1B."""
     with tempfile.TemporaryDirectory() as folder:
-        rows = [launch(ranks, steps, Path(folder)) for ranks in (1, 2)]
+        rows = [launch(*case, steps, Path(folder)) for case in ((1, False), (2, True), (2, False))]
+    one, apart = (row["step_ms"] for row in rows[:2])
+    busy = MICROBATCHES / (MICROBATCHES + 2 - 1)
     for row in rows:
-        row["speedup"] = round(rows[0]["step_ms"] / row["step_ms"], 3)
-        print(f"{row['ranks']} ranks {row['step_ms']:10.2f} ms a step, speedup {row['speedup']:5.2f}  {row['losses']}")
+        bound = row["ranks"] * one / apart * (1 if row["apart"] else busy) if row["ranks"] > 1 else 1.0
+        row["speedup"] = round(bound if row["apart"] else one / row["step_ms"], 3)
+        row["share"] = round(row["speedup"] / bound, 3)
+        kind = "apart" if row["apart"] else "stages"
+        print(
+            f"{row['ranks']} {kind:6} {row['step_ms']:10.2f} ms a step, speedup {row['speedup']:5.2f}, "
+            f"{row['share']:.0%} of the bound  {row['losses']}"
+        )
     return rows
 
 
@@ -197,9 +208,10 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="*", default=[4, 8])
     parser.add_argument("--idle", action="store_true", help="pieces that sleep only: nothing is trained")
     parser.add_argument("--figures", type=Path, help="run as one rank and write the figures here")
+    parser.add_argument("--apart", action="store_true", help="as one rank: train the whole model, whoever else runs")
     options = parser.parse_args()
     if options.figures:
-        train(options.steps, options.figures)
+        train(options.steps, options.figures, options.apart)
         return
     target = HERE.parent / "results" / "distributed_pipeline.json"
     found: dict[str, Any] = json.loads(target.read_text()) if target.exists() else {}

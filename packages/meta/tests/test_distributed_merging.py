@@ -119,3 +119,31 @@ def test_an_argument_is_written_and_given_gradients_where_it_lies():
     half, whole = [[3.0, 3.0]] * 2, [[3.0, 3.0]] * 4
     gradients = [[9.0, 9.0]] * 2, [[9.0, 9.0]] * 4  # 3, then 6 of what was written by then
     assert run_ranks(program, 2)[1] == [(half, gradients[0]), (whole, gradients[1])]
+
+
+def lists_of_steps():
+    """By mode the lists of a model whose batches are halves of ranks, as text, and the rows that the inputs have."""
+    model, put, put_label = prepared("data parallel")
+    optimizer = paddle.optimizer.AdamW(0.1, parameters=model.parameters())
+    step = dist.to_static(
+        model, None, nn.MSELoss(), optimizer, Strategy({"gradient_merge": {"enable": True, "k_steps": 2}})
+    )
+    for _ in range(2):
+        step(put(np.ones((6, 4), np.float32)), put_label(np.ones((6, 4), np.float32)))
+    found = {mode: [made.executable.local for made in step._steps[mode].compiled] for mode in ("merge", "train")}
+    lists = {mode: [one for each in made for one in each.lists.values()] for mode, made in found.items()}
+    rows = {type.shape[0] for each in lists.values() for one in each for type in one.given.values()}
+    return {mode: list(map(str, each)) for mode, each in lists.items()}, rows
+
+
+def test_a_step_is_a_list_that_runs_one_piece():
+    """Backward pass and update are one program, of each rank's rows."""
+    assert run_ranks(lists_of_steps, 2) == [({"merge": ["run merge[0, 0]"], "train": ["run train[0, 0]"]}, {3})] * 2
+
+
+def test_what_a_step_raises_names_its_instruction():
+    """The error is that of the step, with the rank and the instruction beside it."""
+    step = dist.to_static(nn.Embedding(4, 2))
+    with pytest.raises(IndexError) as raised:
+        step(paddle.to_tensor([7]))
+    assert raised.value.__notes__[-1] == "in rank 0, instruction 0: run predict[0, 0]"

@@ -65,7 +65,7 @@ LOCAL_RANK: Number = Setting("PADDLE_LOCAL_RANK", NUMBER, None, "this process's 
 ENDPOINTS = Setting("PADDLE_TRAINER_ENDPOINTS", TEXT, "", "a name for each rank, separated by commas")
 CURRENT_ENDPOINT = Setting("PADDLE_CURRENT_ENDPOINT", TEXT, "", "this rank's name")
 PG_TIMEOUT = Setting("PADDLE_PG_TIMEOUT", NUMBER, 1_800_000, "milliseconds that ParallelEnv shows; nothing waits by it")
-POSITION = Setting("ARGOSY_POSITION", TEXT, "", "a file that tells in which instruction of a pipeline this rank is")
+POSITION = Setting("ARGOSY_POSITION", TEXT, "", "a file that tells in which instruction of a step this rank is")
 
 
 def log(event: str, line: str) -> None:

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from types import GeneratorType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -35,29 +35,35 @@ from argosy_hwadapt.communicator import Communicator, Handle
 from argosy_hwadapt.errors import CommunicatorError
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.storage import StridedArray
 
-__all__ = ["InstructionError", "Observer", "PieceFunction", "open_groups", "run", "run_in_step", "run_on_threads"]
+__all__ = [
+    "Held", "InstructionError", "Observer", "PieceFunction", "host_array", "open_groups", "run", "run_in_step",
+    "run_on_threads",
+]  # fmt: skip
 
+Held: TypeAlias = Array | StridedArray
+"""What a rank holds of a value: an array, or a buffer on some device, of which messages take what the host has."""
 PieceFunction = Callable[..., Any]
-"""Arrays to an array or a tuple of arrays, or a generator that yields handles to wait for and returns them."""
+"""Values to a value or a tuple of values, or a generator that yields handles to wait for and returns them."""
 Pieces = Mapping[tuple[str, int | None], PieceFunction]
 Communicators = Mapping[tuple[int, ...], Communicator]
 Observer = Callable[[Place, Mapping[Ref, Any]], None]
-Steps = Generator[Handle, None, dict[Ref, Array]]
+Steps = Generator[Handle, None, dict[Ref, Held]]
 
 
 class InstructionError(RuntimeError):
-    """An instruction failed: ``place`` tells rank, number, instruction and the user's line; the cause is the error."""
+    """An instruction failed: ``place`` tells rank, number, instruction and the user's line; ``cause`` is the error."""
 
     def __init__(self, place: Place, cause: BaseException) -> None:
         super().__init__(f"{place}: {type(cause).__name__}: {cause}")
-        self.place = place
+        self.place, self.cause = place, cause
 
 
 def run(
-    one: InstructionList, pieces: Pieces, values: Mapping[Ref, Array], communicators: Communicators,
+    one: InstructionList, pieces: Pieces, values: Mapping[Ref, Held], communicators: Communicators,
     observer: Observer | None = None, folder: str | None = None, position: Position | None = None,
-) -> dict[Ref, Array]:  # fmt: skip
+) -> dict[Ref, Held]:  # fmt: skip
     """Walk a rank's list; returns the values that are left.
 
     ``pieces`` are functions by (name, chunk), chunk None for all that have none of their own; ``communicators`` by
@@ -71,7 +77,7 @@ def run(
         while True:
             next(steps).wait()
     except StopIteration as stop:
-        left: dict[Ref, Array] = stop.value
+        left: dict[Ref, Held] = stop.value
         return left
 
 
@@ -92,16 +98,16 @@ def open_groups(world: Communicator, groups: Iterable[tuple[int, ...]]) -> dict[
 
 
 def run_on_threads(
-    lists: Sequence[InstructionList], pieces: Sequence[Pieces], values: Sequence[Mapping[Ref, Array]],
+    lists: Sequence[InstructionList], pieces: Sequence[Pieces], values: Sequence[Mapping[Ref, Held]],
     wrap: Callable[[Communicator], Communicator] = lambda communicator: communicator, timeout: float = 60,
     observer: Observer | None = None,
-) -> list[dict[Ref, Array]]:  # fmt: skip
+) -> list[dict[Ref, Held]]:  # fmt: skip
     """Walk the lists of all ranks, a thread each; returns what is left on each. ``wrap`` may put a modelled link around
     each rank's communicator.
     """
     groups = groups_of(lists)
 
-    def rank(world: Communicator) -> dict[Ref, Array]:
+    def rank(world: Communicator) -> dict[Ref, Held]:
         r = world.rank
         return run(lists[r], pieces[r], values[r], open_groups(wrap(world), groups), observer)
 
@@ -109,9 +115,9 @@ def run_on_threads(
 
 
 def run_in_step(
-    lists: Sequence[InstructionList], pieces: Sequence[Pieces], values: Sequence[Mapping[Ref, Array]],
+    lists: Sequence[InstructionList], pieces: Sequence[Pieces], values: Sequence[Mapping[Ref, Held]],
     observer: Observer | None = None,
-) -> list[dict[Ref, Array]]:  # fmt: skip
+) -> list[dict[Ref, Held]]:  # fmt: skip
     """Walk the lists of all ranks in this thread, one rank as far as it comes, then the next.
 
     Raises :class:`ScheduleError` when none can go on.
@@ -119,7 +125,7 @@ def run_in_step(
     members = inproc.communicators(len(lists))
     tables = _groups_in_step(members, groups_of(lists))
     walks = {r: walk(lists[r], pieces[r], values[r], tables[r], observer) for r in range(len(lists))}
-    left: list[dict[Ref, Array]] = [{} for _ in lists]
+    left: list[dict[Ref, Held]] = [{} for _ in lists]
     waits: dict[int, Handle | None] = dict.fromkeys(walks)
     while walks:
         ready = [rank for rank, handle in waits.items() if handle is None or handle.done()]
@@ -151,7 +157,7 @@ def _groups_in_step(
 
 
 def walk(
-    one: InstructionList, pieces: Pieces, values: Mapping[Ref, Array], communicators: Communicators,
+    one: InstructionList, pieces: Pieces, values: Mapping[Ref, Held], communicators: Communicators,
     observer: Observer | None = None, folder: str | None = None, position: Position | None = None,
 ) -> Steps:  # fmt: skip
     """The steps of a rank: yields handles that must be waited for before it goes on, returns the values left."""
@@ -178,7 +184,7 @@ class _Rank:
     """The state of a walk. ``values`` has what is there, ``started`` what is on its way, with its handle."""
 
     def __init__(
-        self, one: InstructionList, pieces: Pieces, values: dict[Ref, Array], communicators: Communicators,
+        self, one: InstructionList, pieces: Pieces, values: dict[Ref, Held], communicators: Communicators,
         folder: str | None,
     ) -> None:  # fmt: skip
         self.one, self.pieces, self.values, self.communicators = one, pieces, values, communicators
@@ -216,16 +222,16 @@ class _Rank:
         results = result if isinstance(result, (tuple, list)) else () if result is None else (result,)
         if len(results) != len(ports):
             raise ScheduleError(f"the piece gives {len(results)} values, its signature has {len(ports)}")
-        for port, array in zip(ports, results, strict=True):
-            if array.shape != port.type.shape or array.dtype.name != port.type.dtype:
+        for port, made in zip(ports, results, strict=True):
+            if made.shape != port.type.shape or made.dtype.name != port.type.dtype:
                 raise ScheduleError(
-                    f"the piece gives {port.name} as {array.dtype} {list(array.shape)}, not {port.type}"
+                    f"the piece gives {port.name} as {made.dtype.name} {list(made.shape)}, not {port.type}"
                 )
-            self.values[port.ref(chunk, microbatch)] = array
+            self.values[port.ref(chunk, microbatch)] = made
 
     def start(self, start: Start) -> None:
         communicator = self.communicators[start.group]
-        value = np.ascontiguousarray(self.values[start.value])
+        value = np.ascontiguousarray(host_array(self.values[start.value]))
         type = _type_of(value)
         made = result_type(start, start, type, communicator.size)
         result = value if start.result == start.value else _allocate(made)
@@ -248,7 +254,7 @@ class _Rank:
         self.started[receive.value] = self._begin(self.world, call), result
 
     def send(self, send: Send) -> None:
-        self.world.send(np.ascontiguousarray(self.values[send.value]), send.to, send.tag)
+        self.world.send(np.ascontiguousarray(host_array(self.values[send.value])), send.to, send.tag)
 
     def wait(self, wait: Wait) -> Generator[Handle, None, None]:
         handle, result = self.started.pop(wait.value)
@@ -256,7 +262,7 @@ class _Rank:
         self.values[wait.value] = result
 
     def move(self, move: Move) -> None:
-        value = self.values[move.value]
+        value = host_array(self.values[move.value])
         self.values[move.value] = self._on_disk(value) if move.to == "disk" else np.array(value)
 
     def _on_disk(self, value: Array) -> Array:
@@ -273,6 +279,11 @@ class _Rank:
 
     def free(self, free: Free) -> None:
         del self.values[free.value]
+
+
+def host_array(value: Held) -> Array:
+    """A value as the host has it: memory that it sees is shared."""
+    return value.to_host() if isinstance(value, StridedArray) else value
 
 
 def _allocate(type: TensorType) -> Array:

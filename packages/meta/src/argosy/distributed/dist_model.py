@@ -15,11 +15,11 @@ from argosy.distributed.environment import environment
 from argosy.distributed.fleet.recompute.recompute import recompute_layers
 from argosy.distributed.pipeline.marks import cut_at_class, stage_count
 from argosy.distributed.pipeline.trainer import Pipeline, PipelineSettings
+from argosy.distributed.pipeline.whole_step import ScheduledFunction
 from argosy.distributed.semi_auto import shard_tensor
 from argosy.distributed.sharded_optimizer import ShardingStage3
 from argosy.distributed.strategy import Strategy
 from argosy.distributed.strategy_effects import merging_of, precision_of, regions_of, scaler_of, shard_states
-from argosy.jit.static_function import StaticFunction
 from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
 from argosy_autograd.modes import no_grad
@@ -82,7 +82,7 @@ class DistModel:
         self._loss = loss
         self._optimizer = optimizer
         self._strategy = Strategy() if strategy is None else strategy
-        self._steps = {mode: StaticFunction(getattr(self, f"_{mode}_step"), None, "CINN", True) for mode in _PROGRAMS}
+        self._steps = {mode: ScheduledFunction(getattr(self, f"_{mode}_step"), "CINN", mode) for mode in _PROGRAMS}
         self.mode = "predict"
         self._metrics = list(metrics or ())
         self._specs: list[Any] = []

@@ -35,6 +35,7 @@ from argosy_phi_ops.compiler import Executable
 from argosy_phi_ops.context import AMBIENT, context, grad_enabled
 from argosy_phi_ops.errors import FOREIGN, GraphBreak
 from argosy_phi_ops.user_line import warn_user
+from argosy_pir import Program
 from argosy_tensorcore.dtype import default_dtype, float32
 
 __all__ = ["MANY", "WRITES", "CaptureRefusal", "FunctionCaptures", "SplitFunction"]
@@ -306,6 +307,10 @@ class FunctionCaptures:
         )
         return compiled
 
+    def _finish(self, executable: Executable, program: Program) -> Executable:
+        """What runs the captured ``program``, of which ``executable`` was made."""
+        return executable
+
     def _lower(
         self,
         captured: CapturedProgram,
@@ -334,6 +339,7 @@ class FunctionCaptures:
             )
         else:
             executable = lowering.lower(captured.program, self._backend, device, at_once=differentiable)
+        executable = self._finish(executable, captured.program)
         note_compile(self.__name__)
         fixed = [(i, x) for i, x in enumerate(call.floats) if i not in runtime]
         parts = (captured, executable, tree, effects, guards, fixed, sorted(runtime))

@@ -35,7 +35,7 @@ class Failure(NamedTuple):
     host: str = ""
     """The machine, where there are several."""
     position: str = ""
-    """The instruction of a pipeline in which it ended, with its line."""
+    """The instruction of a step in which it ended, with its line."""
 
     def __str__(self) -> str:
         rank = f"rank {self.rank}{self.host and f' on {self.host}'}"

@@ -2,7 +2,7 @@
 
 ``python -m argosy.distributed.launch.worker FOLDER LOG_DIR script [arguments]``, started by mpiexec or srun. The parent
 needs no MPI and so always lives to tell; it imports next to nothing. Files in FOLDER: ``pid.N``, ``cause.N`` (an
-exception, in one line), ``position.N`` (in which instruction of a pipeline the rank is), ``end.N`` (time and exit code,
+exception, in one line), ``position.N`` (in which instruction of a step the rank is), ``end.N`` (time and exit code,
 negative for a signal; written only when it is not 0).
 """
 

@@ -9,17 +9,18 @@ import numpy as np
 
 from argosy.distributed.pipeline.capture import CapturedStep
 from argosy.distributed.pipeline.gradients import Gradients
+from argosy.distributed.pipeline.rank_list import run_list
 from argosy.jit import lowering
-from argosy.settings import POSITION
 from argosy_autoparallel.dist_tensor import ShardedArray
-from argosy_autoparallel.groups import communicators, world
+from argosy_autoparallel.groups import communicators
 from argosy_autoparallel.pipeline.cut import extract
 from argosy_autoparallel.pipeline.local_pieces import LocalPieces, add_accumulation, localize_pieces
 from argosy_autoparallel.pipeline.step_lists import LAST, step_lists
 from argosy_autoparallel.resharding.emitter import static_shape
-from argosy_autoparallel.schedule import InstructionList, Position, Ref, Run, VerificationResult, run, verify
+from argosy_autoparallel.schedule import InstructionList, Ref, Run, VerificationResult, verify
+from argosy_autoparallel.schedule.runner import Held, host_array
 from argosy_autoparallel.tensor_layout import Layout
-from argosy_phi_ops.context import RankState, context
+from argosy_phi_ops.context import context
 from argosy_pir import Value
 from argosy_tensorcore.storage import StridedArray, host_device
 from argosy_tensorcore.tensor import Tensor
@@ -27,14 +28,6 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["PipelineStep"]
 
 Array = np.ndarray[Any, Any]
-
-
-def _open_position() -> Position | None:
-    path = POSITION.read()
-    return Position(path, context().rank) if path else None
-
-
-_position: RankState[Position | None] = RankState("argosy.position", _open_position)
 
 
 class PipelineStep:
@@ -61,21 +54,19 @@ class PipelineStep:
 
     def run(self, microbatches: Sequence[Sequence[Tensor]]) -> list[list[Array]]:
         """Run the list of this rank for the tensors of each microbatch; returns the results of each."""
-        values = self._values(microbatches)
-        communicator = world()
-        assert communicator is not None
-        left = run(self.own, self.functions, values, {(): communicator}, position=_position.value)
-        return [[left[Ref(f"result{i}", (m,))] for i in range(len(self.results[0]))] for m in range(self.microbatches)]
+        left = run_list(self.own, self.functions, self._values(microbatches))
+        count = range(len(self.results[0]))
+        return [[host_array(left[Ref(f"result{i}", (m,))]) for i in count] for m in range(self.microbatches)]
 
-    def _values(self, microbatches: Sequence[Sequence[Tensor]]) -> dict[Ref, Array]:
-        made: dict[Ref, Array] = {}
+    def _values(self, microbatches: Sequence[Sequence[Tensor]]) -> dict[Ref, Held]:
+        made: dict[Ref, Held] = {}
         counts = self._counts()
         for ref in self.own.given:
             if ref.name.startswith("counter"):
                 made[ref] = counts[ref.at[0]]
             else:
                 payload = microbatches[ref.at[0]][int(ref.name.removeprefix("input"))].payload
-                made[ref] = (payload.local if type(payload) is ShardedArray else payload).to_host()
+                made[ref] = payload.local if type(payload) is ShardedArray else payload
         return made
 
     def _counts(self) -> list[Array]:
@@ -122,7 +113,7 @@ class PipelineStep:
         if not program.outputs and not program.state_updates:
             return _nothing
         lowering.simplify(program, "cse,dce")
-        return _on_arrays(lowering.build(program, self.backend, host_device(), communicators()).bind(bound))
+        return _on_buffers(lowering.build(program, self.backend, host_device(), communicators()).bind(bound))
 
 
 def _results(captured: CapturedStep) -> list[Value]:
@@ -130,15 +121,16 @@ def _results(captured: CapturedStep) -> list[Value]:
     return list(captured.captured.program.outputs[: captured.captured.outputs])
 
 
-def _on_arrays(run: Callable[[Sequence[StridedArray]], list[StridedArray]]) -> Callable[..., list[Array]]:
-    return lambda *arrays: [made.to_host() for made in run([StridedArray(a) for a in arrays])]
+def _on_buffers(run: Callable[[Sequence[StridedArray]], list[StridedArray]]) -> Callable[..., list[StridedArray]]:
+    """What messages bring are arrays."""
+    return lambda *values: run([v if type(v) is StridedArray else StridedArray(v) for v in values])
 
 
-def _hand_on(*arrays: Array) -> list[Array]:
-    return [np.array(a) for a in arrays]
+def _hand_on(*values: Held) -> list[Array]:
+    return [np.array(host_array(value)) for value in values]
 
 
-def _nothing(*arrays: Array) -> tuple[()]:
+def _nothing(*values: Held) -> tuple[()]:
     return ()
 
 
@@ -153,5 +145,5 @@ def _next_random_state(captured: CapturedStep, counter: int, backend: lowering.B
             "random numbers are drawn in a branch or a loop of data: how often is not known before a microbatch has "
             "run, so the next one cannot begin"
         ) from None
-    call = _on_arrays(lowering.build(step, backend, host_device()).bind([]))
-    return lambda state: call(state)[0].copy()
+    call = lowering.build(step, backend, host_device()).bind([])
+    return lambda state: call([StridedArray(state)])[0].to_host().copy()
