@@ -22,7 +22,7 @@ from argosy.distributed.group import Group
 from argosy.nn import functional as F
 from argosy.utils.download import _decompress
 
-TWO = Group(7, [0, 1], None, "two")
+TWO = Group(0, 7, [0, 1], name="two")
 
 
 def _x(*shape):
@@ -37,6 +37,7 @@ def _x(*shape):
     [
         "amp.auto_cast:amp_global_state", "autograd.py_layer:PyLayer", "distributed.parallel:sync_params_buffers",
         "distributed.communication.group:_get_global_group", "distributed.communication.reduce:ReduceOp",
+        "distributed.communication.batch_isend_irecv:_coalescing_manager",
         "distributed.communication.reduce:_get_reduce_op", "io.dataloader.dataloader_iter:_DataLoaderIterBase",
         "distributed.fleet:fleet",
         "distributed.fleet.base:topology", "distributed.fleet.layers.mpu:mp_layers",
@@ -255,3 +256,67 @@ def test_a_place_answers_for_every_kind_of_device():
     assert [kind for kind in kinds if getattr(place, f"is_{kind}_place")()] == ["cpu"]
     assert type(place)("npu").is_custom_place()
     assert paddle.framework._current_expected_place_() == place
+
+
+class _Sum(paddle.nn.Layer):
+    def __init__(self, size, scale=1.0, sublayers_spec=None):
+        super().__init__()
+        self.linear, self.scale, self.spec = paddle.nn.Linear(size, size), scale, sublayers_spec
+
+    def forward(self, pair):
+        x, y = pair
+        return self.linear(x) * self.scale + y, y
+
+
+def test_layers_are_made_of_specifications():
+    """A class, where one is found, a function as it is; errors name the class and the module."""
+    made = parts.build_spec_layer(parts.LayerSpec(_Sum, {"scale": 2.0}, int), 3)
+    assert (made.scale, made.spec, made.linear.weight.shape) == (2.0, int, [3, 3])
+    found = parts.build_spec_layer(parts.LayerSpec(("argosy.nn", "ReLU")))
+    assert type(found) is paddle.nn.ReLU
+    assert parts.build_spec_layer(_x) is _x
+    with pytest.raises(TypeError, match="_Sum"):
+        parts.build_spec_layer(_Sum, 3, depth=4)
+    with pytest.raises(ImportError, match="no 'Nothing'"):
+        parts.build_spec_layer(parts.LayerSpec(("argosy.nn", "Nothing")))
+
+
+def test_nodes_run_backward_by_themselves():
+    """Two nodes give the gradients of one expression; the pieces are cut from each other."""
+    paddle.seed(0)
+    first, second = _Sum(3), _Sum(3)
+    x, y = (paddle.rand([2, 3]) for _ in range(2))
+    x.stop_gradient = False
+    second(first((x, y)))[0].sum().backward()
+    expected = [x.grad, first.linear.weight.grad, second.linear.weight.grad]
+    first.clear_gradients()
+    second.clear_gradients()
+    node = parts.ScheduleNode(lambda pair: second(pair)[0])
+    chunk = parts.ScheduleChunk([parts.ScheduleNode(first), node])
+    out = chunk.forward((x, y))
+    found = [chunk.backward(paddle.ones_like(out)), first.linear.weight.grad, second.linear.weight.grad]
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-6)
+    with pytest.raises(ValueError, match="comes after forward"):
+        chunk.backward(out)
+    chunk.forward((x, y))
+    with pytest.raises(ValueError, match="2 gradients for 1 outputs"):
+        chunk.backward((out, out))
+    with pytest.raises(TypeError, match="got Linear"):
+        parts.ScheduleChunk([first.linear])
+
+
+def test_a_group_of_one_is_made_by_hand():
+    """As libraries do where they have no other ranks: it communicates with itself."""
+    group = paddle.distributed.communication.group.Group(0, None, [0])
+    x = paddle.to_tensor([1.0])
+    paddle.distributed.all_reduce(x, group=group)
+    assert (group.rank, group.nranks, x.tolist()) == (0, 1, [1.0])
+
+
+def test_classes_of_tensors_are_annotations():
+    """As code that is written for type checkers has them."""
+    kind = paddle.LongTensor | None
+    assert kind is not None
+    assert paddle.LongTensor(2, 3).shape == [2, 3]
+    assert paddle.cuda.FloatTensor is paddle.FloatTensor

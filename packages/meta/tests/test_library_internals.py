@@ -248,7 +248,11 @@ def test_inner_names() -> None:
     assert (paddle.int, paddle.long) == (paddle.int32, paddle.int64)
     assert paddle.framework.LayerHelper is paddle.base.layer_helper.LayerHelper
     assert core._has_grad()
-    assert paddle.base.framework._dygraph_tracer()._has_grad
+    tracer = paddle.base.framework._dygraph_tracer()
+    assert tracer._has_grad
+    tracer._has_grad = False
+    assert not paddle.is_grad_enabled()
+    tracer._has_grad = True
     with paddle.no_grad():
         assert not core._has_grad()
         assert not paddle.base.framework._dygraph_tracer()._has_grad

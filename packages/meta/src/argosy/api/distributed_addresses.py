@@ -55,7 +55,7 @@ DISTRIBUTED_ADDRESSES = {
     """,
     "argosy.distributed.communication.batch_isend_irecv": """
         # Where Paddle has messages in batches.
-        argosy.distributed.point_to_point: batch_isend_irecv P2POp
+        argosy.distributed.point_to_point: batch_isend_irecv _coalescing_manager=coalescing_manager P2POp
     """,
     "argosy.distributed.communication.group": """
         # Where Paddle has groups, for code that takes them from there.

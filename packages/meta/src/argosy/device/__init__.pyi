@@ -1,19 +1,19 @@
 """Written by ``python -m argosy.api.stubs``."""
 
-from argosy.device.tensor_types import BFloat16Tensor as BFloat16Tensor
-from argosy.device.tensor_types import BoolTensor as BoolTensor
-from argosy.device.tensor_types import ByteTensor as ByteTensor
+from argosy.framework.typed_creation import BFloat16Tensor as BFloat16Tensor
+from argosy.framework.typed_creation import BoolTensor as BoolTensor
+from argosy.framework.typed_creation import ByteTensor as ByteTensor
 from argosy.device.places import CPUPlace as CPUPlace
-from argosy.device.tensor_types import CharTensor as CharTensor
+from argosy.framework.typed_creation import CharTensor as CharTensor
 from argosy.device.description import Device as Device
-from argosy.device.tensor_types import DoubleTensor as DoubleTensor
+from argosy.framework.typed_creation import DoubleTensor as DoubleTensor
 from argosy.device.streams import Event as Event
-from argosy.device.tensor_types import FloatTensor as FloatTensor
-from argosy.device.tensor_types import HalfTensor as HalfTensor
+from argosy.framework.typed_creation import FloatTensor as FloatTensor
+from argosy.framework.typed_creation import HalfTensor as HalfTensor
 from argosy.device.queries import IPUPlace as IPUPlace
-from argosy.device.tensor_types import IntTensor as IntTensor
-from argosy.device.tensor_types import LongTensor as LongTensor
-from argosy.device.tensor_types import ShortTensor as ShortTensor
+from argosy.framework.typed_creation import IntTensor as IntTensor
+from argosy.framework.typed_creation import LongTensor as LongTensor
+from argosy.framework.typed_creation import ShortTensor as ShortTensor
 from argosy.device.streams import Stream as Stream
 from argosy.device.streams import stream_guard as _own_StreamContext
 from argosy.device.queries import XPUPlace as XPUPlace

@@ -28,13 +28,20 @@ __all__ = [
 
 
 class Group:
-    """Some of the ranks, in order. ``rank`` is this rank's place among them, -1 when it is not a member."""
+    """Some of the ranks, in order. ``rank`` is this rank's place among them, -1 when it is not a member.
 
-    def __init__(self, id: int, ranks: Sequence[int], communicator: Communicator | None, name: str) -> None:
+    :func:`new_group` makes groups. The class takes Paddle's arguments: ``rank_in_group``, which a communicator ``pg``
+    knows by itself; ``id``; ``ranks``; ``pg``, the communicator, which one rank alone does not need; ``name``.
+    """
+
+    def __init__(
+        self, rank_in_group: int, id: int, ranks: Sequence[int], pg: Communicator | None = None, name: str | None = None
+    ) -> None:
         self.id = id
         self.ranks = list(ranks)
         self.name = name
-        self._communicator = communicator
+        alone = rank_in_group == 0 and len(self.ranks) == 1
+        self._communicator = SoloCommunicator() if pg is None and alone else pg
         self._is_shut = False
         self._postboxes: dict[int, Postbox] = {}
 
@@ -102,13 +109,17 @@ class Group:
         return f"Group(rank={self.rank}, nranks={self.nranks}, id={self.id}, ranks={self.ranks}, name={self.name})"
 
 
+def _make_group(id: int, ranks: Sequence[int], communicator: Communicator | None, name: str) -> Group:
+    return Group(-1 if communicator is None else communicator.rank, id, ranks, communicator, name)
+
+
 def world_group() -> Group:
     """The group of all ranks, id 0."""
     joined = environment()
     found = joined.groups.get(0)
     if found is None:
         everyone = range(joined.communicator.size)
-        found = joined.groups[0] = Group(0, everyone, joined.communicator, "_default_pg")
+        found = joined.groups[0] = _make_group(0, everyone, joined.communicator, "_default_pg")
     return found
 
 
@@ -146,7 +157,7 @@ def new_group(
     chosen = sorted(range(joined.communicator.size) if ranks is None else ranks)
     _check_ranks(chosen, joined.communicator.size)
     part = split_world(tuple(chosen) if joined.communicator.rank in chosen else ())
-    made = Group(joined.next_group, chosen, part, nick_name or f"_default_pg{joined.next_group}")
+    made = _make_group(joined.next_group, chosen, part, nick_name or f"_default_pg{joined.next_group}")
     joined.groups[made.id] = made
     joined.next_group += 1
     return made
@@ -163,7 +174,7 @@ def line_group(mesh: ProcessMesh, line: ProcessMesh) -> Group:
         member = joined.communicator.rank in ranks
         alone = SoloCommunicator() if len(ranks) == 1 else None
         part = (alone or communicators()[ranks]) if member else None
-        joined.lines[ranks] = joined.groups[joined.next_group] = Group(
+        joined.lines[ranks] = joined.groups[joined.next_group] = _make_group(
             joined.next_group, ranks, part, f"_mesh_line{joined.next_group}"
         )
         joined.next_group += 1

@@ -6,7 +6,8 @@ sender's. Messages between two ranks keep their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from argosy.distributed import captured_collectives
 from argosy.distributed.buffers import is_direct, read_operand, write_operand
@@ -16,7 +17,7 @@ from argosy.distributed.group import Group
 from argosy.distributed.task import Task
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
+__all__ = ["P2POp", "batch_isend_irecv", "coalescing_manager", "irecv", "isend", "recv", "send"]
 
 
 def isend(tensor: Tensor, dst: int = 0, group: Group | None = None) -> Task | None:
@@ -76,3 +77,10 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Task]:
     """Start all messages of the list; returns their tasks."""
     tasks = [item.op(item.tensor, item.peer, item.group) for item in p2p_op_list]
     return [task for task in tasks if task is not None]
+
+
+@contextmanager
+def coalescing_manager(group: Group | None, tasks: list[Task] | None = None) -> Iterator[None]:
+    """A block whose messages may be started together. Here each is started by itself, sending copies, so that nothing
+    is left for its end; the tasks are those that its calls returned."""
+    yield

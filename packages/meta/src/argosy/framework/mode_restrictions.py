@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any
 
 from argosy.static.session import in_static_mode
-from argosy_autograd.modes import is_grad_enabled
+from argosy_autograd.modes import is_grad_enabled, set_grad_enabled
 
 __all__ = ["dygraph_not_support", "dygraph_only", "fake_interface_only", "non_static_only", "static_only", "tracer"]
 
@@ -36,11 +36,15 @@ dygraph_only = non_static_only = fake_interface_only = _only(False, "dynamic")
 
 
 class _Tracer:
-    """What libraries read of the recorder of gradients."""
+    """What libraries read and set of the recorder of gradients."""
 
     @property
     def _has_grad(self) -> bool:
         return is_grad_enabled()
+
+    @_has_grad.setter
+    def _has_grad(self, enabled: bool) -> None:
+        set_grad_enabled(enabled)
 
 
 _TRACER = _Tracer()

@@ -1,9 +1,8 @@
-"""Makers of tensors of one dtype, as ``FloatTensor([1, 2])`` or ``FloatTensor(2, 3)``, and their relatives."""
+"""Classes that make tensors of one dtype, as ``FloatTensor([1, 2])`` or ``FloatTensor(2, 3)``, and their relatives."""
 
 # mypy: disable-error-code="no-any-return,index,operator"
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import argosy.runtime  # noqa: F401  (operators and the tape come with the first tensor)
@@ -19,29 +18,34 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _maker(name: str, dtype: str) -> Callable[..., Tensor]:
-    def make(*args: Any) -> Tensor:
+def _factory(name: str, dtype: str) -> Any:
+    """The class ``name``, whose calls make tensors of this dtype: a class, so that it also serves as an annotation
+    (``LongTensor | None``)."""
+
+    def __new__(cls: type, *args: Any) -> Tensor:
         if all(type(v) is int for v in args):
             return get_operator("empty")(list(args) or [0], dtype)
         if len(args) != 1:
-            raise TypeError(f"{name} takes data or sizes, got {[type(v).__name__ for v in args]}")
+            raise TypeError(f"{name}() takes sizes or one list of values, got {args!r}")
         return Tensor(args[0], dtype)
 
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"A {dtype} tensor of the data given, or uninitialised of the sizes given."
-    return make
+    text = (
+        f"A {dtype} tensor: of the list of values, ``{name}([1, 2])``; of these sizes, to be overwritten, "
+        f"``{name}(2, 3)``; of no elements, ``{name}()``. Raises TypeError for anything else."
+    )
+    return type(name, (), {"__new__": __new__, "__doc__": text, "__module__": __name__})
 
 
-FloatTensor = _maker("FloatTensor", "float32")
-DoubleTensor = _maker("DoubleTensor", "float64")
-HalfTensor = _maker("HalfTensor", "float16")
-BFloat16Tensor = _maker("BFloat16Tensor", "bfloat16")
-ByteTensor = _maker("ByteTensor", "uint8")
-CharTensor = _maker("CharTensor", "int8")
-ShortTensor = _maker("ShortTensor", "int16")
-IntTensor = _maker("IntTensor", "int32")
-LongTensor = _maker("LongTensor", "int64")
-BoolTensor = _maker("BoolTensor", "bool")
+FloatTensor = _factory("FloatTensor", "float32")
+DoubleTensor = _factory("DoubleTensor", "float64")
+HalfTensor = _factory("HalfTensor", "float16")
+BFloat16Tensor = _factory("BFloat16Tensor", "bfloat16")
+ByteTensor = _factory("ByteTensor", "uint8")
+CharTensor = _factory("CharTensor", "int8")
+ShortTensor = _factory("ShortTensor", "int16")
+IntTensor = _factory("IntTensor", "int32")
+LongTensor = _factory("LongTensor", "int64")
+BoolTensor = _factory("BoolTensor", "bool")
 
 
 def asarray(

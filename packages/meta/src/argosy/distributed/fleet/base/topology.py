@@ -11,7 +11,6 @@ from typing import Any
 from argosy.distributed.environment import environment, get_rank, get_world_size
 from argosy.distributed.group import Group, new_group, world_group
 from argosy.distributed.wrapped_layer import ExpertRanks
-from argosy_hwadapt.solo import SoloCommunicator
 from argosy_phi_ops.context import RankState
 
 __all__ = [
@@ -406,7 +405,7 @@ def groups_beside(lines: Sequence[Sequence[int]]) -> tuple[Group, Group, Group, 
 def _single_rank_group() -> Group:
     """The group of this rank alone."""
     joined = environment()
-    made = Group(joined.next_group, [get_rank()], SoloCommunicator(), f"_alone{joined.next_group}")
+    made = Group(0, joined.next_group, [get_rank()], name=f"_alone{joined.next_group}")
     joined.groups[made.id] = made
     joined.next_group += 1
     return made

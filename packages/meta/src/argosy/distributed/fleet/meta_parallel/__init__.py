@@ -13,12 +13,19 @@ from argosy.distributed.fleet.meta_parallel.parallel_layers import (
     get_rng_state_tracker,
     model_parallel_random_seed,
 )
-from argosy.distributed.fleet.meta_parallel.pipeline_parallel import DualPipeVParallel, PipelineParallel
+from argosy.distributed.fleet.meta_parallel.parallel_layers.spec_utils import LayerSpec, build_spec_layer
+from argosy.distributed.fleet.meta_parallel.pipeline_parallel import (
+    DualPipeVParallel,
+    PipelineDatasetPreprocessor,
+    PipelineParallel,
+)
+from argosy.distributed.fleet.meta_parallel.pp_utils.forward_backward_overlap_utils import ScheduleChunk, ScheduleNode
 from argosy.distributed.fleet.meta_parallel.wrappers import SegmentParallel, ShardingParallel, TensorParallel
 
 __all__ = [
-    "ColumnParallelLinear", "DualPipeVParallel", "LayerDesc", "LocalSharedLayerDesc", "ParallelCrossEntropy",
-    "PipelineLayer", "PipelineParallel", "RNGStatesTracker", "RowParallelLinear", "SegmentParallel", "ShardingParallel",
-    "SharedLayerDesc", "TensorParallel", "VocabParallelEmbedding", "get_rng_state_tracker",
+    "ColumnParallelLinear", "DualPipeVParallel", "LayerDesc", "LayerSpec", "LocalSharedLayerDesc",
+    "ParallelCrossEntropy", "PipelineDatasetPreprocessor", "PipelineLayer", "PipelineParallel", "RNGStatesTracker",
+    "RowParallelLinear", "ScheduleChunk", "ScheduleNode", "SegmentParallel", "ShardingParallel", "SharedLayerDesc",
+    "TensorParallel", "VocabParallelEmbedding", "build_spec_layer", "get_rng_state_tracker",
     "model_parallel_random_seed",
 ]  # fmt: skip

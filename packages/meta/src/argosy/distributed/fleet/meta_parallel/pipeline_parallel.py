@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from argosy.amp import GradScaler
@@ -20,9 +20,19 @@ from argosy_phi_ops.context import context
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["DualPipeVParallel", "PipelineParallel"]
+__all__ = ["DualPipeVParallel", "PipelineDatasetPreprocessor", "PipelineParallel"]
 
 _LETTERS = {"forward": "f", "backward": "b", "backward_input": "b", "backward_weight": "w"}
+
+
+class PipelineDatasetPreprocessor:
+    """A batch that is made when a step begins, by ``function()``: in the place of ``data``."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.function = function
+
+    def __call__(self) -> Any:
+        return self.function()
 
 
 class PipelineParallel(Layer):
@@ -153,6 +163,8 @@ class PipelineParallel(Layer):
         return self._pipeline
 
     def _set(self, data: Any, loss_number: int) -> list[Any]:
+        if isinstance(data, PipelineDatasetPreprocessor):
+            data = data()
         if not isinstance(data, (tuple, list)) or len(data) != 2:
             raise ValueError(
                 "PipelineParallel: data is a pair of inputs and labels, each a tensor or a tuple of them, or a list of "

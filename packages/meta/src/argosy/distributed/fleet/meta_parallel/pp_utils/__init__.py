@@ -1,0 +1,1 @@
+"""Parts of models that are run forward and backward one by one."""
