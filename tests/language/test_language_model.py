@@ -8,8 +8,11 @@ import tokenizers
 
 import argosy as paddle
 from argosy import models
+from argosy.models.importer import program_of
 from argosy_cinn import explain
-from argosy_infer import SamplingOptions
+from argosy_infer import Generator, SamplingOptions
+from argosy_infer.llm import GenerationSettings
+from argosy_tensorcore.safetensors import CheckpointError
 from language.weights_by_name import weights
 
 LLAMA = {
@@ -74,6 +77,84 @@ def test_tokens_are_drawn_as_the_folder_says_unless_told_otherwise(llama, tmp_pa
         models.load(tmp_path).generate([5, 9], 4)
 
 
+PROMPTS = ["the quick", "fox", "the quick brown fox and the lazy dog " * 2, "the quick"]
+
+
+def test_several_prompts_give_what_each_gives_alone(llama):
+    """Of any lengths, more than the cache holds at once, drawn and greedy; one text ends before the others."""
+    language = models.load(llama)
+    ids = [language.tokenizer.encode(text) for text in PROMPTS]
+    greedy = [language.generate(row, 9) for row in ids]
+    ends = greedy[1][3]
+    alone = [row[: row.index(ends)] if ends in row else row for row in greedy]
+    assert language.generate(ids, 9, stop=ends) == alone
+    assert language.generate(PROMPTS, 9, stop=ends) == [language.tokenizer.decode(row) for row in alone]
+    drawn = language.generate(PROMPTS, 9, temperature=1.5, seed=3)
+    assert drawn == [language.generate(text, 9, temperature=1.5, seed=3 + i) for i, text in enumerate(PROMPTS)]
+    assert drawn[0] != drawn[3]
+    assert language.generate(np.array([ids[0], ids[0]]), 4) == [greedy[0][:4]] * 2
+    (generator,) = language._generators.values()
+    small = Generator(program_of(language.model), capacity=48)
+    assert small.generate_batch(ids, 9) == greedy
+    assert (generator.allocator.tables, small.allocator.tables) == ({}, {})
+
+
+def test_texts_end_before_texts(llama):
+    language = models.load(llama)
+    whole = language.generate("the quick", 24)
+    stop = whole[11:14]
+    expected = whole[: whole.index(stop)]
+    assert language.generate("the quick", 24, stop=stop) == expected
+    assert language.generate(["the quick", "fox"], 24, stop=[stop, "none of it"])[0] == expected
+    assert "".join(language.stream("the quick", 24, stop=[stop])) == expected
+    with pytest.raises(ValueError, match="tokens end ids"):
+        language.generate([3], 4, stop="x")
+
+
+def test_chats_are_answered(llama, tmp_path):
+    for path in llama.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    (tmp_path / "chat_template.jinja").write_text("{% for m in messages %}{{ m.role }}:{{ m.content }} {% endfor %}")
+    language = models.load(tmp_path)
+    chat = [{"role": "user", "content": "fox"}]
+    assert language.generate(chat, 6) == language.generate("user:fox ", 6)
+    assert language.generate([chat, chat], 6) == [language.generate(chat, 6)] * 2
+
+
+def test_names_of_transformers_are_told_in_ours(llama):
+    language = models.load(llama)
+    for name, meant in (("do_sample", "temperature"), ("stop_strings", "stop"), ("max_length", "max_new_tokens")):
+        with pytest.raises(TypeError, match=f"{name}.*{meant}"):
+            language.generate("fox", **{name: 1})
+    with pytest.raises(TypeError, match="no setting 'heat': there are"):
+        language.generate("fox", heat=1)
+
+
+def test_what_is_saved_is_loaded(llama, tmp_path):
+    language = models.load(llama)
+    settings = {"do_sample": True, "temperature": 0.5, "top_p": 0.9, "eos_token_id": [1, 7], "max_new_tokens": 5}
+    (tmp_path / "generation_config.json").write_text(json.dumps(settings | {"bad_words_ids": [[3, 4]], "min_p": 0.1}))
+    language.generation = GenerationSettings.read(tmp_path)
+    language.save(tmp_path / "copy")
+    again = models.load(tmp_path / "copy")
+    assert again.generation == language.generation
+    assert again.generate("fox") == language.generate("fox")
+    assert "llama: 0.0 million weights, 64 positions, a tokenizer of" in repr(again)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bool"])
+def test_weights_become_floats(llama, dtype):
+    with pytest.raises(TypeError, match="float32, float16"):
+        models.load(llama, dtype)
+
+
+def test_pickles_are_not_read(llama, tmp_path):
+    (tmp_path / "config.json").symlink_to(llama / "config.json")
+    (tmp_path / "pytorch_model.bin").write_bytes(b"")
+    with pytest.raises(CheckpointError, match=r"pytorch_model\.bin may run code"):
+        models.load(tmp_path)
+
+
 def test_keys_are_turned_where_they_are_cached(llama):
     """One kernel in each layer rotates keys and writes them into the cache, beside those of values and queries."""
     language = models.load(llama)
@@ -99,8 +180,11 @@ def test_a_step_reads_weights_once_and_fuses_attention(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ids", "message"), [([[280]], "vocabulary"), ([-1], "vocabulary"), ([1.5], "whole numbers"), ([[[1]]], "whole")]
-)
+    ("ids", "message"), [
+        ([[280]], "vocabulary"), ([-1], "vocabulary"), ([1.5], "whole numbers"), ([[[1]]], "whole"), ("fox", "a text"),
+        ([[1, 2], [3]], "one length"),
+    ],
+)  # fmt: skip
 def test_ids_that_the_model_has_not_are_refused(llama, ids, message):
     with pytest.raises(ValueError, match=message):
         models.load(llama).logits(ids)

@@ -71,6 +71,21 @@ def test_letters_wait_for_their_last_byte(folder):
     assert [stream.add(token) for token in ids] == ["", "", "", "🚀", "!"]
 
 
+def test_a_text_ends_before_the_first_of_several(folder):
+    """However long the text that ends it, and over how many tokens it comes; what only begins it is given out."""
+    tokenizer = Tokenizer.read(folder)
+    for text, stop, expected in (
+        ("hello world!", ("o w", "ld"), "hell"), ("hello!!", ("o!x", "zz"), "hello!!"), ("aab", ("ab",), "a"),
+        ("hello", ("hello",), ""),
+    ):  # fmt: skip
+        stream = tokenizer.stream(stop)
+        made = [stream.add(token) for token in tokenizer.encode(text, special=False)]
+        assert "".join([*made, stream.finish()]) == expected
+        assert stream.ended == (expected != text)
+    with pytest.raises(ValueError, match="one letter at least"):
+        tokenizer.stream([""])
+
+
 def test_chats_are_what_jinja2_renders(folder):
     tokenizer = Tokenizer.read(folder)
     messages = [{"role": "user", "content": " hello "}, {"role": "assistant", "content": "hi"}]

@@ -5,9 +5,8 @@ cache.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Generator as Coroutine
-from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -19,8 +18,9 @@ from argosy_infer.errors import InputError
 from argosy_infer.export import LoadedProgram, load_program
 from argosy_infer.incremental import make_incremental
 from argosy_infer.limits import check_range, input_limit, integers
+from argosy_infer.llm.continuation import Continuation
 from argosy_infer.llm.kv_cache import BlockAllocator
-from argosy_infer.llm.sampling import SamplingOptions, sample
+from argosy_infer.llm.sampling import SamplingOptions
 from argosy_infer.predictor import Predictor
 from argosy_infer.weights import lay_out_weights
 from argosy_pir.program import Program
@@ -70,6 +70,11 @@ class Generator:
         self._one_row, self._first_token = StridedArray(np.arange(2)), StridedArray(np.zeros(1, np.int64))
         self._blocks: list[int] | None = None  # the latest table, and its payload
         self._table: StridedArray
+
+    @property
+    def capacity(self) -> int:
+        """How many tokens the cache holds."""
+        return self.allocator.blocks * self.allocator.block_size
 
     def step(
         self,
@@ -164,36 +169,38 @@ class Generator:
         of its vocabulary, more tokens than it has positions), when generation goes beyond its positions, too,
         :class:`LogitsError` where logits are NaN, and ``CacheFull`` when the cache cannot hold the sequence.
         """
-        if not len(prompt):
-            raise ValueError("the prompt is empty; generation needs at least one token")
-        check_range("token", integers("the prompt", prompt), self._vocabulary, "vocabulary")
-        if self._positions is not None and len(prompt) > self._positions:
-            raise InputError(f"the prompt has {len(prompt)} tokens; the model has {self._positions} positions")
-        if adapter and self.adapters is None:
-            raise InputError(f"the program takes no adapters (see add_adapters), got {adapter}")
-        options = options or SamplingOptions()
-        ends = frozenset(() if stop is None else (stop,) if isinstance(stop, int) else stop)
+        text = Continuation(prompt, max_new_tokens, options, stop, min_new_tokens, adapter)
+        self._check_text(text)
+        sequence = self._open(text)
+        try:
+            rows = self._logits(text.text, sequence)
+            row = next(rows)
+            while not text.ended and (token := text.choose(row)) is not None:
+                yield token
+                if not text.ended:
+                    row = rows.send(token)
+        finally:
+            self._close(sequence)
+
+    def _check_text(self, text: Continuation) -> None:
+        check_range("token", integers("the prompt", text.text), self._vocabulary, "vocabulary")
+        if self._positions is not None and text.prompt > self._positions:
+            raise InputError(f"the prompt has {text.prompt} tokens; the model has {self._positions} positions")
+        if text.adapter and self.adapters is None:
+            raise InputError(f"the program takes no adapters (see add_adapters), got {text.adapter}")
+
+    def _open(self, text: Continuation) -> int:
+        """A new sequence."""
         sequence = self._next_sequence
         self._next_sequence += 1
         if self.adapters is not None:
-            self.adapters[sequence] = adapter
-        try:
-            rows = self._logits(prompt, sequence)
-            row, said = next(rows), list(prompt)
-            early = replace(options, suppressed=(*options.suppressed, *ends)) if min_new_tokens > 0 else options
-            for position in range(len(prompt), len(prompt) + max_new_tokens):
-                chosen = early if position < len(prompt) + min_new_tokens else options
-                token = sample(row, chosen, position, said, len(prompt))
-                if token in ends:
-                    return
-                yield token
-                said.append(token)
-                if position + 1 < len(prompt) + max_new_tokens:
-                    row = rows.send(token)
-        finally:
-            self.allocator.release(sequence)
-            if self.adapters is not None:
-                del self.adapters[sequence]
+            self.adapters[sequence] = text.adapter
+        return sequence
+
+    def _close(self, sequence: int) -> None:
+        self.allocator.release(sequence)
+        if self.adapters is not None:
+            self.adapters.pop(sequence, None)
 
     def _logits(self, prompt: Sequence[int], sequence: int) -> Coroutine[Array, int, None]:
         """Logits [vocabulary] of the token after the prompt, then of the one after each that is sent."""
@@ -215,6 +222,64 @@ class Generator:
     ) -> list[int]:
         """All new tokens at once; see :meth:`stream`."""
         return list(self.stream(prompt, max_new_tokens, options, stop, min_new_tokens, adapter))
+
+    def generate_batch(
+        self,
+        prompts: Sequence[Sequence[int]],
+        max_new_tokens: int,
+        options: SamplingOptions | Sequence[SamplingOptions] | None = None,
+        stop: int | Collection[int] | None = None,
+        min_new_tokens: int = 0,
+        adapters: Sequence[int] = (),
+    ) -> list[list[int]]:
+        """All new tokens after each of the ``prompts``, which may be of any lengths, with ``options`` of all or of each
+        and ``adapters`` of each: what :meth:`generate` gives after them one by one.
+
+        Texts go on together, a token of each in a step; where the cache does not hold all of them at their longest,
+        some wait until others have ended. Raises as :meth:`stream`.
+        """
+        each = [options] * len(prompts) if options is None or isinstance(options, SamplingOptions) else options
+        rows = zip(prompts, each, adapters or [0] * len(prompts), strict=True)
+        texts = [Continuation(p, max_new_tokens, o, stop, min_new_tokens, adapter) for p, o, adapter in rows]
+        self.extend(texts)
+        return [text.made for text in texts]
+
+    def extend(self, texts: Sequence[Continuation]) -> None:
+        """Let texts grow until each has ended, together: see :meth:`generate_batch`."""
+        for text in texts:
+            self._check_text(text)
+        waiting, live = [text for text in texts if not text.ended][::-1], dict[int, Continuation]()
+        try:
+            while waiting or live:
+                while waiting and (not live or self._has_room(waiting[-1], live)):
+                    self._start(waiting.pop(), live)
+                if live:
+                    last = [(text.text[-1], len(text.text) - 1, sequence) for sequence, text in live.items()]
+                    self._choose(live, list(live), self.step(*zip(*last, strict=True)))
+        finally:
+            for sequence in live:
+                self._close(sequence)
+
+    def _has_room(self, text: Continuation, live: Mapping[int, Continuation]) -> bool:
+        """Whether the cache holds one more text beside those that are ``live``, all at their longest."""
+        size = self.allocator.block_size
+        others = sum(len(table) for sequence, table in self.allocator.tables.items() if sequence not in live)
+        return others + sum(-(-each.longest // size) for each in (text, *live.values())) <= self.allocator.blocks
+
+    def _start(self, text: Continuation, live: dict[int, Continuation]) -> None:
+        """Let a text be ``live``: what follows its prompt is chosen."""
+        sequence = self._open(text)
+        live[sequence] = text
+        self._choose(live, [sequence], [next(self._logits(text.text, sequence))])
+
+    def _choose(self, live: dict[int, Continuation], sequences: Sequence[int], rows: Iterable[Array]) -> None:
+        """Choose the next token of texts; those that end are no longer ``live``."""
+        for sequence, row in zip(sequences, rows, strict=True):
+            text = live[sequence]
+            text.choose(row)
+            if text.ended:
+                self._close(sequence)
+                del live[sequence]
 
 
 def pieces_of(length: int) -> Iterator[range]:

@@ -58,6 +58,18 @@ class GenerationSettings:
         most, least = (int(_number(own, f"{name}_new_tokens") or 0) for name in ("max", "min"))
         return cls(sampling, stop, most or 128, least, missing)
 
+    def files(self) -> dict[str, bytes]:
+        """The contents of the file that :meth:`read` reads, by name. What is not implemented is not in it."""
+        sampling = self.sampling
+        table: dict[str, Any] = {"do_sample": sampling.temperature > 0, "eos_token_id": list(self.stop)}
+        for name in (*_PENALTIES, *(_CUTOFFS if sampling.temperature > 0 else ())):
+            table[name] = getattr(sampling, name)
+        for name, words in (("bad_words_ids", sampling.bad_words), ("suppress_tokens", sampling.suppressed)):
+            if words:
+                table[name] = words
+        table |= {"max_new_tokens": self.max_new_tokens, "min_new_tokens": self.min_new_tokens}
+        return {"generation_config.json": json.dumps(table, indent=2).encode()}
+
 
 def _ids(table: dict[str, Any], name: str = "suppress_tokens") -> tuple[int, ...]:
     (ids,) = _lists({name: [table.get(name) or [0]]}, name)

@@ -1,5 +1,5 @@
 """Tokenizers of folders as transformers writes them: ``tokenizer.json`` through the library ``tokenizers`` (the extra
-``[text]``), texts as they grow, and what a chat becomes before it is tokenized.
+``[text]``), and what a chat becomes before it is tokenized.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from argosy_infer.llm.chat import ChatTemplate
+from argosy_infer.llm.text_stream import TextStream
 
-__all__ = ["TextStream", "Tokenizer", "TokenizerError"]
+__all__ = ["Tokenizer", "TokenizerError"]
 
 Array = np.ndarray[Any, Any]
-_REPLACEMENT = "\ufffd"
 _SPECIAL = ("bos_token", "eos_token", "pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 
 
@@ -105,40 +105,9 @@ class Tokenizer:
             texts["chat_template.jinja"] = self.template.source
         return {name: text.encode() for name, text in texts.items()}
 
-    def stream(self) -> TextStream:
-        """A text that grows token by token."""
-        return TextStream(self)
-
-
-class TextStream:
-    """The text of tokens as they come: what is given out never changes, so letters of several tokens wait for the last.
-
-    A token's text depends on those before it (spaces, letters in several bytes), so the last tokens are decoded again
-    with it, and what is new is given out.
-    """
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
-        self._ids: list[int] = []
-        self._shown = 0  # tokens whose text is out
-        self._context = 0  # the first token that is decoded again
-
-    def add(self, token: int) -> str:
-        """The text that the token adds; empty while a letter is not complete."""
-        self._ids.append(token)
-        return self._new_text(end=False)
-
-    def finish(self) -> str:
-        """What is left when no token follows, letters that stay incomplete included."""
-        return self._new_text(end=True)
-
-    def _new_text(self, end: bool) -> str:
-        decode = self._tokenizer.decode
-        before, now = decode(self._ids[self._context : self._shown]), decode(self._ids[self._context :])
-        if len(now) <= len(before) or (now.endswith(_REPLACEMENT) and not end):
-            return ""
-        self._context, self._shown = self._shown, len(self._ids)
-        return now[len(before) :]
+    def stream(self, stop: Sequence[str] = ()) -> TextStream:
+        """A text that grows token by token, and ends before the first of the texts ``stop``."""
+        return TextStream(self.decode, stop)
 
 
 def _library_of(text: str, path: str) -> Any:

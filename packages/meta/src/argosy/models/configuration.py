@@ -38,8 +38,11 @@ class ConfigFile:
         try:
             with open(path, encoding="utf-8") as file:
                 values = json.load(file)
-        except FileNotFoundError:
-            raise ConfigurationError(f"{path} does not exist: expected a folder as transformers saves models") from None
+        except (FileNotFoundError, NotADirectoryError):
+            raise ConfigurationError(
+                f"{path} does not exist: expected a folder as transformers saves models, or a file *.gguf; nothing is "
+                "downloaded"
+            ) from None
         except (OSError, ValueError, RecursionError) as error:
             raise ConfigurationError(f"{path} is no JSON text: {error}") from None
         if not isinstance(values, dict):

@@ -35,7 +35,9 @@ class ModelFiles(Mapping[str, Array]):
         elif os.path.exists(os.path.join(self.folder, _WHOLE)):
             self._shards = dict.fromkeys(self._file(_WHOLE), _WHOLE)
         else:
-            raise CheckpointError(f"{self.folder} has neither {_WHOLE} nor {_INDEX}")
+            pickles = [name for name in os.listdir(self.folder) if name.startswith("pytorch_model")]
+            hint = f"; {pickles[0]} may run code when it is read, so write the model as safetensors" if pickles else ""
+            raise CheckpointError(f"{self.folder} has neither {_WHOLE} nor {_INDEX}{hint}")
 
     def __getitem__(self, name: str) -> Array:
         return self._file(self._shards[name])[name]

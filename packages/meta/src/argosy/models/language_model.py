@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,21 @@ import argosy as paddle
 from argosy.models.configuration import ConfigurationError
 from argosy.models.decoder import HeadlessDecoder, SequenceClassifier
 from argosy.models.encoder import Encoder, EncoderClassifier, MaskedLM
+from argosy.models.generation import Ids, Messages, Request, is_batch, is_text, lists_of, request_of
 from argosy.models.gguf_tokenizer import read_tokenizer
 from argosy.models.gpt import GPT
 from argosy.models.importer import program_of
-from argosy.models.loading import load_model
+from argosy.models.loading import config_of, load_model, save
 from argosy.models.pooling import Pooling
 from argosy.models.rotary_embedding import length_of_rotations
 from argosy.nn.layer import Layer
-from argosy_infer.llm import GenerationSettings, Generator, SamplingOptions, Tokenizer
+from argosy_infer.llm import Continuation, GenerationSettings, Generator, SamplingOptions, TextStream, Tokenizer
 
 __all__ = ["LanguageModel", "load"]
 
-Ids = Sequence[int]
+_BLOCK = 16  # tokens of a block of the cache
+_BATCH_TOKENS = 1 << 16
+"""Tokens that the cache has for a batch, at most, unless one text alone has more positions; further texts wait."""
 
 
 def load(folder: str | os.PathLike[str], dtype: str | None = None, integers: bool = False) -> LanguageModel:
@@ -59,6 +63,22 @@ class LanguageModel:
         self.pooling = pooling or Pooling()
         self._generators: dict[int | None, Generator] = {}
 
+    def __repr__(self) -> str:
+        model, tokenizer = self.model, self.tokenizer
+        name = type(model).__name__ if isinstance(model, GPT) else config_of(model).text("model_type")
+        count = sum(int(np.prod(each.shape)) for each in model.state_dict().values())
+        texts = "no tokenizer" if tokenizer is None else f"a tokenizer of {len(tokenizer)} tokens"
+        return f"<LanguageModel {name}: {count / 1e6:.1f} million weights, {self._positions} positions, {texts}>"
+
+    def save(self, folder: str | os.PathLike[str], format: str | None = None) -> None:
+        """Write model, tokenizer and settings of generation as a folder that transformers reads, or the first two as a
+        GGUF file: :func:`argosy.models.save`."""
+        if self.pooling != Pooling():
+            raise NotImplementedError(
+                "modules.json of sentence encoders is not written; models.save(model, ...) writes the rest"
+            )
+        save(self.model, folder, format, self.tokenizer, self.generation)
+
     def logits(self, ids: Any) -> Any:
         """What the model's head gives for ids [B, T], or [T] of one text. Raises ValueError for ids that are outside of
         the vocabulary."""
@@ -81,59 +101,96 @@ class LanguageModel:
 
     def generate(
         self,
-        prompt: str | Ids,
+        prompt: str | Ids | Messages | Sequence[str | Ids | Messages],
         max_new_tokens: int | None = None,
         options: SamplingOptions | None = None,
+        stop: str | int | Sequence[str | int] = (),
+        **changes: Any,
     ) -> Any:
-        """What follows ``prompt``: text after a text, ids after ids. See :meth:`stream`."""
-        made = list(self.stream(prompt, max_new_tokens, options))
-        return "".join(made) if isinstance(prompt, str) else made
+        """What follows ``prompt``: text after a text, the answer to the messages of a chat (``[{"role": "user",
+        "content": "..."}]``, by the folder's template), ids after ids; of several prompts, of any lengths, a list of
+        these. See :meth:`stream`.
+
+        Several prompts share steps, each gives what it gives alone, and draws of the i-th have the seed and i.
+        """
+        given = lists_of(prompt)
+        if is_batch(given):
+            return self._generate_batch(given, options, stop, {"max_new_tokens": max_new_tokens, **changes})
+        made = list(self.stream(given, max_new_tokens, options, stop, **changes))
+        return "".join(made) if is_text(given) else made
 
     def stream(
         self,
-        prompt: str | Ids,
+        prompt: str | Ids | Messages,
         max_new_tokens: int | None = None,
         options: SamplingOptions | None = None,
+        stop: str | int | Sequence[str | int] = (),
+        **changes: Any,
     ) -> Iterator[Any]:
-        """New pieces of text after a text, or ids after ids, one by one, until a token that ends texts.
+        """New pieces of text after a text or messages, or ids after ids, one by one, until a token that ends texts, or
+        before one of ``stop``: texts, or tokens.
 
         Tokens are decoded over a cache by the incremental form of the model's own program. Where rotations depend on
         the text's length (scalings ``dynamic`` and ``longrope``), they are those of all tokens that are asked for from
         the first one on: what is cached is not turned again when a text grows beyond the model's. Sampling is that of
-        the folder's settings unless ``options`` say otherwise. Raises NotImplementedError for settings of the folder
-        that are not implemented, IncrementalError for a model that is not causal.
+        the folder's settings unless ``options`` say otherwise, and ``changes`` are fields of these (``temperature``,
+        ``seed``, ...) and ``min_new_tokens``. Where ``max_new_tokens`` is not given, the folder's count ends with the
+        model's positions. Raises TypeError for other names, NotImplementedError for settings of
+        the folder that are not implemented, IncrementalError for a model that is not causal.
         """
-        if options is None and self.generation.missing:
-            missing = ", ".join(self.generation.missing)
-            raise NotImplementedError(f"generation_config.json asks for {missing}; pass options=SamplingOptions(...)")
-        ids = self._tokenizer.encode(prompt) if isinstance(prompt, str) else list(prompt)
-        count = self.generation.max_new_tokens if max_new_tokens is None else max_new_tokens
-        settings = self.generation
-        least = 0 if options else settings.min_new_tokens
-        generator = self._generator(self._length_of_rotations(len(ids) + count))
-        tokens = generator.stream(ids, count, options or settings.sampling, settings.stop, least)
-        return self._texts(tokens) if isinstance(prompt, str) else tokens
+        prompt = lists_of(prompt)
+        if is_batch(prompt):
+            raise TypeError("stream takes one prompt; generate takes several")
+        asked = self._request(prompt, options, stop, {"max_new_tokens": max_new_tokens, **changes})
+        generator = self._generator([asked])
+        tokens = generator.stream(asked.ids, asked.most, asked.sampling, asked.ends, asked.least)
+        return self._texts(tokens, asked.texts) if is_text(prompt) else tokens
 
-    def _texts(self, tokens: Iterator[int]) -> Iterator[str]:
-        text = self._tokenizer.stream()
+    def _generate_batch(self, prompts: Sequence[Any], options: Any, stop: Any, changes: dict[str, Any]) -> list[Any]:
+        asked = [self._request(prompt, options, stop, changes) for prompt in prompts]
+        texts_of = [self._tokenizer.stream(each.texts) if is_text(prompts[i]) else None for i, each in enumerate(asked)]
+        answers = [None if stream is None else _Answer(stream) for stream in texts_of]
+        texts = [
+            Continuation(
+                each.ids,
+                each.most,
+                replace(each.sampling, seed=each.sampling.seed + i),
+                each.ends,
+                each.least,
+                watch=answer,
+            )
+            for i, (each, answer) in enumerate(zip(asked, answers, strict=True))
+        ]
+        self._generator(asked).extend(texts)
+        return [text.made if answer is None else answer.text() for text, answer in zip(texts, answers, strict=True)]
+
+    def _request(self, prompt: Any, options: SamplingOptions | None, stop: Any, changes: dict[str, Any]) -> Request:
+        tokenizer = self._tokenizer if is_text(prompt) else None
+        return request_of(prompt, tokenizer, self.generation, options, stop, self._positions, changes)
+
+    def _texts(self, tokens: Iterator[int], stop: Sequence[str]) -> Iterator[str]:
+        text = self._tokenizer.stream(stop)
         for token in tokens:
             if piece := text.add(token):
                 yield piece
+            if text.ended:
+                return
         if rest := text.finish():
             yield rest
 
-    def _length_of_rotations(self, length: int) -> int | None:
-        blocks = getattr(self.model.config, "blocks", ())
-        return length_of_rotations(blocks[0].attention.rotary, length) if blocks else None
-
-    def _generator(self, length: int | None) -> Generator:
-        """The generator of texts whose rotations are those of one of ``length``, where they depend on it."""
+    def _generator(self, asked: Sequence[Request]) -> Generator:
+        """The generator of texts whose rotations are those of the longest, where they depend on it."""
         if isinstance(self.model, (Encoder, EncoderClassifier, HeadlessDecoder, MaskedLM, SequenceClassifier)):
             raise TypeError(f"{type(self.model).__name__} generates no text: expected a model with a causal head")
-        if length not in self._generators:
-            made = Generator(program_of(self.model), capacity=self._positions, text_length=length)
-            self._generators = {length: made}  # one at a time: each has a cache
-        return self._generators[length]
+        lengths = [len(each.ids) + each.most for each in asked]
+        blocks = getattr(self.model.config, "blocks", ())
+        length = length_of_rotations(blocks[0].attention.rotary, max(lengths)) if blocks else None
+        capacity = max(self._positions, min(sum(lengths) + _BLOCK * len(lengths), _BATCH_TOKENS))
+        found = self._generators.get(length)
+        if found is None or found.capacity < capacity:
+            self._generators = {}  # one at a time: each has a cache
+            self._generators[length] = found = Generator(program_of(self.model), capacity, _BLOCK, text_length=length)
+        return found
 
     @property
     def _tokenizer(self) -> Tokenizer:
@@ -148,6 +205,14 @@ class LanguageModel:
 
     def _batch(self, ids: Any) -> Any:
         """Ids as a tensor [B, T]. Raises ValueError for those that the model does not have."""
+        if isinstance(ids, str):
+            raise ValueError(f"ids should be whole numbers, got a text; tokenizer.encode({ids!r:.40}) gives them")
+        rows = lists_of(ids)
+        if is_batch(rows) and len({len(row) for row in rows}) > 1:
+            raise ValueError(
+                f"ids of a batch should have one length, got {[len(row) for row in rows][:8]}; the tokenizer's "
+                "encode_batch pads texts"
+            )
         given = ids.numpy() if isinstance(ids, paddle.Tensor) else np.asarray(ids)
         if given.dtype.kind not in "iu" or given.ndim not in (1, 2):
             raise ValueError(f"ids should be whole numbers [B, T] or [T], got {given.dtype} {list(given.shape)}")
@@ -155,3 +220,18 @@ class LanguageModel:
         if given.size and not 0 <= int(given.min()) <= int(given.max()) < vocabulary:
             raise ValueError(f"ids go from {given.min()} to {given.max()}; the vocabulary has {vocabulary} tokens")
         return paddle.to_tensor(np.atleast_2d(given).astype(np.int64))
+
+
+class _Answer:
+    """A text of a batch: called with each token; True where the text has ended."""
+
+    def __init__(self, stream: TextStream) -> None:
+        self._stream, self._pieces = stream, list[str]()
+
+    def __call__(self, token: int) -> bool:
+        self._pieces.append(self._stream.add(token))
+        return self._stream.ended
+
+    def text(self) -> str:
+        """The whole text, when no token follows."""
+        return "".join([*self._pieces, self._stream.finish()])

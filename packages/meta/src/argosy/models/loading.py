@@ -20,7 +20,7 @@ from argosy.models.quantized_weights import quantize_layers
 from argosy.models.weights import TensorNames, collect_weights, fill_weights, parts_of
 from argosy.nn.layer import Layer
 from argosy.nn.lazy import LazyGuard
-from argosy_infer.llm import Tokenizer
+from argosy_infer.llm import GenerationSettings, Tokenizer
 from argosy_infer.sources import TensorSource
 from argosy_tensorcore.wait_notice import announce_wait
 
@@ -118,11 +118,15 @@ def sources_of(model: Layer) -> dict[str, TensorSource]:
 
 
 def save(
-    model: Layer, folder: str | os.PathLike[str], format: str | None = None, tokenizer: Tokenizer | None = None
+    model: Layer,
+    folder: str | os.PathLike[str],
+    format: str | None = None,
+    tokenizer: Tokenizer | None = None,
+    generation: GenerationSettings | None = None,
 ) -> None:
     """Write ``model``, which ``load_model`` or ``build`` made, as a folder that transformers reads, or as a GGUF file
-    for llama.cpp whose matrices have ``format`` ("F32" unless given) where the path ends so, with its ``tokenizer``;
-    integer weights are Q8_0 or Q4_0 there, whose blocks hold the same numbers.
+    for llama.cpp whose matrices have ``format`` ("F32" unless given) where the path ends so, with its ``tokenizer`` and
+    the folder's settings of ``generation``; integer weights are Q8_0 or Q4_0 there, whose blocks hold the same numbers.
 
     A model with integer weights is written in the layout ``format``: "gptq", "gptq_v2", "awq", "compressed-tensors"
     (that of the folder that it was loaded from, unless given). Raises TypeError for another layer, ValueError for what
@@ -143,7 +147,13 @@ def save(
         if integers:
             values["quantization_config"], packed = pack_layers(model, family, format or _layout_of(config))
             tensors.update(packed)
-        write_folder(folder, values, tensors, None if tokenizer is None else tokenizer.files())
+        more = {
+            name: content
+            for each in (tokenizer, generation)
+            if each is not None
+            for name, content in each.files().items()
+        }
+        write_folder(folder, values, tensors, more)
 
 
 def _layout_of(config: ConfigFile) -> str:

@@ -8,6 +8,7 @@ names to the file's; ``STACKED`` (pattern, replacement, members) names matrices 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ Array = np.ndarray[Any, Any]
 _PREFIXES = ("", "model.", "transformer.", "bert.", "ernie.")
 _IGNORED = (r"rotary_emb\.inv_freq$", r"^mtp\.", r"\.mtp_block\.")
 _WHOLE = slice(None)
+_LARGEST = 1 << 50  # numbers of a parameter, beyond which no array has its shape
+_FLOATS = ("float32", "float16", "bfloat16", "float64")
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,11 @@ def fill_weights(
 ) -> None:
     """Give each parameter of ``model`` its values: views of the file's memory where one tensor makes it, converted to
     ``dtype`` if that is given. Raises CheckpointError for missing, surplus and mis-shaped tensors, naming them, before
-    any parameter is changed."""
+    any parameter is changed, and TypeError for a dtype of integers."""
+    if dtype is not None and as_dtype(dtype).name not in _FLOATS:
+        raise TypeError(
+            f"weights become one of {', '.join(_FLOATS)}, got {dtype!r}; argosy_infer.compress makes integers"
+        )
     known = TensorNames(files)
     parts = parts_of(model, family, known.has)
     parameters = dict(model.named_parameters())
@@ -186,7 +193,7 @@ def _assemble(parameter: Tensor, parts: list[Part], files: TensorNames) -> Array
 def _check_dtype(part: Part, stored: Array, where: str) -> None:
     """Parameters are floats: integers, and floats of eight bits, stand for something with scales."""
     dtype = as_dtype(stored.dtype).name
-    if dtype not in ("float32", "float16", "bfloat16", "float64"):
+    if dtype not in _FLOATS:
         raise CheckpointError(
             f"{where}: {part.name} is {dtype}; expected floats, or a quantization_config with its scales"
         )
@@ -194,6 +201,10 @@ def _check_dtype(part: Part, stored: Array, where: str) -> None:
 
 def _check_shape(name: str, parameter: Tensor, part: Part, shape: tuple[int, ...], where: str) -> None:
     """A file's tensor has the shape of the part that it makes; axes of size 1 in front do not count."""
+    if math.prod(parameter.shape) > _LARGEST:
+        raise CheckpointError(
+            f"{where}: {name} would have shape {list(parameter.shape)}; {part.name} has {list(shape)}"
+        )
     spot = np.broadcast_to(np.empty((), np.uint8), tuple(parameter.shape))
     wanted = (spot[part.place] if part.place else spot).shape
     given = np.broadcast_to(np.empty((), np.uint8), shape)
