@@ -288,3 +288,41 @@ def test_stages_take_the_first_ones_values_of_shared_layers():
 
     first, second = run_ranks(program, 2)
     np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("other", [1, 4])
+def test_layers_are_saved_one_by_one(tmp_path, other):
+    """By two stages after a step, read by another number of stages before theirs: the losses go on alike."""
+
+    def start(degree):
+        strategy = fleet.DistributedStrategy()
+        strategy.hybrid_configs = {"pp_degree": degree}
+        strategy.pipeline_configs = {"accumulate_steps": COUNT, "micro_batch_size": ROWS // COUNT}
+        fleet.init(is_collective=True, strategy=strategy)
+        model, optimizer, _ = prepared(degree, dropout=0.0)
+        return fleet.distributed_model(model), fleet.distributed_optimizer(optimizer)
+
+    (first, second), *_ = batches()
+
+    def program():
+        model, optimizer = start(2)
+        model.train_batch([first, second], optimizer)
+        model._layers.save_state_dict(str(tmp_path))
+        own = model.is_pipeline_first_stage(), model.is_pipeline_last_stage()
+        return own, float(model.eval_batch([first, second]))
+
+    def again():
+        model, _ = start(other)
+        layers = getattr(model, "_layers", model)
+        layers.set_state_dir(str(tmp_path))
+        if other == 1:
+            return float(loss_of(layers(first), second))
+        return float(model.eval_batch([first, second]))
+
+    results = run_ranks(program, 2)
+    assert [own for own, _ in results] == [(True, False), (False, True)]
+    expected = results[0][1]
+    for loss in run_ranks(again, other):
+        assert loss == pytest.approx(expected, rel=1e-5)
+    with pytest.raises(FileNotFoundError, match="no file of layer 0"):
+        parts.PipelineLayer(described(0.0), num_stages=1).set_state_dir(str(tmp_path / "none"))

@@ -80,6 +80,8 @@ class ProcessMesh:
         """Return the size of a dimension, by name or number. Raises ValueError for an unknown one."""
         return int(self._mesh.shape[self._axis(dim)])
 
+    dim_size = get_dim_size
+
     def get_mesh_with_dim(self, dim_name: str, index: int | None = None) -> ProcessMesh:
         """Return the mesh with the named dimension moved to the front, or its part ``index`` along that
         dimension.

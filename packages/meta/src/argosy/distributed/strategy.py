@@ -48,6 +48,10 @@ class Config:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._fields)})"
 
+    def get(self, k: str, d: Any = None) -> Any:
+        """The field ``k``, or ``d`` where there is none of that name."""
+        return self.to_dict().get(k, d)
+
     def to_dict(self) -> dict[str, Any]:
         """The fields by name."""
         return {name: getattr(self, name) for name in self._fields}

@@ -146,6 +146,15 @@ class PipelineParallel(Layer):
             outputs = self._make_pipeline().predict(entries[: self._inputs])
             return outputs[0] if len(outputs) == 1 else outputs
 
+    def is_pipeline_first_stage(self, ignore_virtual: bool = False) -> bool:
+        """Whether this rank has the first stage."""
+        return self._hcg.get_stage_id() == 0
+
+    def is_pipeline_last_stage(self, ignore_virtual: bool = False) -> bool:
+        """Whether this rank has the last stage; of those in a V with DualPipeV that is the first rank."""
+        last = self._layers._num_layers - 1
+        return bool(self._layers.get_stage_from_index(last) == self._hcg.get_stage_id())
+
     # ---- what a microbatch is
 
     def _make_pipeline(self) -> Pipeline:

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from argosy.distributed.collective import broadcast
@@ -14,6 +15,7 @@ from argosy.distributed.environment import get_rank
 from argosy.distributed.fleet.base.topology import CommunicateTopology, groups
 from argosy.distributed.fleet.recompute import recompute
 from argosy.distributed.pipeline.marks import enter_stage
+from argosy.framework.serialization import load, save
 from argosy.nn.container import LayerDict
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
@@ -91,6 +93,7 @@ class PipelineLayer(Layer):
     ) -> None:
         super().__init__()
         ranks = _checked_stages(num_stages, topology)
+        topology = _grid_of(ranks) if topology is None else topology
         self._use_dualpipev = use_dualpipev
         self._loss_fn = loss_fn if isinstance(loss_fn, list) else [loss_fn]
         self._topo, self._num_stages, self._virtual = (
@@ -150,6 +153,35 @@ class PipelineLayer(Layer):
         shared = [given for given in self._layers_desc if isinstance(given, SharedLayerDesc)]
         return [getattr(self.shared_layers[x.layer_name], name) for x in shared for name in x.shared_weight_attr]
 
+    def save_state_dict(self, path: str) -> None:
+        """Save this rank's layers, a file each, in the folder ``path``: ``layer_03-tensor_00-model_states.pdparams`` is
+        layer 3 of the first part of split layers. Each rank calls; copies of a pipeline write nothing."""
+        if self._topo is not None and self._topo.get_coord(get_rank()).data:
+            return
+        Path(path).mkdir(parents=True, exist_ok=True)
+        for number, layer in self._own_layers():
+            save(layer.state_dict(), Path(path, f"layer_{number:02d}-tensor_{self._part():02d}-model_states.pdparams"))
+
+    def set_state_dir(self, path: str) -> None:
+        """Read what :meth:`save_state_dict` wrote, by any number of stages; each rank calls. Raises FileNotFoundError
+        for a folder without one of the layers."""
+        parts = 1 if self._topo is None else self._topo.get_dim("model")
+        for number, layer in self._own_layers():
+            files = sorted(Path(path).glob(f"layer_{number:02d}-*model_states.pdparams"))
+            if not files:
+                raise FileNotFoundError(f"PipelineLayer.set_state_dir: {path} has no file of layer {number}")
+            layer.set_state_dict(load(files[self._part() * len(files) // parts]))
+        self._synchronize_shared_weights()
+
+    def _own_layers(self) -> list[tuple[int, Layer]]:
+        """The layers with a state that this rank has, by number."""
+        own = [i for i in range(self._num_layers) if self.get_stage_from_index(i) == self._stage_id]
+        made = [(i, f.args[0] if isinstance(f := self.run_function[i], partial) else f) for i in own]
+        return [(i, layer) for i, layer in made if isinstance(layer, Layer)]
+
+    def _part(self) -> int:
+        return 0 if self._topo is None else int(self._topo.get_coord(get_rank()).model)
+
     def get_num_virtual_stages(self) -> int:
         """How many stages a rank has."""
         return self._virtual
@@ -200,6 +232,17 @@ def _checked_stages(stages: int | None, topology: CommunicateTopology | None) ->
     if count is None or count < 1:
         raise ValueError(f"PipelineLayer: num_stages is a number from 1, not {stages!r}")
     return count
+
+
+def _grid_of(stages: int) -> CommunicateTopology | None:
+    """The grid that fleet was initialised with, where it has as many stages."""
+    made = groups.value
+    found = None if made is None else made.topology()
+    return (
+        found
+        if found is not None and "pipe" in found.get_hybrid_group_names() and found.get_dim("pipe") == stages
+        else None
+    )
 
 
 def _segments(layers: Sequence[Any], method: str | Sequence[int], stages: int) -> list[int]:
