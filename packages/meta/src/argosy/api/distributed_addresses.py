@@ -68,12 +68,12 @@ DISTRIBUTED_ADDRESSES = {
     """,
     "argosy.distributed.fleet.meta_optimizers.dygraph_optimizer": """
         # Optimizers of split models.
-        argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer: DygraphShardingOptimizer
-            HybridParallelOptimizer
+        argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer: HybridParallelOptimizer
+        argosy.distributed.fleet.meta_parallel.sharding_optimizer: DygraphShardingOptimizer
     """,
     "argosy.distributed.fleet.meta_optimizers.dygraph_optimizer.dygraph_sharding_optimizer": """
         # Where Paddle has optimizers whose states are split.
-        argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer: DygraphShardingOptimizer
+        argosy.distributed.fleet.meta_parallel.sharding_optimizer: DygraphShardingOptimizer
             DygraphShardingOptimizerV2
     """,
     "argosy.distributed.fleet.meta_optimizers.dygraph_optimizer.hybrid_parallel_optimizer": """

@@ -47,9 +47,13 @@ class ParameterOwners:
         """Let :func:`publish_updates` publish the parameters, after a step of an optimizer that knows no owners."""
         _published.value.append(ref(self))
 
+    def owner(self, parameter: Tensor) -> int:
+        """The place in the group of the rank that updates the parameter."""
+        return self._owner[id(parameter)]
+
     def is_own(self, parameter: Tensor) -> bool:
         """Whether this rank updates the parameter."""
-        return self._owner[id(parameter)] == self.group.rank
+        return self.owner(parameter) == self.group.rank
 
     def means(self, parameters: Sequence[Tensor], gradients: Sequence[Tensor]) -> list[Tensor | None]:
         """The members' mean of each gradient, to the parameter's owner; None to the others."""

@@ -10,7 +10,8 @@ import numpy as np
 
 from argosy.distributed.buffers import read_values
 from argosy.distributed.captured_collectives import is_capturing
-from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import WrappedOptimizer, average_gradients
+from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import average_gradients
+from argosy.distributed.fleet.meta_parallel.sharding_optimizer import WrappedOptimizer
 from argosy.distributed.group import Group
 from argosy.nn.clip import ClipGradByNorm
 from argosy.optimizer.momentum import Momentum

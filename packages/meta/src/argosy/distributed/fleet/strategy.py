@@ -105,13 +105,28 @@ _REFUSED_KEYS: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 """Keys of ``..._configs`` that take no other value than their own, and what scripts may take for them."""
+
+
+class FieldsOfConfigs(dict[str, Any]):
+    """Fields of ``hybrid_configs``' ``..._configs``, as keys and as attributes; False where nobody has set them."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.get(name, False)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+
+_SUB_CONFIGS = [name for name in _IDLE_KEYS["hybrid_configs"] if name.endswith("_configs")]
 _KNOWN: dict[str, dict[str, Any]] = {
     **{f"{name}_configs": given for name, given in _CONFIGS.items() if given},
     "gradient_scale_configs": {"scale_strategy": "avg", "scale_gradient": False},
     "hybrid_configs": {
         **dict.fromkeys(_DEGREES, 1), "dp_degree": -1, "order": [*AXES], "enable_optimizer_timer": False,
         "split_norm_comm": False, "moe_sharding_degree": 1, "cp_sharding_degree": 1,
-        **{name: {} for name in _IDLE_KEYS["hybrid_configs"] if name.endswith("_configs")},
+        **{name: FieldsOfConfigs() for name in _SUB_CONFIGS},
     },
 }  # fmt: skip
 """All ``..._configs`` of a new strategy."""
@@ -180,7 +195,8 @@ class DistributedStrategy(ArgumentRepr):
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _KNOWN:
             _check_keys(name, value, _KNOWN[name])
-            self.__dict__[name] = {**getattr(self, name), **value}
+            fields = {key: FieldsOfConfigs(given) for key, given in value.items() if key in _SUB_CONFIGS}
+            self.__dict__[name] = {**getattr(self, name), **value, **fields}
         elif name in _CONFIGS:
             self.__dict__[name] = value
         elif name in _SETTINGS or name in _IDLE:

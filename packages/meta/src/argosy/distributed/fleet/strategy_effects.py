@@ -11,7 +11,8 @@ from typing import Any
 from argosy.amp import auto_cast
 from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.fleet.gradient_compression import DGCOptimizer
-from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import WrappedOptimizer, average
+from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import average
+from argosy.distributed.fleet.meta_parallel.sharding_optimizer import WrappedOptimizer
 from argosy.distributed.fleet.recompute.recompute import recompute_layers
 from argosy.distributed.fleet.strategy import DistributedStrategy
 from argosy.distributed.group import Group

@@ -14,7 +14,8 @@ from argosy.amp import GradScaler
 from argosy.distributed.call_checks import agree
 from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.collective import all_reduce, barrier, broadcast
-from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer
+from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import clip_over_ranks
+from argosy.distributed.fleet.meta_parallel.sharding_optimizer import OwnerOptimizer, group_or_none, inner_optimizer
 from argosy.distributed.group import Group, world_group
 from argosy.distributed.objects import all_gather_object
 from argosy.distributed.reduction import ReduceOp
@@ -82,7 +83,7 @@ def GroupShardedScaler(scaler: GradScaler) -> GradScaler:
     return shard_scaler(scaler)
 
 
-class GroupShardedOptimizerStage2(HybridParallelOptimizer):
+class GroupShardedOptimizerStage2(OwnerOptimizer):
     """An optimizer each of whose ranks has the states of some parameters, and their gradients: ``step`` updates those
     and gives them to the others. Otherwise it acts as ``optim``.
 
@@ -91,21 +92,16 @@ class GroupShardedOptimizerStage2(HybridParallelOptimizer):
     """
 
     def __init__(
-        self, params: Sequence[Tensor], optim: Optimizer, group: Group | None = None, offload: bool = False,
+        self, params: Sequence[Tensor], optim: Any, group: Group | None = None, offload: bool = False,
         device: str = "cpu", pertrain_sync_models: bool = True, dp_group: Group | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        self._prepare(optim, None, world_group() if group is None else group)
-        self._hcg = self._strategy = self._copies = None
+        base, shards = inner_optimizer(optim, type(self).__name__), world_group() if group is None else group
+        clip_over_ranks(base, None, group_or_none(shards), base._parameter_list)
+        super().__init__(optim, base._parameter_list, shards)
 
     @property
     def _optim(self) -> Any:
         return self._inner_opt
-
-    def step(self) -> None:
-        """Update this rank's parameters that have a gradient."""
-        parameters = [p for p in self._inner_opt._parameter_list if not p.stop_gradient]
-        own = [(p, p.grad) for p in parameters if p.grad is not None and self._owners.is_own(p)]  # type: ignore[union-attr]
-        self._update(own, parameters)
 
 
 class _ToOwners(JointHook):
@@ -117,7 +113,6 @@ class _ToOwners(JointHook):
 
     def __call__(self, leaves: Sequence[Tensor], gradients: Sequence[Tensor]) -> Sequence[Tensor | None]:
         owners = self._owners
-        assert owners is not None
         numbers = [self._numbers[id(x)] for x in leaves]
         order = sorted(range(len(numbers)), key=numbers.__getitem__)  # whatever the order of the backward pass
         if not is_capturing():
@@ -173,7 +168,6 @@ class GroupShardedStage2(ShardedLayer):
         copies = dp_group if dp_group is not None and dp_group.nranks > 1 else None
         if copies is not None:
             equalize(layer, copies, split_too=True)
-        assert sharding_optimizer._owners is not None
         sharding_optimizer._owners.limit = buffer_max_size * 4
         hook = _ToOwners(layer, sharding_optimizer, copies)
         hook.register(x for x in layer.parameters() if not x.stop_gradient)

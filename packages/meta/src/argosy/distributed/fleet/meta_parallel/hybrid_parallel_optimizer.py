@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,16 @@ from argosy.distributed.buffers import read_values
 from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.collective import all_reduce
 from argosy.distributed.fleet.layers.mpu.mp_ops import sum_of
+from argosy.distributed.fleet.meta_parallel.sharding_optimizer import (
+    DygraphShardingOptimizer,
+    DygraphShardingOptimizerV2,
+    WrappedOptimizer,
+    group_or_none,
+    inner_optimizer,
+    shared_parameters,
+)
 from argosy.distributed.group import Group
-from argosy.distributed.parameter_owners import ParameterOwners, publish_updates
+from argosy.distributed.parameter_owners import publish_updates
 from argosy.distributed.reduction import ReduceOp
 from argosy.distributed.wrapped_layer import ExpertRanks, is_expert
 from argosy.nn.clip import ClipGradByGlobalNorm, Pairs
@@ -27,8 +35,7 @@ from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
-    "DygraphShardingOptimizer", "DygraphShardingOptimizerV2", "HybridParallelClipGrad", "HybridParallelOptimizer",
-    "WrappedOptimizer", "average", "average_gradients",
+    "HybridParallelClipGrad", "HybridParallelOptimizer", "average", "average_gradients", "clip_over_ranks",
 ]  # fmt: skip
 
 _BUCKET = 25 << 20
@@ -105,92 +112,47 @@ def _zero(mesh: Any) -> Any:
     return made if mesh is None else shard_tensor(made, mesh, [Replicate()] * mesh.ndim)
 
 
-class WrappedOptimizer:
-    """``optimizer`` with other steps; otherwise it acts as that one."""
-
-    def __init__(self, optimizer: Any) -> None:
-        self._inner_opt = optimizer
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_inner_opt":
-            raise AttributeError(name)
-        return getattr(self._inner_opt, name)
-
-    def step(self) -> None:
-        """Update."""
-        self._inner_opt.step()
-
-    def minimize(self, loss: Tensor, *args: Any, **kwargs: Any) -> tuple[None, list[Any]]:
-        """The backward pass is the caller's; :meth:`step`."""
-        self.step()
-        return None, []
-
-
 class HybridParallelOptimizer(WrappedOptimizer):
     """An optimizer of a model whose layers, states or stages lie on several ranks. ``step`` averages gradients over the
     copies (a pipeline has done that), clips by the norm of all ranks, and where states are split over ranks (ZeRO 1)
-    updates this rank's parameters, which it then gives to the others; those of a pipeline have gradients on their owner
-    alone. With an ``ep_degree`` the parameters with ``no_sync``, those of experts, are this rank's own: their gradients
+    lets each rank update its parameters, which the others then have; that is the ``DygraphShardingOptimizer`` within.
+    With an ``ep_degree`` the parameters with ``no_sync``, those of experts, are this rank's own: their gradients
     are the sums over the ranks with the same experts, divided by the number of ranks, as if one rank had all tokens;
     of ranks with parts of the same layers only where the parameters are not marked as ones of split sequences.
     Otherwise it acts as ``optimizer``.
     """
 
-    _owners: ParameterOwners | None
-    _expert_ranks: ExpertRanks | None
-
-    def __init__(self, optimizer: Optimizer, hcg: Any = None, strategy: Any = None) -> None:
+    def __init__(self, optimizer: Any, hcg: Any = None, strategy: Any = None) -> None:
+        base = inner_optimizer(optimizer, type(self).__name__)
         piped = hcg is not None and hcg.get_pipe_parallel_world_size() > 1
-        shards = None if hcg is None else _group_or_none(hcg.get_sharding_parallel_group())
-        parts = None if hcg is None else _group_or_none(hcg.get_model_parallel_group())
-        experts = None if hcg is None else _group_or_none(hcg.get_expert_parallel_group())
-        self._prepare(optimizer, parts, shards, experts)
-        if piped:  # whose ranks find owners of the parameters that they hold
-            self._owners = None
+        shards = None if hcg is None else group_or_none(hcg.get_sharding_parallel_group())
+        parts = None if hcg is None else group_or_none(hcg.get_model_parallel_group())
+        experts = None if hcg is None else group_or_none(hcg.get_expert_parallel_group())
+        self._own = [] if experts is None else [p for p in base._parameter_list if is_expert(p)]
+        self._shared = shared_parameters(base, experts)
+        clip_over_ranks(base, parts, shards, self._shared, experts)
+        super().__init__(optimizer if shards is None else _sharding_class(strategy)(optimizer, hcg))
         self._copies = None if hcg is None or piped else hcg.get_dp_sep_parallel_group()
-        self._expert_ranks = None if hcg is None or piped else hcg.expert_ranks()
+        self._expert_ranks: ExpertRanks | None = None if hcg is None or piped else hcg.expert_ranks()
         self._hcg, self._strategy = hcg, strategy
-        # What trainers ask for that average gradients themselves, before a step that finds them equal.
+        # What trainers ask for that average gradients themselves, and then call _step().
         self._dp_enable = self._copies is not None and hcg.get_data_parallel_world_size() > 1
         self._sep_enable = self._copies is not None and hcg.get_sep_parallel_world_size() > 1
         self._sharding_enable = shards is not None
 
-    def _prepare(
-        self, optimizer: Optimizer, parts: Group | None, shards: Group | None, experts: Group | None = None
-    ) -> None:
-        """Clip over all ranks, split states over ``shards``; ranks of ``experts`` have some of their own."""
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(self).__name__} takes an Optimizer, not {type(optimizer).__name__}")
-        super().__init__(optimizer)
-        self._expert_ranks = None
-        self._shared, self._own = optimizer._parameter_list, []
-        if experts is not None:
-            self._own = [p for p in optimizer._parameter_list if is_expert(p)]
-            self._shared = [p for p in optimizer._parameter_list if not is_expert(p)]
-        self._owners = None if shards is None else ParameterOwners(self._shared, shards)
-        clip = optimizer._grad_clip
-        if type(clip) is ClipGradByGlobalNorm and (parts or shards or experts) is not None:
-            optimizer._grad_clip = HybridParallelClipGrad(clip, parts, shards, self._shared, experts)
-
     def step(self) -> None:
         """Update every parameter that has a gradient, by the mean over the copies."""
-        inner = self._inner_opt
+        if self._sharding_enable:
+            self._inner_opt.reduce_gradients(self._shared, self._hcg)
         if self._copies is not None:
             average_gradients(self._shared, [self._copies])
-        self._average_experts()
-        if self._owners is None:
-            inner.step()
-            publish_updates(inner._parameter_list)
-            return
-        held: list[Any] = [(p, p.grad) for p in self._shared if not p.stop_gradient and p.grad is not None]
-        parameters = [p for p, _ in held]
-        means = self._owners.means(parameters, [g for _, g in held])
-        own = [(p, mean) for p, mean in zip(parameters, means, strict=True) if mean is not None]
-        self._update([*own, *((p, p.grad) for p in self._own if p.grad is not None)], parameters)
+        self._step(self._shared)
 
     def _step(self, parameters_list: Any) -> None:
-        """:meth:`step`, for trainers that have averaged the gradients: they are equal, and stay so."""
-        self.step()
+        """Update by gradients that are averaged already, but for those of experts."""
+        self._average_experts()
+        self._inner_opt.step()
+        publish_updates(self._inner_opt._parameter_list)  # of pipelines, whose ranks find owners of what they hold
 
     def _average_experts(self) -> None:
         """Make the gradients of experts means over the tokens of all ranks."""
@@ -202,28 +164,18 @@ class HybridParallelOptimizer(WrappedOptimizer):
                 if parameter.grad is not None:
                     parameter._grad = parameter.grad / self._expert_ranks.divisor(parameter)
 
-    def _update(self, own: Pairs, parameters: Sequence[Tensor]) -> None:
-        """Update those of ``parameters`` that are this rank's, by these gradients; take the others' from their
-        owners."""
-        assert self._owners is not None
-        inner = self._inner_opt
-        clip: Callable[[Pairs], Pairs] | None = inner._grad_clip
-        clipped = own if clip is None else clip(own)
-        inner._grad_clip = None
-        try:
-            inner.apply_gradients([(p, g) for p, g in clipped if g is not None])
-        finally:
-            inner._grad_clip = clip
-        self._owners.publish(parameters)
+
+def clip_over_ranks(
+    optimizer: Optimizer, parts: Group | None, owners: Group | None, parameters: Sequence[Tensor],
+    experts: Group | None = None,
+) -> None:  # fmt: skip
+    """Let an optimizer that clips by the global norm clip by that of all ranks, see :class:`HybridParallelClipGrad`."""
+    clip = optimizer._grad_clip
+    if type(clip) is ClipGradByGlobalNorm and (parts or owners or experts) is not None:
+        optimizer._grad_clip = HybridParallelClipGrad(clip, parts, owners, parameters, experts)
 
 
-class DygraphShardingOptimizer(HybridParallelOptimizer):
-    """An optimizer of a grid whose states are split over ranks."""
-
-
-class DygraphShardingOptimizerV2(DygraphShardingOptimizer):
-    """An optimizer of a grid whose states are split over ranks, as the first one."""
-
-
-def _group_or_none(group: Group) -> Group | None:
-    return group if group.nranks > 1 else None
+def _sharding_class(strategy: Any) -> type[DygraphShardingOptimizer]:
+    """Paddle's name for it, which scripts look for."""
+    split = strategy is not None and strategy.hybrid_configs["sharding_configs"].split_param
+    return DygraphShardingOptimizerV2 if split else DygraphShardingOptimizer

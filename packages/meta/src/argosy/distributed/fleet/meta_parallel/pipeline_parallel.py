@@ -9,6 +9,7 @@ from argosy.amp import GradScaler
 from argosy.distributed.fleet.base.topology import HybridCommunicateGroup
 from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer
 from argosy.distributed.fleet.meta_parallel.parallel_layers.pp_layers import PipelineLayer
+from argosy.distributed.fleet.meta_parallel.sharding_optimizer import DygraphShardingOptimizer
 from argosy.distributed.pipeline.trainer import Pipeline, PipelineSettings
 from argosy.distributed.wrapped_layer import equalize
 from argosy.nn.layer import Layer
@@ -87,7 +88,9 @@ class PipelineParallel(Layer):
         """One step for ``data``, inputs and labels; the mean loss from before it, on every rank, or with
         ``return_micro_batch_loss`` the share of each microbatch in it, [accumulate_steps]."""
         self._layers.train()
-        chosen = optimizer._inner_opt if isinstance(optimizer, HybridParallelOptimizer) else optimizer
+        chosen = optimizer
+        while isinstance(chosen, (HybridParallelOptimizer, DygraphShardingOptimizer)):
+            chosen = chosen._inner_opt
         if self._optimizer is not chosen:
             self._optimizer, self._pipeline = chosen, None
         entries = self._set(data, loss_fn_idx)

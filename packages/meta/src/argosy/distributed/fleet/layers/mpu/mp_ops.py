@@ -16,6 +16,8 @@ from argosy.distributed.group import Group, world_group
 from argosy.distributed.reduction import ReduceOp, reduction_name
 from argosy_autograd.modes import no_grad
 from argosy_autograd.pylayer import PyLayer
+from argosy_autoparallel.api import reshard
+from argosy_autoparallel.dist_tensor import replicated_payload
 from argosy_autoparallel.rank_operators import communicate
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
@@ -31,14 +33,26 @@ def _is_single(group: Group | None) -> bool:
 
 
 def sum_of(x: Tensor, group: Group, op: int = ReduceOp.SUM) -> Tensor:
-    """A new tensor, the sum (or another reduction) of the members' ``x``; a constant for differentiation."""
+    """A new tensor, the sum (or another reduction) of the members' ``x``; a constant for differentiation. A distributed
+    one is whole on each rank of its mesh, of which all are members or none."""
     with no_grad():
         if is_capturing():
             kind = reduction_name(op, "sum_of")
             return communicate("all_reduce", x.detach(), group=group.key, size=group.nranks, kind=kind)
+        if x.is_dist():
+            return _sum_on_mesh(x.detach(), group, op)
         made = x.detach().clone()
         all_reduce(made, op, group)
         return made
+
+
+def _sum_on_mesh(x: Tensor, group: Group, op: int) -> Tensor:
+    whole = reshard(x, x.process_mesh, [])
+    if not whole.payload.is_held:
+        return whole
+    made = whole._local_value().clone()
+    all_reduce(made, op, group)
+    return Tensor._wrap(replicated_payload(made.payload.to_host(), whole.process_mesh))
 
 
 def gather_along(x: Tensor, group: Group, axis: int) -> Tensor:

@@ -1,4 +1,4 @@
 """Written by ``python -m argosy.api.stubs``."""
 
-from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import DygraphShardingOptimizer as DygraphShardingOptimizer
+from argosy.distributed.fleet.meta_parallel.sharding_optimizer import DygraphShardingOptimizer as DygraphShardingOptimizer
 from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer as HybridParallelOptimizer
