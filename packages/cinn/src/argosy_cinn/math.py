@@ -98,14 +98,17 @@ def with_sign_of(b: Instructions, magnitude: Value, sign: Value) -> Value:
 
 
 def scale(b: Instructions, p: Value, n: Value) -> Value:
-    """``p * 2^n`` for a whole float n with |n| < 300 (doubles: 2000); rounds once more where the result is denormal."""
+    """``p * 2^n`` for a whole float n with |n| < 300 (doubles: 2000), or any where p is NaN; rounds once more where the
+    result is denormal."""
     double = element_of(p.type) == DOUBLE
     if b.module.target.has("avx512f") and lanes_of(p.type) == (8 if double else 16):
         everywhere, rounding = constant("i8" if double else "i16", -1), constant(I32, 4)
         name = f"llvm.x86.avx512.mask.scalef.p{'d' if double else 's'}.512"
         return b.call(name, p.type, p, n, b.zero(p.type), everywhere, rounding)
     integer, fraction, bias = (I64, 52, 1023) if double else (I32, 23, 127)
-    whole = b.convert("sext", b.convert("fptosi", b.select(b.fcmp("ord", n, n), n, 0.0), I32), integer)
+    round_to_whole = constant(p.type, 1.5 * 2.0**52 if double else _ROUND_TO_WHOLE)
+    integers = vector(integer, lanes_of(p.type))
+    whole = b.binary("sub", b.bitcast(b.fadd(n, round_to_whole), integers), b.bitcast(round_to_whole, integers))
     half = b.binary("ashr", whole, 1)
     for part in (half, b.binary("sub", whole, half)):
         factor = b.bitcast(b.binary("shl", b.binary("add", part, bias), fraction), p.type)
@@ -122,11 +125,11 @@ def _reduce(b: Instructions, x: Value, limit: float = 89.0) -> tuple[Value, Valu
     """A whole number n as a float and r in [-ln2/2, ln2/2] with ``x = n ln2 + r``.
 
     Of a number whose power of e is out of range, r is any number there, and n has the sign and about the size of x; NaN
-    gives NaN in one of both.
+    gives NaN in both.
     """
     x = b.select(b.fcmp("olt", x, -105.0), constant(x.type, -105.0), x)
     x = b.select(b.fcmp("ogt", x, limit), constant(x.type, limit), x)
-    n = b.unary("roundeven", b.fmul(x, _LOG2E))
+    n = b.fsub(b.fma(x, _LOG2E, constant(x.type, _ROUND_TO_WHOLE)), _ROUND_TO_WHOLE)
     return n, _remainder(b, x, n)
 
 

@@ -10,7 +10,9 @@ implied: ``fadd(fmul(a, b), c)`` is two roundings, and only `fma` is one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from typing import TypeVar
 
 from argosy_cinn.printers.arithmetic import Arithmetic
 from argosy_cinn.printers.types import (
@@ -34,12 +36,28 @@ from argosy_cinn.printers.types import (
     vector_constant,
 )
 
+_Result = TypeVar("_Result")
+
 
 class Instructions(Arithmetic):
     """Straight-line code: arithmetic, memory and vectors."""
 
     #: Lanes of the widest vectors that there are types of.
     widest_vector = 1 << 10
+
+    def in_turns(self, pieces: Sequence[Callable[[], _Result]]) -> list[_Result]:
+        """What independent pieces of code yield; their instructions take turns where all are straight lines, so that
+        one is computed while another waits."""
+        results, parts, lines = [], [], self._lines
+        for build in pieces:
+            self._lines = []
+            results.append(build())
+            parts.append(self._lines)
+        self._lines = lines
+        branches = any(line.endswith((":", "{")) for part in parts for line in part)
+        groups = parts if branches else zip_longest(*parts)
+        self._lines += [line for group in groups for line in group if line is not None]
+        return results
 
     # -- memory
 

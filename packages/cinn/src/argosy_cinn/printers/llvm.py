@@ -16,7 +16,6 @@
 - `Function.loop` counts an ``i64`` up and carries values: read ``loop.carry``, call ``loop.yield_values(*values)`` at
   the end of the body, read ``loop.results`` after it.
 - `Function.repeat` runs a body as long as a condition holds.
-- `Function.in_turns` interleaves the instructions of independent pieces.
 - `Function.when` guards a region; `Function.either` chooses between two that yield values.
 - Instructions are in `printers.instructions`, types and constants in `printers.types`.
 
@@ -29,9 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import zip_longest
 from re import findall
-from typing import TypeVar
 
 from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.types import I64, PTR, VOID, Index, Value, constant
@@ -39,8 +36,6 @@ from argosy_cinn.target import Target
 from argosy_pir.dims import Atom, SymExpr
 
 __all__ = ["Function", "Loop", "Module"]
-
-_Result = TypeVar("_Result")
 
 
 class Loop:
@@ -271,19 +266,6 @@ class Function(Instructions):
         )
         self.start(f"{key}.done")
         return carry
-
-    def in_turns(self, pieces: Sequence[Callable[[], _Result]]) -> list[_Result]:
-        """What independent pieces of code yield; their instructions take turns where all are straight lines, so that
-        one is computed while another waits."""
-        results, parts, label, lines = [], [], self.label, self._lines
-        for build in pieces:
-            self._lines = []
-            results.append(build())
-            parts.append(self._lines)
-        self._lines = lines
-        groups = zip_longest(*parts) if self.label == label else parts
-        self._lines += [line for group in groups for line in group if line is not None]
-        return results
 
     def rehearse(self, build: Callable[[], None]) -> int:
         """How many lines ``build`` would emit: it is called, and what it emitted is taken back."""

@@ -28,7 +28,7 @@ class SimtTarget(Target):
     A work-item has vectors of ``lanes`` numbers; a group that may have any number of items gets about ``group_items``.
     Items of a sub-group of ``sub_group`` read each other's registers (1: none do), by an instruction where the machine
     has ``shuffles``. With ``matrix_tiles`` they multiply matrices together. Results of ``l3_bytes`` are stored past the
-    caches.
+    caches. An item has ``registers`` for such vectors.
     """
 
     __slots__ = ("group_items", "matrix_tiles", "shuffles", "sub_group")
@@ -37,10 +37,10 @@ class SimtTarget(Target):
 
     def __init__(
         self, lanes: int = 4, group_items: int = 1, sub_group: int = 1, shuffles: bool = False,
-        matrix_tiles: bool = False, l3_bytes: int = 8 << 20,
+        matrix_tiles: bool = False, l3_bytes: int = 8 << 20, registers: int = 16,
     ) -> None:  # fmt: skip
         super().__init__("spir64-unknown-unknown", "generic", "+fma", l3_bytes=l3_bytes)
-        self.vector_bits = 32 * lanes
+        self.vector_bits, self.registers = 32 * lanes, registers
         self.group_items, self.sub_group = group_items, sub_group
         self.shuffles, self.matrix_tiles = shuffles, matrix_tiles
 

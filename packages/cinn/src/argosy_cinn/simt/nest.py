@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from argosy_cinn.forms.cost import body_cost
 from argosy_cinn.forms.expressions import Expression, lookups
@@ -42,8 +42,10 @@ _BLOCK, _BLOCKS = 16, 128
 _SHARERS = 256
 #: Sums of a row, and of one that has so many blocks.
 _SUMS, _LONG_SUMS, _LONG = 4, 64, 1 << 10
-#: Blocks that cost less than so much are computed side by side.
-_CHEAP = 8
+#: Costs of blocks from which on eight are computed in turns, where there are so many registers, instead of four (their
+#: instructions wait for each other), and from which on one after the other.
+_LONG_CHAIN, _DEAR = 8, 64
+_MANY_REGISTERS, _MANY_TOGETHER = 32, 8
 #: Bytes of local memory for what is kept between phases.
 _KEPT_BYTES = 1 << 14
 
@@ -74,9 +76,10 @@ def _is_map(kernel: LoopNest) -> bool:
 
 
 class _Blocks:
-    """How the elements of a row are cut: ``count`` blocks of ``size`` elements, each of ``parts`` items with ``lanes``,
-    and ``sharers`` that take them in turns; ``sums`` of a row, several of each sharer. Groups have ``rows`` at a time,
-    or those of a chunk one after the other (0)."""
+    """How the elements of a row are cut: ``count`` blocks of ``size`` elements (the first ``whole`` have all of them;
+    where rows have several axes, any may lack some), each of ``parts`` items with ``lanes``, and ``sharers`` that take
+    them in turns; ``sums`` of a row, several of each sharer. Groups have ``rows`` at a time, or those of a chunk one
+    after the other (0)."""
 
     def __init__(self, kernel: LoopNest, target: Target) -> None:
         self.last, self.others = kernel.inner[-1], kernel.inner[:-1]
@@ -85,6 +88,7 @@ class _Blocks:
         self.parts = self.size // self.lanes
         self.along = ceil_div(self.last.extent, self.size)
         self.count = self.along * prod(v.extent for v in self.others)
+        self.whole = self.count if self.others else self.last.extent // self.size
         self.sums = self._sums()
         many = target.group_items > 1  # type: ignore[attr-defined]
         self.sharers = self.sums if many and not kernel.update else self._sharers(kernel)
@@ -122,8 +126,10 @@ class _Blocks:
         block: MachineIndex,
         part: MachineIndex,
         body: Callable[[Evaluator], list[Value]],
+        whole: bool = False,
     ) -> list[Value]:
-        """``body`` with the evaluator of a block's part; lanes beyond the row do not exist."""
+        """``body`` with the evaluator of a block's part. Lanes beyond the row do not exist; a ``whole`` block of rows
+        with one axis has none."""
         along = b.rem(block, self.along) if self.others else block
         first = b.add(b.mul(along, self.size), b.mul(part, self.lanes))
         variables = dict(scope.variables)
@@ -135,7 +141,7 @@ class _Blocks:
         def evaluator_at(mask: Value | None) -> Evaluator:
             return Evaluator(b, scope.pointers, variables, lane, self.lanes, mask, parent=scope)
 
-        if self.last.extent % self.size == 0:
+        if self.last.extent % self.size == 0 or (whole and not self.others):
             return body(evaluator_at(None))
         left = b.sub(self.last.extent, first)
         return b.either(
@@ -153,6 +159,23 @@ def _power_of_two(number: int) -> int:
 def _next_power_of_two(number: int) -> int:
     """The smallest that is not below, or 1."""
     return 1 << max(0, number - 1).bit_length()
+
+
+def _blocks_together(cost: int, target: Target) -> int:
+    """How many blocks of such a cost a work-item computes in turns; 0: one after the other, in a loop."""
+    if cost >= _DEAR:
+        return 0
+    return _MANY_TOGETHER if cost >= _LONG_CHAIN and target.registers >= _MANY_REGISTERS else _SUMS
+
+
+def _flat(parts: Sequence[Sequence[Value]]) -> list[Value]:
+    return [value for part in parts for value in part]
+
+
+def _groups(values: Sequence[Value], count: int) -> list[list[Value]]:
+    """As many runs of equal length."""
+    width = len(values) // count
+    return [list(values[i * width : (i + 1) * width]) for i in range(count)]
 
 
 def coordinates(b: WorkGroupInstructions, cell: MachineIndex, variables: Sequence[Variable]) -> dict[int, MachineIndex]:
@@ -276,9 +299,12 @@ class _Rows:
         row.prepare(roots, self.inner, phase)
         own = [r for r in kernel.reductions if r.body.level == phase]
         made: set[int] = set()
-        if own and shape.sums > shape.sharers:
-            cheap = body_cost(roots, self.inner) < _CHEAP and isinstance(shape.count, int)
-            totals = (self._side_by_side if cheap else self._one_by_one)(row, phase, own, made)
+        several = shape.sums > shape.sharers and not kernel.update
+        together = _blocks_together(body_cost(roots, self.inner), self.b.module.target)
+        if several and together:
+            totals = self._in_turns(row, phase, own, made, together)
+        elif several and own:
+            totals = self._one_by_one(row, phase, own, made)
         else:
             totals = self._blocks(row, phase, own, self._identities(own), made)
         self.saved |= made
@@ -298,31 +324,39 @@ class _Rows:
             loop.yield_values(*shape.visit(b, row, loop.index, self.part, body))
         return loop.results
 
-    def _side_by_side(self, row: Evaluator, phase: int, own: Sequence[Reduction], made: set[int]) -> list[Value]:
-        """A phase over blocks that cost little: a sharer's sums in registers, the blocks of a round next to each
-        other. Sums that wait for each other would take longer."""
-        b, shape, width = self.b, self.shape, len(own)
-        turns = shape.sums // shape.sharers
+    def _in_turns(
+        self, row: Evaluator, phase: int, own: Sequence[Reduction], made: set[int], together: int
+    ) -> list[Value]:
+        """A phase with a sharer's sums in registers: ``together`` blocks are computed in turns, one while another
+        waits. A loop's body has a block of each sum at least; what is left comes block by block."""
+        b, shape = self.b, self.shape
+        parts, done = [self._identities(own) for _ in range(shape.sums // shape.sharers)], cast(MachineIndex, 0)
 
-        def visit(first: MachineIndex, turn: int, sums: Sequence[Value]) -> list[Value]:
+        def compute(turn: int, first: MachineIndex, parts: list[list[Value]], whole: bool) -> list[Value]:
             block = b.add(first, turn * shape.sharers)
-            return shape.visit(b, row, block, self.part, partial(self._elements, phase, own, sums, block, made))
+            body = partial(self._elements, phase, own, parts[turn % len(parts)], block, made)
+            parts[turn % len(parts)] = shape.visit(b, row, block, self.part, body, whole)
+            return parts[turn % len(parts)]
 
-        whole = shape.count // shape.sums * shape.sums
-        carried = self._identities(own) * turns
-        if whole:
-            with b.loop(self.sharer, whole, shape.sums, carried) as loop:
-                parts = [loop.carry[i * width : (i + 1) * width] for i in range(turns)]
-                loop.yield_values(*(v for i, sums in enumerate(parts) for v in visit(loop.index, i, sums)))
-            carried = list(loop.results)
-        parts = [carried[i * width : (i + 1) * width] for i in range(turns)]
-        for i in range(turns):
-            first, left = b.add(self.sharer, whole), shape.count - whole - i * shape.sharers
-            if left >= shape.sharers:
-                parts[i] = visit(first, i, parts[i])
-            elif left > 0:
-                exists = b.icmp("slt", self.sharer, left)
-                parts[i] = b.either(exists, partial(visit, first, i, parts[i]), partial(list, parts[i]))
+        for rounds in dict.fromkeys((max(1, together // len(parts)), 1)):
+            size = rounds * shape.sums
+            end = b.mul(b.div(shape.whole, size), size)
+            if isinstance(end, int) and end == done:
+                continue
+            with b.loop(b.add(self.sharer, done), end, size, _flat(parts)) as loop:
+                inside = _groups(loop.carry, len(parts))
+                turns = [partial(compute, i, loop.index, inside, True) for i in range(rounds * len(parts))]
+                for i in range(0, len(turns), together):
+                    b.in_turns(turns[i : i + together])
+                loop.yield_values(*_flat(inside))
+            parts, done = _groups(loop.results, len(parts)), end
+        for turn, before in enumerate(parts):
+            rest = partial(compute, turn, b.add(self.sharer, done), parts, False)
+            left = b.sub(shape.count, b.add(done, turn * shape.sharers))
+            if isinstance(left, int) and left >= shape.sharers:
+                rest()
+            elif not isinstance(left, int) or left > 0:
+                parts[turn] = b.either(b.icmp("slt", self.sharer, left), rest, partial(list, before))
         return self.sums.combine_halves(own, parts)
 
     def _one_by_one(self, row: Evaluator, phase: int, own: Sequence[Reduction], made: set[int]) -> list[Value]:

@@ -52,7 +52,8 @@ class Source(Protocol):
 def target_of(info: DeviceInfo) -> SimtTarget:
     """The machine that a device is: a processor of this host, whose items are its threads, or many items in step."""
     if info.simt_width == 1:
-        return SimtTarget(lanes=16, l3_bytes=Target.host().l3_bytes)
+        host = Target.host()
+        return SimtTarget(16, l3_bytes=host.l3_bytes, registers=host.registers * host.vector_bits // 512)
     shuffles = SUB_GROUPS in info.flags
     tiles = MATRIX_TILES in info.flags
     size = info.simt_width if shuffles or tiles else 1
