@@ -8,7 +8,18 @@ import pytest
 
 import argosy as paddle
 from argosy import models
-from argosy_infer import Generator, Predictor, add_adapters, load_program, make_incremental, read_adapter
+from argosy.models.adapters import read_adapter as read_model_adapter
+from argosy.models.importer import program_of
+from argosy.models.quantized_layers import Numbers, QuantizedLinear, linear_layers
+from argosy_infer import (
+    Generator,
+    Predictor,
+    SamplingOptions,
+    add_adapters,
+    load_program,
+    make_incremental,
+    read_adapter,
+)
 from argosy_infer.compress import round_to_nearest
 from argosy_infer.errors import AdapterError, InputError
 from argosy_tensorcore.safetensors import save_file
@@ -64,6 +75,45 @@ def test_each_row_of_a_batch_has_its_adapter(adapted):
         Predictor(adapted, "reference").run(ids=IDS, adapter=[0, 3])
 
 
+@pytest.mark.parametrize("case", ["experts", "experts side by side", "matrices side by side"])
+def test_experts_and_matrices_of_one_tensor_have_adapters(case, tmp_path):
+    """By the names of transformers' modules; rows without an adapter are beside those that have it."""
+    record = RECORD[case]
+    base = json.loads((HERE / "records" / f"{record['base']}.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(base["config"]))
+    save_file({n: weights(n, shape) for n, shape in base["tensors"].items()}, tmp_path / "model.safetensors")
+    write(tmp_path / "adapter", record["config"], tensors(case))
+    language = models.load(tmp_path, adapters={"mine": tmp_path / "adapter"})
+    ids = np.array(base["ids"])
+    expected = [np.array(r["outputs"], np.float32).reshape(*ids.shape, -1) for r in (base, record)]
+    program = add_adapters(program_of(language.model), list(language.adapters.values()))
+    (made,) = Predictor(program).run(ids=np.repeat(ids, 2, axis=0), adapter=[0, 1] * 2)
+    scale = max(np.abs(e).max() for e in expected)
+    for row, logits in enumerate(made):
+        np.testing.assert_allclose(logits, expected[row % 2][row // 2], rtol=0, atol=1e-4 * scale)
+    together = language.generate([ids[0], ids[0], ids[1]], 3, SamplingOptions(), adapter=["mine", None, "mine"])
+    firsts = [expected[1][0], expected[0][0], expected[1][1]]
+    assert [row[0] for row in together] == [int(logits[-1].argmax()) for logits in firsts]
+    assert together[0] == language.generate(ids[0], 3, SamplingOptions(), adapter="mine")
+    with pytest.raises(ValueError, match=r"no adapter 'other'.*\['mine'\]"):
+        language.generate(ids[0], 3, SamplingOptions(), adapter="other")
+
+
+def test_integers_in_another_order_take_adapters(folder):
+    """As GPTQ's act-order has them: the adapter is that of the inputs as they are."""
+    model = models.load_model(folder)
+    for parent, attribute, name, layer in linear_layers(model):
+        weight = layer.weight.numpy()
+        order = np.random.default_rng(len(name)).permutation(len(weight))
+        scale = np.abs(weight).max(0, keepdims=True) / 127
+        numbers = Numbers(np.rint(weight[order] / scale).astype(np.int8), 8, scale, order=order)
+        setattr(parent, attribute, QuantizedLinear(numbers, bias=False))
+    adapted = add_adapters(program_of(model), [read_model_adapter(model, folder / name) for name in NAMES])
+    (made,) = Predictor(adapted).run(ids=IDS, adapter=[2, 1])
+    for row, number in enumerate((2, 1)):
+        np.testing.assert_allclose(made[row], EXPECTED[number][row], rtol=0, atol=0.05 * np.abs(EXPECTED[2]).max())
+
+
 def test_sequences_of_a_step_have_their_adapters(generator):
     """Prompts and single tokens of rows with any adapter in one step."""
     assert [x.name_hint for x in generator.predictor.program.inputs][5:] == ["adapter"]
@@ -106,6 +156,7 @@ def test_weights_of_few_bits_take_adapters(folder, adapted):
         ({"r": 0}, "'r' of .* should be a positive number, got 0"),
         ({"lora_alpha": "8"}, "'lora_alpha' of .*got '8'"),
         ({"rank_pattern": [4]}, "'rank_pattern' should be an object"),
+        ({"rank_pattern": {"q_(.+)+": 4}}, r"'q_\(.\+\)\+' of 'rank_pattern' is not implemented"),
     ],
 )
 def test_configurations_that_are_wrong_are_refused_by_key(changes, message, tmp_path):

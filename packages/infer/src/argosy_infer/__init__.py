@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from argosy_infer.__about__ import __version__
 
 if TYPE_CHECKING:  # what names stand for, for editors and type checkers
-    from argosy_infer.adapters import Adapter, add_adapters, read_adapter
+    from argosy_infer.adapter_files import read_adapter
+    from argosy_infer.adapters import Adapter, add_adapters
     from argosy_infer.export import LoadedProgram, load_program, save_program
     from argosy_infer.importers import Importer, import_program
     from argosy_infer.incremental import make_incremental
@@ -25,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "Adapter": "adapters", "add_adapters": "adapters", "read_adapter": "adapters",
+    "Adapter": "adapters", "add_adapters": "adapters", "read_adapter": "adapter_files",
     "Importer": "importers", "import_program": "importers",
     "Generator": "llm.generator", "SamplingOptions": "llm.sampling", "LoadedProgram": "export",
     "load_program": "export", "save_program": "export", "Predictor": "predictor", "make_incremental": "incremental",

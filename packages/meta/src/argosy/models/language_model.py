@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import argosy as paddle
+from argosy.models.adapters import read_adapter
 from argosy.models.configuration import ConfigurationError
 from argosy.models.decoder import HeadlessDecoder, SequenceClassifier
 from argosy.models.encoder import Encoder, EncoderClassifier, MaskedLM
@@ -21,6 +22,7 @@ from argosy.models.loading import config_of, load_model, save
 from argosy.models.pooling import Pooling
 from argosy.models.rotary_embedding import length_of_rotations
 from argosy.nn.layer import Layer
+from argosy_infer import Adapter, add_adapters
 from argosy_infer.llm import Continuation, GenerationSettings, Generator, SamplingOptions, TextStream, Tokenizer
 
 __all__ = ["LanguageModel", "load"]
@@ -30,25 +32,33 @@ _BATCH_TOKENS = 1 << 16
 """Tokens that the cache has for a batch, at most, unless one text alone has more positions; further texts wait."""
 
 
-def load(folder: str | os.PathLike[str], dtype: str | None = None, integers: bool = False) -> LanguageModel:
+def load(
+    folder: str | os.PathLike[str],
+    dtype: str | None = None,
+    integers: bool = False,
+    adapters: Mapping[str, str | os.PathLike[str]] | None = None,
+) -> LanguageModel:
     """The language model of a folder that transformers (or sentence-transformers) wrote, or of a GGUF file.
 
     The weights are mapped from the files (see :func:`argosy.models.load_model`); ``dtype`` converts them, and
-    with ``integers`` the blocks Q8_0, Q4_0, Q4_K and Q6_K of a GGUF file are multiplied with as they are. Raises
-    ConfigurationError, CheckpointError and TokenizerError naming the file and what was expected there.
+    with ``integers`` the blocks Q8_0, Q4_0, Q4_K and Q6_K of a GGUF file are multiplied with as they are. ``adapters``:
+    folders of PEFT by the names that ``generate(..., adapter=name)`` calls them. Raises
+    ConfigurationError, CheckpointError, TokenizerError and AdapterError naming the file and what was expected there.
     """
     model = load_model(folder, dtype, integers)
+    read = {name: read_adapter(model, each) for name, each in (adapters or {}).items()}
     if os.fspath(folder).endswith(".gguf"):
         tokenizer = read_tokenizer(folder)
         end = None if tokenizer is None else tokenizer.id_of("eos_token")
-        return LanguageModel(model, tokenizer, GenerationSettings(stop=() if end is None else (end,)))
+        return LanguageModel(model, tokenizer, GenerationSettings(stop=() if end is None else (end,)), adapters=read)
     has_tokenizer = os.path.isfile(os.path.join(os.fspath(folder), "tokenizer.json"))
     tokenizer = Tokenizer.read(folder) if has_tokenizer else None
-    return LanguageModel(model, tokenizer, GenerationSettings.read(folder), Pooling.read(folder))
+    return LanguageModel(model, tokenizer, GenerationSettings.read(folder), Pooling.read(folder), read)
 
 
 class LanguageModel:
-    """A ``model`` with its ``tokenizer`` (None where the folder has none), ``generation`` settings and ``pooling``."""
+    """A ``model`` with its ``tokenizer`` (None where the folder has none), ``generation`` settings, ``pooling``, and
+    ``adapters`` of generated texts by name."""
 
     def __init__(
         self,
@@ -56,11 +66,13 @@ class LanguageModel:
         tokenizer: Tokenizer | None = None,
         generation: GenerationSettings | None = None,
         pooling: Pooling | None = None,
+        adapters: Mapping[str, Adapter] | None = None,
     ) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.generation = generation or GenerationSettings()
         self.pooling = pooling or Pooling()
+        self.adapters = dict(adapters or {})
         self._generators: dict[int | None, Generator] = {}
 
     def __repr__(self) -> str:
@@ -105,18 +117,26 @@ class LanguageModel:
         max_new_tokens: int | None = None,
         options: SamplingOptions | None = None,
         stop: str | int | Sequence[str | int] = (),
+        adapter: str | Sequence[str | None] | None = None,
         **changes: Any,
     ) -> Any:
         """What follows ``prompt``: text after a text, the answer to the messages of a chat (``[{"role": "user",
         "content": "..."}]``, by the folder's template), ids after ids; of several prompts, of any lengths, a list of
         these. See :meth:`stream`.
 
-        Several prompts share steps, each gives what it gives alone, and draws of the i-th have the seed and i.
+        Several prompts share steps, each gives what it gives alone, with an ``adapter`` of all or of each, and draws of
+        the i-th have the seed and i.
         """
         given = lists_of(prompt)
         if is_batch(given):
-            return self._generate_batch(given, options, stop, {"max_new_tokens": max_new_tokens, **changes})
-        made = list(self.stream(given, max_new_tokens, options, stop, **changes))
+            names = [adapter] * len(given) if adapter is None or isinstance(adapter, str) else adapter
+            asked = [
+                self._request(each, options, stop, {"max_new_tokens": max_new_tokens, **changes}) for each in given
+            ]
+            return self._generate_batch(given, asked, [self._number_of(name) for name in names])
+        if not (adapter is None or isinstance(adapter, str)):
+            raise TypeError(f"one prompt has one adapter, got {adapter!r:.80}")
+        made = list(self.stream(given, max_new_tokens, options, stop, adapter, **changes))
         return "".join(made) if is_text(given) else made
 
     def stream(
@@ -125,6 +145,7 @@ class LanguageModel:
         max_new_tokens: int | None = None,
         options: SamplingOptions | None = None,
         stop: str | int | Sequence[str | int] = (),
+        adapter: str | None = None,
         **changes: Any,
     ) -> Iterator[Any]:
         """New pieces of text after a text or messages, or ids after ids, one by one, until a token that ends texts, or
@@ -134,35 +155,37 @@ class LanguageModel:
         the text's length (scalings ``dynamic`` and ``longrope``), they are those of all tokens that are asked for from
         the first one on: what is cached is not turned again when a text grows beyond the model's. Sampling is that of
         the folder's settings unless ``options`` say otherwise, and ``changes`` are fields of these (``temperature``,
-        ``seed``, ...) and ``min_new_tokens``. Where ``max_new_tokens`` is not given, the folder's count ends with the
-        model's positions. Raises TypeError for other names, NotImplementedError for settings of
-        the folder that are not implemented, IncrementalError for a model that is not causal.
+        ``seed``, ...) and ``min_new_tokens``; ``adapter``: the name of the one that changes the model for this text.
+        Where ``max_new_tokens`` is not given, the folder's count ends with the model's positions. Raises TypeError for
+        other names, NotImplementedError for settings of the folder that are not implemented, IncrementalError for a
+        model that is not causal.
         """
         prompt = lists_of(prompt)
         if is_batch(prompt):
             raise TypeError("stream takes one prompt; generate takes several")
         asked = self._request(prompt, options, stop, {"max_new_tokens": max_new_tokens, **changes})
         generator = self._generator([asked])
-        tokens = generator.stream(asked.ids, asked.most, asked.sampling, asked.ends, asked.least)
+        number = self._number_of(adapter)
+        tokens = generator.stream(asked.ids, asked.most, asked.sampling, asked.ends, asked.least, number)
         return self._texts(tokens, asked.texts) if is_text(prompt) else tokens
 
-    def _generate_batch(self, prompts: Sequence[Any], options: Any, stop: Any, changes: dict[str, Any]) -> list[Any]:
-        asked = [self._request(prompt, options, stop, changes) for prompt in prompts]
+    def _generate_batch(self, prompts: Sequence[Any], asked: Sequence[Request], adapters: Sequence[int]) -> list[Any]:
         texts_of = [self._tokenizer.stream(each.texts) if is_text(prompts[i]) else None for i, each in enumerate(asked)]
         answers = [None if stream is None else _Answer(stream) for stream in texts_of]
-        texts = [
-            Continuation(
-                each.ids,
-                each.most,
-                replace(each.sampling, seed=each.sampling.seed + i),
-                each.ends,
-                each.least,
-                watch=answer,
-            )
-            for i, (each, answer) in enumerate(zip(asked, answers, strict=True))
-        ]
+        texts = []
+        for i, (each, number, answer) in enumerate(zip(asked, adapters, answers, strict=True)):
+            sampling = replace(each.sampling, seed=each.sampling.seed + i)
+            texts.append(Continuation(each.ids, each.most, sampling, each.ends, each.least, number, answer))
         self._generator(asked).extend(texts)
         return [text.made if answer is None else answer.text() for text, answer in zip(texts, answers, strict=True)]
+
+    def _number_of(self, adapter: str | None) -> int:
+        """Which of the program's adapters has a name; 0 for none."""
+        if adapter is None:
+            return 0
+        if adapter not in self.adapters:
+            raise ValueError(f"there is no adapter {adapter!r:.80}: load(..., adapters=) gave {list(self.adapters)}")
+        return list(self.adapters).index(adapter) + 1
 
     def _request(self, prompt: Any, options: SamplingOptions | None, stop: Any, changes: dict[str, Any]) -> Request:
         tokenizer = self._tokenizer if is_text(prompt) else None
@@ -189,7 +212,10 @@ class LanguageModel:
         found = self._generators.get(length)
         if found is None or found.capacity < capacity:
             self._generators = {}  # one at a time: each has a cache
-            self._generators[length] = found = Generator(program_of(self.model), capacity, _BLOCK, text_length=length)
+            program = program_of(self.model)
+            if self.adapters:
+                program = add_adapters(program, list(self.adapters.values()))
+            self._generators[length] = found = Generator(program, capacity, _BLOCK, text_length=length)
         return found
 
     @property

@@ -31,7 +31,7 @@ from argosy.models.weights import TensorNames, file_name
 from argosy.nn.layer import Layer
 from argosy_tensorcore.safetensors import CheckpointError
 
-__all__ = ["AWQ_ORDER", "quantize_layers"]
+__all__ = ["AWQ_ORDER", "place_in_file", "quantize_layers"]
 
 Array = np.ndarray[Any, Any]
 AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)
@@ -70,7 +70,7 @@ def quantize_layers(
 
     shapes = {name: [int(n) for n in layer.weight.shape] for _, _, name, layer in linear_layers(model)}
     for parent, attribute, name, layer in linear_layers(model):
-        base, out, columns = _place_in_file(name, shapes, family)
+        base, out, columns = place_in_file(name, shapes, family)
         made = read(base, shapes[name][0], out)
         if made is not None:
             setattr(parent, attribute, QuantizedLinear(made.take_outputs(columns), layer.bias is not None))
@@ -92,7 +92,7 @@ def quantize_layers(
     return {name: files[name] for name in files if name not in used}
 
 
-def _place_in_file(name: str, shapes: Mapping[str, list[int]], family: ModuleType) -> tuple[str, int, slice]:
+def place_in_file(name: str, shapes: Mapping[str, list[int]], family: ModuleType) -> tuple[str, int, slice]:
     """The name of a layer's matrix in a file, how many outputs that has, and which of them are the layer's."""
     for pattern, replacement, members in getattr(family, "STACKED", ()):
         match = re.search(pattern, f"{name}.weight")

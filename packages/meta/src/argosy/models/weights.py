@@ -25,10 +25,10 @@ from argosy_tensorcore.safetensors import CheckpointError
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Part", "TensorNames", "collect_weights", "file_name", "fill_weights", "parts_of"]
+__all__ = ["PREFIXES", "Part", "TensorNames", "collect_weights", "file_name", "fill_weights", "parts_of"]
 
 Array = np.ndarray[Any, Any]
-_PREFIXES = ("", "model.", "transformer.", "bert.", "ernie.")
+PREFIXES = ("", "model.", "transformer.", "bert.", "ernie.")
 _IGNORED = (r"rotary_emb\.inv_freq$", r"^mtp\.", r"\.mtp_block\.")
 _WHOLE = slice(None)
 _LARGEST = 1 << 50  # numbers of a parameter, beyond which no array has its shape
@@ -158,8 +158,8 @@ class TensorNames:
         """The name under which a file has ``name``."""
         if name in self.files:
             return name
-        candidates = [prefix + name for prefix in _PREFIXES if prefix]
-        candidates += [name.removeprefix(prefix) for prefix in _PREFIXES if prefix and name.startswith(prefix)]
+        candidates = [prefix + name for prefix in PREFIXES if prefix]
+        candidates += [name.removeprefix(prefix) for prefix in PREFIXES if prefix and name.startswith(prefix)]
         return next((each for each in candidates if each in self.files), None)
 
     def has(self, name: str) -> bool:
