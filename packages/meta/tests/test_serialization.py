@@ -1,6 +1,8 @@
 """Checkpoints: what goes in comes out, and damage is named."""
 
 import json
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
 
 import numpy as np
 import pytest
@@ -160,3 +162,31 @@ def test_what_cannot_be_saved_in_the_background_is_told(tmp_path):
     with pytest.raises(TypeError, match="cannot write object at 'a'"):
         paddle.clear_async_save_task_queue()
     paddle.clear_async_save_task_queue()
+
+
+class Plan(StrEnum):
+    STEPS = "steps"
+
+
+class Level(IntEnum):
+    HIGH = 2
+
+
+@dataclass
+class Arguments:
+    """As a trainer has them."""
+
+    plan: Plan = Plan.STEPS
+    level: Level = Level.HIGH
+    rates: list[float] = field(default_factory=lambda: [0.5])
+    inner: object = None
+
+
+@pytest.mark.parametrize("name", ["arguments.bin", "arguments.safetensors"])
+def test_dataclasses_are_saved_as_their_fields(tmp_path, name):
+    """No file names a class: members of enumerations are their values, also those that are strings and numbers."""
+    paddle.save(Arguments(inner=Arguments()), tmp_path / name)
+    plain = {"plan": "steps", "level": 2, "rates": [0.5]}
+    assert paddle.load(tmp_path / name) == {**plain, "inner": {**plain, "inner": None}}
+    with pytest.raises(ValueError, match=r"object at 'inner'"):
+        paddle.save(Arguments(inner=object()), tmp_path / name)

@@ -11,6 +11,8 @@ import io
 import pickle
 import pickletools
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from argosy_tensorcore.interchange import to_numpy
 from argosy_tensorcore.safetensors import CheckpointError
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["NAME_TABLE", "dumps", "loads"]
+__all__ = ["NAME_TABLE", "UnsavableError", "dumps", "loads", "without_class"]
 
 NAME_TABLE = "StructuredToParameterName@@"
 """The key under which a state dict's file keeps the parameter name of each of its entries."""
@@ -84,7 +86,18 @@ def _bits(tensor: Tensor) -> Any:
     return array
 
 
+def without_class(x: Any) -> Any:
+    """The fields of a dataclass as a dictionary, the value of an enumeration's member; anything else as it is. A file
+    names no classes, which whoever loads it would have to import."""
+    if isinstance(x, Enum):
+        return without_class(x.value)
+    if is_dataclass(x) and not isinstance(x, type) and not hasattr(x, "state_dict"):
+        return {field.name: getattr(x, field.name) for field in fields(x)}
+    return x
+
+
 def _plain_data(x: Any, where: str, tensor: Callable[[Tensor], Any]) -> Any:
+    x = without_class(x)
     if type(x) is Tensor:
         return tensor(x)
     if isinstance(x, Variable):

@@ -42,9 +42,10 @@ def save(obj: Any, path: str | os.PathLike[str] | BinaryIO, protocol: int = 4, *
     name); atomically: on any error what was there stays.
 
     obj: tensors or arrays in nested dicts (with string keys), lists and tuples, beside numbers, strings, booleans,
-    None. protocol: of the pickle, in Paddle's formats. Raises
-    :class:`~argosy.framework.paddle_pickle.UnsavableError` naming the place of anything else, NotImplementedError for
-    other formats, OSError from the disk.
+    None; of a dataclass its fields, as a dictionary, and of an enumeration's member the value: files name no classes,
+    and what trainers save as their arguments comes back as a dictionary. protocol: of the pickle, in Paddle's formats.
+    Raises :class:`~argosy.framework.paddle_pickle.UnsavableError` naming the place of anything else,
+    NotImplementedError for other formats, OSError from the disk.
     """
     if configs:
         raise TypeError(f"save() has no argument {sorted(configs)}")
@@ -177,6 +178,7 @@ def _is_array(x: object) -> bool:
 
 def _encode(x: Any, where: str, tensors: dict[str, Any]) -> Any:
     """``x`` as JSON: every container and tensor is an object of one tagged key, plain values are themselves."""
+    x = pickled.without_class(x)
     if _is_array(x):
         tensors[where] = x
         return {"tensor": where}
