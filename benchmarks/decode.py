@@ -94,6 +94,13 @@ def exported(name: str, layers: int) -> Any:
     return export_program(model, [InputSpec([None, None], "int64", "ids")])
 
 
+def filled(cache: Any) -> Any:
+    """A cache with numbers in all of its memory: what was never written is one page of zeros, read from a cache."""
+    part = np.random.default_rng(0).standard_normal(1 << 18).astype(cache.dtype)
+    cache[...] = np.resize(part, cache.shape)
+    return cache
+
+
 def _terms(state: tuple[str, Any], layers: int) -> int:
     """Products that a weight takes part in for each token of a prompt: two of eight experts, nothing of the table of
     words, and behind the last attention nothing, for one token alone is wanted."""
@@ -122,7 +129,7 @@ def compiled(loaded: Any, case: str, most: int, layers: int) -> tuple[Any, dict[
         loaded, _ = round_to_nearest(loaded, int(case.removeprefix("int")), 128 if case == "int4" else -1)
     program = make_incremental(loaded.program, BLOCK)
     found = caches_of(program)
-    caches = {cache.name: cache.allocate(most // BLOCK) for cache in found}
+    caches = {cache.name: filled(cache.allocate(most // BLOCK)) for cache in found}
     read = {name: array.nbytes for name, array in loaded.states.items() if "embed_tokens" not in name}
     experts = sum(size for name, size in read.items() if ".experts." in name)
     begin = time.perf_counter()

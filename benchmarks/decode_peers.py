@@ -38,7 +38,7 @@ def torch_step(layers: int, rows: int, cached: int) -> Step:
     tokens, batch = (1, rows) if rows else (PROMPT, 1)
     start = cached if rows else 0
     blocks = [{n: torch.from_numpy(weight(*s)).to(half) for n, s in SHAPES.items()} for _ in range(layers)]
-    caches = [[torch.zeros(batch, SHARED, start + tokens, SIZE, dtype=half) for _ in "kv"] for _ in range(layers)]
+    caches = [[torch.ones(batch, SHARED, start + tokens, SIZE, dtype=half) for _ in "kv"] for _ in range(layers)]
     head = torch.from_numpy(weight(WORDS, WIDTH)).to(half)
     turns = np.outer(np.arange(start, start + tokens), 10000.0 ** (-np.arange(0, SIZE, 2) / SIZE))
     both = np.concatenate([turns, turns], -1).astype(np.float32)

@@ -2,9 +2,10 @@
 
 Tokens of a tile that belong to one sequence (a run) pass over its places together, panel by panel: scores and their
 powers are made for all rows, sums of values are rescaled where a larger score has come (Milakov and Gimelshein, 2018).
-Where a head has few rows, those of all heads of the chunk pass over a panel, whose caches lie side by side, before the
-next one, which is prefetched meanwhile in the order of memory; keys are copied as floats for rows of several tiles,
-unless the machine multiplies pairs of bfloat16 as they are (products of denormal numbers are then zero).
+Where a head has few rows, those of all heads of the chunk, whose caches lie side by side, pass over some places of a
+panel before the next ones: first over keys, while the panel's values are prefetched in the order of memory, then over
+values, while the next panel's keys are. Keys are copied as floats for rows of several tiles, unless the machine
+multiplies pairs of bfloat16 as they are (products of denormal numbers are then zero).
 Panels begin at multiples of their width, every score is one tree of sums and every sum of values one chain, and a row
 leaves out what it does not see: a token's bits depend on nothing but its own sequence up to its position, whatever else
 is computed beside it.
@@ -19,7 +20,7 @@ from argosy_cinn.emitter import Emitter
 from argosy_cinn.forms.paged_attention import PagedAttentionForm
 from argosy_cinn.loops.elementwise import load_element, store_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
-from argosy_cinn.paged_attention.panels import FEW_ROWS, Cache, Memory, Panel, Rule
+from argosy_cinn.paged_attention.panels import FEW_ROWS, Cache, Memory, Panel, Rule, Strip
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import FLOAT, I64, LLVM_TYPES, Index, Value, constant, vector
 from argosy_cinn.shapes import ceil_div, sizes
@@ -36,6 +37,9 @@ def emit_paged_attention(module: Module, name: str, form: PagedAttentionForm, sl
 
 EMITTER = Emitter(emit_paged_attention, lambda form, target: form.chunks)
 """For `argosy_cinn.kinds`."""
+
+#: Places of which the values of all heads are read before the next ones.
+_VALUES = 8
 
 
 class _Chunk:
@@ -105,84 +109,92 @@ class _Chunk:
     ) -> None:
         """All places that tokens at these positions see, panel by panel and head by head."""
         b, form, (low, high) = self.b, self.form, positions
-        entries, block = sizes(form.operands[5])[1], sizes(form.operands[1])[1]
-        end = b.minimum(b.add(high, 1), b.mul(b.number(entries), block))
+        columns, block = sizes(form.operands[5])[1], sizes(form.operands[1])[1]
+        end = b.minimum(b.add(high, 1), b.mul(b.number(columns), block))
         before = b.maximum(b.sub(low, form.window - 1), 0) if form.window else 0
         width = self.memory.panel
         known = b.minimum(b.maximum(row, 0), b.sub(b.number(sizes(form.operands[5])[0]), 1))
-        table = b.gep(self.at["tables"], b.mul(known, b.number(entries)), I64)
+        table = b.gep(self.at["tables"], b.mul(known, b.number(columns)), I64)
         rule = Rule(form.scale, form.window, form.softcap, low, high, end)
         start = b.mul(b.div(before, width), width)
-        self._find_slots(self.memory.slots[0], start, end, table)
+        self._find_entries(self.memory.entries[0], heads, start, end, table)
         position = lambda r: self._position(b.add(first, b.div(r, self.shared)))  # noqa: E731
-        with b.loop(start, end, width, self.memory.slots) as places:
-            slots, ahead = places.carry
-            self._find_slots(ahead, b.add(places.index, width), end, table)
-            with b.loop(*heads) as head:
-                memory = self.memory.rows_from(b.mul(b.sub(head.index, heads[0]), rows))
-                panel = Panel(b, memory, rule, places.index, position, slots)
-                caches = (self._cache(number, head.index, heads[0], ahead) for number in (1, 2))
-                self._panel(panel, rows, *caches)
-            places.yield_values(ahead, slots)
+        with b.loop(start, end, width, self.memory.entries) as places:
+            entries, ahead = places.carry
+            self._find_entries(ahead, heads, b.add(places.index, width), end, table)
 
-    def _panel(self, panel: Panel, rows: Index, keys: Cache, values: Cache) -> None:
-        """What a panel's places give to the rows of a head; those of one tile read what is cached where it lies."""
-        b = self.b
+            def panel(head: Value) -> Panel:
+                number = b.sub(head, heads[0])
+                memory = self.memory.rows_from(b.mul(number, rows))
+                own, count = b.gep(entries, number, I64), b.sub(heads[1], heads[0])
+                return Panel(b, memory, rule, places.index, position, own, count)
+
+            self._panel(heads, rows, panel, self._cache(1, ahead), self._cache(2, entries))
+            places.yield_values(ahead, entries)
+
+    def _panel(
+        self,
+        heads: tuple[Value, Index],
+        rows: Index,
+        panel: Callable[[Value], Panel],
+        keys: Cache,
+        values: Cache,
+    ) -> None:
+        """What a panel's places give to the rows of some heads. Those of one tile read what is cached where it lies, in
+        the order of memory: a few places of all heads, then the next ones; values are asked for while keys are read,
+        and the next panel's keys while values are."""
+        b, lanes = self.b, self.lanes
         few = b.icmp("sle", rows, self.memory.height)
-        panel.copy_scales(keys, self.memory.key_scales)
-        panel.copy_scales(values, self.memory.value_scales)
+        whole = constant(I64, self.memory.panel)
 
-        def score_cached() -> list[Value]:
-            panel.score_cached(rows, keys, prefetches=True)
+        def each_strip(count: int, build: Callable[[Panel, Strip], None]) -> None:
+            """``build`` for ``count`` places of each head, then the next ones; for all of them where rows are many."""
+            step = b.select(few, constant(I64, count), whole)
+            with b.loop(0, whole, step) as strip, b.loop(*heads) as head:
+                number = b.add(b.mul(strip.index, b.sub(heads[1], heads[0])), b.mul(b.sub(head.index, heads[0]), step))
+                build(panel(head.index), Strip(strip.index, step, number))
+
+        def score_strips() -> list[Value]:
+            each_strip(lanes, lambda part, strip: part.score_cached(rows, keys, values, strip))
             return []
 
-        def score_tiles() -> list[Value]:
-            if self.memory.pairs:
-                panel.prefetch(keys, values)
-                panel.score_cached(rows, keys, prefetches=False)
-            else:
-                panel.copy_keys(keys, values)
-                panel.score_copied(rows)
+        def score_copied() -> list[Value]:
+            each_strip(self.memory.panel, lambda part, strip: part.score_copied(rows, keys, values, strip))
             return []
 
-        def add_values(prefetches: bool) -> list[Value]:
-            panel.add_values(rows, values, prefetches)
-            return []
+        if self.memory.pairs:
+            score_strips()
+        else:
+            b.either(few, score_strips, score_copied)
+        with b.loop(*heads) as loop:
+            panel(loop.index).weigh(rows, keys, values)
+        each_strip(_VALUES, lambda part, strip: part.add_values(rows, values, keys, strip))
 
-        b.either(few, score_cached, score_tiles)
-        panel.weigh(rows, keys, values)
-        b.either(few, lambda: add_values(True), lambda: add_values(False))
-
-    def _find_slots(self, slots: Value, start: Index, end: Index, table: Value) -> None:
-        """Where the first head is cached at each place of a panel, counted in heads; those behind the last place are
-        the last one's."""
+    def _find_entries(self, entries: Value, heads: tuple[Value, Index], start: Index, end: Index, table: Value) -> None:
+        """Where some heads are cached at each place of a panel, counted in heads; those behind the last place are the
+        last one's."""
         b, (blocks, block) = self.b, sizes(self.form.operands[1])[:2]
         with b.loop(0, self.memory.panel) as loop:
             place = b.minimum(b.add(start, loop.index), b.sub(end, 1))
             entry = b.load(I64, b.gep(table, b.div(place, block), I64))
             known = b.minimum(b.maximum(entry, 0), b.sub(b.number(blocks), 1))
             slot = b.add(b.mul(known, block), b.rem(place, block))
-            b.store(b.index(b.mul(slot, self.cached)), b.gep(slots, loop.index, I64))
+            first, number = b.mul(slot, self.cached), b.mul(loop.index, b.sub(heads[1], heads[0]))
+            with b.loop(*heads) as head:
+                target = b.gep(entries, b.add(number, b.sub(head.index, heads[0])), I64)
+                b.store(b.index(b.add(first, head.index)), target)
+            for name in ("key scales", "value scales"):
+                if name in self.at:
+                    b.prefetch(b.gep(self.at[name], b.add(first, heads[0]), FLOAT))
 
-    def _cache(self, number: int, head: Value, first: Value, slots: Value) -> Cache:
-        """A head's keys (1) or values (2); ``slots``: where the next panel's are, of heads from the ``first`` on."""
+    def _cache(self, number: int, ahead: Value) -> Cache:
+        """The keys (1) or values (2); ``ahead``: the entries that are to be asked for."""
         b, operand = self.b, self.form.operands[number]
         name, used = (("keys", self.depth), ("values", self.width))[number - 1]
         width, element = sizes(operand)[3], LLVM_TYPES[self.memory.cached]
-        share = b.mul(b.sub(head, first), self.memory.panel)
-
-        def entry(head: Index, slot: Value) -> Value:
-            return b.gep(b.gep(self.at[name], b.mul(head, width), element), b.mul(slot, width), element)
-
-        def ahead(number: Index) -> Value:
-            number = b.add(share, number)
-            slot = b.load(I64, b.gep(slots, b.div(number, self.form.heads), I64))
-            return entry(b.add(first, b.rem(number, self.form.heads)), slot)
-
-        found = self.at.get(f"{name[:-1]} scales")
-        scales = None if found is None else b.gep(found, head, FLOAT)
         is_key = number == 2 and operand is self.form.operands[1]
-        return Cache(lambda slot: entry(head, slot), used, scales, None if is_key else ahead)
+        entry = lambda number: b.gep(self.at[name], b.mul(number, width), element)  # noqa: E731
+        return Cache(entry, used, self.at.get(f"{name[:-1]} scales"), None if is_key else ahead)
 
     def _each_row(
         self, heads: tuple[Value, Index], rows: Index, first: Value, build: Callable[[Value, Value, Index], None]

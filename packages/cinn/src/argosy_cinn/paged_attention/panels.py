@@ -15,6 +15,7 @@ from argosy_cinn.printers.types import (
     BFLOAT,
     DOUBLE,
     FLOAT,
+    I1,
     I8,
     I32,
     I64,
@@ -64,20 +65,21 @@ class Memory:
         self.depth, self._width = form.query[3], self.padded_width(form.width)
         depth, rows = self.padded_width(self.depth), max(form.rows, min(form.rows, FEW_ROWS) * form.heads)
         padded = self.padded_width(rows)
-        counts = [depth * self.panel, form.rows * self.panel, rows * depth, rows * self._width, padded, padded]
+        counts = [depth * self.panel, rows * self.panel, rows * depth, rows * self._width, padded, padded]
         counts += [self.panel, self.panel]
-        size = bytes_of(self.real)
-        slab = scratch(b, sum(counts) * size + 2 * self.panel * 8)
+        size, entries = bytes_of(self.real), self.panel * form.heads
+        slab = scratch(b, sum(counts) * size + 2 * entries * 8)
         places = [b.gep(slab, sum(counts[:i]) * size, I8) for i in range(len(counts) + 1)]
         self.keys, self.scores, self._queries, self._sums, self.tops, self.totals, *rest = places
-        self.key_scales, self.value_scales, slots = rest
+        self.key_scales, self.value_scales, table = rest
         #: Where the places of two panels in turn are cached.
-        self.slots = (slots, b.gep(slots, self.panel, I64))
+        self.entries = (table, b.gep(table, entries, I64))
 
     def rows_from(self, first: Index) -> Memory:
         """The same memory, whose rows begin at number ``first``."""
         b, same = self.b, copy(self)
         same._queries, same._sums = self.query(first), self.sum(first)
+        same.scores = self.score(first)
         same.tops, same.totals = (b.gep(place, first, self.real) for place in (self.tops, self.totals))
         return same
 
@@ -121,14 +123,22 @@ class Memory:
 
 
 class Cache(NamedTuple):
-    """Keys or values of a head: ``entry`` gives what is cached at a slot, ``width`` numbers; ``scales`` of slots or
-    None; ``ahead``: of what the next panel reads, in the order of memory, this head's share by number, or None where it
-    is read as keys first."""
+    """Keys or values: ``entry`` gives the ``width`` numbers of an entry; ``scales`` of entries or None; ``ahead``: the
+    entries of the next panel's keys, or of this panel's values, that are to be asked for, in the order of memory, or
+    None where values are read as keys."""
 
     entry: Callable[[Value], Value]
     width: int
     scales: Value | None
-    ahead: Callable[[Index], Value] | None
+    ahead: Value | None
+
+
+class Strip(NamedTuple):
+    """``places`` of a panel, so many, from ``start`` on; what is asked for beside them begins with number ``ahead``."""
+
+    start: Value
+    places: Value
+    ahead: Index
 
 
 class Rule(NamedTuple):
@@ -144,7 +154,7 @@ class Rule(NamedTuple):
 
 class Panel:
     """Some places of one sequence that begin at ``start``, for all rows of a run; ``position`` gives that of a row;
-    ``slots``: where they are cached."""
+    ``entries``: where a head is cached at each place, which lie ``heads`` apart."""
 
     def __init__(
         self,
@@ -153,38 +163,45 @@ class Panel:
         rule: Rule,
         start: Value,
         position: Callable[[Index], Value],
-        slots: Value,
+        entries: Value,
+        heads: Index,
     ) -> None:
         self.b, self.memory, self.rule, self.start, self.position = b, memory, rule, start, position
-        self.slots = slots
+        self.entries, self.heads = entries, heads
         self.lanes, self.real = memory.lanes, memory.real
 
-    def _slot(self, place: Index) -> Value:
-        return self.b.load(I64, self.b.gep(self.slots, place, I64))
+    def _entry(self, place: Index) -> Value:
+        return self.b.load(I64, self.b.gep(self.entries, self.b.mul(place, self.heads), I64))
 
-    def _prefetch(self, cache: Cache, number: Index) -> None:
-        """Ask for one of this head's share of what the next panel reads."""
+    def _prefetch(self, cache: Cache, strip: Strip, number: Index, condition: Value) -> None:
+        """Ask for an entry of a cache that is read later, where that is not asked for otherwise."""
+        b = self.b
         if cache.ahead is None:
             return
-        b, base = self.b, cache.ahead(number)
-        for at in range(0, cache.width * bytes_of(LLVM_TYPES[self.memory.cached]), _LINE):
-            b.prefetch(b.gep(base, at, I8), level=_SECOND_LEVEL)
+        with b.if_then(condition):
+            base = cache.entry(b.load(I64, b.gep(cache.ahead, b.add(strip.ahead, number), I64)))
+            for at in range(0, cache.width * bytes_of(LLVM_TYPES[self.memory.cached]), _LINE):
+                b.prefetch(b.gep(base, at, I8), level=_SECOND_LEVEL)
 
-    def _prefetch_values(self, values: Cache, column: Index, place: Value) -> None:
-        """The same in even steps, while columns are passed over one after the other, and places of each."""
-        b, passes = self.b, -(-values.width // (PANEL_VECTORS * self.lanes))
-        number = b.div(column, PANEL_VECTORS * self.lanes)
-        with b.if_then(b.icmp("eq", b.index(b.rem(place, passes)), 0)):
-            each = b.mul(number, -(-self.memory.panel // passes))
-            self._prefetch(values, b.minimum(b.add(each, b.div(place, passes)), self.memory.panel - 1))
+    def _prefetch_between(
+        self, cache: Cache, strip: Strip, row: Index, width: int, column: Index, place: Value
+    ) -> None:
+        """The same in even steps, while columns of ``width`` are passed over one after the other, and places of each,
+        for the first row."""
+        b, passes = self.b, -(-width // (PANEL_VECTORS * self.lanes))
+        passed = b.sub(place, strip.start)
+        turn = b.binary("and", b.icmp("eq", b.index(b.rem(passed, passes)), 0), b.icmp("eq", b.index(row), 0))
+        first = b.mul(b.div(column, PANEL_VECTORS * self.lanes), b.ceil_div(strip.places, passes))
+        number = b.minimum(b.add(first, b.div(passed, passes)), b.sub(strip.places, 1))
+        self._prefetch(cache, strip, number, turn)
 
-    def copy_scales(self, cache: Cache, target: Value) -> None:
+    def _copy_scales(self, cache: Cache, target: Value) -> None:
         """The factors of the panel's places, beside each other."""
         b = self.b
         if cache.scales is None:
             return
         with b.loop(0, self.memory.panel) as loop:
-            scale = b.load(FLOAT, b.gep(cache.scales, self._slot(loop.index), FLOAT))
+            scale = b.load(FLOAT, b.gep(cache.scales, self._entry(loop.index), FLOAT))
             scale = convert(b, scale, "float32", "float64") if self.real == DOUBLE else scale
             b.store(scale, b.gep(target, loop.index, self.real))
 
@@ -194,20 +211,13 @@ class Panel:
         left = b.minimum(b.sub(self.rule.end, self.start), self.memory.panel)
         return b.mul(b.ceil_div(left, lanes), lanes)
 
-    def prefetch(self, keys: Cache, values: Cache) -> None:
-        """Ask for this head's share of what the next panel reads."""
-        with self.b.loop(0, self._groups()) as loop:
-            for cache in (keys, values):
-                self._prefetch(cache, loop.index)
-
-    def copy_keys(self, keys: Cache, values: Cache) -> None:
-        """Keys as numbers beside each other, for many rows."""
+    def _copy_keys(self, keys: Cache, values: Cache, strip: Strip) -> None:
+        """Keys as numbers beside each other, for many rows; values are asked for meanwhile."""
         b, memory, lanes = self.b, self.memory, self.lanes
         with b.loop(0, self._groups()) as loop:
             place = loop.index
-            for cache in (keys, values):
-                self._prefetch(cache, place)
-            source, target = keys.entry(self._slot(place)), memory.key(place)
+            self._prefetch(values, strip, place, constant(I1, 1))
+            source, target = keys.entry(self._entry(place)), memory.key(place)
 
             def convert_key(at: Index, mask: Value | None, source: Value = source, target: Value = target) -> None:
                 for v, found in enumerate(memory.load_cached(source, at, mask)):
@@ -232,9 +242,10 @@ class Panel:
                 build(at, height)
             at = b.add(at, some)
 
-    def score_copied(self, rows: Index) -> None:
-        """Products of queries and copied keys."""
+    def score_copied(self, rows: Index, keys: Cache, values: Cache, strip: Strip) -> None:
+        """Products of queries and copied keys of the whole panel."""
         b, memory = self.b, self.memory
+        self._copy_keys(keys, values, strip)
         type, depth = vector(self.real, self.lanes), memory.padded_width(memory.depth)
 
         def load(key: Value, at: Index, mask: Value | None) -> list[Value]:
@@ -247,14 +258,16 @@ class Panel:
 
         self._tiles(rows, tile)
 
-    def score_cached(self, rows: Index, keys: Cache, prefetches: bool) -> None:
-        """Products of queries and keys where they are cached."""
+    def score_cached(self, rows: Index, keys: Cache, values: Cache, strip: Strip) -> None:
+        """Products of queries and a strip's keys where they are cached; values are asked for meanwhile."""
         b, load = self.b, self.memory.load_pairs if self.memory.pairs else self.memory.load_cached
+        end = b.minimum(b.add(strip.start, strip.places), self._groups())
 
         def tile(row: Index, height: int) -> None:
-            with b.loop(0, self._groups(), self.lanes) as loop:
-                entry = lambda place: keys.entry(self._slot(place))  # noqa: E731
-                ahead = lambda place: self._prefetch(keys, place) if prefetches else None  # noqa: E731
+            is_first = b.icmp("eq", b.index(row), 0)
+            with b.loop(strip.start, end, self.lanes) as loop:
+                entry = lambda place: keys.entry(self._entry(place))  # noqa: E731
+                ahead = lambda place: self._prefetch(values, strip, b.sub(place, strip.start), is_first)  # noqa: E731
                 self._score(row, height, loop.index, entry, load, keys.width, ahead)
 
         self._tiles(rows, tile)
@@ -331,6 +344,8 @@ class Panel:
     def weigh(self, rows: Index, keys: Cache, values: Cache) -> None:
         """Powers of scores, times their values' scales, and sums so far rescaled to them."""
         b, memory, lanes = self.b, self.memory, self.lanes
+        self._copy_scales(keys, memory.key_scales)
+        self._copy_scales(values, memory.value_scales)
         with b.loop(0, rows) as loop:
             row = loop.index
             position = self.position(row)
@@ -384,43 +399,47 @@ class Panel:
             place = b.gep(sums, loop.index, self.real)
             b.store(b.fmul(b.load(factor.type, place), factor), place)
 
-    def add_values(self, rows: Index, values: Cache, prefetches: bool) -> None:
-        """Sums of values by powers: of all rows together where they see the same places of the panel, else row by row,
-        so that what a row does not see is not even multiplied by zero."""
+    def add_values(self, rows: Index, values: Cache, keys: Cache, strip: Strip) -> None:
+        """Sums of a strip's values by powers: of all rows together where they see the same places of the panel, else
+        row by row, so that what a row does not see is not even multiplied by zero; keys are asked for meanwhile."""
         b, rule = self.b, self.rule
         first, behind = self._bounds(rule.low, rule.high)
         alike = b.icmp("eq", b.sub(behind, first), self.memory.panel)
         alike = b.binary("or", alike, b.icmp("eq", rule.low, rule.high))
 
         def add_tiles() -> list[Value]:
-            self._tiles(rows, lambda row, height: self._add(row, height, first, behind, values, prefetches))
+            self._tiles(rows, lambda row, height: self._add(row, height, (first, behind), values, keys, strip))
             return []
 
         def add_rows() -> list[Value]:
             with b.loop(0, rows) as loop:
                 position = self.position(loop.index)
-                self._add(loop.index, 1, *self._bounds(position, position), values, False)
+                self._add(loop.index, 1, self._bounds(position, position), values, keys, strip)
             return []
 
         b.either(alike, add_tiles, add_rows)
 
-    def _add(self, row: Index, height: int, first: Index, behind: Index, values: Cache, prefetches: bool) -> None:
-        """The sums of some rows over places that all of them see."""
+    def _add(
+        self, row: Index, height: int, seen: tuple[Index, Index], values: Cache, keys: Cache, strip: Strip
+    ) -> None:
+        """The sums of some rows over the strip's places from the first one that all of them see up to the last one."""
+        b = self.b
+        places = b.maximum(seen[0], strip.start), b.minimum(seen[1], b.add(strip.start, strip.places))
         step = PANEL_VECTORS * self.lanes
         whole, rest = values.width // step * step, values.width % step
         with self.b.loop(0, whole, step) as loop:
             none: list[Value | None] = [None] * PANEL_VECTORS
-            self._add_columns(row, height, first, behind, values, loop.index, none, prefetches)
+            self._add_columns(row, height, places, values, loop.index, none, keys, strip)
         if rest:
             masks = [
                 self.b.tail_mask(rest - at, self.lanes) if rest - at < self.lanes else None
                 for at in range(0, rest, self.lanes)
             ]
-            self._add_columns(row, height, first, behind, values, whole, masks, prefetches)
+            self._add_columns(row, height, places, values, whole, masks, keys, strip)
 
     def _add_columns(
-        self, row: Index, height: int, first: Index, behind: Index, values: Cache, column: Index,
-        masks: list[Value | None], prefetches: bool,
+        self, row: Index, height: int, seen: tuple[Index, Index], values: Cache, column: Index,
+        masks: list[Value | None], keys: Cache, strip: Strip,
     ) -> None:  # fmt: skip
         b, memory, lanes, count = self.b, self.memory, self.lanes, len(masks)
         places = [
@@ -429,10 +448,9 @@ class Panel:
             for v in range(count)
         ]
         scores = [memory.score(b.add(row, i)) for i in range(height)]
-        with b.loop(first, behind, carry=[b.load(vector(self.real, lanes), place) for place in places]) as loop:
-            if prefetches:
-                self._prefetch_values(values, column, loop.index)
-            entry = values.entry(self._slot(loop.index))
+        with b.loop(*seen, carry=[b.load(vector(self.real, lanes), place) for place in places]) as loop:
+            self._prefetch_between(keys, strip, row, values.width, column, loop.index)
+            entry = values.entry(self._entry(loop.index))
             units = range(0, count, memory.unit // lanes)
             parts = [memory.load_cached(entry, b.add(column, v * lanes), masks[v]) for v in units]
             found = [x for part in parts for x in part]
