@@ -13,6 +13,7 @@ from workspace import ALLOWED, MODULES, ROOT, project
 
 _DISTRIBUTIONS = {
     "mpi4py": "mpi4py",
+    "google": "protobuf",
     "llvmlite": "llvmlite",
     "cffi": "cffi",
     "_cffi_backend": "cffi",

@@ -57,8 +57,8 @@ def test_files_are_read_by_the_importer_that_accepts_them(distribution, tmp_path
     for name in (None, "scaled"):
         (got,) = Predictor(import_program(tmp_path / "a.scaled", name), "reference").run(x)
         np.testing.assert_array_equal(got, 2 * want)
-    with pytest.raises(ProgramFileError, match=r"no importer is named 'onnx'; installed: .*scaled"):
-        import_program(tmp_path / "a.scaled", "onnx")
+    with pytest.raises(ProgramFileError, match=r"no importer is named 'nnef'; installed: .*scaled"):
+        import_program(tmp_path / "a.scaled", "nnef")
     with pytest.raises(ProgramFileError, match="does not exist, nor does"):
         import_program(tmp_path / "none")
     distribution("scaled", "scaled-too")

@@ -1,4 +1,5 @@
-"""Programs of files that other tools wrote: what reads them is found by entry point (group ``argosy.importers``).
+"""Programs of files that other tools wrote: what reads them is found by entry point (group ``argosy.importers``);
+ONNX files are read here.
 
 An entry point names an :class:`Importer` or a function that makes one; it is loaded at first use.
 """
@@ -14,7 +15,9 @@ from argosy_infer.export import LoadedProgram, load_program
 
 __all__ = ["Importer", "import_program"]
 
-_PLUG_INS = PlugIns("argosy.importers", "importer", ProgramFileError)
+_PLUG_INS = PlugIns(
+    "argosy.importers", "importer", ProgramFileError, {"onnx": "argosy_infer.onnx.importer:OnnxImporter"}
+)
 
 
 class Importer(Protocol):

@@ -1,0 +1,1 @@
+"""ONNX operators by theme; :mod:`argosy_infer.onnx.registry` loads them."""
