@@ -11,6 +11,7 @@ from argosy_phi_ops import prim
 from argosy_phi_ops.compiler import get_compiler
 from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.errors import DeviceMismatch
+from argosy_phi_ops.ops.common.loops import scan
 from argosy_pir import Builder, Program, TensorType
 from argosy_tensorcore.storage import StridedArray
 
@@ -165,11 +166,57 @@ def test_operands_on_two_devices_are_named_with_the_line():
     with pytest.raises(DeviceNotFound, match="nowhere"):
         paddle.jit.to_static(lambda a: a.to("nowhere"), full_graph=True)(x)
 
-    def running(a):
-        return paddle.science.scan(lambda c, row: ([(c[0].to("virtual") + 1).cpu() + row[0]], []), [a], [a * a])[0][0]
 
-    with pytest.raises(NotImplementedError, match=r"prim.place within control.scan"):
-        paddle.jit.to_static(running, full_graph=True)(x)
+@pytest.mark.parametrize(("first", "second"), [("cpu", "virtual"), ("virtual", "virtual:1"), *[
+    pytest.param("cpu", "opencl", marks=mark.marks) for mark in ACCELERATORS[1:]
+]])  # fmt: skip
+def test_scans_span_devices(first, second):
+    """Rows, what is carried and what is stacked on either device; gradients are scans from the last row on."""
+    rng = np.random.default_rng(0)
+    data = [rng.standard_normal(shape).astype("float32") for shape in ((4, 3), (3, 3), (3,))]
+
+    def rows(x, w, start):
+        def step(carried, row):
+            total, far = carried
+            total = total + far.to(first) * row[0]
+            far = paddle.tanh(far @ w.to(second) + row[0].to(second))
+            return [total, far], [far, total * 2]
+
+        return paddle.science.scan(step, [start, start.to(second)], [x])
+
+    def run(x, w, start):
+        (total, far), (fars, totals) = rows(x, w, start)
+        return total, far, fars, totals
+
+    compiled, found = paddle.jit.to_static(run, full_graph=True), []
+    for function in (compiled, run):
+        given = [paddle.to_tensor(a, place=first, stop_gradient=False) for a in data]
+        made = function(*given)
+        sum((part.to(first) ** 2).sum() for part in made).backward()
+        found.append(([str(part.place) for part in made], [*map(value, made), *(value(x.grad) for x in given)]))
+    (places, got), (others, want) = found
+    assert places == others
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)
+
+
+def test_a_scan_on_one_device_is_one_segment_of_it():
+    """What says of constants where they are is no copy, and does not make the host run it."""
+    program = Program("rows")
+    x = program.add_input(TensorType((3, 2), "float32"))
+
+    def step(rows, carried):
+        threes = prim.place(prim.broadcast_to(prim.constant(3.0, "float32"), (2,)), source="cpu", target="virtual:0")
+        return [], [prim.add(carried[0], prim.mul(rows[0], threes))]
+
+    with emit_at(Builder.at_end(program.block)):
+        there = prim.place(x, source="cpu", target="virtual:0")
+        start = prim.place(prim.broadcast_to(prim.constant(0.0, "float32"), (2,)), source="cpu", target="virtual:0")
+        program.set_outputs(scan(step, [there], [start])[1])
+    executable = get_compiler("cinn").compile(program, device("cpu"))
+    assert executable.report()["segments"] == {"virtual:0": 1}
+    (total,) = executable.run([StridedArray(np.arange(6, dtype=np.float32).reshape(3, 2))])
+    assert total.to_host().tolist() == [18.0, 27.0]
 
 
 def test_branches_and_loops_span_devices():

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from argosy_cinn.shapes import sizes
-from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.core import Block, Operation
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
@@ -131,18 +130,28 @@ def _run_for(
 
 
 def _scan(op: Operation, regions: list[Region], operands: list[StridedArray], around: Payloads) -> list[StridedArray]:
+    """Rows are views, and results are made where the first round leaves its own."""
     count, backwards = op.attributes["inputs"], op.attributes.get("reverse") or False
-    xs, carried = [p.array() for p in operands[:count]], operands[count:]
+    xs, carried = operands[:count], operands[count:]
     stacked = op.results[: len(op.results) - len(carried)]
     length = xs[0].shape[0] if xs else int(op.attributes["length"])
-    outputs = [np.empty(sizes(r), numpy_dtype(r.dtype)) for r in stacked]
+    outputs: list[StridedArray] = [] if length else [_results_of(result, None) for result in stacked]
     for i in reversed(range(length)) if backwards else range(length):
-        rows = [StridedArray.from_array(x[i, ...]) for x in xs]
-        yielded = regions[0].run([*rows, *carried], around)
-        for output, value in zip(outputs, yielded[: len(outputs)], strict=True):
-            output[i] = value.array()
-        carried = yielded[len(outputs) :]
-    return [*map(StridedArray, outputs), *carried]
+        yielded = regions[0].run([*(_row(x, i) for x in xs), *carried], around)
+        rows, carried = yielded[: len(stacked)], yielded[len(stacked) :]
+        outputs = outputs or [_results_of(result, row) for result, row in zip(stacked, rows, strict=True)]
+        for output, row in zip(outputs, rows, strict=True):
+            _row(output, i).copy_from(row)
+    return [*outputs, *carried]
+
+
+def _row(x: StridedArray, i: int) -> StridedArray:
+    return x.view(x.shape[1:], x.strides[1:], i * x.strides[0])
+
+
+def _results_of(result: Value, row: StridedArray | None) -> StridedArray:
+    """Memory for the rows of a result, where one is."""
+    return StridedArray.empty(sizes(result), result.dtype, None if row is None else row.array_type.device)
 
 
 _RUNS: dict[str, Callable[[Operation, list[Region], list[StridedArray], Payloads], list[StridedArray]]] = {

@@ -54,9 +54,11 @@ class MultiDeviceExecutable:
 
         def executable(program: Program) -> Call:
             pairs = zip(program.block.arguments, around, strict=True)
-            held = [(v, outer) for v, outer in pairs if not self.assignment.is_anywhere(outer)]
-            placed: dict[Value, str] = {v: self.assignment.name_of(outer) for v, outer in held}
-            return MultiDeviceExecutable(program, program, device, compile, placed).bind(())
+            held = {v: outer for v, outer in pairs if not self.assignment.is_anywhere(outer)}
+            placed: dict[Value, str] = {v: self.assignment.name_of(outer) for v, outer in held.items()}
+            run = MultiDeviceExecutable(program, program, device, compile, placed).bind(())
+            devices = [self.assignment.of(held[v]) if v in held else None for v in program.block.arguments]
+            return lambda given: run([x if d is None else _bring(x, d) for x, d in zip(given, devices, strict=True)])
 
         return Region(block, name, executable)
 
@@ -172,7 +174,7 @@ def _copy_argument(value: Value, payload: StridedArray) -> StridedArray:
 
 
 def _bring(payload: StridedArray, device: Device) -> StridedArray:
-    """The payload on a device: a constant that a branch yields may be elsewhere."""
+    """The payload on a device: a constant that a branch yields, or a loop begins with, may be elsewhere."""
     return payload if payload.device is device else send(StridedArray(payload.to_host()), device)
 
 

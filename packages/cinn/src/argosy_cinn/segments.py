@@ -109,9 +109,17 @@ def _fill(segment: DeviceSegment, program: Program, assignment: DeviceAssignment
             mapping[op.result] = mapping[op.operand(0)]
         elif op.results[0] not in mapping:
             made.block.append(op.clone(mapping))
+            _drop_places(made.block.last)
     taken = segment.reaches()
     segment.makes = [r for op in segment.operations for r in op.results if not taken.issuperset(r.users)]
     made.set_outputs([mapping[v] for v in segment.makes])
+
+
+def _drop_places(op: Operation | None) -> None:
+    """Without what a branch or loop on one device says of where its values are."""
+    for inner in list(op.walk()) if op is not None else ():
+        if inner.name == PLACE:
+            inner.replace_with([inner.operand(0)])
 
 
 def _is_read(program: Program, number: int, steps: list[DeviceSegment | Operation]) -> bool:

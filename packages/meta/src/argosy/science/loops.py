@@ -47,6 +47,7 @@ def _capture(tracer: Tracer, step: Step, carried: list[Tensor], xs: list[Tensor]
     types += [v.type for v in operands[len(xs) :]]
 
     def body(arguments: Sequence[Any]) -> list[Any]:
+        tracer.starts.update(zip(arguments, operands, strict=True))
         inside = [tracer.wrap(v, v.dtype not in _DIFFERENTIABLE) for v in arguments]
         after, ys = step(inside[len(xs) :], inside[: len(xs)])
         return [len(ys), *(tracer.value(y) for y in (*ys, *after))]

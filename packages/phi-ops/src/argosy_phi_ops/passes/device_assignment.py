@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from argosy_phi_ops.errors import DeviceMismatch
 from argosy_phi_ops.primitives import PRIMITIVES
-from argosy_pir.core import Operation
+from argosy_pir.core import Block, Operation
 from argosy_pir.opdef import RETURN
 from argosy_pir.program import Program
 from argosy_pir.types import TensorType
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["PLACE", "DeviceAssignment", "is_number", "spans_devices", "values_read"]
 
 PLACE = "prim.place"
-#: Control operations that may hold copies, and which of their operands are carried from round to round.
-CARRIED: dict[str, int | None] = {"control.if": None, "control.while": 0, "control.for": 3}
+SCAN = "control.scan"
+#: Control operations that may span devices.
+CONTROL = frozenset({"control.if", "control.while", "control.for", SCAN})
 
 
 def spans_devices(program: Program) -> bool:
@@ -56,7 +57,7 @@ class DeviceAssignment:
     """The device of each value of ``program``, a program of primitives; ``default``: of what nothing is said of.
 
     Raises :class:`DeviceMismatch`, naming both devices and the operation, for operands on two, and
-    ``NotImplementedError`` for a ``prim.place`` within a scan or beside communication. ``placed`` are names of the
+    ``NotImplementedError`` for a ``prim.place`` beside communication. ``placed`` are names of the
     devices that arguments are on.
     """
 
@@ -68,6 +69,7 @@ class DeviceAssignment:
         self._names.update(placed or {})
         self._anywhere: set[Value] = {v for v in program.block.arguments if is_number(v) and v not in self._names}
         self._constant: set[Value] = set()
+        self._cut: set[Operation] = set()
         for op in program.block:
             if op.name != RETURN:
                 self._assign(op)
@@ -86,8 +88,15 @@ class DeviceAssignment:
         return self.of(op.operand(0)) is not self.of(op.result)
 
     def is_step(self, op: Operation) -> bool:
-        """Whether the operation is none of a segment's: a copy, or a branch or loop with copies in it."""
-        return self.is_copy(op) or (op.name != PLACE and any(each.name == PLACE for each in op.walk()))
+        """Whether the operation is none of a segment's: a copy, or a branch or loop that spans devices."""
+        return self.is_copy(op) or (op in self._cut and len(self._places_within(op)) > 1)
+
+    def _places_within(self, op: Operation) -> set[str]:
+        """The names of the devices that a branch or loop computes on, and leaves its results on."""
+        made = [v for each in op.walk() for v in each.results]
+        ends = [end for region in op.regions for end in [region.blocks[0].last] if end is not None]
+        read = [v for v in (*values_read(op), *(v for end in ends for v in end.operands)) if not is_number(v)]
+        return {self.name_of(v) for v in (*made, *read) if v not in self._anywhere}
 
     def name_of(self, value: Value) -> str:
         """The name of its device."""
@@ -107,7 +116,8 @@ class DeviceAssignment:
                 self._name(op.operand(0), op.attributes["source"], where)
             self._name(op.result, op.attributes["target"], where)
             return
-        if any(each.name == PLACE for each in op.walk()):
+        if op.regions and any(each.name == PLACE for each in op.walk()):
+            self._cut.add(op)
             self._assign_regions(op, where)
             return
         if op.dialect == "prim" and PRIMITIVES[op.kind].category == "communication":
@@ -124,29 +134,37 @@ class DeviceAssignment:
             self._unite([*op.results, *(large or held)], where)
 
     def _assign_regions(self, op: Operation, where: str) -> None:
-        """What a loop carries is on one device in every round, and what a branch yields where the other one does."""
-        if op.name not in CARRIED:
+        """What a loop carries is on one device in every round, what a branch yields where the other one does, and the
+        rows of a scan where their operands and results are."""
+        if op.name not in CONTROL:
             raise NotImplementedError(f"{PLACE} within {op.name}: {where}")
-        first = CARRIED[op.name]
         groups: list[list[Value]] = [[result] for result in op.results]
         for number, region in enumerate(op.regions):
             (block,) = region.blocks
-            leading = len(block.arguments) - len(groups) if first is not None else 0
-            self._anywhere.update(block.arguments[:leading])
+            if op.name != "control.if":
+                self._join_arguments(op, block, groups, where)
             *inner, last = block
             for each in inner:
                 self._assign(each)
-            if first is not None:
-                for group, argument in zip(groups, block.arguments[leading:], strict=True):
-                    group.append(argument)
             if op.name != "control.while" or number:
                 for group, value in zip(groups, last.operands, strict=True):
                     group.append(value)
-        if first is not None:
-            for group, value in zip(groups, op.operands[first:], strict=True):
-                group.append(value)
         for group in groups:
             self._unite([v for v in group if v not in self._anywhere], where)
+
+    def _join_arguments(self, op: Operation, block: Block, groups: list[list[Value]], where: str) -> None:
+        """Those that a loop carries belong to their results; before them come the rows of a scan, or a counter."""
+        first: int = op.attributes["inputs"] if op.name == SCAN else 3 if op.name == "control.for" else 0
+        count = len(op.operands) - first
+        leading = block.arguments[: len(block.arguments) - count]
+        if op.name == SCAN:
+            for row, rows in zip(leading, op.operands[:first], strict=True):
+                self._unite([row, *([] if rows in self._anywhere else [rows])], where)
+        else:
+            self._anywhere.update(leading)
+        carried = zip(block.arguments[len(leading) :], op.operands[first:], strict=True)
+        for group, pair in zip(groups[len(groups) - count :], carried, strict=True):
+            group += pair
 
     def _root(self, value: Value) -> Value:
         while value in self._parents:
