@@ -150,12 +150,37 @@ def test_metrics_of_a_pipeline_are_those_of_its_batch():
         step.predict()
         wanted.append(step(x).numpy())
         rates = [float((logits.argmax(-1) == y.numpy().ravel()).mean()) for logits in wanted]
-        mesh = dist.ProcessMesh([0, 1])
-        step.eval()
-        with pytest.raises(NotImplementedError, match="of a pipeline takes batches that every rank has whole"):
-            step(x, dist.shard_tensor(y, mesh, [dist.Shard(0)]))
         return found, rates
 
     for found, rates in run_ranks(program, 2):
         assert rates[0] != rates[1]
         np.testing.assert_allclose(found, rates)
+
+
+def test_rows_of_a_pipelines_batch_keep_their_order_when_ranks_share_them():
+    """A microbatch has rows of every rank's part: labels go with them, also where each rank has all, and outputs and
+    metrics are those of the batch's order."""
+
+    def program():
+        paddle.seed(0)
+        mesh = dist.ProcessMesh([[0, 1], [2, 3]], ["pp", "dp"])
+        dist.set_mesh(mesh)
+        first, last = (mesh.get_mesh_with_dim("pp", stage) for stage in range(2))
+        model = nn.Sequential(nn.Linear(WIDTH, 16), nn.GELU(), nn.Linear(16, CLASSES))
+        split_model(model, {"1": SplitPoint.BEGINNING})
+        x, y = data().tensors
+        logits, metric = model(x), Accuracy()
+        wanted = float(nn.functional.cross_entropy(logits, y)), float(metric.compute(logits, y).mean())
+        strategy = dist.Strategy({"pipeline": {"enable": True, "accumulate_steps": 4}})
+        step = dist.DistModel(model, None, nn.CrossEntropyLoss(), None, strategy, [metric])
+        rows = dist.shard_tensor(x, first, [dist.Shard(0)])
+        found = []
+        for labels in (y, dist.shard_tensor(y, last, [dist.Shard(0)]), dist.shard_tensor(y, last, [dist.Replicate()])):
+            metric.reset()
+            found.append((float(step(rows, labels)), metric.accumulate()))
+        step.predict()
+        return found, [wanted] * 3, step(rows).numpy(), logits.numpy()
+
+    for found, wanted, outputs, logits in run_ranks(program, 4):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+        np.testing.assert_allclose(outputs, logits, rtol=1e-5, atol=1e-6)

@@ -16,13 +16,14 @@ from argosy.distributed.fleet.recompute.recompute import recompute_layers
 from argosy.distributed.pipeline.marks import cut_at_class, stage_count
 from argosy.distributed.pipeline.trainer import Pipeline, PipelineSettings
 from argosy.distributed.pipeline.whole_step import ScheduledFunction
-from argosy.distributed.semi_auto import shard_tensor
+from argosy.distributed.semi_auto import reshard, shard_tensor
 from argosy.distributed.sharded_optimizer import ShardingStage3
 from argosy.distributed.strategy import Strategy
 from argosy.distributed.strategy_effects import merging_of, precision_of, regions_of, scaler_of, shard_states
 from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
 from argosy_autograd.modes import no_grad
+from argosy_autoparallel import ProcessMesh, Replicate
 from argosy_phi_ops.declare.operator import Operator
 from argosy_phi_ops.declare.signature import ATTRIBUTE
 from argosy_tensorcore.dtype import as_dtype
@@ -61,7 +62,7 @@ class DistModel:
 
     Modes: ``train()`` updates and returns the loss from before, ``eval()`` the loss, ``predict()`` the outputs. Where
     gradients of several batches are merged every so many calls update. ``metrics`` are updated by each call that has
-    labels. Raises NotImplementedError where those of a pipeline get labels that not every rank has.
+    labels.
     """
 
     def __init__(
@@ -154,6 +155,8 @@ class DistModel:
         loss, outputs = made
         inputs, count = self._positions(entries, outputs)
         labels = entries[inputs : inputs + count]
+        if self._pipeline is not None:
+            labels = [_on_every_rank(x) for x in labels]
         with no_grad():
             for metric in self._metrics:
                 found = metric.compute(*outputs, *labels)
@@ -178,8 +181,6 @@ class DistModel:
         return Pipeline(settings, self._loss_of, lambda entries: self._predict_step(*entries), self._update_step)
 
     def _run_pipeline(self, pipeline: Pipeline, entries: Sequence[Any]) -> Any:
-        if self._metrics and any(isinstance(x, Tensor) and x.is_dist() for x in entries):
-            raise NotImplementedError("DistModel(metrics) of a pipeline takes batches that every rank has whole")
         if self.mode == "train":
             if self._scaler is None:
                 loss = pipeline.train(entries)
@@ -278,6 +279,14 @@ class DistModel:
         rest = {name: value for name, value in state_dict.items() if name not in own}
         if rest and self._optimizer is not None:
             self._optimizer.set_state_dict(rest)
+
+
+def _on_every_rank(x: Any) -> Any:
+    """A tensor as an ordinary one, on ranks outside of its mesh, too, as the outputs of pipelines are. All call."""
+    if not (isinstance(x, Tensor) and x.is_dist()):
+        return x
+    everyone = ProcessMesh(list(range(environment().communicator.size)))
+    return reshard(x, everyone, [Replicate()])._local_value()
 
 
 def _no_program(name: str, why: str) -> NoReturn:

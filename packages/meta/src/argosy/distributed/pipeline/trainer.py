@@ -13,7 +13,7 @@ from argosy.distributed.group import Group
 from argosy.distributed.pipeline.capture import CapturedStep, PipelinedFunction
 from argosy.distributed.pipeline.gradients import Gradients
 from argosy.distributed.pipeline.marks import begin_stages
-from argosy.distributed.pipeline.microbatches import split_batch
+from argosy.distributed.pipeline.microbatches import join_rows, row_shares, split_batch
 from argosy.distributed.pipeline.placing import StageMeshes
 from argosy.distributed.pipeline.step import PipelineStep
 from argosy.distributed.reduction import ReduceOp
@@ -153,20 +153,20 @@ class Pipeline:
             results = self._run("train_scaled", [*entries, scaler.scale(Tensor(np.ones((), np.float32)))])
         self.gradients.average(self.copies)
         self.gradients.hand_out()
-        return self._mean(results)
+        return self._mean(results, entries)
 
     def evaluate(self, entries: Sequence[Any]) -> Tensor:
         """The mean of the microbatches' losses, on every rank."""
-        return self._mean(self._run("evaluate", entries))
+        return self._mean(self._run("evaluate", entries), entries)
 
     def predict(self, entries: Sequence[Any]) -> list[Tensor]:
-        """The model's outputs for the whole batch, on every rank."""
-        return _concat_results(self._run("predict", entries))
+        """The model's outputs for the whole batch, in the order of its rows, on every rank."""
+        return _join_results(self._run("predict", entries), row_shares(entries))
 
-    def _mean(self, results: Sequence[Sequence[Any]]) -> Tensor:
+    def _mean(self, results: Sequence[Sequence[Any]], entries: Sequence[Any]) -> Tensor:
         losses = np.stack([np.asarray(loss) for loss, *_ in results])
         self.losses = Tensor._wrap(StridedArray(losses.astype(np.float32) if losses.itemsize < 4 else losses))
-        self.outputs = _concat_results([each[1:] for each in results])
+        self.outputs = _join_results([each[1:] for each in results], row_shares(entries))
         for group in self.copies if self.shards is None else (*self.copies, self.shards):
             all_reduce(self.losses, ReduceOp.AVG, group)
         found = self.losses.payload.array()
@@ -243,9 +243,9 @@ def _as_list(made: Any) -> list[Any]:
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
-def _concat_results(results: Sequence[Sequence[Any]]) -> list[Tensor]:
-    """The results of microbatches, one behind the other."""
-    return [Tensor._wrap(StridedArray(np.concatenate(parts))) for parts in zip(*results, strict=True)]
+def _join_results(results: Sequence[Sequence[Any]], shares: int) -> list[Tensor]:
+    """The results of microbatches, in the order of the rows of a batch that so many ranks share."""
+    return [Tensor._wrap(StridedArray(join_rows(parts, shares))) for parts in zip(*results, strict=True)]
 
 
 def _shape(x: Any) -> Any:
