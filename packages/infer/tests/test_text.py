@@ -94,6 +94,26 @@ def test_chats_are_what_jinja2_renders(folder):
     assert tokenizer.chat(messages) == tokenizer.encode("<s><user>hello<assistant>hi<assistant>", special=False)
 
 
+MARKS = """{{- bos_token }}{% set first = messages[0] %}{% for m in messages[1:] %}{% if loop.index0 % 2 == 0 %}
+{{ '<|' ~ m.role ~ loop.index ~ '|>' + m['content'] | trim }}{% else %}
+{% generation %}{{ m.content.split('x')[-1].strip() }}{% endgeneration %}{% endif %}{% endfor %}
+{% for name, tool in tools.items() %}{{ name ~ ' ' ~ tool | tojson(indent=2) }}{% endfor %}
+{{ messages | map(attribute='role') | unique | join(', ') | upper }} {{ '%d of %s' % (2, 'x') }} {{ none }}
+{{ 3 * 'ab' | length }} {{ '{}-{:.2f}'.format(1, 2.0) }} {{ 'a\n b' | indent(2) }} {{ 1 ~ 2.5 ~ none }}
+{{ first.content.replace('h', 'H') }} {{ first.nothing | default('-') }} {{ messages[::-1][0].role }}"""
+
+
+def test_templates_say_what_jinja2_says():
+    """Concatenation, slices, filters, formats, tools and what training marks."""
+    messages = [{"role": r, "content": c} for r, c in (("system", "hi"), ("user", " a "), ("assistant", "yxz "))]
+    tools = {"f": {"a": [1, "é"]}}
+    environment = pytest.importorskip("jinja2").Environment(trim_blocks=True, lstrip_blocks=True)
+    environment.filters["tojson"] = lambda x, indent=None: json.dumps(x, ensure_ascii=False, indent=indent)
+    plain = MARKS.replace("{% generation %}", "").replace("{% endgeneration %}", "")
+    expected = environment.from_string(plain).render(messages=messages, tools=tools, bos_token="<s>")
+    assert ChatTemplate(MARKS, {"bos_token": "<s>"}).render(messages, tools=tools) == expected
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -108,6 +128,35 @@ def test_chats_are_what_jinja2_renders(folder):
         ("{{ messages[0].nothing.further }}", "has no attribute|undefined"),
         ("{{ 1 / 0 }}", "zero"),
         ("x" * (1 << 21), "characters"),
+        ("{% set n = namespace(x='a') %}{% for i in range(60) %}{% set n.x = n.x + n.x %}{% endfor %}", "at most"),
+        ("{% set n = namespace(x='a') %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}", "at most"),
+        ("{% set n = namespace(x=['a']) %}{% for i in range(60) %}{% set n.x = n.x + n.x %}{% endfor %}", "at most"),
+        (
+            "{% set n = namespace(x=1) %}{% for i in range(60) %}{% set n.x = [n.x, n.x] %}{% endfor %}{{ n.x }}",
+            "at most|more than",
+        ),
+        (
+            "{% set n = namespace(x=1) %}{% for i in range(60) %}{% set n.x = [n.x, n.x] %}{% endfor %}"
+            "{{ n.x | tojson }}",
+            "at most|more than",
+        ),
+        ("{% set x = 'a'.ljust(99999) %}{% for i in range(999) %}{{ x }}{% endfor %}", "at most"),
+        (
+            "{% macro f() %}{% for i in range(99999) %}{{ 'a'.ljust(999) }}{% endfor %}{% endmacro %}{{ f() }}",
+            "at most|more than",
+        ),
+        ("{% set x = 'a'.ljust(9999) %}{{ x.replace(' ', x) }}", "at most"),
+        ("{% set x = 'a'.ljust(9999) %}{{ x | replace(' ', x) }}", "at most"),
+        ("{{ ('a'.ljust(9999) | list) | join('a'.ljust(9999)) }}", "at most"),
+        ("{{ 'a'.ljust(9999).join('a'.ljust(9999)) }}", "at most"),
+        ("{{ '%999999999d' % 1 }}", "widths"),
+        ("{{ '{:>999999999}'.format(1) }}", "widths"),
+        ("{{ '{:>{}}'.format(1, 999999999) }}", "widths|numbers below"),
+        ("{{ 'x'.zfill(99999999) }}", "numbers below"),
+        ("{{ 'a' | indent(99999999, true) }}", "at most"),
+        ("{{ messages | tojson(indent=999999) }}", "0 to 64"),
+        ("{{ 'a' | center(999999999) }}", "No filter"),
+        ("{{ strftime_now('%Y'.ljust(9999)) }}", "letters"),
     ],
 )
 def test_templates_that_are_wrong_end_in_an_error(source, message):
