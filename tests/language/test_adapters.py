@@ -155,6 +155,7 @@ def test_weights_of_few_bits_take_adapters(folder, adapted):
         ({"r": 5}, r"q_proj has factors \[4, 32\] and \[32, 4\]; expected \[5, in\]"),
         ({"r": 0}, "'r' of .* should be a positive number, got 0"),
         ({"lora_alpha": "8"}, "'lora_alpha' of .*got '8'"),
+        ({"lora_alpha": float("inf")}, "'lora_alpha' of .*got inf"),
         ({"rank_pattern": [4]}, "'rank_pattern' should be an object"),
         ({"rank_pattern": {"q_(.+)+": 4}}, r"'q_\(.\+\)\+' of 'rank_pattern' is not implemented"),
     ],

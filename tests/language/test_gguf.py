@@ -5,6 +5,7 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import gguf
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import argosy as paddle
 from argosy import models
+from argosy.models.gguf import _array
 from argosy.models.gguf_blocks import WRITTEN
 from argosy_tensorcore.safetensors import CheckpointError, save_file
 from language.weights_by_name import weights
@@ -85,6 +87,12 @@ def test_blocks_are_what_the_library_makes_of_them(kind, tmp_path):
     made = loaded.model.layers[0].mlp.down_proj.weight
     assert made.dtype == {"F16": paddle.float16, "BF16": paddle.bfloat16}.get(kind, paddle.float32)
     np.testing.assert_array_equal(made.astype("float32").numpy(), expected)
+
+
+def test_empty_blocks_have_no_numbers():
+    kind = gguf.GGMLQuantizationType.Q8_0
+    empty = SimpleNamespace(shape=np.array([64, 0]), tensor_type=kind, data=np.zeros((0, 68), np.uint8))
+    assert _array(empty).shape == (0, 64)
 
 
 @pytest.mark.parametrize("kind", ["Q8_0", "Q4_0", "Q4_K", "Q6_K"])

@@ -25,6 +25,7 @@ _SWITCHES = (
     "kasa_config", "layer_replication", "monteclora_config", "trainable_token_indices",
 )  # fmt: skip
 """Keys that change what an adapter computes or which tensors it has."""
+_LARGEST = 1e6  # of ranks and scales
 
 
 def read_adapter(
@@ -123,7 +124,8 @@ def _number(key: str, patterns: str, names: tuple[str, ...], config: dict[str, A
     ends = {_literal(pattern, patterns, path): value for pattern, value in table.items()}
     matching = (value for end, value in ends.items() for name in names if f".{name}".endswith(f".{end}"))
     value = next(matching, config.get(key))
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0 or (key == "r" and value % 1):
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 < value < _LARGEST or (key == "r" and value % 1):
         raise AdapterError(f"{path}: {key!r} of {names[0]} should be a positive number, got {value!r:.80}")
     return value
 

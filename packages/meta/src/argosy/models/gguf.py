@@ -145,6 +145,8 @@ def _array(tensor: Any) -> Array:
         made: Array = tensor.data
     elif kind == "BF16":
         made = tensor.data.view(as_dtype("bfloat16").numpy)
+    elif 0 in shape:
+        made = np.zeros(shape, np.float32)  # the library reads no empty ones
     else:
         made = gguf_library().dequantize(tensor.data, tensor.tensor_type)
     return made.reshape(shape)
