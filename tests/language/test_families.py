@@ -211,6 +211,8 @@ def test_folders_are_imported_as_programs(folder):
         ({"num_key_value_heads": 3}, "num_key_value_heads.*divisor"),
         ({"hidden_act": "mish"}, "hidden_act.*silu"),
         ({"rope_parameters": {"rope_type": "ntk"}}, "rope_type.*yarn"),
+        ({"rope_parameters": {"rope_theta": float("nan")}}, "rope_theta.*finite number"),
+        ({"rope_parameters": {"partial_rotary_factor": 1e9}}, "partial_rotary_factor.*1 at most"),
         (
             {"rope_parameters": {"rope_type": "longrope", "short_factor": [1.0], "long_factor": [1.0]}},
             "short_factor.*4",

@@ -13,7 +13,7 @@ import pytest
 
 import argosy as paddle
 from argosy import models
-from argosy.models.gguf import _array
+from argosy.models.gguf import ARCHITECTURES, _array, rearrange, rows_by_halves
 from argosy.models.gguf_blocks import WRITTEN
 from argosy_tensorcore.safetensors import CheckpointError, save_file
 from language.weights_by_name import weights
@@ -87,6 +87,12 @@ def test_blocks_are_what_the_library_makes_of_them(kind, tmp_path):
     made = loaded.model.layers[0].mlp.down_proj.weight
     assert made.dtype == {"F16": paddle.float16, "BF16": paddle.bfloat16}.get(kind, paddle.float32)
     np.testing.assert_array_equal(made.astype("float32").numpy(), expected)
+
+
+def test_rows_that_are_no_heads_are_refused():
+    rows = np.zeros((12, 4), np.float32)
+    with pytest.raises(CheckpointError, match=r"q_proj.weight has 12 rows; expected two halves for each of 4 heads"):
+        rearrange("model.layers.0.self_attn.q_proj.weight", rows, ARCHITECTURES["llama"], {"q_proj": 4}, rows_by_halves)
 
 
 def test_empty_blocks_have_no_numbers():

@@ -123,7 +123,7 @@ def _number(key: str, patterns: str, names: tuple[str, ...], config: dict[str, A
     table = config.get(patterns) or {}
     ends = {_literal(pattern, patterns, path): value for pattern, value in table.items()}
     matching = (value for end, value in ends.items() for name in names if f".{name}".endswith(f".{end}"))
-    value = next(matching, config.get(key))
+    value: Any = next(matching, config.get(key))
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not 0 < value < _LARGEST or (key == "r" and value % 1):
         raise AdapterError(f"{path}: {key!r} of {names[0]} should be a positive number, got {value!r:.80}")

@@ -7,6 +7,7 @@ A family's file turns :class:`ConfigFile` into a :class:`DecoderConfig` (or, for
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -62,8 +63,8 @@ class ConfigFile:
     def number(self, *keys: str, default: float = _MISSING) -> float:
         """The number under the first of ``keys`` that is there."""
         value = self._first_value(keys, default)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise self.error(keys[0], "a number", value)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < math.inf:
+            raise self.error(keys[0], "a finite number", value)
         return float(value)
 
     def flag(self, *keys: str, default: bool = _MISSING) -> bool:

@@ -70,6 +70,8 @@ def read_rotary(
         raise scaling.error("rope_type", f"one of {', '.join(_SCALINGS)}", name)
     base = table.number("rope_theta", default=config.number("rope_theta", default=10000.0))
     part = table.number("partial_rotary_factor", default=config.number("partial_rotary_factor", default=1.0))
+    if not 0 < part <= 1:
+        raise config.error("partial_rotary_factor", "a number above 0, 1 at most", part)
     parameters = _READERS[name](scaling, config, int(width * part), positions)
     return RotaryConfig(int(width * part), base, name, parameters, positions, interleaved)
 
