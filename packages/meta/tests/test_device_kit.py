@@ -52,7 +52,7 @@ def test_models_train_and_generate_without_falling_back(name):
 
 def test_the_command_reports(monkeypatch, capsys):
     outcome = testing.Outcome(4, "a model", "fallback", "a reason")
-    monkeypatch.setitem(testing._LEVELS, 4, lambda place: iter([outcome]))
+    monkeypatch.setitem(testing._LEVELS, 4, [lambda place: iter([outcome])])
     assert testing.main(["virtual", "--level", "4", "--json"]) == 1
     assert json.loads(capsys.readouterr().out) == [outcome._asdict()]
     assert testing.main(["virtual", "--level", "4"]) == 1
@@ -69,3 +69,19 @@ def test_figures_are_of_the_device_and_of_the_cpu(name):
     head, *lines = report_text(name, iter(figures)).splitlines()
     assert head.split() == [name, "cpu"]
     assert len(lines) == len(figures)
+
+
+def test_cases_of_onnx_are_counted_and_what_is_left_out_has_its_reason(monkeypatch):
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    from argosy_infer.onnx import testing as onnx_testing
+
+    names = ["test_gelu_tanh_1", "test_bernoulli", "test_sequence_insert_at_back", "test_lstm_defaults"]
+    chosen = [case for case in onnx_testing.cases() if case.name in names]
+    if not chosen:
+        pytest.skip("this onnx is not installed with its cases of nodes")
+    monkeypatch.setattr(onnx_testing, "cases", lambda: chosen)
+    found = list(testing.check_onnx_cases("virtual"))
+    assert [o.status for o in found] == ["excluded", "passed", "passed", "excluded"]
+    first, *reasons = testing._share_of_cases(found)
+    assert first == "ONNX node set: 2 of 3 cases of plain tensors pass (66.7%)"
+    assert [r.split(": ", 1)[1] for r in reasons] == ["random numbers of another generator", "not counted: sequences"]

@@ -142,7 +142,7 @@ class _Capture:
         sizes = self._sizes(node, inputs)
         if sizes is not None:
             return (sizes,)
-        folds = op.folds and all(x is None or is_known(x) for x in inputs)
+        folds = op.may_fold([x is None or is_known(x) for x in inputs])
         try:
             arguments = [self._argument(op, node, i, x, folds) for i, x in enumerate(inputs)]
             keywords = self._keywords(op, node)

@@ -2,24 +2,27 @@
 
 A function's positional parameters are the node's inputs in order (an optional one has the default None, ``*xs`` takes
 the rest), its keyword parameters the attributes. A parameter annotated ``Values`` gets an array that is known when the
-program is made, as sizes and axes have to be. What older versions take as an attribute and newer ones as an input of
-the same name is one parameter. ``node`` is the :class:`Node` itself, for those who ask.
+program is made, as sizes and axes have to be; of one annotated ``Like`` only the type is read. What older versions take
+as an attribute and newer ones as an input of the same name is one parameter. ``node`` is the :class:`Node` itself, for
+those who ask.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["Operator", "Values", "find_operator", "onnx_operator", "operator_names"]
+__all__ = ["Like", "Operator", "Values", "find_operator", "onnx_operator", "operator_names"]
 
 Values: TypeAlias = np.ndarray[Any, Any]
 """Of an input: its elements, when the program is made (numbers, or sizes that are symbols)."""
+Like: TypeAlias = Any
+"""Of an input: a tensor of which only the type is read."""
 
 _THEMES = (
     "arithmetic", "activation", "comparison", "reduction", "shape", "indexing", "creation", "linear", "convolution",
@@ -41,6 +44,7 @@ class Operator:
     folds: bool
     inputs: tuple[str, ...]
     known: frozenset[str]
+    typed: frozenset[str]
     variadic: str | None
     attributes: frozenset[str]
     takes_all: bool
@@ -48,6 +52,10 @@ class Operator:
     def input_name(self, position: int) -> str | None:
         """The parameter that input ``position`` is; None where there is none."""
         return self.inputs[position] if position < len(self.inputs) else self.variadic
+
+    def may_fold(self, known: Sequence[bool]) -> bool:
+        """Whether it may be computed when the program is made, where these inputs are known then."""
+        return self.folds and all(each or self.input_name(i) in self.typed for i, each in enumerate(known))
 
     def needs_value(self, position: int) -> bool:
         """Whether input ``position`` has to be known when the program is made."""
@@ -71,10 +79,11 @@ def _describe(name: str, since: int, function: Callable[..., Any], folds: bool) 
     parameters = inspect.signature(function).parameters.values()
     inputs = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
     known = frozenset(p.name for p in parameters if str(p.annotation).startswith("Values"))
+    typed = frozenset(p.name for p in parameters if p.annotation == "Like")
     variadic = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
     attributes = frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
     takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    return Operator(name, since, function, folds, inputs, known, variadic, attributes, takes_all)
+    return Operator(name, since, function, folds, inputs, known, typed, variadic, attributes, takes_all)
 
 
 def find_operator(domain: str, name: str, version: int) -> Operator | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from argosy_infer.errors import InputError
 from argosy_infer.export import LoadedProgram
 from argosy_infer.onnx.capture import UnknownValue, capture_document
 from argosy_infer.onnx.document import Document, read_document, subgraphs
+from argosy_infer.onnx.registry import find_operator
 from argosy_infer.predictor import Predictor
 from argosy_pir.passes import PassManager
 from argosy_tensorcore.interchange import to_numpy
@@ -86,6 +87,18 @@ class Session:
         predictor = self._predictor(found)
         return predictor.run(*(found[name] for name in self.input_names if name not in self.bound))
 
+    def missing(self) -> list[str]:
+        """What the model has of operators that are not implemented here: ``"StringSplit-20"``."""
+        document, found = self.document, []
+        for node in _nodes(document.model.graph):
+            version = document.versions.get(node.domain, 1)
+            known = (
+                find_operator(node.domain, node.op_type, version) or (node.domain, node.op_type) in document.functions
+            )
+            if not known:
+                found.append(f"{node.op_type}-{version}")
+        return found
+
     def _predictor(self, given: Mapping[str, Array]) -> Predictor:
         while True:
             key = tuple(_key(given[name], name in self.bound) for name in self.input_names)
@@ -106,7 +119,7 @@ class Session:
 
     def _sources(self, value: str) -> set[str]:
         """The inputs that a value of the graph is made of."""
-        makers = {name: node for node in self.document.model.graph.node for name in node.output}
+        makers = {name: node for node in _nodes(self.document.model.graph) for name in node.output}
         found, left = set[str](), [value]
         seen = set[str]()
         while left:
@@ -117,6 +130,14 @@ class Session:
                 seen.add(name)
                 left += _reads(makers[name])
         return found
+
+
+def _nodes(graph: Any) -> Iterator[Any]:
+    """The nodes of a graph and of the graphs within."""
+    for node in graph.node:
+        yield node
+        for inner in subgraphs(node):
+            yield from _nodes(inner)
 
 
 def _reads(node: Any) -> Iterable[str]:

@@ -1,6 +1,7 @@
 """The conformance kit's levels that need the whole framework: ``python -m argosy.device.testing DEVICE [--level 3]``.
 
-Level 3 runs the samples of all operators on the device, beside the CPU; what has no code there is counted by reason.
+Level 3 runs the samples of all operators on the device, beside the CPU, and the cases of nodes that the library
+``onnx`` brings where it is installed; what has no code there, and what is excluded, is counted by reason.
 Level 4 trains models on it, eager and captured, in float16 where it computes with that, and from checkpoints that go to
 the CPU and back, and generates with a Llama: nothing may fall back, losses are the CPU's within 1e-4 (of float16 within
 1e-2), and greedy tokens are the same. Levels 0 to 2, 5 and 6 are ``python -m argosy_hwadapt.testing``.
@@ -14,6 +15,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
@@ -29,18 +31,20 @@ from argosy_phi_ops.settings import FALLBACK
 from argosy_tensorcore.place import as_place
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["Outcome", "check_models", "check_operators", "main"]
+__all__ = ["Outcome", "check_models", "check_onnx_cases", "check_operators", "main"]
 
 #: What results may differ by from the CPU's, as shares of the largest number.
 _TOLERANCE, _HALF_TOLERANCE = 1e-4, 1e-2
 _STEPS, _TOKENS = 3, 16
+_NOT_COUNTED = "not counted: "
 #: Operators whose vectors may be multiplied by any number of modulus one.
 _UP_TO_PHASE = frozenset({"svd", "eigh"})
 
 
 class Outcome(NamedTuple):
-    """What came of one check. ``status`` is passed, failed, or fallback: there is no code, for the reason in
-    ``detail``."""
+    """What came of one check. ``status`` is passed, failed, or, for the reason in ``detail``, fallback: there is no
+    code, or excluded: it is no part of the set (``detail`` begins with "not counted"), or known not to pass on any
+    device."""
 
     level: int
     name: str
@@ -91,6 +95,31 @@ def _differences(expected: Sequence[Any], found: Sequence[Any]) -> str:
         if not np.allclose(x, y, rtol=_TOLERANCE, atol=_TOLERANCE * scale, equal_nan=True):
             return f"result {i} differs from the CPU's"
     return ""
+
+
+def check_onnx_cases(place: str) -> Iterator[Outcome]:
+    """The cases of nodes of the library ``onnx`` on ``place``: those of plain tensors are the set."""
+    if find_spec("onnx") is None:
+        return
+    cases = fetch("argosy_infer.onnx.testing:cases", "the conformance kit")
+    for case in cases():
+        excluded = f"{_NOT_COUNTED}{case.kind}" if case.kind else case.exclusion
+        if excluded:
+            yield Outcome(3, f"onnx {case.name}", "excluded", excluded)
+        else:
+            yield _outcome(3, f"onnx {case.name}", lambda: case.difference(device=place))  # noqa: B023
+
+
+def _share_of_cases(outcomes: Sequence[Outcome]) -> list[str]:
+    """What came of the set of cases: how many of plain tensors pass, and the others by reason."""
+    found = [o for o in outcomes if o.name.startswith("onnx ")]
+    if not found:
+        return ["ONNX node set: not run (the library onnx is not installed, or brings no cases)"]
+    counted = [o for o in found if not o.detail.startswith(_NOT_COUNTED)]
+    passed = sum(o.status == "passed" for o in counted)
+    lines = [f"ONNX node set: {passed} of {len(counted)} cases of plain tensors pass ({passed / len(counted):.1%})"]
+    reasons = Counter((o.status, o.detail) for o in found if o.status in ("excluded", "fallback"))
+    return lines + [f"  {count:4} {status}: {detail}" for (status, detail), count in reasons.most_common()]
 
 
 def check_models(place: str) -> Iterator[Outcome]:
@@ -238,7 +267,7 @@ def _outcome(level: int, name: str, compare: Callable[[], str]) -> Outcome:
     return Outcome(level, name, "failed" if difference else "passed", difference)
 
 
-_LEVELS = {3: check_operators, 4: check_models}
+_LEVELS = {3: (check_operators, check_onnx_cases), 4: (check_models,)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -254,13 +283,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     levels = list(_LEVELS) if options.level is None else [options.level]
     outcomes = []
-    for outcome in (outcome for level in levels for outcome in _LEVELS[level](options.device)):
+    checks = [check for level in levels for check in _LEVELS[level]]
+    for outcome in (outcome for check in checks for outcome in check(options.device)):
         outcomes.append(outcome)
         if not options.json:
             sys.stdout.write(f"L{outcome.level} {outcome.status:8} {outcome.name}  {outcome.detail}".rstrip() + "\n")
             sys.stdout.flush()
     counts = Counter(o.status for o in outcomes)
-    total = ", ".join(f"{counts[status]} {status}" for status in ("passed", "fallback", "failed"))
+    total = ", ".join(f"{counts[status]} {status}" for status in ("passed", "fallback", "excluded", "failed"))
+    if 3 in levels:
+        total = "\n".join([*_share_of_cases(outcomes), total])
     sys.stdout.write((json.dumps([o._asdict() for o in outcomes], indent=2) if options.json else total) + "\n")
     return int(any(o.status == "failed" or (o.level == 4 and o.status == "fallback") for o in outcomes))
 

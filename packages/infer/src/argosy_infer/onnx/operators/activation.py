@@ -57,6 +57,13 @@ def thresholded_relu(x: Any, *, alpha: float = 1.0) -> Any:
 
 
 @onnx_operator("PRelu")
+def prelu_by_channel(x: Any, slope: Any) -> Any:
+    """As :func:`prelu`, with slopes of channels, axis 1."""
+    count = max(len(shape_of(x)) - 2, 0)
+    return prelu(x, phi.reshape(slope, [-1] + [1] * count))
+
+
+@onnx_operator("PRelu", since=7)
 def prelu(x: Any, slope: Any) -> Any:
     """``slope x`` below 0."""
     return prim.select(prim.lt(x, 0), prim.mul(x, slope), x)

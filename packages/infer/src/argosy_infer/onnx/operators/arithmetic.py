@@ -6,8 +6,8 @@ from functools import partial, reduce
 from typing import Any
 
 from argosy_infer.onnx.document import dtype_name
-from argosy_infer.onnx.registry import onnx_operator
-from argosy_infer.onnx.tensors import phi, prim
+from argosy_infer.onnx.registry import Like, onnx_operator
+from argosy_infer.onnx.tensors import phi, prim, shape_of
 
 _UNARY = {
     "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Atan": "atan", "Atanh": "atanh",
@@ -32,7 +32,16 @@ def _declare(name: str, primitive: str, operands: int) -> None:
     def binary(x: Any, y: Any) -> Any:
         return function(x, y)
 
-    onnx_operator(name)(unary if operands == 1 else binary)
+    def aligned(x: Any, y: Any, *, broadcast: int = 0, axis: int | None = None) -> Any:
+        """With `axis`, the axes of ``y`` are those of ``x`` from there on."""
+        missing = 0 if axis is None else len(shape_of(x)) - axis % len(shape_of(x)) - len(shape_of(y))
+        return function(x, phi.reshape(y, [*shape_of(y), *[1] * missing]) if missing else y)
+
+    if operands == 1:
+        onnx_operator(name)(unary)
+    else:
+        onnx_operator(name, since=7)(binary)
+        onnx_operator(name)(aligned)
 
 
 for _operands, _names in ((1, _UNARY), (2, _BINARY)):
@@ -120,7 +129,7 @@ def cast(x: Any, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any:
 
 
 @onnx_operator("CastLike")
-def cast_like(x: Any, target: Any, *, saturate: int = 1, round_mode: str = "up") -> Any:
+def cast_like(x: Any, target: Like, *, saturate: int = 1, round_mode: str = "up") -> Any:
     """``x`` in the dtype of ``target``."""
     return convert(x, target.payload.dtype.name, saturate)
 

@@ -16,8 +16,9 @@ def matmul(x: Any, y: Any) -> Any:
 
 @onnx_operator("Gemm")
 def gemm(
-    a: Any, b: Any, c: Any = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0
-) -> Any:
+    a: Any, b: Any, c: Any = None, *, alpha: float = 1.0, beta: float = 1.0, broadcast: int = 1, transA: int = 0,
+    transB: int = 0,
+) -> Any:  # fmt: skip
     """``alpha a b + beta c``, either matrix transposed where asked."""
     product = prim.dot_general(a, b, lhs_contract=(0 if transA else 1,), rhs_contract=(1 if transB else 0,))
     if alpha != 1.0:

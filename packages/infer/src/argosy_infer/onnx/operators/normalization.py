@@ -25,11 +25,11 @@ def _standard(x: Any, axes: list[int], epsilon: float) -> tuple[Any, Any, Any]:
 @onnx_operator("BatchNormalization")
 def batch_normalization(
     x: Any, scale: Any, bias: Any, mean: Any, variance: Any, *, epsilon: float = 1e-5, momentum: float = 0.9,
-    spatial: int = 1, training_mode: int = 0, node: Any,
+    is_test: int = 1, spatial: int = 1, training_mode: int = 0, node: Any,
 ) -> Any:  # fmt: skip
     """By given statistics; in training mode by those of the batch, and the running ones are results too."""
-    if not spatial:
-        raise NotImplementedError("BatchNormalization with spatial 0")
+    if not spatial or not is_test:
+        raise NotImplementedError("BatchNormalization with spatial 0 or is_test 0")
     rank, dtype = len(shape_of(x)), x.payload.dtype.name
     if not training_mode:
         if node.outputs > 1:

@@ -1,4 +1,4 @@
-"""ONNX files: Paddle's converter, which is a package of its own."""
+"""ONNX files: Paddle's converter, which is a package of its own. `backend` runs models."""
 
 from __future__ import annotations
 
