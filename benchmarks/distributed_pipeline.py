@@ -151,9 +151,40 @@ def train(steps: int, target: Path, apart: bool) -> None:
         begin = time.perf_counter()
         losses.append(float(np.mean([float(step(x, y)) for x, y in zip(*rows, strict=True)])))
         seconds.append(time.perf_counter() - begin)
+    made = {"step_ms": round(statistics.median(seconds[2:]) * 1e3, 3), "losses": losses[:3]}
+    if ranks > 1:
+        made |= time_pieces(step, [x for x, *_ in rows], steps)
     if dist.get_rank() == 0:
-        made = {"step_ms": round(statistics.median(seconds[2:]) * 1e3, 3), "losses": losses[:3]}
         target.write_text(json.dumps(made))
+
+
+def time_pieces(step: Any, batch: list[Any], steps: int) -> dict[str, Any]:
+    """Median milliseconds of each stage's pieces while the others run theirs, and of a step whose pieces take that long
+    and whose messages take no time: what the schedule and the cut leave."""
+    import argosy.distributed as dist
+    from argosy_autoparallel.schedule import Costs, simulate
+
+    (of_step,) = step._pipeline._steps.values()
+    taken: dict[tuple[str, int], list[float]] = {}
+
+    def timed(key: Any, piece: Any) -> Any:
+        def run(*values: Any) -> Any:
+            begin = time.perf_counter()
+            made = piece(*values)
+            taken.setdefault(key, []).append(time.perf_counter() - begin)
+            return made
+
+        return run
+
+    of_step.functions = {key: timed(key, piece) for key, piece in of_step.functions.items()}
+    for _ in range(steps):
+        step(*batch)
+    everyone: list[Any] = []
+    dist.all_gather_object(everyone, {key: statistics.median(each) for key, each in taken.items()})
+    costs = {key: seconds for mine in everyone for key, seconds in mine.items() if key[1] is not None}
+    form = simulate(of_step.lists, Costs({**costs, "report": 0.0})).seconds
+    pieces = {f"{name}[{stage}]": round(seconds * 1e3, 3) for (name, stage), seconds in sorted(costs.items())}
+    return {"pieces_ms": pieces, "simulated_ms": round(form * 1e3, 3)}
 
 
 def launch(ranks: int, apart: bool, steps: int, folder: Path) -> dict[str, Any]:
@@ -197,6 +228,8 @@ def measure_training(steps: int) -> list[dict[str, Any]]:
             f"{row['ranks']} {kind:6} {row['step_ms']:10.2f} ms a step, speedup {row['speedup']:5.2f}, "
             f"{row['share']:.0%} of the bound  {row['losses']}"
         )
+        if "pieces_ms" in row:
+            print(f"  {row['pieces_ms']} ms, with which 1F1B takes {row['simulated_ms']} ms")
     return rows
 
 
