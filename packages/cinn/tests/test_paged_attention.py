@@ -134,10 +134,18 @@ def test_axes_of_no_elements(shape):
     check(attend(), *operands)
 
 
-def test_what_is_not_seen_does_not_matter():
-    """Later tokens, blocks of others and entries behind the last one may hold anything."""
-    executable = symbolic()
-    operands = problem(np.random.default_rng(3), [70, 40], [20, 1])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {},
+        {"dtype": "bfloat16", "depth": 64, "width": 96},
+        {"dtype": "bfloat16", "shared": 16, "depth": 32, "width": 32, "window": 35},
+    ],
+)
+def test_what_is_not_seen_does_not_matter(shape):
+    """Later tokens, blocks of others and entries behind the last one may hold anything: pairs of places, too."""
+    executable = symbolic(**shape)
+    operands = problem(np.random.default_rng(3), [70, 40], [20, 1], **{k: v for k, v in shape.items() if k != "window"})
     expected = run(executable, operands)
     tables, caches = operands[5], operands[1:3]
     for cache in caches:
@@ -145,6 +153,8 @@ def test_what_is_not_seen_does_not_matter():
         spare = np.setdiff1d(np.arange(len(cache)), np.concatenate([tables[0, :18], tables[1, :10]]))
         cache[spare] = np.nan
     tables[1, 10:] = 999999
+    for cache in caches if "window" in shape else ():
+        cache[tables[0, 0]] = cache[tables[1, 0]] = np.nan
     made = run(executable, operands)
     np.testing.assert_array_equal(made[:17], expected[:17])
     np.testing.assert_array_equal(made[20], expected[20])

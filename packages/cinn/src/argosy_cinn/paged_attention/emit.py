@@ -5,7 +5,8 @@ powers are made for all rows, sums of values are rescaled where a larger score h
 Where a head has few rows, those of all heads of the chunk, whose caches lie side by side, pass over some places of a
 panel before the next ones: first over keys, while the panel's values are prefetched in the order of memory, then over
 values, while the next panel's keys are. Keys are copied as floats for rows of several tiles, unless the machine
-multiplies pairs of bfloat16 as they are (products of denormal numbers are then zero).
+multiplies pairs of bfloat16 as they are: powers, which are at most 1, are then rounded to it, as fused attention does,
+and products of denormal numbers are zero.
 Panels begin at multiples of their width, every score is one tree of sums and every sum of values one chain, and a row
 leaves out what it does not see: a token's bits depend on nothing but its own sequence up to its position, whatever else
 is computed beside it.
@@ -20,7 +21,8 @@ from argosy_cinn.emitter import Emitter
 from argosy_cinn.forms.paged_attention import PagedAttentionForm
 from argosy_cinn.loops.elementwise import load_element, store_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
-from argosy_cinn.paged_attention.panels import FEW_ROWS, Cache, Memory, Panel, Rule, Strip
+from argosy_cinn.paged_attention.memory import FEW_ROWS, Memory
+from argosy_cinn.paged_attention.panels import Cache, Panel, Rule, Strip
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import FLOAT, I64, LLVM_TYPES, Index, Value, constant, vector
 from argosy_cinn.shapes import ceil_div, sizes
@@ -146,13 +148,15 @@ class _Chunk:
         b, lanes = self.b, self.lanes
         few = b.icmp("sle", rows, self.memory.height)
         whole = constant(I64, self.memory.panel)
+        tiles, some = b.div(rows, self.memory.height), [constant(I64, n) for n in (0, 1, 3)]
+        turns = b.select(b.icmp("sge", tiles, 4), some[2], b.select(b.icmp("sge", tiles, 2), some[1], some[0]))
 
         def each_strip(count: int, build: Callable[[Panel, Strip], None]) -> None:
             """``build`` for ``count`` places of each head, then the next ones; for all of them where rows are many."""
             step = b.select(few, constant(I64, count), whole)
             with b.loop(0, whole, step) as strip, b.loop(*heads) as head:
                 number = b.add(b.mul(strip.index, b.sub(heads[1], heads[0])), b.mul(b.sub(head.index, heads[0]), step))
-                build(panel(head.index), Strip(strip.index, step, number))
+                build(panel(head.index), Strip(strip.index, step, number, turns))
 
         def score_strips() -> list[Value]:
             each_strip(lanes, lambda part, strip: part.score_cached(rows, keys, values, strip))
@@ -241,12 +245,7 @@ class _Chunk:
         def store(at: Index, mask: Value | None) -> None:
             places = [b.gep(memory.sum(row), b.add(at, v), self.real) for v in range(0, memory.unit, self.lanes)]
             made = [b.fdiv(b.load(vector(self.real, self.lanes), place), total) for place in places]
-            stored = [store_element(b, x, self.dtype) for x in made]
-            place = b.gep(target, at, memory.element)
-            if len(stored) > 1:
-                b.store_alternately(stored[0], stored[1], place)
-            else:
-                b.masked_store(stored[0], place, mask)
+            memory.store_unit([store_element(b, x, self.dtype) for x in made], b.gep(target, at, memory.element), mask)
 
         self._vectors(self.width, store)
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from typing import NamedTuple, TypeAlias
 
 from argosy_cinn import functions
 from argosy_cinn.contraction.tile import multiply_add
-from argosy_cinn.forms.paged_attention import PagedAttentionForm
-from argosy_cinn.loops.elementwise import convert, load_element
+from argosy_cinn.loops.elementwise import convert
+from argosy_cinn.paged_attention.memory import PANEL_VECTORS, Memory
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import (
     BFLOAT,
     DOUBLE,
     FLOAT,
-    I1,
     I8,
     I32,
     I64,
@@ -26,100 +24,15 @@ from argosy_cinn.printers.types import (
     constant,
     vector,
 )
-from argosy_cinn.runtime.workers import scratch
 
 #: Vectors of what lies at a place of a key or value, from a number on, under a mask.
 Load: TypeAlias = Callable[[Value, Index, "Value | None"], "list[Value]"]
-#: Vectors of places in a panel: as many sums as hide the latency of one row's.
-PANEL_VECTORS = 4
 #: Keys whose products with some rows are summed at a time.
 _KEYS = 4
-#: Rows of a head up to which those of all heads of a chunk pass over a panel before the next one.
-FEW_ROWS = 16
-_MANY_REGISTERS = 32
 _LINE = 64
 #: The second-level cache, as `Function.prefetch` counts: keys of one head are as far apart as tokens are, so that they
 #: share few sets of the first one.
 _SECOND_LEVEL = 2
-
-
-class Memory:
-    """A thread's scratch memory: a panel's keys and scores, where it is cached and its scales, and the rows' queries
-    and sums."""
-
-    def __init__(self, b: Function, form: PagedAttentionForm) -> None:
-        self.b, self.dtype = b, form.result.dtype
-        self.element = LLVM_TYPES[self.dtype]
-        self.cached = form.operands[1].dtype
-        self.real = DOUBLE if self.dtype == "float64" else FLOAT
-        self.lanes = b.module.target.lanes(self.real)
-        self.vector = vector(self.element, self.lanes)
-        self.panel = PANEL_VECTORS * self.lanes
-        whole = not any(size % (2 * self.lanes) for size in (form.query[3], form.width))
-        #: Numbers of a cache that are read at a time; sums over channels and those of values are in that order.
-        self.unit = self.lanes * (2 if self.cached == "bfloat16" and whole else 1)
-        target, exact = b.module.target, self.cached == self.dtype and self.unit > self.lanes
-        #: Whether scores are sums of pairs of products: no number of a query or a key is converted.
-        self.pairs = exact and target.vector_bits == 512 and target.has("avx512bf16")
-        self.height = 4 if b.module.target.registers >= _MANY_REGISTERS else 2
-        self.depth, self._width = form.query[3], self.padded_width(form.width)
-        depth, rows = self.padded_width(self.depth), max(form.rows, min(form.rows, FEW_ROWS) * form.heads)
-        padded = self.padded_width(rows)
-        counts = [depth * self.panel, rows * self.panel, rows * depth, rows * self._width, padded, padded]
-        counts += [self.panel, self.panel]
-        size, entries = bytes_of(self.real), self.panel * form.heads
-        slab = scratch(b, sum(counts) * size + 2 * entries * 8)
-        places = [b.gep(slab, sum(counts[:i]) * size, I8) for i in range(len(counts) + 1)]
-        self.keys, self.scores, self._queries, self._sums, self.tops, self.totals, *rest = places
-        self.key_scales, self.value_scales, table = rest
-        #: Where the places of two panels in turn are cached.
-        self.entries = (table, b.gep(table, entries, I64))
-
-    def rows_from(self, first: Index) -> Memory:
-        """The same memory, whose rows begin at number ``first``."""
-        b, same = self.b, copy(self)
-        same._queries, same._sums = self.query(first), self.sum(first)
-        same.scores = self.score(first)
-        same.tops, same.totals = (b.gep(place, first, self.real) for place in (self.tops, self.totals))
-        return same
-
-    def load_cached(self, base: Value, at: Index, mask: Value | None) -> list[Value]:
-        """The ``unit`` numbers of a cache from ``at`` on, as vectors: of pairs of bfloat16 the first ones, and the
-        second ones."""
-        b, element = self.b, LLVM_TYPES[self.cached]
-        place = b.gep(base, at, element)
-        if self.unit > self.lanes:
-            both = b.load(vector(I32, self.lanes), place)
-            halves = b.binary("shl", both, 16), b.binary("and", both, -(1 << 16))
-            return [b.bitcast(half, vector(FLOAT, self.lanes)) for half in halves]
-        found = b.masked_load(vector(element, self.lanes), place, mask)
-        return [
-            load_element(b, found, self.cached) if self.cached == self.dtype else b.convert("sitofp", found, self.real)
-        ]
-
-    def load_pairs(self, base: Value, at: Index, mask: Value | None) -> list[Value]:
-        """The ``unit`` numbers of bfloat16 from ``at`` on, as they are."""
-        return [self.b.load(vector(BFLOAT, self.unit), self.b.gep(base, at, BFLOAT))]
-
-    def padded_width(self, width: int) -> int:
-        """Whole vectors."""
-        return -(-width // self.lanes) * self.lanes
-
-    def query(self, row: Index) -> Value:
-        """A row's query, in ``real`` or as pairs are multiplied."""
-        return self.b.gep(self._queries, self.b.mul(row, self.padded_width(self.depth)), self.real)
-
-    def key(self, place: Index) -> Value:
-        """A copied key."""
-        return self.b.gep(self.keys, self.b.mul(place, self.padded_width(self.depth)), self.real)
-
-    def sum(self, row: Index) -> Value:
-        """A row's sums of values."""
-        return self.b.gep(self._sums, self.b.mul(row, self._width), self.real)
-
-    def score(self, row: Index, place: Index = 0) -> Value:
-        """A row's scores in the panel, later their powers."""
-        return self.b.gep(self.scores, self.b.add(self.b.mul(row, self.panel), place), self.real)
 
 
 class Cache(NamedTuple):
@@ -134,11 +47,13 @@ class Cache(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """``places`` of a panel, so many, from ``start`` on; what is asked for beside them begins with number ``ahead``."""
+    """``places`` of a panel, so many, from ``start`` on; what is asked for beside them begins with number ``ahead``, by
+    ``turns`` + 1 tiles of rows in turns, a power of two."""
 
     start: Value
     places: Value
     ahead: Index
+    turns: Value
 
 
 class Rule(NamedTuple):
@@ -173,27 +88,33 @@ class Panel:
     def _entry(self, place: Index) -> Value:
         return self.b.load(I64, self.b.gep(self.entries, self.b.mul(place, self.heads), I64))
 
-    def _prefetch(self, cache: Cache, strip: Strip, number: Index, condition: Value) -> None:
-        """Ask for an entry of a cache that is read later, where that is not asked for otherwise."""
+    def _prefetch(self, cache: Cache, strip: Strip, number: Index) -> None:
+        """Ask for an entry of a cache that is read later."""
         b = self.b
         if cache.ahead is None:
             return
-        with b.if_then(condition):
-            base = cache.entry(b.load(I64, b.gep(cache.ahead, b.add(strip.ahead, number), I64)))
-            for at in range(0, cache.width * bytes_of(LLVM_TYPES[self.memory.cached]), _LINE):
-                b.prefetch(b.gep(base, at, I8), level=_SECOND_LEVEL)
+        base = cache.entry(b.load(I64, b.gep(cache.ahead, b.add(strip.ahead, number), I64)))
+        for at in range(0, cache.width * bytes_of(LLVM_TYPES[self.memory.cached]), _LINE):
+            b.prefetch(b.gep(base, at, I8), level=_SECOND_LEVEL)
+
+    def _is_turn(self, strip: Strip, row: Index, number: Index) -> Value:
+        """Whether it is for the tile of rows that begins at ``row`` to ask for an entry."""
+        b = self.b
+        turn = b.binary("and", b.index(number), strip.turns)
+        return b.icmp("eq", b.index(row), b.mul(turn, self.memory.height))
 
     def _prefetch_between(
         self, cache: Cache, strip: Strip, row: Index, width: int, column: Index, place: Value
     ) -> None:
-        """The same in even steps, while columns of ``width`` are passed over one after the other, and places of each,
-        for the first row."""
+        """The same in even steps, while columns of ``width`` are passed over one after the other, and places of
+        each."""
         b, passes = self.b, -(-width // (PANEL_VECTORS * self.lanes))
         passed = b.sub(place, strip.start)
-        turn = b.binary("and", b.icmp("eq", b.index(b.rem(passed, passes)), 0), b.icmp("eq", b.index(row), 0))
         first = b.mul(b.div(column, PANEL_VECTORS * self.lanes), b.ceil_div(strip.places, passes))
         number = b.minimum(b.add(first, b.div(passed, passes)), b.sub(strip.places, 1))
-        self._prefetch(cache, strip, number, turn)
+        is_even = b.icmp("eq", b.index(b.rem(passed, passes)), 0)
+        with b.if_then(b.binary("and", is_even, self._is_turn(strip, row, number))):
+            self._prefetch(cache, strip, number)
 
     def _copy_scales(self, cache: Cache, target: Value) -> None:
         """The factors of the panel's places, beside each other."""
@@ -216,7 +137,7 @@ class Panel:
         b, memory, lanes = self.b, self.memory, self.lanes
         with b.loop(0, self._groups()) as loop:
             place = loop.index
-            self._prefetch(values, strip, place, constant(I1, 1))
+            self._prefetch(values, strip, place)
             source, target = keys.entry(self._entry(place)), memory.key(place)
 
             def convert_key(at: Index, mask: Value | None, source: Value = source, target: Value = target) -> None:
@@ -264,10 +185,13 @@ class Panel:
         end = b.minimum(b.add(strip.start, strip.places), self._groups())
 
         def tile(row: Index, height: int) -> None:
-            is_first = b.icmp("eq", b.index(row), 0)
+            def ahead(place: Index) -> None:
+                number = b.sub(place, strip.start)
+                with b.if_then(self._is_turn(strip, row, number)):
+                    self._prefetch(values, strip, number)
+
             with b.loop(strip.start, end, self.lanes) as loop:
                 entry = lambda place: keys.entry(self._entry(place))  # noqa: E731
-                ahead = lambda place: self._prefetch(values, strip, b.sub(place, strip.start), is_first)  # noqa: E731
                 self._score(row, height, loop.index, entry, load, keys.width, ahead)
 
         self._tiles(rows, tile)
@@ -359,7 +283,7 @@ class Panel:
             powers = [self._function("exp", b.fsub(x, b.splat(shift, lanes))) for x in scores]
             total = powers[0]
             for v, x in enumerate(powers):
-                b.store(self._scale(x, values, memory.value_scales, v), memory.score(row, v * lanes))
+                memory.store_powers(self._scale(x, values, memory.value_scales, v), row, v * lanes)
                 total = b.fadd(total, x) if v else x
             less = self._function("exp", b.fsub(before, shift))
             place = b.gep(memory.totals, row, self.real)
@@ -448,16 +372,40 @@ class Panel:
             for v in range(count)
         ]
         scores = [memory.score(b.add(row, i)) for i in range(height)]
-        with b.loop(*seen, carry=[b.load(vector(self.real, lanes), place) for place in places]) as loop:
-            self._prefetch_between(keys, strip, row, values.width, column, loop.index)
-            entry = values.entry(self._entry(loop.index))
-            units = range(0, count, memory.unit // lanes)
-            parts = [memory.load_cached(entry, b.add(column, v * lanes), masks[v]) for v in units]
-            found = [x for part in parts for x in part]
-            sums = []
-            for i, score in enumerate(scores):
-                power = b.splat(b.load(self.real, b.gep(score, loop.index, self.real)), lanes)
-                sums += [b.fma(power, x, loop.carry[i * count + v]) for v, x in enumerate(found)]
-            loop.yield_values(*sums)
+        terms = 2 if memory.pairs else 1
+        carry = [b.load(vector(self.real, lanes), place) for place in places]
+        with b.loop(b.sub(seen[0], b.rem(seen[0], terms)), seen[1], terms, carry) as loop:
+            for i in range(terms):
+                self._prefetch_between(keys, strip, row, values.width, column, b.index(b.add(loop.index, i)))
+            if memory.pairs:
+                factors, found = self._paired(scores, seen, values, column, loop.index, count)
+            else:
+                factors, found = self._single(scores, values, column, loop.index, masks)
+            sums = zip([(x, y) for x in factors for y in found], loop.carry, strict=True)
+            loop.yield_values(*(multiply_add(b, terms, x, y, total) for (x, y), total in sums))
         for place, total in zip(places, loop.results, strict=True):
             b.store(total, place)
+
+    def _single(
+        self, scores: list[Value], values: Cache, column: Index, place: Value, masks: list[Value | None]
+    ) -> tuple[list[Value], list[Value]]:
+        """The power of a place in each row, and its values."""
+        b, memory, lanes = self.b, self.memory, self.lanes
+        entry = values.entry(self._entry(place))
+        units = range(0, len(masks), memory.unit // lanes)
+        parts = [memory.load_cached(entry, b.add(column, v * lanes), masks[v]) for v in units]
+        powers = [b.splat(b.load(self.real, b.gep(score, place, self.real)), lanes) for score in scores]
+        return powers, [x for part in parts for x in part]
+
+    def _paired(
+        self, scores: list[Value], seen: tuple[Index, Index], values: Cache, column: Index, place: Value, count: int
+    ) -> tuple[list[Value], list[Value]]:
+        """The powers of two places in each row, and their values, of which those that are not seen are zero."""
+        b, memory = self.b, self.memory
+        entries = []
+        for each in (place, b.index(b.add(place, 1))):
+            is_seen = b.binary("and", b.icmp("sge", each, seen[0]), b.icmp("slt", each, seen[1]))
+            entries.append(b.select(is_seen, b.gep(values.entry(self._entry(each)), column, BFLOAT), memory.zeros))
+        found = [x for at in range(0, count * self.lanes, memory.unit) for x in memory.load_places(entries, at)]
+        powers = [b.splat(b.load(I32, b.gep(score, place, BFLOAT)), self.lanes) for score in scores]
+        return powers, found

@@ -1,0 +1,142 @@
+"""What a thread remembers of paged attention, and how numbers of caches are read and stored."""
+
+from __future__ import annotations
+
+from copy import copy
+
+from argosy_cinn.forms.paged_attention import PagedAttentionForm
+from argosy_cinn.loops.elementwise import load_element
+from argosy_cinn.printers.llvm import Function
+from argosy_cinn.printers.types import (
+    BFLOAT,
+    DOUBLE,
+    FLOAT,
+    I8,
+    I16,
+    I32,
+    I64,
+    LLVM_TYPES,
+    Index,
+    Value,
+    bytes_of,
+    vector,
+)
+from argosy_cinn.runtime.workers import scratch
+
+#: Vectors of places in a panel: as many sums as hide the latency of one row's.
+PANEL_VECTORS = 4
+#: Rows of a head up to which those of all heads of a chunk pass over a panel before the next one.
+FEW_ROWS = 16
+_MANY_REGISTERS = 32
+#: Numbers of two places in turns: the first and the last four of each eight, and these beside each other again.
+_LOW, _HIGH = ([i + 32 * of for i in range(32) if i // 4 % 2 == half for of in (0, 1)] for half in (0, 1))
+_JOINED = [i // 8 * 4 + i % 4 + i // 4 % 2 * 16 for i in range(32)]
+
+
+class Memory:
+    """A thread's scratch memory: a panel's keys and scores, where it is cached and its scales, and the rows' queries
+    and sums."""
+
+    def __init__(self, b: Function, form: PagedAttentionForm) -> None:
+        self.b, self.dtype = b, form.result.dtype
+        self.element = LLVM_TYPES[self.dtype]
+        self.cached = form.operands[1].dtype
+        self.real = DOUBLE if self.dtype == "float64" else FLOAT
+        self.lanes = b.module.target.lanes(self.real)
+        self.vector = vector(self.element, self.lanes)
+        self.panel = PANEL_VECTORS * self.lanes
+        whole = not any(size % (2 * self.lanes) for size in (form.query[3], form.width))
+        #: Numbers of a cache that are read at a time; sums over channels and those of values are in that order.
+        self.unit = self.lanes * (2 if self.cached == "bfloat16" and whole else 1)
+        target, exact = b.module.target, self.cached == self.dtype and self.unit > self.lanes
+        #: Whether scores are sums of pairs of products, of numbers of a query and a key, and sums of values are, of two
+        #: places: no number that is cached is converted, and powers are rounded to bfloat16.
+        self.pairs = exact and target.vector_bits == 512 and target.has("avx512bf16")
+        self.height = 4 if b.module.target.registers >= _MANY_REGISTERS else 2
+        self.depth, self._width = form.query[3], self.padded_width(form.width)
+        depth, rows = self.padded_width(self.depth), max(form.rows, min(form.rows, FEW_ROWS) * form.heads)
+        padded = self.padded_width(rows)
+        counts = [depth * self.panel, rows * self.panel, rows * depth, rows * self._width, padded, padded]
+        counts += [self.panel, self.panel]
+        size, entries = bytes_of(self.real), self.panel * form.heads
+        slab = scratch(b, sum(counts) * size + 2 * entries * 8 + 64 + PANEL_VECTORS * self.lanes * 2)
+        places = [b.gep(slab, sum(counts[:i]) * size, I8) for i in range(len(counts) + 1)]
+        self.keys, self.scores, self._queries, self._sums, self.tops, self.totals, *rest = places
+        self.key_scales, self.value_scales, table = rest
+        #: Where the places of two panels in turn are cached.
+        self.entries = (table, b.gep(table, entries, I64))
+        #: Values of a place that a row does not see, beside one that it sees.
+        self.zeros = b.gep(table, 2 * entries, I64)
+        if self.pairs:
+            for v in range(PANEL_VECTORS):
+                b.store(b.zero(vector(BFLOAT, self.lanes)), b.gep(self.zeros, v * self.lanes, BFLOAT))
+
+    def rows_from(self, first: Index) -> Memory:
+        """The same memory, whose rows begin at number ``first``."""
+        b, same = self.b, copy(self)
+        same._queries, same._sums = self.query(first), self.sum(first)
+        same.scores = self.score(first)
+        same.tops, same.totals = (b.gep(place, first, self.real) for place in (self.tops, self.totals))
+        return same
+
+    def load_cached(self, base: Value, at: Index, mask: Value | None) -> list[Value]:
+        """The ``unit`` numbers of a cache from ``at`` on, as vectors: of pairs of bfloat16 the first ones, and the
+        second ones."""
+        b, element = self.b, LLVM_TYPES[self.cached]
+        place = b.gep(base, at, element)
+        if self.unit > self.lanes:
+            both = b.load(vector(I32, self.lanes), place)
+            halves = b.binary("shl", both, 16), b.binary("and", both, -(1 << 16))
+            return [b.bitcast(half, vector(FLOAT, self.lanes)) for half in halves]
+        found = b.masked_load(vector(element, self.lanes), place, mask)
+        return [
+            load_element(b, found, self.cached) if self.cached == self.dtype else b.convert("sitofp", found, self.real)
+        ]
+
+    def load_pairs(self, base: Value, at: Index, mask: Value | None) -> list[Value]:
+        """The ``unit`` numbers of bfloat16 from ``at`` on, as they are."""
+        return [self.b.load(vector(BFLOAT, self.unit), self.b.gep(base, at, BFLOAT))]
+
+    def load_places(self, bases: list[Value], at: int) -> list[Value]:
+        """The ``unit`` numbers of bfloat16 from ``at`` on at each of two places, in turns."""
+        b, type = self.b, vector(I16, self.unit)
+        x, y = (b.load(type, b.gep(base, at, I16)) for base in bases)
+        return [b.shuffle(x, y, order) for order in (_LOW, _HIGH)]
+
+    def store_unit(self, values: list[Value], place: Value, mask: Value | None) -> None:
+        """Store ``unit`` sums of values, as they are stored."""
+        b = self.b
+        if self.pairs:
+            b.store(b.shuffle(values[0], values[1], _JOINED), place)
+        elif len(values) > 1:
+            b.store_alternately(values[0], values[1], place)
+        else:
+            b.masked_store(values[0], place, mask)
+
+    def padded_width(self, width: int) -> int:
+        """Whole vectors."""
+        return -(-width // self.lanes) * self.lanes
+
+    def query(self, row: Index) -> Value:
+        """A row's query, in ``real`` or as pairs are multiplied."""
+        return self.b.gep(self._queries, self.b.mul(row, self.padded_width(self.depth)), self.real)
+
+    def key(self, place: Index) -> Value:
+        """A copied key."""
+        return self.b.gep(self.keys, self.b.mul(place, self.padded_width(self.depth)), self.real)
+
+    def sum(self, row: Index) -> Value:
+        """A row's sums of values."""
+        return self.b.gep(self._sums, self.b.mul(row, self._width), self.real)
+
+    def score(self, row: Index, place: Index = 0) -> Value:
+        """A row's scores in the panel, later their powers."""
+        return self.b.gep(self.scores, self.b.add(self.b.mul(row, self.panel), place), self.real)
+
+    def store_powers(self, powers: Value, row: Index, place: int) -> None:
+        """Store a vector of a row's powers over its scores: as bfloat16 where pairs are multiplied."""
+        b = self.b
+        if self.pairs:
+            b.store(b.convert("fptrunc", powers, BFLOAT), b.gep(self.score(row), place, BFLOAT))
+        else:
+            b.store(powers, self.score(row, place))
