@@ -14,7 +14,7 @@ from argosy.amp import GradScaler
 from argosy.distributed.call_checks import agree
 from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.collective import all_reduce, barrier, broadcast
-from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import clip_over_ranks
+from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import average, clip_over_ranks
 from argosy.distributed.fleet.meta_parallel.sharding_optimizer import OwnerOptimizer, group_or_none, inner_optimizer
 from argosy.distributed.group import Group, world_group
 from argosy.distributed.objects import all_gather_object
@@ -54,8 +54,7 @@ def group_sharded_parallel(
     used. ``sync_buffers``: buffers are the first rank's in each forward pass. ``offload`` and ``sync_comm`` change
     nothing: parameters are in host memory, collectives end where they are called.
 
-    Raises ValueError for another level, TypeError for what is no layer, optimizer or scaler, NotImplementedError for
-    "p_g_os" with a ``dp_group``.
+    Raises ValueError for another level, TypeError for what is no layer, optimizer or scaler.
     """
     if level not in _LEVELS:
         raise ValueError(f"group_sharded_parallel: level is one of {list(_LEVELS)}, not {level!r}")
@@ -67,11 +66,10 @@ def group_sharded_parallel(
     made: Layer
     sharded: Any = optimizer
     if level == "p_g_os":
-        if dp_group is not None and dp_group.nranks > 1:
-            raise NotImplementedError("group_sharded_parallel: level 'p_g_os' with a dp_group is not implemented")
         made = GroupShardedStage3(
-            model, optimizer, group, sync_buffers, segment_size=segment_size, exclude_layer=exclude_layer
-        )
+            model, optimizer, group, sync_buffers, segment_size=segment_size, dp_group=dp_group,
+            exclude_layer=exclude_layer,
+        )  # fmt: skip
     else:
         sharded = GroupShardedOptimizerStage2(optimizer._parameter_list, optimizer, group, dp_group=dp_group)
         made = GroupShardedStage2(model, sharded, group, sync_buffers, buffer_max_size, dp_group=dp_group)
@@ -173,14 +171,31 @@ class GroupShardedStage2(ShardedLayer):
         hook.register(x for x in layer.parameters() if not x.stop_gradient)
 
 
+class _OverCopies(JointHook):
+    """Averages this rank's parts of gradients over ranks that have the same parts of other batches' gradients."""
+
+    def __init__(self, layers: Layer, copies: Group) -> None:
+        self._copies = copies
+        self._numbers = {id(x): number for number, x in enumerate(layers.parameters())}
+
+    def __call__(self, leaves: Sequence[Tensor], gradients: Sequence[Tensor]) -> Sequence[Tensor | None]:
+        if is_capturing():
+            raise NotImplementedError("GroupShardedStage3(dp_group) within a captured step is not implemented")
+        order = sorted(range(len(leaves)), key=lambda i: self._numbers[id(leaves[i])])
+        for i, mean in zip(order, average([gradients[i]._local_value() for i in order], self._copies), strict=True):
+            gradients[i].payload.local.fill_from(mean)
+        return gradients
+
+
 class GroupShardedStage3(ShardedLayer):
     """A layer whose parameters are split over the ranks: each is gathered where it is used, forward and backward, and
     given up afterwards; its gradient goes, as a mean over the group, to the ranks that have the parts.
 
     layer, optimizer: the model, and its optimizer, whose states are split as well. sync_buffers: buffers are the first
     rank's in each forward pass. segment_size: the least size of a parameter that is split. exclude_layer: layers, by
-    class or ``id``, whose parameters stay whole. ``device``, ``pretrain_sync_models``, ``offload``, ``sync_comm`` and
-    ``dp_group`` change nothing.
+    class or ``id``, whose parameters stay whole. dp_group: ranks that have copies of this one's parts, over which
+    gradients are averaged as well, eagerly. ``device``, ``pretrain_sync_models``, ``offload`` and ``sync_comm`` change
+    nothing.
     """
 
     def __init__(
@@ -189,6 +204,9 @@ class GroupShardedStage3(ShardedLayer):
         sync_comm: bool = False, dp_group: Group | None = None, exclude_layer: Sequence[Any] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(layer, group, sync_buffers)
+        copies = None if dp_group is None else group_or_none(dp_group)
+        if copies is not None:
+            equalize(layer, copies, split_too=True)
         mesh = ProcessMesh(list(self._group.ranks), ["sharding"])
         excluded = {id(p) for each in _find_layers(layer, exclude_layer or ()) for p in each.parameters()}
         shard_optimizer(optimizer, _LargeParameterSharding(mesh, segment_size, excluded))
@@ -196,6 +214,8 @@ class GroupShardedStage3(ShardedLayer):
             if parameter.process_mesh is None:
                 shard_tensor(parameter, mesh, [Replicate()])
         self._gathering = ParameterGather(mesh)
+        if copies is not None:
+            _OverCopies(layer, copies).register(x for x in layer.parameters() if not x.stop_gradient)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """What ``layers`` gives for this rank's inputs."""
