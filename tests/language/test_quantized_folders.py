@@ -44,8 +44,8 @@ def packed(numbers, bits, axis):
     return np.ascontiguousarray(np.moveaxis(words.astype(np.uint32), -1, axis)).view(np.int32)
 
 
-def layer(rng, size, out, form):
-    """Tensors of a layer by suffix, and the weight [in, out] that they stand for."""
+def layer(rng, size, out, form, seed=0):
+    """Tensors of a layer by suffix, and the weight [in, out] that they stand for; inputs are ordered by ``seed``."""
     if form == "fp8":
         numbers = rng.standard_normal((out, size)).astype(ml_dtypes.float8_e4m3fn)
         scales = (rng.uniform(0.5, 1.5, (-(-out // 128), size // 128)) / size**0.5).astype(np.float32)
@@ -69,7 +69,7 @@ def layer(rng, size, out, form):
     scales = (rng.uniform(0.5, 1.5, (size // group, out)) / (middle * size**0.5)).astype(np.float16)
     groups = np.arange(size) // group
     if "ordered" in form:
-        groups = rng.permutation(groups)
+        groups = np.random.default_rng(seed).permutation(groups)
     weight = (numbers - zeros[groups]) * scales[groups].astype(np.float32)
     if form.startswith("gptq"):
         stored = zeros - (0 if "v2" in form else 1)
@@ -170,6 +170,9 @@ def test_integers_give_what_the_weights_that_they_stand_for_give(form, tmp_path)
 
 MIXTURES = {
     "mixtral": ("awq", {"num_local_experts": 3, "intermediate_size": WIDTH, "num_hidden_layers": 1}),
+    "qwen3_moe": ("gptq ordered", {
+        "num_hidden_layers": 1, "num_experts": 3, "moe_intermediate_size": WIDTH, "head_dim": 32,
+    }),
     "phi3": ("gptq", {"num_hidden_layers": 1, "pad_token_id": 0}),
     "deepseek_v3": ("fp8", {
         "num_hidden_layers": 2, "first_k_dense_replace": 1, "moe_intermediate_size": WIDTH, "n_routed_experts": 4,
@@ -191,7 +194,7 @@ def test_experts_and_matrices_of_several_layers_stay_numbers(family, tmp_path):
     integers = dict(floats)
     for name in [n for n in floats if n.endswith("proj.weight") or re.search(r"[ab]_proj_with_mqa|[.]w[123][.]", n)]:
         out, size = floats[name].shape
-        tensors, weight = layer(rng, size, out, form)
+        tensors, weight = layer(rng, size, out, form, len(name.partition("experts.")[2].replace("gate", "up")))
         floats[name] = np.ascontiguousarray(weight.T)
         del integers[name]
         integers |= {f"{name.removesuffix('.weight')}.{suffix}": array for suffix, array in tensors.items()}
@@ -378,25 +381,33 @@ def test_inputs_that_nothing_takes_factors_of_stay_or_are_multiplied(tmp_path):
 
 
 @pytest.mark.exhaustive(every=2)
-@pytest.mark.parametrize("static", [True, False])
-def test_inputs_in_bytes_are_integer_arithmetic(static, tmp_path):
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("static", [False, True])
+def test_inputs_in_bytes_are_integer_arithmetic(static, symmetric, tmp_path):
     """A folder of int8 weights whose inputs are bytes: a layer's sums are those of integers, the folder that is written
     again has the same bytes, and the export generates what the whole program gives."""
     paths = folders(tmp_path, "int-quantized")
-    inputs = {"num_bits": 8, "type": "int", "symmetric": True, "dynamic": not static}
+    inputs = {"num_bits": 8, "type": "int", "symmetric": symmetric, "dynamic": not static}
     inputs["strategy"] = "tensor" if static else "token"
     scale = np.array([0.03], np.float32)
 
     def add_scales(tensors):
         for name in [name for name in tensors if name.endswith("weight_scale")] if static else []:
             tensors[name.replace("weight_scale", "input_scale")] = scale
+            if not symmetric:
+                tensors[name.replace("weight_scale", "input_zero_point")] = np.array([-20], np.int8)
 
     rewritten(paths[0], lambda c: c["config_groups"]["group_0"].update(input_activations=inputs), add_scales)
     model, floats = map(models.load_model, paths)
     layer, x = model.model.layers[0].mlp.up_proj, np.random.default_rng(2).standard_normal((2, 5, WIDTH))
     x = x.astype(np.float32)
-    steps = scale if static else np.abs(x).max(-1, keepdims=True) / np.float32(127.5)
-    whole = np.clip(np.rint(x / steps), -128, 127).astype(np.int64)
+    x += np.float32(0 if symmetric else 0.7)
+    low, high = np.minimum(x.min(-1, keepdims=True), 0), np.maximum(x.max(-1, keepdims=True), 0)
+    steps, zero = scale if static else np.maximum(high, -low) / np.float32(127.5), 0
+    if not symmetric:
+        steps = scale if static else (high - low) / np.float32(255)
+        zero = -20 if static else np.clip(np.rint(-128 - low / steps), -128, 127)
+    whole = (np.clip(np.rint(x / steps + np.float32(zero)), -128, 127) - zero).astype(np.int64)
     sums = whole @ layer.numbers.numpy().T.astype(np.int64)
     want = sums.astype(np.float32) * steps * layer.scales.numpy()
     np.testing.assert_allclose(layer(paddle.to_tensor(x)).numpy(), want, rtol=2e-6, atol=1e-6)
@@ -540,7 +551,7 @@ WRONG = {
 }  # fmt: skip
 WRONG_INPUTS = {
     "strategy": ({"strategy": "group"}, NotImplementedError, "strategy 'group', dynamic True; there are 'token'"),
-    "asymmetric": ({"symmetric": False}, NotImplementedError, "inputs that are not symmetric"),
+    "no flag of symmetry": ({"symmetric": 1}, ConfigurationError, "'symmetric' should be true or false, got 1"),
     "bits": ({"num_bits": 4}, NotImplementedError, "inputs are bytes in int8"),
     "no scale": ({"dynamic": False, "strategy": "tensor"}, CheckpointError, "q_proj.input_scale is missing"),
     "no flag": ({"dynamic": "local"}, ConfigurationError, "'dynamic' should be true or false, got 'local'"),

@@ -98,9 +98,11 @@ def _products(program: Program) -> dict[str, _Product]:
         if op.name == "phi.gather_mm":
             given = get_operator(op.kind).signature.regroup(op.operands, op.attributes)
             weight = _before(given["weight"], "phi.transpose")
-            if weight in names:
+            if weight in names and _made_by(given["x"]) != "phi.stack":  # each expert has another order of inputs
                 count = int(given["weight"].shape[0])
-                found[names[weight].removesuffix("_numbers")] = _Product(op, given["x"], count, given["index"])
+                found[names[weight].removesuffix("_numbers")] = _Product(
+                    op, _before(given["x"], "phi.take_along_axis"), count, given["index"]
+                )
         elif (operands := weight_operand(op)) is not None and operands[1] in names and operands[0].ndim in (2, 3):
             name = names[operands[1]]
             name = f"{name.removesuffix('.numbers')}.weight" if name.endswith(".numbers") else name
@@ -112,6 +114,11 @@ def _before(value: Value, name: str) -> Value:
     """What an operation of that name has turned or ordered."""
     op = value.owner
     return op.operand(0) if isinstance(op, Operation) and op.name == name else value
+
+
+def _made_by(value: Value) -> str:
+    """The name of the operation that gives a value; empty for inputs and states."""
+    return value.owner.name if isinstance(value.owner, Operation) else ""
 
 
 def _stack_factors(name: str, adapters: Sequence[Adapter], product: _Product) -> tuple[Array, Array]:

@@ -216,7 +216,7 @@ def rearrange(
     """A tensor from a file's order to transformers'; ``turn`` reorders rows of queries and keys."""
     part = next((each for each in heads if f".{each}." in name), None)
     if architecture.turned and part is not None:
-        if len(array) % (2 * heads[part]):
+        if not array.size or len(array) % (2 * heads[part]):
             raise CheckpointError(f"{name} has {len(array)} rows; expected two halves for each of {heads[part]} heads")
         return turn(array, heads[part])
     if architecture.offset and name.endswith(("norm.weight", "layernorm.weight")):

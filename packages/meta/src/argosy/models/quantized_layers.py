@@ -37,7 +37,8 @@ class QuantizedLinear(Layer):
     middle, or in float8_e4m3fn.
 
     ``scales`` and ``offsets`` (None: none) are [groups, out] of inputs in ``order`` [in] (None: as they are);
-    ``bias``: whether there is one. With inputs in bytes ``input_scale`` is theirs (None: each row has its own).
+    ``bias``: whether there is one. With inputs in bytes ``input_scale`` is theirs (None: each row has its own), and of
+    those that are not symmetric ``input_zero`` (None, too) the byte that stands for 0.
     """
 
     def __init__(self, made: Numbers, bias: bool) -> None:
@@ -57,12 +58,15 @@ class QuantizedLinear(Layer):
         shape = scales.shape
         self.register_buffer("offsets", None if offsets is None else paddle.to_tensor(offsets.reshape(shape)))
         self.bias = self.create_parameter([out], is_bias=True) if bias else None
-        self.takes_bytes, step = made.inputs is not None, None if made.inputs is None else made.inputs.scale
-        self.register_buffer("input_scale", None if step is None else paddle.to_tensor(np.float32(step)))
+        self.inputs, taken = made.inputs, made.inputs or InputBytes()
+        self.register_buffer("input_scale", None if taken.scale is None else paddle.to_tensor(np.float32(taken.scale)))
+        self.register_buffer("input_zero", None if taken.zero is None else paddle.to_tensor(np.int32(taken.zero)))
+        sums = None if taken.symmetric else paddle.to_tensor(made.numbers.sum(0, dtype=np.int32))
+        self.register_buffer("sums", sums)  # what each step of inputs' zero takes from the outputs
 
     def forward(self, x: Any) -> Any:
         """The outputs [..., out] of ``x`` [..., in]."""
-        if self.takes_bytes:
+        if self.inputs is not None:
             return self._multiply_bytes(x)
         if self.order is not None:
             x = paddle.index_select(x, self.order, axis=-1)
@@ -72,26 +76,36 @@ class QuantizedLinear(Layer):
     def _multiply_bytes(self, x: Any) -> Any:
         """The outputs, of inputs rounded to bytes. Products of integers that were int8 are products of bytes."""
         wide = x.astype("float32")
-        steps = self.input_scale
-        if steps is None:
-            steps = wide.abs().max(-1, keepdim=True).clip(min=_SMALLEST) / _STEPS
-        whole = (wide / steps).round().clip(-128.0, 127.0).astype("int8").astype("int32")
+        steps, zero = self._steps(wide)
+        spread = wide / steps if zero is None else wide / steps + zero.astype("float32")
+        whole = spread.round().clip(-128.0, 127.0).astype("int8").astype("int32")
         sums = paddle.matmul(whole, self.numbers.astype("int32"), transpose_y=True)
+        if zero is not None:
+            sums = sums - zero * self.sums
         made = sums.astype("float32") * steps * self.scales.astype("float32")
         return (made if self.bias is None else made + self.bias.astype("float32")).astype(x.dtype)
 
+    def _steps(self, x: Any) -> tuple[Any, Any]:
+        """The steps of inputs in float32, and the byte that stands for 0 in int32; None where that is 0. Those of rows
+        are as compressed-tensors has them."""
+        assert self.inputs is not None
+        if self.input_scale is not None:
+            return self.input_scale, self.input_zero
+        if self.inputs.symmetric:
+            return x.abs().max(-1, keepdim=True).clip(min=_SMALLEST) / _STEPS, None
+        low, high = x.min(-1, keepdim=True).clip(max=0.0), x.max(-1, keepdim=True).clip(min=0.0)
+        steps = (high - low).clip(min=_SMALLEST) / (2 * _STEPS)
+        return steps, (-128.0 - low / steps).round().clip(-128.0, 127.0).astype("int32")
+
     def to_numbers(self) -> Numbers:
         """What the layer was made of."""
-        inputs = None
-        if self.takes_bytes:
-            inputs = InputBytes(None if self.input_scale is None else float(self.input_scale))
         bits = 4 if self.dtype_of_numbers == "int4" else 8
         order = None if self.order is None else self.order.numpy()
         whole = unpack_outputs(self.numbers.payload.array(), bits).T
         offsets = None
         if self.offsets is not None and self.zeros is None:
             offsets = np.atleast_2d(self.offsets.payload.array())
-        return Numbers(whole, bits, np.atleast_2d(self.scales.payload.array()), self.zeros, order, offsets, inputs)
+        return Numbers(whole, bits, np.atleast_2d(self.scales.payload.array()), self.zeros, order, offsets, self.inputs)
 
 
 def unpack_outputs(packed: Array, bits: int) -> Array:
@@ -101,9 +115,12 @@ def unpack_outputs(packed: Array, bits: int) -> Array:
 
 @dataclass(frozen=True)
 class InputBytes:
-    """Inputs are rounded to bytes: steps of ``scale``, or of each row's own largest magnitude (None)."""
+    """Inputs are rounded to bytes: steps of ``scale``, or of each row's own largest magnitude (None). Unless
+    ``symmetric``, the byte ``zero`` stands for 0, or each row's own, so that its bytes go from least to largest."""
 
     scale: float | None = None
+    symmetric: bool = True
+    zero: int | None = None
 
 
 @dataclass(frozen=True)
@@ -141,18 +158,13 @@ class QuantizedExperts(Experts):
     none, for each group of inputs and output.
 
     ``parts``: of each expert the gate, what is gated, and the way back. Raises NotImplementedError, naming ``where``,
-    where experts differ in groups or have inputs in another order.
+    where experts differ in groups, or a gate has inputs in another order than what it gates.
     """
 
     def __init__(self, floats: Experts, parts: list[list[Numbers]], where: str) -> None:
         Layer.__init__(self)
         self.config, self.zeros = floats.config, [[each.zeros for each in matrices] for matrices in parts]
         self.bits, self.width = parts[0][0].bits, parts[0][0].numbers.shape[0]
-        everything = [each for matrices in parts for each in matrices]
-        if any(each.order is not None for each in everything):
-            raise NotImplementedError(
-                f"{where} has inputs in another order (act-order), which experts have no code for"
-            )
         for name, members in (("gate_up_proj", slice(0, 2)), ("down_proj", slice(2, 3))):
             if len({tuple(each.scales.shape) for matrices in parts for each in matrices[members]}) > 1:
                 raise NotImplementedError(f"{where} has groups of several sizes, which experts have no code for")
@@ -164,6 +176,8 @@ class QuantizedExperts(Experts):
                 joined["offsets"] = [
                     np.concatenate([_offsets_or_zeros(each) for each in matrices[members]], 1) for matrices in parts
                 ]
+            if orders := _orders_of(parts, members, where):
+                joined["order"] = orders
             for part, arrays in joined.items():
                 self.register_buffer(f"{name}_{part}", paddle.to_tensor(np.stack(arrays)))
             if floats.config.bias:
@@ -182,14 +196,32 @@ class QuantizedExperts(Experts):
 
     def _part(self, expert: int, name: str, outputs: slice, zeros: Array | None) -> Numbers:
         numbers, scales = (getattr(self, f"{name}_{part}").payload.array()[expert] for part in ("numbers", "scales"))
-        return Numbers(numbers[outputs].T, self.bits, scales[:, outputs], zeros)
+        orders = getattr(self, f"{name}_order", None)
+        order = None if orders is None else orders.numpy()[expert]
+        return Numbers(numbers[outputs].T, self.bits, scales[:, outputs], zeros, order)
 
     def _multiply(self, x: Any, experts_NC: Any, name: str) -> Any:
         numbers, scales = getattr(self, f"{name}_numbers"), getattr(self, f"{name}_scales")
         bias, offsets = getattr(self, f"{name}_bias", None), getattr(self, f"{name}_offsets", None)
         if bias is None:
             bias = paddle.zeros(numbers.shape[:2], x.dtype)
+        if (order := getattr(self, f"{name}_order", None)) is not None:
+            places = zip(x.unbind(1), order[experts_NC].unbind(1), strict=True)
+            x = paddle.stack([paddle.index_sample(one, rows) for one, rows in places], axis=1)
         return gather_mm(x, experts_NC, numbers.transpose([0, 2, 1]), bias, scales, offsets)
+
+
+def _orders_of(parts: list[list[Numbers]], members: slice, where: str) -> list[Array]:
+    """The inputs of the rows of each expert's matrices, which lie side by side; none where all are as they are."""
+    orders = []
+    for matrices in parts:
+        first, *others = [
+            np.arange(len(each.numbers)) if each.order is None else each.order for each in matrices[members]
+        ]
+        if not all(np.array_equal(first, other) for other in others):
+            raise NotImplementedError(f"{where}: a gate has inputs in another order than what it gates")
+        orders.append(first.astype(np.int64))
+    return orders if any(each.order is not None for matrices in parts for each in matrices[members]) else []
 
 
 def _offsets_or_zeros(made: Numbers) -> Array:

@@ -233,9 +233,13 @@ def _format_of(made: Numbers) -> str:
 def _bytes(made: Numbers) -> Packed:
     if len(made.scales) > 1 or made.all_offsets() is not None or made.order is not None:
         raise ValueError("bytes have one scale for each output, and nothing else")
-    scales, step = np.ascontiguousarray(made.scales.T), None if made.inputs is None else made.inputs.scale
-    parts = {"weight": np.ascontiguousarray(made.numbers.T), "weight_scale": scales}
-    return parts if step is None else {**parts, "input_scale": np.array([step], np.float32)}
+    inputs = made.inputs or InputBytes()
+    parts = {"weight": np.ascontiguousarray(made.numbers.T), "weight_scale": np.ascontiguousarray(made.scales.T)}
+    if inputs.scale is not None:
+        parts["input_scale"] = np.array([inputs.scale], np.float32)
+    if inputs.zero is not None:
+        parts["input_zero_point"] = np.array([inputs.zero], np.int8)
+    return parts
 
 
 def _describe_inputs(made: Numbers) -> dict[str, Any] | None:
@@ -243,7 +247,8 @@ def _describe_inputs(made: Numbers) -> dict[str, Any] | None:
         return None
     is_dynamic = made.inputs.scale is None
     strategy = "token" if is_dynamic else "tensor"
-    return {"num_bits": 8, "type": "int", "symmetric": True, "dynamic": is_dynamic, "strategy": strategy}
+    form = {"num_bits": 8, "type": "int", "symmetric": made.inputs.symmetric}
+    return {**form, "dynamic": is_dynamic, "strategy": strategy}
 
 
 def _describe_compressed(layers: Mapping[str, Numbers], floats: list[str]) -> dict[str, Any]:
@@ -254,8 +259,8 @@ def _describe_compressed(layers: Mapping[str, Numbers], floats: list[str]) -> di
         raise NotImplementedError(f"save(): compressed-tensors has no layout of several formats: {formats}")
     forms: dict[tuple[Any, ...], list[str]] = {}
     for name, each in layers.items():
-        is_static = each.inputs is not None and each.inputs.scale is not None
-        form = (each.bits, _groups(each), each.zeros is None, each.order is not None, is_static)
+        inputs = None if each.inputs is None else (each.inputs.scale is None, each.inputs.symmetric)
+        form = (each.bits, _groups(each), each.zeros is None, each.order is not None, inputs)
         forms.setdefault(form, []).append(name)
     (kind,), groups = formats, {}
     for number, ((bits, size, symmetric, ordered, _), names) in enumerate(forms.items()):

@@ -223,7 +223,8 @@ class _CompressedTensors:
     """weight_packed [out, in * bits / 32], weight_scale [out, groups], weight_zero_point [out * bits / 32, groups] if
     the file is not symmetric, weight_g_idx [in]; the middle is added to numbers. Of the other formats weight [out, in]
     in int8 or e4m3, weight_scale [out, 1] or [1]. Inputs of int8 weights are bytes where ``input_activations`` says so,
-    with a scale for each row, or one in input_scale [1]; others stay floats, whatever is said of them."""
+    with a scale for each row, or one in input_scale [1] and, where they are not symmetric, input_zero_point [1]; others
+    stay floats, whatever is said of them."""
 
     def __init__(self, settings: ConfigFile) -> None:
         form, groups = settings.text("format"), settings.table("config_groups")
@@ -291,14 +292,18 @@ class _CompressedTensors:
         dynamic, strategy = inputs.flag("dynamic", default=False), inputs.text("strategy", default="tensor")
         if inputs.integer("num_bits", default=8) != 8 or inputs.text("type", default="int") != "int":
             raise NotImplementedError(f"{inputs.path}: inputs are bytes in int8, nothing else is implemented")
-        if not inputs.flag("symmetric", default=True):
-            raise NotImplementedError(f"{inputs.path}: inputs that are not symmetric are not implemented")
         if (dynamic, strategy) not in ((True, "token"), (False, "tensor")):
             raise NotImplementedError(
                 f"{inputs.path}: strategy {strategy!r}, dynamic {dynamic}; there are 'token', which is dynamic, and "
                 "'tensor', which is not"
             )
-        return InputBytes() if dynamic else InputBytes(float(part.tensor("input_scale", 1)[0]))
+        symmetric = inputs.flag("symmetric", default=True)
+        if dynamic:
+            return InputBytes(symmetric=symmetric)
+        zero = None if symmetric else int(part.tensor("input_zero_point", 1)[0])
+        if zero is not None and not -128 <= zero <= 127:
+            raise CheckpointError(f"{part.where}: {part.base}.input_zero_point is {zero}, which is no byte")
+        return InputBytes(float(part.tensor("input_scale", 1)[0]), symmetric, zero)
 
 
 def _matches(target: Any, base: str) -> bool:
