@@ -1,13 +1,17 @@
 """Attention over a paged cache walks each sequence's own blocks, whatever else is computed beside it."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import build, check, values
 
-from argosy_cinn import CinnCompiler
+from argosy_cinn import CinnCompiler, explain
+from argosy_cinn.forms import paged_attention
 from argosy_cinn.rewrites.indexed_products import ExpandIndexedProducts
+from argosy_cinn.runtime.cache import default_cache
 from argosy_cinn.runtime.workers import set_threads, workers
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
@@ -126,6 +130,31 @@ def test_bits_of_a_token_depend_on_its_own_sequence_alone(dtype, window, shared,
         chosen = [operands[0][some], *operands[1:3], operands[3][some], operands[4][some], operands[5]]
         np.testing.assert_array_equal(run(executable, chosen), together[some])
     assert executable.report()["compilations"] == 1
+
+
+@pytest.fixture
+def uncached(monkeypatch):
+    """Nothing is found that was compiled before."""
+    monkeypatch.setenv("ARGOSY_CACHE_DIR", "")
+    default_cache.cache_clear()
+    yield
+    default_cache.cache_clear()
+
+
+@pytest.mark.usefixtures("uncached")
+def test_heads_that_share_a_latent_one_are_computed_in_parts_on_several_cores(monkeypatch):
+    """With the same bits: parts of 24, 12 and 8 heads of tiles of 1, 2 and 4 of the 4 tokens."""
+    operands = problem(np.random.default_rng(8), [70, 9], [3, 1], heads=1, shared=24, depth=64, width=32)
+
+    def found(cores):
+        monkeypatch.setattr(paged_attention, "physical_cores", lambda: cores)
+        made = CinnCompiler().compile(build(attend(), operands), device("cpu"))
+        return run(made, operands), re.findall(r"in (\d+) chunks", explain(made))
+
+    (one, chunks), (two, both), (many, most) = map(found, (1, 2, 64))
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(one, many)
+    assert (chunks, both, most) == (["4"], ["4"], ["3"])
 
 
 @pytest.mark.parametrize("shape", [{"heads": 0}, {"shared": 0}, {"width": 0}])

@@ -15,6 +15,8 @@ from argosy_pir.values import Value
 
 #: Rows of scores that a chunk has at a time: tokens times the heads that share a cached one.
 _ROWS = 32
+#: Least rows of a token that a chunk has of a cached head, all of which read what is cached.
+_LEAST_ROWS = 8
 
 
 @dataclass(slots=True)
@@ -42,12 +44,12 @@ class PagedAttentionForm(Form):
     @property
     def tile_tokens(self) -> int:
         """Tokens of a chunk."""
-        return max(_ROWS // self.query[2], 1)
+        return max(_ROWS // self.part, 1)
 
     @property
     def rows(self) -> int:
         """Rows of scores that a chunk has of a cached head, at most."""
-        return self.tile_tokens * self.query[2]
+        return self.tile_tokens * self.part
 
     @property
     def heads(self) -> int:
@@ -55,9 +57,22 @@ class PagedAttentionForm(Form):
         return max(ceil_div(self.query[1], physical_cores()), 1)
 
     @property
+    def part(self) -> int:
+        """Heads of a chunk that share a cached one: all, unless there are fewer cached heads than cores, as where one
+        latent head serves all; no sum depends on it."""
+        shared, wanted = self.query[2], ceil_div(physical_cores(), max(self.query[1], 1))
+        parts = [n for n in range(2, wanted + 1) if shared % n == 0 and shared // n >= _LEAST_ROWS]
+        return shared // max(parts, default=1)
+
+    @property
+    def parts(self) -> int:
+        """Chunks that read the same cached heads."""
+        return self.query[2] // max(self.part, 1)
+
+    @property
     def chunks(self) -> int:
-        """Tiles of tokens, for each group of cached heads."""
-        return ceil_div(self.query[0], self.tile_tokens) * ceil_div(self.query[1], self.heads)
+        """Tiles of tokens, for each group of cached heads and part of the heads that share one."""
+        return ceil_div(self.query[0], self.tile_tokens) * ceil_div(self.query[1], self.heads) * self.parts
 
     def key(self, slots: dict[Any, int]) -> str:
         """Shapes and rule."""

@@ -1,4 +1,5 @@
-"""The code of paged attention: a chunk is a tile of tokens and some cached heads.
+"""The code of paged attention: a chunk is a tile of tokens and some cached heads, with all or some of the heads that
+share one.
 
 Tokens of a tile that belong to one sequence (a run) pass over its places together, panel by panel: scores and their
 powers are made for all rows, sums of values are rescaled where a larger score has come (Milakov and Gimelshein, 2018).
@@ -48,7 +49,7 @@ class _Chunk:
     def __init__(self, b: Function, form: PagedAttentionForm, pointers: Pointers) -> None:
         self.b, self.form, self.dtype = b, form, form.result.dtype
         self.tokens, self.cached, self.shared, self.depth = form.query
-        self.width = form.width
+        self.part, self.width = form.part, form.width
         sinks, scales = split_others(form.operands[6:])
         names = ("query", "keys", "values", "positions", "rows", "tables", *["sinks"] * len(sinks))
         names += ("key scales", "value scales") if scales else ()
@@ -61,6 +62,8 @@ class _Chunk:
         """Run after run of the tile."""
         b, heads = self.b, self.form.heads
         groups = ceil_div(self.cached, heads)
+        self.first_shared = b.mul(b.rem(chunk, self.form.parts), self.part)
+        chunk = b.index(b.div(chunk, self.form.parts))
         first_head = b.mul(b.rem(chunk, groups), heads)
         self.heads = first_head, b.minimum(b.add(first_head, heads), self.cached)
         begin = b.mul(b.div(chunk, groups), self.form.tile_tokens)
@@ -97,7 +100,7 @@ class _Chunk:
     def _run(self, first: Value, count: Index, row: Value, low: Value, high: Value) -> None:
         """``count`` tokens of one row of the tables: heads together where they have few rows each, which read what lies
         side by side, else one after the other."""
-        b, rows = self.b, self.b.index(self.b.mul(count, self.shared))
+        b, rows = self.b, self.b.index(self.b.mul(count, self.part))
         few = b.icmp("sle", rows, FEW_ROWS)
         step = b.select(few, constant(I64, self.form.heads), constant(I64, 1))
         with b.loop(*self.heads, step) as loop:
@@ -120,7 +123,7 @@ class _Chunk:
         rule = Rule(form.scale, form.window, form.softcap, low, high, end)
         start = b.mul(b.div(before, width), width)
         self._find_entries(self.memory.entries[0], heads, start, end, table)
-        position = lambda r: self._position(b.add(first, b.div(r, self.shared)))  # noqa: E731
+        position = lambda r: self._position(b.add(first, b.div(r, self.part)))  # noqa: E731
         with b.loop(start, end, width, self.memory.entries) as places:
             entries, ahead = places.carry
             self._find_entries(ahead, heads, b.add(places.index, width), end, table)
@@ -206,7 +209,8 @@ class _Chunk:
         """``build`` for each row of scores, with the number of its head, and of that among those of all tokens."""
         b = self.b
         with b.loop(*heads) as head, b.loop(0, rows) as loop:
-            token, group = b.add(first, b.div(loop.index, self.shared)), b.rem(loop.index, self.shared)
+            token = b.add(first, b.div(loop.index, self.part))
+            group = b.add(self.first_shared, b.rem(loop.index, self.part))
             place = b.add(b.mul(b.add(b.mul(token, self.cached), head.index), self.shared), group)
             row = b.index(b.add(b.mul(b.sub(head.index, heads[0]), rows), loop.index))
             sink = b.index(b.add(b.mul(head.index, self.shared), group))
