@@ -190,3 +190,95 @@ def test_stages_of_a_pipeline_are_on_devices_of_their_own():
         return losses
 
     np.testing.assert_allclose(on_devices(program)[1], steps(model(), paddle.to_tensor(X)), rtol=1e-5)
+
+
+@pytest.fixture(params=["staged", "direct"])
+def way(request, monkeypatch):
+    """Whether communicators take the buffers of devices."""
+    join = environment.join
+    if request.param == "direct":
+        monkeypatch.setattr(debug, "join", lambda ambient, comm: join(ambient, AddressedCommunicator(comm)))
+    monkeypatch.setenv("ARGOSY_FALLBACK", "error")
+    staged.clear()
+    return request.param
+
+
+def test_captured_collectives_run_between_launches(way):
+    """They fall back to nothing; what the communicator takes moves no byte through the host."""
+
+    def collectives(x):
+        rank, parts, swapped = dist.get_rank(), [], []
+        y, z = x * 2 + rank, paddle.zeros([2])
+        dist.all_reduce(y)
+        dist.all_gather(parts, y + rank)
+        dist.alltoall(swapped, [y + rank, y - rank])
+        dist.reduce_scatter(z, [y[:2] + rank, y[1:] * rank])
+        dist.broadcast(y, src=1)
+        dist.barrier()
+        return y.exp(), paddle.concat(parts), paddle.concat(swapped), z
+
+    def program():
+        x = paddle.arange(3, dtype="float32")
+        return [
+            ([r.tolist() for r in run(x)], {str(r.place) for r in run(x)})
+            for run in (paddle.jit.to_static(collectives, full_graph=True), collectives)
+        ]
+
+    for rank, (captured, eager) in enumerate(on_devices(program)):
+        for one, other in zip(captured[0], eager[0], strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6)
+        assert captured[1] == eager[1] == {f"Place(virtual:{rank})"}
+    kinds = {kind for kind, _ in staged}
+    assert kinds == set() if way == "direct" else kinds > {"all_reduce", "all_gather", "all_to_all"}
+
+
+@pytest.mark.parametrize("captured", [False, True], ids=["eager", "captured"])
+def test_means_of_gradients_stay_on_the_device(way, captured):
+    """Where the communicator takes its buffers, in steps of one program, too."""
+
+    def program():
+        net = model()
+        mine, wrapped = paddle.to_tensor(X[2 * dist.get_rank() :][:2]), paddle.DataParallel(net)
+        optimizer = paddle.optimizer.SGD(0.05, parameters=net.parameters())
+        staged.clear()
+
+        def step(x):
+            loss = (wrapped(x) ** 2).sum()
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            return loss
+
+        step = paddle.jit.to_static(step, full_graph=True) if captured else step
+        return [float(step(mine)) for _ in range(3)]
+
+    wanted = steps(model(), paddle.to_tensor(X), lambda net: lambda x: net(x) / 2**0.5)
+    np.testing.assert_allclose(np.sum(on_devices(program), axis=0) / 2, wanted, rtol=1e-5)
+    assert bool(staged) == (way == "staged")
+
+
+def test_programs_that_span_devices_communicate(way):
+    """Each rank has two devices, and sums on either; gradients go back through copies and sums."""
+
+    def program():
+        there = f"virtual:{1 - dist.get_rank()}"
+        w = paddle.to_tensor(X[:3, :3] + dist.get_rank(), stop_gradient=False)
+
+        def run(x):
+            half = paddle.tanh(x @ w)
+            dist.all_reduce(half)
+            far = half.to(there) * 2
+            dist.all_reduce(far)
+            return (far.exp().to(x.place) * half).sum(), far
+
+        made = []
+        for function in (paddle.jit.to_static(run, full_graph=True), run):
+            total, far = function(paddle.to_tensor(X[1:3, 2:5]))
+            made.append([float(total), far.tolist(), str(far.place)])
+        return made
+
+    for rank, (captured, eager) in enumerate(on_devices(program)):
+        np.testing.assert_allclose(captured[0], eager[0], rtol=1e-5)
+        np.testing.assert_allclose(captured[1], eager[1], rtol=1e-5)
+        assert captured[2] == eager[2] == f"Place(virtual:{1 - rank})"
+    assert bool(staged) == (way == "staged")

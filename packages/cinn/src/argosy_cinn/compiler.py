@@ -80,10 +80,10 @@ class CinnCompiler:
         reference interpreter, with a warning.
         """
         if spans_devices(program):
-            return self._compile_multi_device(program, device, options)
+            return self._compile_multi_device(program, device, communicators, options)
         if not device.is_host:
             here = lambda host: self.compile(program, host, communicators, options)  # noqa: E731
-            return _launches_for(self, device, lambda: program, options, here)
+            return _launches_for(self, device, lambda: program, communicators, options, here)
         compilation = _Compilation(program, device, communicator_table(communicators), chosen_options(options))
         _check(program)
         return compilation.for_open_sizes() if program.symbols() else compilation.for_known_sizes(program)
@@ -101,8 +101,8 @@ class CinnCompiler:
         if spans_devices(program):
             return self.compile(PreparedProgram(program, preparation)(), device, communicators, options)
         if not device.is_host:
-            here = lambda host: self.compile_prepared(program, preparation, host, (), options)  # noqa: E731
-            return _launches_for(self, device, PreparedProgram(program, preparation), options, here)
+            here = lambda host: self.compile_prepared(program, preparation, host, communicators, options)  # noqa: E731
+            return _launches_for(self, device, PreparedProgram(program, preparation), communicators, options, here)
         started, chosen = perf_counter(), chosen_options(options)
         store, prepared = object_cache(chosen), PreparedProgram(program, preparation)
         outcomes = Outcomes(program, preparation, store, chosen)
@@ -122,7 +122,9 @@ class CinnCompiler:
                 made.views.simplified.come_from(lambda: to_primitives(prepared(), chosen))
         return made
 
-    def _compile_multi_device(self, program: Program, device: Device, options: Mapping[str, Any] | None) -> Any:
+    def _compile_multi_device(
+        self, program: Program, device: Device, communicators: Any, options: Mapping[str, Any] | None
+    ) -> Any:
         """The executable of a program that spans devices; of open sizes for each combination that is met."""
         from argosy_cinn.multi_device import MultiDeviceExecutable
 
@@ -131,7 +133,8 @@ class CinnCompiler:
 
         def compile_static(static: Program) -> Any:
             primitives = to_primitives(static, chosen_options(options))
-            return MultiDeviceExecutable(static, primitives, device, compile_segment)
+            table = communicator_table(communicators)
+            return MultiDeviceExecutable(static, primitives, device, compile_segment, None, table)
 
         if program.symbols():
             return SpecialisingExecutable(program, None, "it spans devices", compile_static)
@@ -139,8 +142,8 @@ class CinnCompiler:
 
 
 def _launches_for(
-    compiler: CinnCompiler, device: Device, program: Callable[[], Program], options: Mapping[str, Any] | None,
-    compile: Callable[[Device], Any],
+    compiler: CinnCompiler, device: Device, program: Callable[[], Program], communicators: Any,
+    options: Mapping[str, Any] | None, compile: Callable[[Device], Any],
 ) -> Any:  # fmt: skip
     """The executable of ``program()`` for a device that is no host: a graph where the device takes it whole, launches
     of what ``compile`` makes for the host where it runs that, or of kernels. Raises `CompileError` for a device that
@@ -159,13 +162,13 @@ def _launches_for(
         if calls_library(primitives):
             primitives = primitives.clone()
             ExpandDecompositions().run(primitives)
-            return LaunchedExecutable(compiler.compile(primitives, host_device(), (), options), device)
+            return LaunchedExecutable(compiler.compile(primitives, host_device(), communicators, options), device)
         return LaunchedExecutable(compile(host_device()), device)
     if {"spirv", "opencl-c", "nest"} & {*forms}:
         from argosy_cinn.simt.executable import SimtExecutable
 
         _check(program())
-        return SimtExecutable(program(), device, chosen_options(options))
+        return SimtExecutable(program(), device, communicator_table(communicators), chosen_options(options))
     raise CompileError(
         f"kernels are printed as address, spirv, opencl-c and nest; {device} takes: {', '.join(forms) or 'none'}"
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy_cinn.collectives import communicate
 from argosy_cinn.plan.sizes import check_argument
 from argosy_cinn.shapes import sizes
 from argosy_cinn.strided_copies import copy_contiguous
@@ -14,6 +15,7 @@ from argosy_hwadapt import Buffer, Device
 from argosy_phi_ops.eager.fallback import note_fallback
 from argosy_phi_ops.eager.placement import copy_elements, goes_anywhere, send
 from argosy_phi_ops.errors import DeviceMismatch
+from argosy_phi_ops.primitives.communication import is_communication
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
@@ -102,9 +104,13 @@ def call_host(
     tokens: dict[Value, Any],
     communicators: Mapping[tuple[int, ...], Any],
 ) -> None:
-    """Run a `HostCall`, counted as a fallback: its operands are copied to the host, its results back."""
+    """Run a `HostCall`, counted as a fallback: its operands are copied to the host, its results back. Communication is
+    none (see `collectives`)."""
     arrays: dict[Value, Any] = {}
     op = call.op
+    if is_communication(op):
+        communicate(device, call, address_of, tokens, communicators)
+        return
     moved: Any = sum([v.type.nbytes for v in (*op.operands, *op.results) if _has_known_size(v.type)])
     note_fallback(op.name, device, "the compiler has no kernel for it", moved)
 

@@ -25,11 +25,11 @@ Memory = Callable[[Value], Array]
 
 
 class HostCall:
-    """One operation run between native segments."""
+    """One operation run between native segments; ``splats`` are constants, which need no memory."""
 
     def __init__(self, op: Operation, program: Program, splats: Mapping[Value, Array], compile: CompileRegion) -> None:
         self.op = op
-        self._splats = splats
+        self.splats = splats
         self._control = ControlCall(op, compile) if is_compiled(op) else None
         self._into = plan_into(op)
         self._step = None if self._control is not None else plan_operation(op, program)
@@ -39,8 +39,8 @@ class HostCall:
         """Read operands from memory, compute, and write results there. ``tokens`` carries what is not a tensor."""
         environment: dict[Value, Any] = {}
         for value in self._reads:
-            if value in self._splats:
-                environment[value] = self._splats[value]
+            if value in self.splats:
+                environment[value] = self.splats[value]
             else:
                 environment[value] = memory(value) if isinstance(value.type, TensorType) else tokens.get(value)
         if self._into is not None:

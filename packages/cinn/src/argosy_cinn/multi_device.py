@@ -9,16 +9,22 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from argosy_cinn.collectives import communicate
 from argosy_cinn.control import Region, region_program, run_control
+from argosy_cinn.device_call import Address
+from argosy_cinn.host import HostCall
 from argosy_cinn.segments import DeviceSegment, cut_by_device
+from argosy_cinn.shapes import sizes
 from argosy_cinn.strided_copies import copy_contiguous
 from argosy_hwadapt import Device
 from argosy_phi_ops.eager.placement import copy_elements, send
-from argosy_phi_ops.passes.device_assignment import PLACE, DeviceAssignment, values_read
+from argosy_phi_ops.passes.device_assignment import DeviceAssignment, values_read
+from argosy_phi_ops.primitives.communication import is_communication
 from argosy_pir.core import Block, Operation
 from argosy_pir.program import Program
+from argosy_pir.types import TensorType
 from argosy_pir.values import BlockArgument, Value
-from argosy_tensorcore.storage import StridedArray
+from argosy_tensorcore.storage import StridedArray, host_device
 
 __all__ = ["MultiDeviceExecutable"]
 
@@ -28,13 +34,14 @@ Call = Callable[[Sequence[StridedArray]], list[StridedArray]]
 class MultiDeviceExecutable:
     """``program``, whose primitives are ``primitives``, on the devices that it names; what it says nothing of is on
     ``device``. ``compile`` makes the executable of a segment; ``placed`` are the names of the devices of arguments.
-    Branches and loops with copies in them are run by the host, and their regions are such programs themselves."""
+    Branches and loops with copies in them are run by the host, and their regions are such programs themselves.
+    ``communicators`` by group run what communicates, between segments."""
 
     reason = ""
 
     def __init__(
         self, program: Program, primitives: Program, device: Device, compile: Callable[[Program, Device], Any],
-        placed: Mapping[Value, str] | None = None,
+        placed: Mapping[Value, str] | None = None, communicators: Mapping[tuple[int, ...], Any] | None = None,
     ) -> None:  # fmt: skip
         self.program, self.primitives = program, primitives
         self.assignment = DeviceAssignment(primitives, device, placed)
@@ -45,7 +52,13 @@ class MultiDeviceExecutable:
         self.controls = {
             s: [self._region(region.blocks[0], f"{s.name}.{i}", device, compile) for i, region in enumerate(s.regions)]
             for s in self.steps
-            if isinstance(s, Operation) and s.name != PLACE
+            if isinstance(s, Operation) and s.regions
+        }
+        self.communicators = communicators or {}
+        self.collectives = {
+            s: HostCall(s, primitives, {}, _compile_no_region)
+            for s in self.steps
+            if isinstance(s, Operation) and is_communication(s)
         }
         self.last_steps = _last_steps(self.steps, primitives)
 
@@ -94,6 +107,8 @@ class MultiDeviceExecutable:
         for step, made in zip(self.steps, self.made, strict=True):
             if isinstance(step, Operation) and step in self.controls:
                 lines.append(f"{step.name}, run by the host")
+            elif isinstance(step, Operation) and step in self.collectives:
+                lines.append(f"{step.name} of a communicator")
             elif isinstance(step, Operation):
                 lines.append(f"a copy from {step.attributes['source']} to {step.attributes['target']}")
             else:
@@ -135,6 +150,8 @@ class _Call:
                 results = run_control(step, made.controls[step], payloads)
                 devices = map(made.assignment.of, step.results)
                 values.update(zip(step.results, map(_bring, results, devices), strict=True))
+            elif isinstance(step, Operation) and step in made.collectives:
+                values.update(self._communicate(step, values))
             elif isinstance(step, Operation):
                 copy = values[step.result] = _Transfer(
                     _payload_of(values, step.operand(0)), made.assignment.of(step.result)
@@ -147,10 +164,29 @@ class _Call:
                 results = bound([_payload_of(values, v) for v in step.reads])
                 values.update(zip(step.makes, results, strict=True))
             for value in last:
-                del values[value]
+                values.pop(value, None)
         outputs = [_payload_of(values, v) for v in program.outputs]
         self._write(values)
         return [_copy_argument(v, x) for v, x in zip(program.outputs, outputs, strict=True)]
+
+    def _communicate(self, op: Operation, values: Mapping[Value, Any]) -> dict[Value, Any]:
+        """The results of a communication where its operands are; what is no tensor is carried as it is."""
+        made = self.executable
+        call, tensors = made.collectives[op], [v for v in (*op.results, *op.operands) if isinstance(v.type, TensorType)]
+        tokens = {v: values.get(v) for v in op.operands if v not in tensors}
+        device = made.assignment.of(tensors[0]) if tensors else host_device()
+        found: dict[Value, StridedArray] = {}
+        for value in tensors:
+            if value in op.results:
+                found[value] = StridedArray.empty(sizes(value), value.dtype, None if device.is_host else device)
+            else:
+                payload = _bring(_payload_of(values, value), device)
+                found[value] = payload if payload.contiguous or device.is_host else copy_contiguous(payload)
+        if device.is_host:
+            call.run(lambda value: found[value].array(), tokens, made.communicators)
+        else:
+            communicate(device, call, lambda value: _address(found[value]), tokens, made.communicators)
+        return {v: found[v] if v in found else tokens.get(v) for v in op.results}
 
     def _write(self, values: dict[Value, Any]) -> None:
         """States that no segment has written where they are."""
@@ -162,6 +198,14 @@ class _Call:
         for target, source in new:
             copy_elements(target, source)
             target.bump_version()
+
+
+def _compile_no_region(region: Program) -> Any:
+    raise NotImplementedError(f"communication within {region.name}")
+
+
+def _address(payload: StridedArray) -> Address:
+    return payload.storage.buffer, payload.offset * payload.dtype.itemsize
 
 
 def _copy_argument(value: Value, payload: StridedArray) -> StridedArray:

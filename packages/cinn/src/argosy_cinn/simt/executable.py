@@ -31,8 +31,10 @@ class SimtExecutable(LaunchedExecutable):
     met. ``reason`` is why it runs on the host instead, counted: a kernel has no schedule of work-groups, no text, or
     the device refuses it. It is empty where all kernels are there, or sizes are not known."""
 
-    def __init__(self, program: Program, device: Device, options: Mapping[str, Any]) -> None:
-        self.device, self._options, self.reason = device, options, ""
+    def __init__(
+        self, program: Program, device: Device, communicators: Mapping[tuple[int, ...], Any], options: Mapping[str, Any]
+    ) -> None:
+        self.device, self.communicators, self._options, self.reason = device, communicators, options, ""
         if program.symbols():
             made: Any = self._for_all_sizes(program)
         else:
@@ -43,7 +45,7 @@ class SimtExecutable(LaunchedExecutable):
     def _for_all_sizes(self, program: Program) -> SpecialisingExecutable:
         shared, reason = None, ""
         try:
-            made = SimtProgram(program, self.device, self._options)
+            made = SimtProgram(program, self.device, self._options, self.communicators)
             made.load()
             shared = CodeForSizes(made.at)
         except (NotSymbolic, CompileError, TypeError) as error:  # formulas have no order: a choice may compare them
@@ -52,10 +54,10 @@ class SimtExecutable(LaunchedExecutable):
 
     def _attempt(self, program: Program) -> Any:
         try:
-            made = SimtProgram(program, self.device, self._options)
+            made = SimtProgram(program, self.device, self._options, self.communicators)
             made.load()
         except CompileError as error:
-            return InterpretedExecutable(program, host_device(), {}, str(error))
+            return InterpretedExecutable(program, host_device(), self.communicators, str(error))
         return made.at({})
 
     def _bind_states(self, made: Any, states: list[StridedArray]) -> Call:
@@ -102,7 +104,7 @@ class KernelLaunches(DeviceCall):
         table += [(p.storage.buffer, p.offset * p.dtype.itemsize) for p in payloads]
         if program.record is not None:
             device.memset(arena, 0, program.record.offset, RECORD_BYTES)
-        Run(device, self.kernels).submit(program.steps, table)
+        Run(device, self.kernels, program.communicators).submit(program.steps, table)
         for source, target, nbytes in program.copies:
             (buffer, start), (to, begin) = address_of(table, source), address_of(table, target)
             device.copy(to, buffer, nbytes, begin, start)

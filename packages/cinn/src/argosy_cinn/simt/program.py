@@ -60,7 +60,8 @@ class SizedProgram:
     copies: list[tuple[Place, Place, int]]
 
     def __getattr__(self, name: str) -> Any:
-        """What is the same at all sizes: ``program``, ``name``, ``inputs``, ``states``, ``constants``, ``written``."""
+        """What is the same at all sizes: ``program``, ``name``, ``inputs``, ``states``, ``constants``, ``written``,
+        ``communicators``."""
         return getattr(self.made, name)
 
     def report(self) -> dict[str, Any]:
@@ -89,8 +90,12 @@ class SimtProgram:
     symbolic sizes needs numbers.
     """
 
-    def __init__(self, program: Program, device: Device, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self, program: Program, device: Device, options: Mapping[str, Any],
+        communicators: Mapping[tuple[int, ...], Any] | None = None,
+    ) -> None:  # fmt: skip
         self.program, self.device, self.name = program, device, program.name
+        self.communicators = communicators or {}
         self.inputs = len(program.inputs)
         self.states = [state.name for state in program.states]
         self.printer: Source = source_for(device.info, options)
@@ -164,8 +169,12 @@ class SimtProgram:
         self.host_calls[op.name] += 1
         constants = [op for op in program.block if op.name == "builtin.constant"]
         splats: dict[Value, Any] = {op.result: constant_array(op.attributes["value"], {}) for op in constants}
-        call = HostCall(op, program, splats, lambda region: get_compiler().compile(region, host_device()).bind(()))
+        call = HostCall(op, program, splats, self._on_host)
         return HostStep(call, {v: plan.places[v] for v in (*step.group.reads, *op.results) if v in plan.places})
+
+    def _on_host(self, region: Program) -> Any:
+        table: Any = self.communicators
+        return get_compiler().compile(region, host_device(), table).bind(())
 
     def _steps_of(self, plan: ExecutionPlan, step: PlanStep, form: Form) -> list[Step]:
         if isinstance(form, ControlForm):

@@ -23,11 +23,12 @@ Table: TypeAlias = Sequence[Address]
 
 @dataclass(slots=True)
 class Run:
-    """A run of a program: where its steps are submitted to, the kernels by name, and what is carried between host
-    calls that is no tensor."""
+    """A run of a program: where its steps are submitted to, the kernels by name, communicators by group, and what is
+    carried between host calls that is no tensor."""
 
     device: Device
     kernels: Mapping[str, Any]
+    communicators: Mapping[tuple[int, ...], Any]
     tokens: dict[Value, Any] = field(default_factory=dict)
 
     def submit(self, steps: Sequence[Step], table: Table) -> None:
@@ -78,7 +79,8 @@ class HostStep:
 
     def submit(self, run: Run, table: Table) -> None:
         """Bring the operands to the host, compute, and bring the results back."""
-        call_host(run.device, self.call, lambda value: address_of(table, self.places[value]), run.tokens, {})
+        locate = lambda value: address_of(table, self.places[value])  # noqa: E731
+        call_host(run.device, self.call, locate, run.tokens, run.communicators)
 
     def at(self, sizes: Mapping[str, int]) -> HostStep:
         """See :class:`Step`."""

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argosy_hwadapt.device_operand import DeviceOperand
+from argosy_phi_ops.eager.staging import note_staged, pinned, staged
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
 if TYPE_CHECKING:
-    from argosy_hwadapt import Communicator, Device
+    from argosy_hwadapt import Communicator
 
 __all__ = [
     "Array", "Operand", "assign", "deliver", "empty_like", "is_direct", "read_operand", "read_values", "row_parts",
@@ -27,9 +28,6 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 Operand = Any  #: an Array, or a DeviceOperand where the communicator takes it
-staged: dict[tuple[str, str], list[int]] = {}
-"""Operands and results of collectives that went through the host though they lay on a device, by kind and device: how
-many, and their bytes."""
 
 
 def is_direct(communicator: Communicator, kind: str, *tensors: Tensor) -> bool:
@@ -108,21 +106,11 @@ def row_parts(operand: Operand, sizes: Sequence[int] | None = None) -> list[Oper
 
 
 @contextmanager
-def _pinned(device: Device, nbytes: int) -> Iterator[Any]:
-    """Host memory that the device copies from and to at full speed, for the length of a block."""
-    memory = device.call("pinned_alloc", max(nbytes, 1))
-    try:
-        yield memory
-    finally:
-        device.call("pinned_free", memory)
-
-
-@contextmanager
 def _pinned_copy(payload: StridedArray, kind: str, fetch: bool = True) -> Iterator[Array]:
     """A copy of a device's tensor in pinned memory, for the length of a block; only room for one without ``fetch``."""
     device = payload.device
-    _count(kind, payload)
-    with _pinned(device, payload.nbytes) as memory:
+    note_staged(kind, device, payload.nbytes)
+    with pinned(device, payload.nbytes) as memory:
         array = np.frombuffer(memory, payload.dtype.numpy, payload.size).reshape(payload.shape)
         if fetch and payload.contiguous:
             _fetch(_device_operand(payload), array)
@@ -149,12 +137,6 @@ def _fetch(operand: DeviceOperand, into: Array) -> None:
 def _device_operand(payload: StridedArray) -> DeviceOperand:
     element = payload.dtype
     return DeviceOperand(payload.storage.buffer, payload.offset * element.itemsize, element.numpy, payload.shape)
-
-
-def _count(kind: str, payload: StridedArray) -> None:
-    counted = staged.setdefault((kind, str(payload.device)), [0, 0])
-    counted[0] += 1
-    counted[1] += payload.nbytes
 
 
 def deliver(parts: Sequence[Operand], into: list[Tensor], kind: str, like: Tensor) -> None:

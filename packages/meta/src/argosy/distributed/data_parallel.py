@@ -22,6 +22,7 @@ from argosy_autograd.hooks import JointHook
 from argosy_autoparallel.bucketing import all_reduce_buckets
 from argosy_autoparallel.dist_tensor import is_dist
 from argosy_phi_ops.declare.operator import get_operator
+from argosy_phi_ops.eager.placement import accelerator_of
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
@@ -42,7 +43,9 @@ class _AverageHook(JointHook):
         numbers = [self._numbers[id(x)] for x in leaves]
         order = sorted(range(len(numbers)), key=numbers.__getitem__)  # whatever the order of the backward pass
         if is_capturing():
-            return self._average_captured(owner, order, gradients)
+            if not owner._averaging or owner._behind:
+                raise NotImplementedError("DataParallel.no_sync() with a captured step is not implemented")
+            return self._average_tensors(owner, order, gradients)
         if not owner._averaging:
             owner._behind.update(numbers)
             return gradients
@@ -51,6 +54,8 @@ class _AverageHook(JointHook):
             owner._group.communicator, "DataParallel", gradients=f"{len(chosen)} of {len(self._numbers)}",
             of=crc32(str(chosen).encode()),
         )  # fmt: skip
+        if any(accelerator_of(g) is not None for g in gradients):
+            return self._average_on_devices(owner, numbers, order, leaves, gradients)
         behind = {i: read_values(leaves[i].grad, "DataParallel") for i, n in enumerate(numbers) if n in owner._behind}
         sums = [read_values(g, "DataParallel") for g in gradients]
         for i, before in behind.items():
@@ -63,13 +68,23 @@ class _AverageHook(JointHook):
         whole = [means[i] - behind[i] if i in behind else means[i] for i in range(len(numbers))]
         return [Tensor._wrap(StridedArray(np.asarray(array))) for array in whole]
 
-    def _average_captured(self, owner: DataParallel, order: Sequence[int], gradients: Sequence[Any]) -> Sequence[Any]:
-        """In a captured step: one collective for each dtype, as an operation of the program."""
-        if not owner._averaging or owner._behind:
-            raise NotImplementedError("DataParallel.no_sync() with a captured step is not implemented")
+    def _average_on_devices(
+        self, owner: DataParallel, numbers: Sequence[int], order: Sequence[int], leaves: Sequence[Any],
+        gradients: Sequence[Any],
+    ) -> Sequence[Any]:  # fmt: skip
+        """Where the gradients are: the communicator gets buffers of their device where it takes them."""
+        behind = {i: leaves[i].grad.detach() for i, n in enumerate(numbers) if n in owner._behind}
+        sums = [g.detach() + behind[i] if i in behind else g for i, g in enumerate(gradients)]
+        means = self._average_tensors(owner, order, sums)
+        owner._behind.difference_update(numbers)
+        return [mean - behind[i] if i in behind else mean for i, mean in enumerate(means)]
+
+    def _average_tensors(self, owner: DataParallel, order: Sequence[int], gradients: Sequence[Any]) -> Sequence[Any]:
+        """One collective for each group of gradients; in a captured step as an operation of the program."""
         made = list(gradients)
-        for dtype in dict.fromkeys(gradients[i].dtype for i in order):
-            places = [i for i in order if gradients[i].dtype == dtype]
+        limit = None if is_capturing() else owner._buffer_bytes
+        for places in _travelling_together(gradients, order, limit):
+            dtype = gradients[places[0]].dtype
             flat = get_operator("concat")([gradients[i].detach().reshape([-1]) for i in places])
             if owner._travels_narrow(dtype.numpy):
                 flat = flat.cast("float16")
@@ -78,6 +93,22 @@ class _AverageHook(JointHook):
             for i, part in zip(places, parts, strict=True):
                 made[i] = part.reshape(gradients[i].shape)
         return made
+
+
+def _travelling_together(gradients: Sequence[Any], order: Sequence[int], limit: int | None) -> list[list[int]]:
+    """Numbers of gradients of one dtype on one device and, unless one alone is more, of at most ``limit`` bytes."""
+    found: list[list[int]] = []
+    last: dict[Any, tuple[list[int], int]] = {}
+    for i in order:
+        g = gradients[i]
+        key, nbytes = (g.dtype, accelerator_of(g)), g.size * g.dtype.itemsize
+        places, held = last.get(key, ([], 0))
+        if not places or (limit is not None and held + nbytes > limit):
+            places, held = [], 0
+            found.append(places)
+        places.append(i)
+        last[key] = places, held + nbytes
+    return found
 
 
 class DataParallel(WrappedLayer):

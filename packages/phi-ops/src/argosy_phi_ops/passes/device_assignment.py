@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from argosy_phi_ops.errors import DeviceMismatch
-from argosy_phi_ops.primitives import PRIMITIVES
+from argosy_phi_ops.primitives.communication import is_communication
 from argosy_pir.core import Block, Operation
 from argosy_pir.opdef import RETURN
 from argosy_pir.program import Program
@@ -41,6 +41,10 @@ def is_number(value: Value) -> bool:
     return isinstance(type, TensorType) and (not type.shape or (type.shape == (2,) and type.dtype == "uint64"))
 
 
+def _is_tensor(value: Value) -> bool:
+    return isinstance(value.type, TensorType)
+
+
 def values_read(op: Operation) -> list[Value]:
     """The values that an operation and its regions read of those around it, each once."""
     if not op.regions:
@@ -57,8 +61,8 @@ class DeviceAssignment:
     """The device of each value of ``program``, a program of primitives; ``default``: of what nothing is said of.
 
     Raises :class:`DeviceMismatch`, naming both devices and the operation, for operands on two, and
-    ``NotImplementedError`` for a ``prim.place`` beside communication. ``placed`` are names of the
-    devices that arguments are on.
+    ``NotImplementedError`` for a branch or loop that communicates. ``placed`` are names of the devices that arguments
+    are on.
     """
 
     def __init__(self, program: Program, default: Device, placed: Mapping[Value, str] | None = None) -> None:
@@ -88,8 +92,9 @@ class DeviceAssignment:
         return self.of(op.operand(0)) is not self.of(op.result)
 
     def is_step(self, op: Operation) -> bool:
-        """Whether the operation is none of a segment's: a copy, or a branch or loop that spans devices."""
-        return self.is_copy(op) or (op in self._cut and len(self._places_within(op)) > 1)
+        """Whether the operation is none of a segment's: a copy, communication, or a branch or loop that spans
+        devices."""
+        return self.is_copy(op) or is_communication(op) or (op in self._cut and len(self._places_within(op)) > 1)
 
     def _places_within(self, op: Operation) -> set[str]:
         """The names of the devices that a branch or loop computes on, and leaves its results on."""
@@ -116,14 +121,16 @@ class DeviceAssignment:
                 self._name(op.operand(0), op.attributes["source"], where)
             self._name(op.result, op.attributes["target"], where)
             return
+        if op.regions and any(map(is_communication, op.walk())):
+            raise NotImplementedError(f"{PLACE} in a program whose {op.name} communicates: {where}")
         if op.regions and any(each.name == PLACE for each in op.walk()):
             self._cut.add(op)
             self._assign_regions(op, where)
             return
-        if op.dialect == "prim" and PRIMITIVES[op.kind].category == "communication":
-            raise NotImplementedError(f"{PLACE} in a program that communicates: {where}")
-        read = values_read(op)
-        if all(v in self._constant for v in read):
+        read = [v for v in values_read(op) if _is_tensor(v)]
+        if is_communication(op):
+            self._unite([v for v in (*op.operands, *op.results) if _is_tensor(v) and v not in self._anywhere], where)
+        elif all(v in self._constant for v in read):
             self._constant.update(op.results)
             self._anywhere.update(op.results)
         elif all(v in self._anywhere for v in read) and (op.kind == "broadcast" or all(map(is_number, op.results))):
@@ -172,8 +179,8 @@ class DeviceAssignment:
         return value
 
     def _unite(self, values: Sequence[Value], where: str) -> None:
-        first = self._root(values[0])
         for other in map(self._root, values[1:]):
+            first = self._root(values[0])
             if other is not first:
                 name = self._names.pop(other, None)
                 self._parents[other] = first

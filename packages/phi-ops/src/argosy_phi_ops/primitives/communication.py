@@ -9,11 +9,14 @@ between them runs meanwhile.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argosy_phi_ops.primitives.checks import check_axes, format_shape, require
 from argosy_phi_ops.primitives.declaration import PRIMITIVES, Primitive, Shape, primitive
 from argosy_pir.types import TensorType, TokenType, Type
+
+if TYPE_CHECKING:
+    from argosy_pir.core import Operation
 
 REDUCE_KINDS = ("sum", "prod", "max", "min", "avg")
 _Result = tuple[TensorType, TokenType]
@@ -126,6 +129,11 @@ def wait(x: TensorType, handle: TokenType, token: TokenType) -> _Result:
     _check("wait", handle)
     _check("wait", token)
     return x, token
+
+
+def is_communication(op: Operation) -> bool:
+    """Whether an operation of a program is one of these."""
+    return op.dialect == "prim" and PRIMITIVES[op.kind].category == "communication"
 
 
 def blocking_form(collective: str, attributes: Mapping[str, Any]) -> tuple[Primitive, dict[str, Any]]:

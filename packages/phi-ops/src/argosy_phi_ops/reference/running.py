@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from argosy_phi_ops.context import RankState
 from argosy_pir.core import Operation
 
-__all__ = ["RUNNING", "running_operation"]
+__all__ = ["RUNNING", "running", "running_operation"]
 
 
 def _nothing() -> Operation | None:
@@ -13,6 +16,16 @@ def _nothing() -> Operation | None:
 
 
 RUNNING: RankState[Operation | None] = RankState("argosy.running", _nothing)
+
+
+@contextmanager
+def running(op: Operation) -> Iterator[None]:
+    """Let ``op`` be the one whose communication is going on, for the length of a block."""
+    RUNNING.value = op
+    try:
+        yield
+    finally:
+        RUNNING.value = None
 
 
 def running_operation() -> Operation | None:

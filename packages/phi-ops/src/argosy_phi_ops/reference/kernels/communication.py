@@ -16,7 +16,8 @@ from argosy_phi_ops.reference.kernels.registry import Array, kernel, numpy_dtype
 Communicators = Mapping[tuple[int, ...], Any]
 
 
-def _communicator(communicators: Communicators, group: Sequence[int], name: str) -> Any:
+def communicator_of(communicators: Communicators, group: Sequence[int], name: str) -> Any:
+    """The communicator of a group. Raises RuntimeError where none was given, naming the primitive."""
     found = communicators.get(tuple(group))
     if found is None:
         raise RuntimeError(
@@ -44,7 +45,7 @@ def all_reduce(
 ) -> tuple[Array, None]:
     """The sum (prod, max, min) of every rank's `x`."""
     result = np.empty(x.shape, x.dtype)
-    _communicator(communicators, group, "all_reduce").all_reduce(np.ascontiguousarray(x), result, op=kind)
+    communicator_of(communicators, group, "all_reduce").all_reduce(np.ascontiguousarray(x), result, op=kind)
     return result, None
 
 
@@ -60,7 +61,7 @@ def all_gather(
 ) -> tuple[Array, None]:
     """Every rank's `x`, joined along `axis` in the order of the ranks."""
     parts = np.empty((size, *x.shape), x.dtype)
-    _communicator(communicators, group, "all_gather").all_gather(np.ascontiguousarray(x), parts)
+    communicator_of(communicators, group, "all_gather").all_gather(np.ascontiguousarray(x), parts)
     return np.concatenate(list(parts), axis), None
 
 
@@ -78,7 +79,7 @@ def reduce_scatter(
     """This rank's part along `axis` of the reduced `x`."""
     parts = np.ascontiguousarray(np.stack(np.split(x, size, axis)))  # stack keeps the order of strides
     result = np.empty(parts.shape[1:], x.dtype)
-    _communicator(communicators, group, "reduce_scatter").reduce_scatter(parts, result, op=kind)
+    communicator_of(communicators, group, "reduce_scatter").reduce_scatter(parts, result, op=kind)
     return result, None
 
 
@@ -96,7 +97,7 @@ def all_to_all(
     """Part `r` along `split_axis` goes to rank `r`; what arrives is joined along `concat_axis`."""
     parts = np.ascontiguousarray(np.stack(np.split(x, size, split_axis)))
     arrived = np.empty_like(parts)
-    _communicator(communicators, group, "all_to_all").all_to_all(parts, arrived)
+    communicator_of(communicators, group, "all_to_all").all_to_all(parts, arrived)
     return np.concatenate(list(arrived), concat_axis), None
 
 
@@ -106,7 +107,7 @@ def broadcast_rank(
 ) -> tuple[Array, None]:
     """The `x` of the group's member number `root`."""
     result = np.array(x, order="C")
-    _communicator(communicators, group, "broadcast_rank").broadcast(result, root)
+    communicator_of(communicators, group, "broadcast_rank").broadcast(result, root)
     return result, None
 
 
@@ -115,7 +116,7 @@ def send(
     x: Array, token: None, *, group: Sequence[int] = (), peer: int, tag: int = 0, communicators: Communicators
 ) -> None:
     """Send `x` to the group's member number `peer`."""
-    _communicator(communicators, group, "send").send(np.ascontiguousarray(x), peer, tag)
+    communicator_of(communicators, group, "send").send(np.ascontiguousarray(x), peer, tag)
 
 
 @kernel("recv")
@@ -125,7 +126,7 @@ def recv(
 ) -> tuple[Array, None]:  # fmt: skip
     """A tensor from the group's member number `peer`."""
     result = np.empty(shape, numpy_dtype(dtype))
-    _communicator(communicators, group, "recv").recv(result, peer, tag)
+    communicator_of(communicators, group, "recv").recv(result, peer, tag)
     return result, None
 
 
@@ -135,7 +136,7 @@ def permute(
 ) -> tuple[Array, None]:
     """`x` sent along the (source, target) pairs, by messages; zeros where this rank is no target."""
     result = np.empty(x.shape, x.dtype)
-    _communicator(communicators, (), "permute").permute(np.ascontiguousarray(x), result, pairs)
+    communicator_of(communicators, (), "permute").permute(np.ascontiguousarray(x), result, pairs)
     return result, None
 
 
@@ -146,7 +147,7 @@ def start(
     communicators: Communicators,
 ) -> tuple[Array, _StartedCollective, None]:  # fmt: skip
     """Begin a collective on a copy of `x`, whose memory may be used again before it is done."""
-    communicator = _communicator(communicators, group, "start")
+    communicator = communicator_of(communicators, group, "start")
     send = np.array(x, order="C")
     if collective in ("reduce_scatter", "all_to_all"):
         send = np.ascontiguousarray(np.stack(np.split(send, size, axis)))
@@ -176,7 +177,7 @@ def start_recv(
 ) -> tuple[Array, _StartedCollective, None]:  # fmt: skip
     """Begin to wait for a tensor from the group's member number `peer`."""
     result = np.empty(shape, numpy_dtype(dtype))
-    made = _StartedCollective(_communicator(communicators, group, "start_recv").start_recv(result, peer, tag), result)
+    made = _StartedCollective(communicator_of(communicators, group, "start_recv").start_recv(result, peer, tag), result)
     return made.placeholder(), made, None
 
 
