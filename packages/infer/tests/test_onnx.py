@@ -10,7 +10,9 @@ from onnx import TensorProto, helper, numpy_helper, shape_inference  # noqa: E40
 from argosy_infer import Predictor, import_program  # noqa: E402
 from argosy_infer.errors import InputError, ProgramFileError  # noqa: E402
 from argosy_infer.onnx import Session, UnknownValue, load  # noqa: E402
+from argosy_phi_ops.compiler import available_compilers  # noqa: E402
 
+COMPILERS = sorted({"reference", available_compilers()[0]})
 RNG = np.random.default_rng(0)
 
 
@@ -121,8 +123,9 @@ def branches():
     return model([node], [tensor("which", [], TensorProto.BOOL), tensor("x", [2])], [tensor("y", [2])])
 
 
-def test_branches_are_chosen_by_a_run_or_when_the_program_is_made():
-    predictor = Predictor(load(branches()))
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_branches_are_chosen_by_a_run_or_when_the_program_is_made(compiler):
+    predictor = Predictor(load(branches()), compiler)
     np.testing.assert_array_equal(predictor.run(True, [1, 2])[0], [2, 4])
     np.testing.assert_array_equal(predictor.run(False, [1, 2])[0], [-1, -2])
     bound = load(branches(), values={"which": True})
@@ -145,6 +148,22 @@ def test_a_loop_whose_steps_are_known_is_written_out():
         np.testing.assert_array_equal(last, [count + 1, 2 * count + 2])
         assert every.shape == (count, 2)
     assert session.bound == {"count"}
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_loop_may_end_by_what_a_run_finds(compiler):
+    """Doubled until it is larger than a bound, at most so many times."""
+    body = helper.make_graph(
+        [helper.make_node("Add", ["a", "a"], ["b"]), helper.make_node("ReduceMax", ["b"], ["largest"], keepdims=0),
+         helper.make_node("Less", ["largest", "bound"], ["on_out"])],
+        "body", [tensor("i", [], TensorProto.INT64), tensor("on", [], TensorProto.BOOL), tensor("a", [2])],
+        [tensor("on_out", [], TensorProto.BOOL), tensor("b", [2])],
+    )  # fmt: skip
+    node = helper.make_node("Loop", ["most", "", "x"], ["y"], body=body)
+    inputs = [tensor("most", [], TensorProto.INT64), tensor("bound", []), tensor("x", [2])]
+    predictor = Predictor(load(model([node], inputs, [tensor("y", [2])])), compiler)
+    for most, bound, times in ((9, 30, 4), (2, 30, 2), (0, 30, 0)):
+        np.testing.assert_array_equal(predictor.run(most, bound, [1, 2])[0], np.float32([1, 2]) * 2**times)
 
 
 def test_inputs_that_decide_shapes_are_bound_by_a_session_and_named_by_a_program():

@@ -1,10 +1,14 @@
 """The format's own cases of nodes, on the reference interpreter: those of plain tensors pass, but for a kept list."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
-pytest.importorskip("onnx", reason="onnx is not installed")
+onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
-from argosy_infer.onnx.testing import EXCLUDED, cases
+from argosy_infer.onnx import Session  # noqa: E402
+from argosy_infer.onnx.testing import EXCLUDED, cases  # noqa: E402
 
 ALL = list(cases())
 PLAIN = [case for case in ALL if not case.kind]
@@ -41,3 +45,17 @@ def test_a_case_with_a_reason_does_not_pass(case):
     except NotImplementedError as error:
         found = str(error)
     assert found
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", ["squeezenet", "shufflenet", "resnet50", "inception_v2"])
+def test_a_network_of_images_has_the_scores_that_its_file_says(name):
+    """Networks with weights that are constants, as the library brings them."""
+    path = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light" / f"light_{name}.onnx"
+    session = Session(path)
+    graph = session.document.model.graph
+    (given,) = (x for x in graph.input if x.name in session.input_names)
+    shape = [n.dim_value for n in given.type.tensor_type.shape.dim]
+    expected = onnx.numpy_helper.to_array(onnx.load_tensor(str(path).replace(".onnx", "_output_0.pb")))
+    (found,) = session.run(np.ones(shape, np.float32))
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-6)

@@ -64,6 +64,10 @@ class Node:
         """The elements of an input. Raises UnknownValue where they depend on what the program is given."""
         return self._capture.known(self, position, self.value(position))
 
+    def operand(self, x: Any) -> Any:
+        """A tensor to record operators on: of a known one, if small, a constant of the program."""
+        return self._capture.operand(x)
+
     def run(self, graph: Any, inputs: Sequence[Any] = ()) -> list[Any]:
         """What a subgraph, which sees the values around the node, makes of ``inputs``."""
         scope = dict(self._scope)
@@ -178,7 +182,7 @@ class _Capture:
             return None
         if op.needs_value(position):
             return self.known(node, position, x)
-        return x if folds else self._operand(x)
+        return x if folds else self.operand(x)
 
     def known(self, node: Node, position: int, x: Any) -> Array:
         """The elements of input ``position`` of a node, which is ``x``: numbers, or sizes that are symbols."""
@@ -194,7 +198,7 @@ class _Capture:
             )
         return found
 
-    def _operand(self, x: Any) -> Any:
+    def operand(self, x: Any) -> Any:
         """A tensor to record operators on: small ones that are known as constants of the program."""
         if not is_known(x) or x.payload.size > _CONSTANT:
             return x

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from argosy_infer.onnx.capture import Node
 from argosy_infer.onnx.registry import onnx_operator
 from argosy_infer.onnx.tensors import is_known, phi, prim, shape_of, tensor_of
+from argosy_phi_ops.capture.regions import RecordedRegion, insertion_at, record, settle_draws
+from argosy_phi_ops.capture.tracer import Tracer, active_tracer
+from argosy_phi_ops.user_line import user_location
+from argosy_pir.core import Region
+from argosy_pir.values import Value
 from argosy_tensorcore.interchange import to_numpy
 
 _MOST = 1024  # steps
@@ -19,41 +25,99 @@ def _truth(x: Any) -> bool:
 
 @onnx_operator("If", folds=False)
 def if_(condition: Any, *, then_branch: Any, else_branch: Any, node: Node) -> Any:
-    """One of two graphs. Where only a run knows the condition, both are computed, and results of equal types chosen."""
+    """One of two graphs, chosen by a run, or when the program is made where the condition is known then."""
     if is_known(node.value(0)):
         return node.run(then_branch if _truth(node.value(0)) else else_branch)
-    found = []
-    for x, y in zip(node.run(then_branch), node.run(else_branch), strict=True):
-        if shape_of(x) != shape_of(y) or x.payload.dtype is not y.payload.dtype:
-            raise NotImplementedError(f"branches that give {list(shape_of(x))} and {list(shape_of(y))}")
-        found.append(prim.select(phi.reshape(condition, []), x, y))
+    tracer = _tracer()
+    holds = tracer.value(phi.reshape(condition, []))
+    sides = [record(tracer, (), partial(_run, node, graph)) for graph in (then_branch, else_branch)]
+    ends = [_ends(tracer, side, side.result, node) for side in sides]
+    for x, y in zip(*ends, strict=True):
+        if x.type != y.type:
+            raise NotImplementedError(f"branches that give {x.type} and {y.type}")
+    settle_draws(tracer, sides)
+    regions = [Region([side.finish("control.yield", values)]) for side, values in zip(sides, ends, strict=True)]
+    made = tracer.builder.create("control.if", [holds], regions=regions, location=user_location())
+    return [tracer.wrap(value) for value in made.results]
+
+
+def _run(node: Node, graph: Any, _: Sequence[Value]) -> list[Any]:
+    return node.run(graph)
+
+
+def _tracer() -> Tracer:
+    found = active_tracer()
+    assert found is not None, "control flow is recorded, never folded"
     return found
+
+
+def _ends(tracer: Tracer, side: RecordedRegion, results: Sequence[Any], node: Node) -> list[Value]:
+    """What a region ends with."""
+    with insertion_at(tracer, side.block):
+        return [tracer.value(node.operand(x)) for x in results]
 
 
 @onnx_operator("Loop", folds=False)
 def loop(count: Any = None, condition: Any = None, *carried: Any, body: Any, node: Node) -> Any:
-    """A graph of (step, condition, carried) again and again: what is carried last, and what each step gave, stacked."""
-    steps = _MOST if count is None else int(node.known(0).reshape(-1)[0])
-    if steps > _MOST:
-        raise NotImplementedError(f"{steps} steps; {_MOST} are the most that are written out")
+    """A graph of (step, condition, carried) again and again: what is carried last, and what each step gave, stacked.
+
+    Where nothing is stacked, a run may decide how often.
+    """
+    stacks = len(body.output) - 1 - len(carried)
+    given = [x for x in (node.value(0), node.value(1)) if x is not None]
+    if not stacks and not all(map(is_known, given)):
+        return _staged_loop(count, condition, carried, body, node)
+    steps = _MOST + 1 if count is None else int(node.known(0).reshape(-1)[0])
     states = [node.value(i + 2) for i in range(len(carried))]
-    condition = tensor_of(True) if condition is None else tensor_of(node.known(1))
-    stacked: list[list[Any]] = [[] for _ in body.output[1 + len(states) :]]
+    goes_on = tensor_of(True) if condition is None else tensor_of(node.known(1))
+    stacked: list[list[Any]] = [[] for _ in range(stacks)]
     for i in range(steps):
-        if not is_known(condition):
-            raise NotImplementedError("a condition that depends on what the program is given")
-        if not _truth(condition):
+        if not is_known(goes_on):
+            if stacks:
+                raise NotImplementedError("results stacked by steps whose number a run decides")
+            return _staged_loop(count, condition, carried, body, node)
+        if not _truth(goes_on):
             break
-        condition, *results = node.run(body, [tensor_of(i), condition, *states])
+        if i == _MOST:
+            raise NotImplementedError(f"{i} steps, as many as are written out, and more")
+        goes_on, *results = node.run(body, [tensor_of(i), goes_on, *states])
         states = results[: len(states)]
         for parts, part in zip(stacked, results[len(states) :], strict=True):
             parts.append(part)
-    else:
-        if count is None:
-            raise NotImplementedError(f"more than {_MOST} steps")
     if not all(stacked):
         raise NotImplementedError("a loop without a step, which has nothing to stack")
     return [*states, *(phi.stack(parts, 0) for parts in stacked)]
+
+
+def _staged_loop(count: Any, condition: Any, carried: Sequence[Any], body: Any, node: Node) -> list[Any]:
+    """A loop whose end a run decides."""
+    tracer = _tracer()
+    goes_on = phi.full([], True, "bool") if condition is None else phi.reshape(condition, [])
+    limit = None if count is None else phi.reshape(prim.cast(count, dtype="int64"), [])
+    starts = [tracer.value(x) for x in (phi.full([], 0, "int64"), goes_on, *carried)]
+    types = [value.type for value in starts]
+
+    def test(arguments: Sequence[Value]) -> Any:
+        i, holds, *_ = map(tracer.wrap, arguments)
+        return [holds if limit is None else prim.logical_and(holds, prim.lt(i, limit))]
+
+    def step(arguments: Sequence[Value]) -> list[Any]:
+        i, holds, *states = map(tracer.wrap, arguments)
+        holds, *results = node.run(body, [i, holds, *states])
+        return [i + 1, phi.reshape(node.operand(holds), []), *results]
+
+    tests, steps = record(tracer, types, test), record(tracer, types, step)
+    ends = _ends(tracer, steps, steps.result, node)
+    for before, after in zip(types, ends, strict=True):
+        if before != after.type:
+            raise NotImplementedError(f"a loop that carries {before} into a step and {after.type} out of it")
+    holds = _ends(tracer, tests, tests.result, node)
+    regions = [
+        Region([tests.finish("control.condition", holds)]),
+        Region([steps.finish("control.yield", ends)]),
+    ]
+    made = tracer.builder.create("control.while", starts, regions=regions, location=user_location())
+    return [tracer.wrap(value) for value in made.results[2:]]
 
 
 @onnx_operator("Scan", since=9, folds=False)

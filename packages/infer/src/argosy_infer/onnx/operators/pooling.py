@@ -54,6 +54,20 @@ def _outer(parts: Sequence[Any], combine: Any = np.logical_and) -> np.ndarray[An
     return np.asarray(whole)
 
 
+def _pooled(
+    operator: str, x: Any, kernel_shape: Ints, strides: Any, dilations: Any, pads: Any, auto_pad: str, **options: Any
+) -> Any:
+    """By argosy's own operator, which knows windows without gaps along up to three axes; None where it does not."""
+    rank = len(kernel_shape)
+    if rank > 3 or any(n != 1 for n in dilations or ()):
+        return None
+    by = list(strides or [1] * rank)
+    pairs = padding_pairs(shape_of(x)[2:], kernel_shape, by, [1] * rank, pads, auto_pad)
+    if any(lo >= k or hi >= k for (lo, hi), k in zip(pairs, kernel_shape, strict=True)):
+        return None  # windows that lie in the padding alone
+    return getattr(phi, f"{operator}{rank}d")(x, list(kernel_shape), by, [n for pair in pairs for n in pair], **options)
+
+
 def _windows(
     x: Any, kernel_shape: Ints, strides: Any, dilations: Any, pads: Any, auto_pad: str, ceil_mode: int
 ) -> _Windows:
@@ -95,12 +109,17 @@ def max_pool(
 ) -> Any:
     """The largest element of each window; the second result is where it is in x, its axes of space flattened by rows,
     or by columns with `storage_order` 1."""
+    several = node is not None and node.outputs > 1
+    if not several and not ceil_mode:
+        found = _pooled("max_pool", x, kernel_shape, strides, dilations, pads, auto_pad)
+        if found is not None:
+            return found
     windows = _windows(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
     dtype = x.payload.dtype
     lowest = -np.inf if dtype.kind == "f" else np.iinfo(dtype.numpy).min
     gathered = _gathered(x, windows, lowest)
     largest = _spread(prim.reduce_max(gathered, axes=(3,)), windows)
-    if node is None or node.outputs < 2:
+    if not several:
         return largest
     chosen = prim.argmax(gathered, axis=3, dtype="int64")  # [N, C, windows]
     elements = windows.places.shape[1]
@@ -133,6 +152,11 @@ def average_pool(
     strides: Ints | None = None,
 ) -> Any:
     """The mean of each window, with the zeros of its padding where they count."""
+    if not ceil_mode:
+        exclusive = not count_include_pad
+        found = _pooled("avg_pool", x, kernel_shape, strides, dilations, pads, auto_pad, exclusive=exclusive)
+        if found is not None:
+            return found
     windows = _windows(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
     counts = (windows.counted if count_include_pad else windows.inside).sum(1)
     sums = prim.reduce_sum(_gathered(x, windows, 0.0), axes=(3,))
