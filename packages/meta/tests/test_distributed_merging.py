@@ -121,6 +121,41 @@ def test_an_argument_is_written_and_given_gradients_where_it_lies():
     assert run_ranks(program, 2)[1] == [(half, gradients[0]), (whole, gradients[1])]
 
 
+def train_scaled(kind):
+    """Losses of a captured step whose losses are scaled, the sums of parameters, the scale, and how many captures."""
+    model, put, put_label = prepared(kind)
+    optimizer = paddle.optimizer.AdamW(0.1, parameters=model.parameters())
+    scaler = paddle.amp.GradScaler(init_loss_scaling=8.0, incr_every_n_steps=2, decr_every_n_nan_or_inf=1)
+
+    @paddle.jit.to_static(full_graph=True)
+    def step(x, y):
+        loss = nn.functional.mse_loss(model(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.clear_grad()
+        return loss
+
+    losses = []
+    for number, x in enumerate(np.random.default_rng(0).standard_normal((5, 2, 4)).astype(np.float32)):
+        x[0, 0] = np.inf if number == 2 else x[0, 0]
+        losses.append(step(put(x), put_label(np.ones((2, 4), np.float32))))
+    losses = [float(x) for x in losses if x.process_mesh is None or x.payload.is_held]
+    sums = [float(p.sum()) if p.process_mesh is None else float(p._local_value().sum()) for p in model.parameters()
+            if p.process_mesh is None or p.payload.is_held]  # fmt: skip
+    return losses, sums, scaler.state_dict()["scale"].item(), len(step.compiled)
+
+
+def test_captured_steps_on_meshes_that_lack_ranks_skip_what_overflows():
+    """On every rank: of the third batch an element is infinite, and the scale has grown, shrunk, and grown."""
+    losses, sums, scale, captures = run_ranks(lambda: train_scaled("one process"), 1)[0]
+    assert (scale, captures) == (16.0, 1)
+    first, second = run_ranks(lambda: train_scaled("two meshes"), 2)
+    assert first[2:] == second[2:] == (scale, captures)
+    np.testing.assert_allclose(second[0], losses, rtol=1e-5)
+    np.testing.assert_allclose([*first[1], *second[1]], sums, rtol=1e-4, atol=1e-5)
+
+
 def lists_of_steps():
     """By mode the lists of a model whose batches are halves of ranks, as text, and the rows that the inputs have."""
     model, put, put_label = prepared("data parallel")

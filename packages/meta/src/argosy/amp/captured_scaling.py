@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argosy.jit.conversion.runtime import choose
-from argosy.nn.meshes import mesh_of, replicate_on, whole_of
+from argosy.nn.meshes import full_mesh, mesh_of, on_mesh, replicate_on, whole_of
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.capture.regions import unbroken
 from argosy_phi_ops.capture.tracer import active_tracer
@@ -63,12 +63,20 @@ def _scalar_state(value: float, dtype: Any, mesh: Any) -> Tensor:
 
 
 def any_overflow(gradients: Sequence[Any]) -> Any:
-    """Whether an element of these traced gradients is infinite or NaN, as a 0-D bool."""
+    """Whether an element of these traced gradients is infinite or NaN, as a 0-D bool; of several meshes, or of one that
+    lacks ranks, on one that has all."""
     if not gradients:
         return None
-    finite = [gradient.isfinite().all() for gradient in gradients]
+    found: dict[Any, list[Any]] = {}
+    for gradient in gradients:
+        found.setdefault(mesh_of(gradient), []).append(gradient.isfinite().all())
+    mesh = full_mesh(next((mesh for mesh in found if mesh is not None), None))
+    return _all([on_mesh(mesh, _all(each)) for each in found.values()]).logical_not()
+
+
+def _all(finite: Sequence[Any]) -> Any:
     together: Any = get_operator("stack")(finite)  # so that what ranks find meets once
-    return together.all().logical_not()
+    return together.all()
 
 
 def step_unless(overflow: Any, optimizer: Any) -> None:
@@ -82,9 +90,11 @@ def step_unless(overflow: Any, optimizer: Any) -> None:
     with unbroken(tracer) as overwritten:
         optimizer.step()
     with no_grad():
-        everywhere = whole_of(overflow)
+        everywhere = {None: whole_of(overflow), mesh_of(overflow): overflow}
         for place, (before, *_) in list(overwritten.values()):
             state = getattr(place, "tensor", None)  # none where a traced tensor was overwritten, which nobody reads
             if state is not None:
-                test = everywhere if mesh_of(state) is None else overflow
-                write(state, where(test, tracer.wrap(before), state))
+                mesh = mesh_of(state)
+                if mesh not in everywhere:
+                    everywhere[mesh] = on_mesh(mesh, overflow)
+                write(state, where(everywhere[mesh], tracer.wrap(before), state))

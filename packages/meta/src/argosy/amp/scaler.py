@@ -13,7 +13,7 @@ import numpy as np
 from argosy.amp.captured_scaling import ScaleState, any_overflow, step_unless
 from argosy.argument_checks import validate_call
 from argosy.argument_repr import ArgumentRepr
-from argosy.nn.meshes import mesh_of
+from argosy.nn.meshes import full_mesh, mesh_of, on_mesh
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.capture.tracer import active_tracer
 from argosy_phi_ops.eager.dispatch import suspend_layers, write
@@ -66,18 +66,19 @@ class GradScaler(ArgumentRepr):
         if not self._enable:
             return var
         state = self._captured_state(var)
-        scale: Any = self._scale if state is None else state.scale.astype(var.dtype)
-        return var * scale
+        if state is None:
+            return var * self._scale
+        return var * on_mesh(mesh_of(var), state.scale).astype(var.dtype)
 
     def _captured_state(self, beside: Tensor | None = None) -> ScaleState | None:
-        """The tensors to compute with while a step is being captured, on the mesh of ``beside`` if they are new; None
-        where it runs at once, on their numbers."""
+        """The tensors to compute with while a step is being captured, new ones on the mesh of ``beside``, on one of all
+        ranks where that lacks some; None where it runs at once, on their numbers."""
         if active_tracer() is None:
             if self._state is not None:
                 self._scale, self._incr_count, self._decr_count = self._state.numbers()
             return None
         if self._state is None:
-            mesh = None if beside is None else mesh_of(beside)
+            mesh = None if beside is None else full_mesh(mesh_of(beside))
             with suspend_layers():
                 self._state = ScaleState(self._scale, self._incr_count, self._decr_count, mesh)
         return self._state
@@ -109,9 +110,12 @@ class GradScaler(ArgumentRepr):
 
     def _capture_unscale(self, state: ScaleState, grads: Sequence[tuple[Any, Any]]) -> None:
         """Of gradients, and of the same laid out as the update will have them, so that they move once."""
-        inverse = state.scale.reciprocal()
+        inverse = {mesh_of(state.scale): state.scale.reciprocal()}
         for grad, laid in grads:
-            write(grad, laid * inverse.astype(grad.dtype))
+            mesh = mesh_of(laid)
+            if mesh not in inverse:
+                inverse[mesh] = on_mesh(mesh, state.scale.reciprocal())
+            write(grad, laid * inverse[mesh].astype(grad.dtype))
         found = any_overflow([grad for grad, _ in grads])
         if found is not None:
             self._found_inf = found if self._found_inf is False else self._found_inf.logical_or(found)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["first_mesh", "mesh_of", "on_mesh", "replicate_on", "whole_of"]
+from argosy_phi_ops.context import context
+
+__all__ = ["first_mesh", "full_mesh", "mesh_of", "on_mesh", "replicate_on", "whole_of"]
 
 
 def mesh_of(x: Any) -> Any:
@@ -26,6 +28,15 @@ def on_mesh(mesh: Any, x: Any) -> Any:
     from argosy_autoparallel.api import reshard
 
     return reshard(x, mesh, [])
+
+
+def full_mesh(mesh: Any) -> Any:
+    """``mesh`` where it has all ranks, or is None; else one that has them."""
+    if mesh is None or mesh.size == context().size:
+        return mesh
+    from argosy_autoparallel import ProcessMesh
+
+    return ProcessMesh(list(range(context().size)))
 
 
 def replicate_on(mesh: Any, x: Any) -> Any:
