@@ -19,7 +19,7 @@ from argosy_cinn.printers.opencl import Kernel
 from argosy_cinn.printers.types import Value
 from argosy_cinn.printers.work_groups import SimtTarget, UnprintableError
 from argosy_cinn.simt import order, sources
-from argosy_cinn.simt.program import SimtProgram
+from argosy_cinn.simt.program import SimtProgram, launches
 from argosy_cinn.target import Target
 from argosy_hwadapt import device, optional, why
 from argosy_hwadapt.contract import SUB_GROUPS
@@ -209,6 +209,22 @@ def test_products_agree_with_the_interpreter(sizes, flipped):
     x, y = rng.standard_normal((2, m, k)).astype(np.float32), rng.standard_normal((n, k) if flipped else (k, n))
     y = y.astype(np.float32)
     check(program_of("matmul", x, y, transpose_x=False, transpose_y=flipped), x, y)
+
+
+@on_device
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_the_depth_of_products_is_split(dtype):
+    """Into parts that are equal, or whose last one zeros fill; sums of narrow floats are rounded once."""
+    rng = np.random.default_rng(2)
+    for depth in (4096, 3001):
+        arrays = [rng.standard_normal(shape).astype(as_dtype(dtype).numpy) for shape in ((3, depth), (depth, 5))]
+        program = Program("deep")
+        x, y = (program.add_input(TensorType(a.shape, dtype)) for a in arrays)
+        with emit_at(Builder.at_end(program.block)):
+            program.set_outputs([prim.dot_general(x, y, lhs_contract=(1,), rhs_contract=(0,))])
+        made = SimtProgram(program, device("opencl"), {})
+        assert sum(launch.groups for launch in launches(made.steps)) > 2
+        check(program, *arrays, tolerance={"float32": 2e-5, "float16": 2e-3, "bfloat16": 1e-2}[dtype])
 
 
 @on_device

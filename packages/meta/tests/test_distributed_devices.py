@@ -282,3 +282,22 @@ def test_programs_that_span_devices_communicate(way):
         np.testing.assert_allclose(captured[1], eager[1], rtol=1e-5)
         assert captured[2] == eager[2] == f"Place(virtual:{1 - rank})"
     assert bool(staged) == (way == "staged")
+
+
+def test_values_of_a_program_on_a_mesh_may_be_elsewhere():
+    """Each rank's part goes to a device and back, between what is summed over the ranks."""
+    arrays = [np.arange(n, dtype="float32").reshape(shape) / 10 for n, shape in ((12, (3, 4)), (8, (4, 2)))]
+
+    def program():
+        mesh = dist.ProcessMesh([0, 1], dim_names=["x"])
+        w, v = (dist.shard_tensor(paddle.to_tensor(a), mesh, [dist.Shard(1 - i)]) for i, a in enumerate(arrays))
+
+        def run(x):
+            far = paddle.tanh(x @ w).to("virtual") * 2
+            return (far.cpu() @ v).sum()
+
+        x = dist.shard_tensor(paddle.ones([2, 3]), mesh, [dist.Replicate()])
+        return float(paddle.jit.to_static(run, full_graph=True)(x))
+
+    wanted = (np.tanh(np.ones((2, 3)) @ arrays[0]) * 2 @ arrays[1]).sum()
+    np.testing.assert_allclose(run_ranks(program, 2), [wanted] * 2, rtol=1e-5)
