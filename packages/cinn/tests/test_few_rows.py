@@ -181,6 +181,27 @@ def test_bits_of_a_row_depend_on_itself_where_that_is_asked_for(kind, dtype):
     np.testing.assert_allclose(whole.astype(np.float64), want, rtol=2e-2, atol=2e-2)
 
 
+@pytest.mark.parametrize("special", [2.0**119, np.inf, np.nan, 1e-30])
+def test_bits_of_a_row_do_not_depend_on_one_without_a_scale(special):
+    """Of whose groups one is too large, not finite, or too small to be integers times a power of two."""
+    kind = "int4 in 128"
+    arrays, exact = weight_of(kind)
+    executable = CinnCompiler().compile(program_of(kind, arrays, SymExpr.symbol("n"), "bfloat16"), device("cpu"))
+    x = RNG.standard_normal((9, SIZE)).astype(ml_dtypes.bfloat16)
+    alone = np.concatenate([run(executable, row[None].copy(), arrays) for row in x])
+    for place in (0, 3, 8):
+        beside = x.copy()
+        beside[place, :: 1 if special == 1e-30 else 70] = special
+        with np.errstate(all="ignore"):
+            got, want = (run(executable, some, arrays) for some in (beside, beside[place : place + 1].copy()))
+            got, want = got.astype(np.float32), want.astype(np.float32)
+            wide = beside[place].astype(np.float64) @ exact.T
+        np.testing.assert_array_equal(np.delete(got, place, 0), np.delete(alone, place, 0).astype(np.float32))
+        np.testing.assert_array_equal(got[place], want[0])
+        finite = np.abs(wide) < 3e38
+        np.testing.assert_allclose(got[place, finite], wide[finite], rtol=2e-2, atol=abs(special) / 8)
+
+
 @pytest.mark.parametrize("columns", [40, 640, 645])
 def test_bits_of_a_row_sum_do_not_depend_on_what_is_fused_with_it(columns):
     """With ``batch_invariant``: what is computed again instead of read may depend on how many rows there are."""

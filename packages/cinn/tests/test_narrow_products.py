@@ -241,6 +241,27 @@ def test_large_and_infinite_activations_times_bytes(special, stored):
     np.testing.assert_array_equal(got.array(), exact)
 
 
+@pytest.mark.parametrize("stored", ["int8", "uint8"])
+@pytest.mark.parametrize("special", [np.inf, np.nan, 2.0**119])
+def test_bits_of_a_row_do_not_depend_on_one_whose_parts_overflow(special, stored):
+    """Which is computed in floats, itself alone."""
+    x, w = values(RNG, (8, 513), "bfloat16"), values(RNG, (67, 513), stored)
+    executable = CinnCompiler().compile(
+        build(lambda x, w: skinny(x, prim.cast(w, dtype="bfloat16")), [x, w]), device("cpu")
+    )
+
+    def products(rows):
+        return executable.run([StridedArray.from_array(a) for a in (rows, w)])[0].array()
+
+    beside = x.copy()
+    beside[2, 77] = special
+    with np.errstate(all="ignore"):
+        exact = beside[2].astype(np.float64) @ w.astype(np.float64).T
+    got, want = products(beside), products(x)
+    np.testing.assert_array_equal(np.delete(got, 2, 0), np.delete(want, 2, 0))
+    np.testing.assert_allclose(got[2], exact, rtol=1e-6)
+
+
 def test_activations_in_float32_are_not_rounded_for_narrow_weights():
     """Pairs of bfloat16 are for operands that are exact in it."""
     x, w = values(RNG, (1, 300), "float32"), values(RNG, (64, 300), "int8")

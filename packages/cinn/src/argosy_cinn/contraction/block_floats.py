@@ -8,7 +8,8 @@ bits and by ``pmaddwd`` in 32 bits, without an error: a group's sum is rounded o
 
 A byte of the wide operand holds the weights of two products, so that 32 of them are unpacked by three instructions,
 where floats take four for each eight weights and product. Groups with a number that is not finite, or whose numbers are
-so small or large that their scale would not be a float, take the long way (`BlockFloatTerms.safe`).
+so small or large that their scale would not be a float, send their skinny vector the long way
+(`BlockFloatTerms.unsafe`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from math import frexp
 
 from argosy_cinn.contraction.problem import Contraction, Matrix, exact_in_bfloat
 from argosy_cinn.contraction.terms import Operands
-from argosy_cinn.printers.types import BFLOAT, FLOAT, I1, I8, I16, I32, Index, Value, vector
+from argosy_cinn.printers.types import BFLOAT, FLOAT, I1, I8, I16, I32, I64, Index, Value, vector
 from argosy_cinn.target import Target
 
 #: Bits of an integer that are below its sign and the first one.
@@ -75,15 +76,15 @@ def multiplies_block_floats(problem: Contraction, target: Target) -> bool:
 
 
 class BlockFloatTerms:
-    """See `terms.Terms`: a step takes a whole group. ``safe`` tells once skinny vectors are prepared whether all of
-    their groups have a scale."""
+    """See `terms.Terms`: a step takes a whole group. ``unsafe`` tells once skinny vectors are prepared which of them, a
+    bit each, have a group without a scale."""
 
     def __init__(self, operands: Operands, group: int, lanes: int) -> None:
         self.operands, self.width, self.lanes = operands, group, lanes
         self.line = 4 * lanes
         found = [nibble_of(operands.wide_of(each)) for each in operands.products]
         self.nibbles = [nibble for nibble in found if nibble is not None]
-        self.safe: Value | None = None
+        self.unsafe: Value | None = None
         self.may_overflow = True
         # Sums of integers are in them, of one wide row at a time.
         self.registers, self.registers_of_row = 0, operands.b.module.target.registers
@@ -125,11 +126,12 @@ class BlockFloatTerms:
         """See `Terms`."""
         b = self.operands.b
         self._memory = memory
-        with b.loop(0, self.operands.count, 1, [b.constant(I1, False)]) as t:
-            with b.loop(0, self.operands.k, self.width, t.carry) as k:
+        with b.loop(0, self.operands.count, 1, [b.constant(I64, 0)]) as t:
+            with b.loop(0, self.operands.k, self.width, [b.constant(I1, False)]) as k:
                 k.yield_values(b.binary("or", k.carry[0], self._prepare_group(t.index, k.index)))
-            t.yield_values(*k.results)
-        self.safe = b.binary("xor", t.results[0], True)
+            bit = b.binary("shl", b.convert("zext", k.results[0], I64), t.index)
+            t.yield_values(b.binary("or", t.carry[0], bit))
+        (self.unsafe,) = t.results
 
     def _place(self, t: Index, k: Index) -> Value:
         """The memory of a group of a skinny vector."""

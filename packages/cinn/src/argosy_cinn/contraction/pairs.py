@@ -12,7 +12,8 @@ that of ``v + 1/2`` is the magnitude of ``~v + 1/2``. It is one part for two loo
 adds, negated, lane by lane.
 
 Two parts of opposite signs overflow where their sum would not: skinny vectors with a number of 2**119 or more, or one
-that is not finite, take the long way (`PairTerms.safe`). Products of denormal numbers are zero, as the machine has it.
+that is not finite, take the long way (`PairTerms.unsafe`). Products of denormal numbers are zero, as the machine has
+it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from math import copysign, frexp
 from argosy_cinn.contraction.problem import Contraction, Matrix, exact_in_bfloat
 from argosy_cinn.contraction.terms import Operands
 from argosy_cinn.contraction.tile import multiply_add
-from argosy_cinn.printers.types import BFLOAT, FLOAT, I8, I16, Index, Value, vector, vector_constant
+from argosy_cinn.printers.types import BFLOAT, FLOAT, I8, I16, I64, Index, Value, vector, vector_constant
 from argosy_cinn.target import Target
 
 #: Pairs of bfloat16 in a register, twice.
@@ -136,8 +137,8 @@ def multiplies_pairs(problem: Contraction, few_rows: bool, target: Target) -> bo
 
 
 class PairTerms:
-    """See `terms.Terms`; ``group``: terms of a group, 0 for one of all. ``safe`` is None, or tells once skinny vectors
-    are prepared whether no part overflows."""
+    """See `terms.Terms`; ``group``: terms of a group, 0 for one of all. ``unsafe`` is None, or tells once skinny
+    vectors are prepared of which of them, a bit each, a part may overflow."""
 
     def __init__(self, operands: Operands, group: int) -> None:
         self.operands, self.group = operands, group
@@ -145,7 +146,7 @@ class PairTerms:
         self.width = 2 * _HALVES if self.is_bytes else _HALVES
         self.table = table_of(operands.wide, operands.b.module.target) if len(operands.products) == 1 else None
         self.lookups = [lookups_of(operands.wide_of(p)) or () for p in operands.products]
-        self.safe: Value | None = None
+        self.unsafe: Value | None = None
         parts = 1 if self.table is not None else max(1, *map(len, self.lookups))
         self.may_overflow = parts > 1 or self.offset != 0
         self.registers = 5 if self.table is not None else 2 * parts if self.is_bytes else 0
@@ -194,18 +195,19 @@ class PairTerms:
             return
         x, b = self.operands, self.operands.b
         self._vectors = memory
-        largest = b.zero(vector(I16, self.width))
+        unsafe = b.constant(I64, 0)
         for t in range(x.count):
-            with b.loop(0, x.k, self.width, [largest]) as k:
+            with b.loop(0, x.k, self.width, [b.zero(vector(I16, self.width))]) as k:
                 value = self._narrow_terms(t, k.index)
                 b.store(self._sort(value), self._place(t, k.index), 64)
-                size = b.binary("and", b.bitcast(value, largest.type), 0x7FFF)
+                size = b.binary("and", b.bitcast(value, k.carry[0].type), 0x7FFF)
                 k.yield_values(b.intrinsic("llvm.umax", size.type, k.carry[0], size))
-            (largest,) = k.results
+            is_large = b.icmp("uge", b.reduce("umax", k.results[0]), _LARGE)
+            unsafe = b.binary("or", unsafe, b.select(is_large, b.constant(I64, 1 << t), b.constant(I64, 0)))
             if self.offset:
                 self._prepare_starts(t)
         if self.may_overflow:
-            self.safe = b.icmp("ult", b.reduce("umax", largest), _LARGE)
+            self.unsafe = unsafe
 
     def _prepare_starts(self, t: int) -> None:
         """Store what ``offset`` takes from the sums of each group, lane by lane."""

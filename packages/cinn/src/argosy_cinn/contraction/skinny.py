@@ -153,6 +153,8 @@ class _Skinny:
         self.products = (problem, *problem.siblings)
         self.sums = plan.count * len(self.products)
         self.offsets = GroupOffsets(b, problem, plan.count, plan.lanes)
+        # Skinny vectors whose results are stored, a bit each; None for all.
+        self.stored: Value | None = None
 
     def emit(self, chunk: Value) -> None:
         b, plan, problem = self.b, self.plan, self.problem
@@ -186,19 +188,19 @@ class _Skinny:
         self._finish()
 
     def _narrow(self, narrow: PairTerms | BlockFloatTerms, floats: FloatTerms) -> None:
-        """Terms narrower than floats, and where those would overflow, floats: one vector after the other, which is
-        rare."""
+        """Terms narrower than floats, and of skinny vectors where those would overflow, floats: one wide row after the
+        other, which is rare. Vectors beside them keep their bits."""
         b = self.b
         self._allocate(b.add(narrow.bytes(), floats.bytes()) if narrow.may_overflow else narrow.bytes())
         narrow.prepare(self.vectors)
-        if narrow.safe is None:
-            self._dots(narrow, self._row_unroll(narrow))
+        self._dots(narrow, self._row_unroll(narrow))
+        if narrow.unsafe is None:
             return
-        with b.if_then(narrow.safe):
-            self._dots(narrow, self._row_unroll(narrow))
-        with b.if_then(b.binary("xor", narrow.safe, True)):
+        with b.if_then(b.icmp("ne", narrow.unsafe, 0)):
             floats.prepare(b.gep(self.vectors, narrow.bytes(), "i8"))
+            self.stored = narrow.unsafe
             self._dots(floats, 1)
+            self.stored = None
 
     def _allocate(self, copies: Index) -> None:
         """Results, sums that wait, scales, and room for copies of the skinny vectors."""
@@ -306,7 +308,11 @@ class _Skinny:
         for q, row in enumerate(local):
             for t in range(count):
                 place = b.gep(self.results, b.add(t * self.plan.block, row), self.compute)
-                b.store(b.reduce(kind, sums[q * count + t]), place)
+                total = b.reduce(kind, sums[q * count + t])
+                if self.stored is not None:
+                    bit = b.binary("and", self.stored, 1 << t % self.plan.count)
+                    total = b.select(b.icmp("ne", bit, 0), total, b.load(self.compute, place))
+                b.store(total, place)
 
     def _dot_products(
         self, terms: Terms, rows: list[Index], k0: Index, depth: Index, start: list[Value]
