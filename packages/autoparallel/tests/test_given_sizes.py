@@ -135,8 +135,37 @@ def test_equal_sizes_stay():
             np.testing.assert_allclose(a, b, rtol=1e-5)
 
 
+def test_windows_and_running_sums_stay():
+    """Ranks are sent the rows that their windows lack; results of fewer or more rows lie where what they read lies."""
+
+    def main(rank):
+        mesh = ProcessMesh([0, 1])
+        x = shard_tensor(np.arange(96, dtype=np.float32).reshape(1, 1, 12, 8), mesh, [Shard(2, sizes=[8, 4])])
+        w = shard_tensor(X[:3, :3].reshape(1, 1, 3, 3), mesh, [])
+        with count_collectives() as counts:
+            found = [
+                op("conv2d", x, w, padding=1), op("conv2d", x, w, stride=2), op("cumsum", x, axis=2),
+                op("slice", x, axes=[2], starts=[2], ends=[12]), op("pad", x, [0, 0, 1, 2], mode="constant"),
+            ]  # fmt: skip
+        return [y.placements for y in found], counts.calls, [y.numpy() for y in found]
+
+    placements, calls, values = zip(*on_ranks(main, 2), strict=True)
+    sizes = [[8, 4], [4, 1], [8, 4], [6, 4], [9, 6]]
+    assert placements == ([[Shard(2, sizes=each)] for each in sizes],) * 2
+    assert [call["send"] for call in calls] == [1, 2]
+    assert all(call.keys() <= {"send", "all_gather"} for call in calls)
+    whole, weight = Tensor(np.arange(96, dtype=np.float32).reshape(1, 1, 12, 8)), Tensor(X[:3, :3].reshape(1, 1, 3, 3))
+    wanted = [
+        op("conv2d", whole, weight, padding=1), op("conv2d", whole, weight, stride=2), op("cumsum", whole, axis=2),
+        op("slice", whole, axes=[2], starts=[2], ends=[12]), op("pad", whole, [0, 0, 1, 2], mode="constant"),
+    ]  # fmt: skip
+    for mine in values:
+        for a, b in zip(mine, wanted, strict=True):
+            np.testing.assert_allclose(a, b.numpy(), rtol=1e-5)
+
+
 def test_what_cannot_work_on_them_takes_even_parts():
-    """Windows, sorts, unequal sizes of two operands, sizes within parts of the same axis."""
+    """Windows of which ranks lack much, sorts, unequal sizes of two operands, sizes within parts of the same axis."""
 
     def main(rank):
         mesh, square = ProcessMesh([0, 1, 2, 3]), ProcessMesh([[0, 1], [2, 3]])

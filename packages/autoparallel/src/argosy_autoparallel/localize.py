@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from argosy_autoparallel.distributed_sort import sort_parts
-from argosy_autoparallel.local_slice import chunk
 from argosy_autoparallel.placement import Shard
 from argosy_autoparallel.resharding.emitter import Emitter, block, neutral_term, shape_of
 from argosy_autoparallel.resharding.halo_exchange import exchange
-from argosy_autoparallel.spmd.windows import Window, reads_of, window_of
+from argosy_autoparallel.spmd.windows import Window, parts_of, reads_of, window_of
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import prim
 from argosy_phi_ops.primitives import PRIMITIVES
@@ -158,12 +157,15 @@ def _read_windows(
     """The elements along ``axis`` that this rank's windows read, None where they read none; how many positions lie
     before and behind them."""
     group, me = local.emitter.line(local.operand_layouts[0].mesh, dim)
-    dilation, taps = None, 0
+    count, dilation = shape_of(local.op.results[0])[axis], None
     if local.op.kind == "conv" and local.operand_layouts[1].sharding_dims(axis):
-        dilation, taps = local.op.attributes["rhs_dilation"][axis - 2], shape_of(local.op.operand(1))[axis]
-    reads = reads_of(window, shape_of(local.op.results[0])[axis], len(group), dilation, taps)
+        dilation = local.op.attributes["rhs_dilation"][axis - 2]
+        own = parts_of(local.operand_layouts[1].placements[dim], shape_of(local.op.operand(1))[axis], len(group))
+    else:
+        own = parts_of(local.result_layouts[0].placements[dim], count, len(group))
+    reads = reads_of(window, own, count, dilation)
     wanted = [window.elements(*each) for each in reads]
-    parts = [chunk(window.size, len(group), part) for part in range(len(group))]
+    parts = parts_of(local.operand_layouts[0].placements[dim], window.size, len(group))
     held = [(start, start + length) for start, length in parts]
     made = exchange(local.emitter, x, group, axis, held, wanted)
     (first, end), (start, stop) = reads[me], wanted[me]

@@ -55,9 +55,11 @@ def _(query: StrategyQuery) -> Iterator[Strategy]:
 @rule("cumulative")
 def _(query: StrategyQuery) -> Iterator[Strategy]:
     """The axis itself: each rank adds what the totals of those before it come to."""
-    axis = query.attributes["axis"]
-    if query.given[0] == Shard(axis) and "scanned" not in query.taken:
-        yield Strategy((Shard(axis),), (Shard(axis),), "scanned")
+    given = query.given[0]
+    if not isinstance(given, Shard) or (given.dim, given.split_factor) != (query.attributes["axis"], 1):
+        return
+    if "scanned" not in query.taken:
+        yield Strategy((given,), (given,), "scanned")
 
 
 @rule("sort")

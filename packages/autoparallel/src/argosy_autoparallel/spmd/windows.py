@@ -9,14 +9,18 @@ on, ``reach`` many, of an operand whose elements lie ``spread`` apart.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from argosy_autoparallel.local_slice import chunk
+from argosy_autoparallel.local_slice import part_of
 from argosy_autoparallel.placement import Partial, Placement, ReduceType, Replicate, Shard
 from argosy_autoparallel.spmd.registry import rule
 from argosy_autoparallel.spmd.strategy import Strategy, StrategyQuery
 
-__all__ = ["Window", "reads_of", "window_of"]
+__all__ = ["Window", "parts_of", "reads_of", "window_of"]
+
+Part = tuple[int, int]
+"""Where a rank's part of an axis begins, and how long it is."""
 
 
 class Window(NamedTuple):
@@ -61,41 +65,58 @@ def window_of(name: str, attributes: Any, x: Sequence[Any], axis: int, w: Sequen
     return Window(size, attributes["strides"][i], attributes["padding"][i][0], attributes["lhs_dilation"][i], reach)
 
 
-def reads_of(window: Window, count: int, ranks: int, dilation: int | None, taps: int) -> list[tuple[int, int]]:
-    """From which element on and up to which each of ``ranks`` reads, where each has its part of ``count`` results, or
-    (``dilation`` is not None) all results by its part of the ``taps`` of a weight that lie so far apart."""
-    found = []
-    for rank in range(ranks):
-        start, length = chunk(count if dilation is None else taps, ranks, rank)
-        found.append(window.positions(start, length, count, dilation) if length else (0, 0))
-    return found
+def reads_of(window: Window, parts: Sequence[Part], count: int, dilation: int | None) -> list[tuple[int, int]]:
+    """From which element on and up to which each rank reads, where each has its part of ``count`` results, or
+    (``dilation`` is not None) all results by its part of the taps of a weight that lie so far apart."""
+    return [window.positions(start, length, count, dilation) if length else (0, 0) for start, length in parts]
+
+
+def parts_of(placement: Placement, size: int, ranks: int) -> list[Part]:
+    """Where the part of each rank begins along an axis of ``size`` elements, and how long it is."""
+    assert isinstance(placement, Shard)
+    return [part_of(placement, size, ranks, rank) for rank in range(ranks)]
+
+
+def _results_beside(window: Window, placement: Shard, count: int, ranks: int) -> Shard:
+    """How results lie: evenly, or where the operand is in parts of given sizes each where the element in the middle of
+    what it reads lies."""
+    if placement.sizes is None:
+        return placement
+    if count == window.size and window.stride == window.spread == 1:
+        return placement
+    ends = [start + length for start, length in parts_of(placement, window.size, ranks)]
+    middles = [(i * window.stride - window.low + window.reach // 2) // window.spread for i in range(count)]
+    below = [sum(middle < end for middle in middles) for end in ends[:-1]]
+    return Shard(placement.dim, 1, [b - a for a, b in pairwise([0, *below, count])])
 
 
 @rule("conv", "slice", "pad")
 def _(query: StrategyQuery) -> Iterator[Strategy]:
     """The axis that the operand is split along now, where no rank lacks more than half of what a gather brings."""
     placement, window = query.given[0], None
-    if isinstance(placement, Shard) and placement.is_plain:
-        axis = placement.dim
-        shapes: list[Any] = [x.shape for x in query.operands]
-        window = window_of(query.name, query.attributes, shapes[0], axis, shapes[-1])
-    if window is None or f"window{axis}" in query.taken:
+    if not isinstance(placement, Shard) or placement.split_factor > 1:
         return
+    axis, ranks = placement.dim, query.size
+    shapes: list[Any] = [x.shape for x in query.operands]
+    window = window_of(query.name, query.attributes, shapes[0], axis, shapes[-1])
     count: Any = query.results[0].shape[axis]
-    if type(count) is not int or type(window.size) is not int:
+    if window is None or f"window{axis}" in query.taken or type(count) is not int or type(window.size) is not int:
         return
-    if _is_local(window, query.size, reads_of(window, count, query.size, None, 0)):
+    if placement.sizes is not None and (sum(placement.sizes), len(placement.sizes)) != (window.size, ranks):
+        return  # of parts of the axis
+    held, after = parts_of(placement, window.size, ranks), _results_beside(window, placement, count, ranks)
+    if _is_local(window, held, reads_of(window, parts_of(after, count, ranks), count, None)):
         everywhere: tuple[Placement, ...] = (Replicate(),) * (len(query.operands) - 1)
-        yield Strategy((placement, *everywhere), (placement,), f"window{axis}")
+        yield Strategy((placement, *everywhere), (after,), f"window{axis}")
     if query.name == "conv" and query.given[1] == placement:  # in the gradient of a weight
         dilation = query.attributes["rhs_dilation"][axis - 2]
-        if _is_local(window, query.size, reads_of(window, count, query.size, dilation, shapes[1][axis])):
+        taps = parts_of(placement, shapes[1][axis], ranks)
+        if _is_local(window, held, reads_of(window, taps, count, dilation)):
             yield Strategy((placement, placement), (Partial(ReduceType.kRedSum),), f"window{axis}")
 
 
-def _is_local(window: Window, ranks: int, reads: Sequence[tuple[int, int]]) -> bool:
-    for rank, (first, end) in enumerate(reads):
-        start, length = chunk(window.size, ranks, rank)
+def _is_local(window: Window, held: Sequence[Part], reads: Sequence[tuple[int, int]]) -> bool:
+    for (start, length), (first, end) in zip(held, reads, strict=True):
         low, high = window.elements(first, end)
         own = max(0, min(start + length, high) - max(start, low))
         if 2 * (high - low - own) > window.size - length:
