@@ -1,5 +1,7 @@
 """Kernels on work-groups: their text without a device, and what they compute where there is one."""
 
+import re
+
 import numpy as np
 import pytest
 from attention.test_attention import Attention, causal, where, window
@@ -71,6 +73,25 @@ def test_a_kernel_is_text():
 }
 """
     )
+
+
+def test_a_piece_that_reads_what_another_makes_comes_after_it_where_pieces_take_turns():
+    """As a block of a machine that has fewer sums than blocks in turns: its sum follows that of a block before it."""
+    b, made = Kernel("f", SimtTarget(), 1), []
+
+    def piece():
+        x = b.load("i64", b.buffers[0])
+        if made:
+            made.append(b.select(b.icmp("slt", made[0], x), made[0], x))
+        else:
+            made.append(b.add(b.mul(b.add(x, 3), x), 5))
+
+    b.in_turns([piece, piece])
+    text = b.text()
+    first = made[0].name
+    places = [i for i, line in enumerate(text.splitlines()) if first in re.findall(r"\w+", line)]
+    assert f"{first} =" in text.splitlines()[places[0]]
+    assert len(places) > 2
 
 
 def test_what_has_no_text_is_named():

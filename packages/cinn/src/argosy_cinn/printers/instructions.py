@@ -10,8 +10,9 @@ implied: ``fadd(fmul(a, b), c)`` is two roundings, and only `fma` is one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import zip_longest
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import TypeVar
 
 from argosy_cinn.printers.arithmetic import Arithmetic
@@ -39,6 +40,32 @@ from argosy_cinn.printers.types import (
 _Result = TypeVar("_Result")
 
 
+_NAMES = re.compile(r"[%\w.]+")
+
+
+def _taking_turns(parts: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A line of each part in turn, but for those that read a name which a line makes that is still to come."""
+    left = [list(reversed(part)) for part in parts]
+    to_come = {name for part in parts for name in map(_made, part) if name}
+    while any(left):
+        ready = [lines for lines in left if lines and to_come.isdisjoint(_read(lines[-1]))]
+        for lines in ready or [next(filter(None, left))]:
+            line = lines.pop()
+            to_come.discard(_made(line))
+            yield line
+
+
+def _read(line: str) -> list[str]:
+    """The names that a line reads, among other words."""
+    return _NAMES.findall(line.partition(" = ")[2] or line)
+
+
+def _made(line: str) -> str:
+    """The name that a line gives a value; empty where it gives none."""
+    before, equals, _ = line.partition(" = ")
+    return before.split()[-1] if equals and before.split() else ""
+
+
 class Instructions(Arithmetic):
     """Straight-line code: arithmetic, memory and vectors."""
 
@@ -46,8 +73,8 @@ class Instructions(Arithmetic):
     widest_vector = 1 << 10
 
     def in_turns(self, pieces: Sequence[Callable[[], _Result]]) -> list[_Result]:
-        """What independent pieces of code yield; their instructions take turns where all are straight lines, so that
-        one is computed while another waits."""
+        """What pieces of code yield; their instructions take turns where all are straight lines, so that one is
+        computed while another waits. A line that reads what an earlier piece makes comes after that."""
         results, parts, lines = [], [], self._lines
         for build in pieces:
             self._lines = []
@@ -55,8 +82,7 @@ class Instructions(Arithmetic):
             parts.append(self._lines)
         self._lines = lines
         branches = any(line.endswith((":", "{")) for part in parts for line in part)
-        groups = parts if branches else zip_longest(*parts)
-        self._lines += [line for group in groups for line in group if line is not None]
+        self._lines += chain(*parts) if branches else _taking_turns(parts)
         return results
 
     # -- memory
