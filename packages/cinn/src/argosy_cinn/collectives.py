@@ -1,12 +1,11 @@
 """Communication between launches: a communicator gets the buffers of a device where it takes them.
 
-What it does not take, and what is cut or joined along another axis than the first, passes through pinned memory of the
-host, counted (`argosy_phi_ops.eager.staging`).
+What it does not take passes through pinned memory of the host, counted (`argosy_phi_ops.eager.staging`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -25,12 +24,17 @@ from argosy_pir.core import Operation
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 
-__all__ = ["communicate"]
+__all__ = ["communicate", "takes_buffers"]
 
 Locate = Callable[[Value], tuple[Buffer, int]]
 Communicators = Mapping[tuple[int, ...], Any]
 #: Attributes that say where parts are cut or joined.
 _AXES = ("axis", "split_axis", "concat_axis")
+
+
+def takes_buffers(devices: Iterable[Device], communicators: Communicators) -> bool:
+    """Whether one of the communicators takes buffers of one of the devices."""
+    return any(c.takes_device_buffers(d) for d in devices if not d.is_host for c in communicators.values())
 
 
 def communicate(
@@ -85,7 +89,8 @@ class _Direct:
         self.attributes, self.communicators = call.op.attributes, communicators
 
     def is_possible(self) -> bool:
-        """Whether the communicator takes the operands: parts along the first axis lie one after the other."""
+        """Whether the communicator takes the operands. Parts along the first axis lie one after the other (see
+        `rewrites.collectives`)."""
         if self.op.kind == "create_token":
             return True
         if self.op.kind == "wait":

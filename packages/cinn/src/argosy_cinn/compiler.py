@@ -21,7 +21,7 @@ see `argosy_cinn.checks`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -43,7 +43,7 @@ from argosy_cinn.tools.dump import is_dumping, record, record_sizes
 from argosy_hwadapt import Device
 from argosy_phi_ops.context import own_context
 from argosy_phi_ops.errors import CompileError
-from argosy_phi_ops.passes.device_assignment import spans_devices
+from argosy_phi_ops.passes.device_assignment import devices_named, spans_devices
 from argosy_phi_ops.passes.primitives import to_primitives
 from argosy_phi_ops.reference.interpreter import communicator_table
 from argosy_pir.passes import print_pipeline
@@ -82,6 +82,7 @@ class CinnCompiler:
         if spans_devices(program):
             return self._compile_multi_device(program, device, communicators, options)
         if not device.is_host:
+            program = _for_buffers(program, [device], communicators, options)
             here = lambda host: self.compile(program, host, communicators, options)  # noqa: E731
             return _launches_for(self, device, lambda: program, communicators, options, here)
         compilation = _Compilation(program, device, communicator_table(communicators), chosen_options(options))
@@ -100,9 +101,11 @@ class CinnCompiler:
         when somebody asks for the executable's program."""
         if spans_devices(program):
             return self.compile(PreparedProgram(program, preparation)(), device, communicators, options)
+        if not device.is_host and communicators:
+            return self.compile(PreparedProgram(program, preparation)(), device, communicators, options)
         if not device.is_host:
-            here = lambda host: self.compile_prepared(program, preparation, host, communicators, options)  # noqa: E731
-            return _launches_for(self, device, PreparedProgram(program, preparation), communicators, options, here)
+            here = lambda host: self.compile_prepared(program, preparation, host, (), options)  # noqa: E731
+            return _launches_for(self, device, PreparedProgram(program, preparation), (), options, here)
         started, chosen = perf_counter(), chosen_options(options)
         store, prepared = object_cache(chosen), PreparedProgram(program, preparation)
         outcomes = Outcomes(program, preparation, store, chosen)
@@ -134,11 +137,28 @@ class CinnCompiler:
         def compile_static(static: Program) -> Any:
             primitives = to_primitives(static, chosen_options(options))
             table = communicator_table(communicators)
+            primitives = _for_buffers(primitives, devices_named(primitives), table, options)
             return MultiDeviceExecutable(static, primitives, device, compile_segment, None, table)
 
         if program.symbols():
             return SpecialisingExecutable(program, None, "it spans devices", compile_static)
         return compile_static(program)
+
+
+def _for_buffers(
+    program: Program, devices: Iterable[Device], communicators: Any, options: Mapping[str, Any] | None
+) -> Program:
+    """The program, or its primitives, whose collectives a communicator can do on buffers of the devices, where it takes
+    these."""
+    from argosy_cinn.collectives import takes_buffers
+
+    if not takes_buffers(devices, communicator_table(communicators)):
+        return program
+    from argosy_cinn.rewrites.collectives import cut_along_first_axis
+
+    primitives = to_primitives(program, chosen_options(options)).clone()
+    cut_along_first_axis(primitives)
+    return primitives
 
 
 def _launches_for(

@@ -22,7 +22,7 @@ from argosy_tensorcore.place import as_place, place_of
 if TYPE_CHECKING:
     from argosy_hwadapt import Device
 
-__all__ = ["PLACE", "DeviceAssignment", "is_number", "spans_devices", "values_read"]
+__all__ = ["PLACE", "DeviceAssignment", "devices_named", "is_number", "spans_devices", "values_read"]
 
 PLACE = "prim.place"
 SCAN = "control.scan"
@@ -33,6 +33,12 @@ CONTROL = frozenset({"control.if", "control.while", "control.for", SCAN})
 def spans_devices(program: Program) -> bool:
     """Whether the program has a ``prim.place``."""
     return any(op.name == PLACE for op in program.walk())
+
+
+def devices_named(program: Program) -> list[Device]:
+    """The devices that it names."""
+    places = [op.attributes[end] for op in program.walk() if op.name == PLACE for end in ("source", "target")]
+    return [as_place(name).device() for name in dict.fromkeys(places)]
 
 
 def is_number(value: Value) -> bool:
