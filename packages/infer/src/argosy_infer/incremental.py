@@ -254,12 +254,15 @@ class _Rewriter:
 
     def _by_token(self, op: Operation) -> None:
         operator = get_operator(op.kind)
-        given, _, made = operator.axes.partition("->")
-        text = f"{','.join(given.split(',')[: len(op.operands)])}->{made}"
+        axes, _, made = operator.axes.partition("->")
+        given = operator.signature.regroup(op.operands, op.attributes)
+        parts = [part for part, v in zip(axes.split(","), given.values(), strict=True) if v is not None]
+        text = f"{','.join(parts)}->{made}"
         notation = parse_notation(text, [v.shape for v in op.operands])
         shapes = [r.shape for r in op.results]
         roles = result_roles(notation, [self.roles[v] for v in op.operands], shapes, self.sizes, _place(op))
-        self._define(op, operator(*(self._value(v) for v in op.operands)), roles)
+        values = {name: None if v is None else self._value(v) for name, v in given.items()}
+        self._define(op, operator(**values), roles)
 
     def _is_by_row(self, op: Operation) -> bool:
         """Whether an operation gives a value for each sequence, of such values, or of what is known before."""

@@ -27,6 +27,7 @@ __all__ = [
     "Replacement",
     "WeightProduct",
     "apply_operator",
+    "find_expert_products",
     "find_weight_products",
     "lay_out_weights",
     "replace_products",
@@ -42,13 +43,15 @@ _FLOATS = ("float32", "bfloat16", "float16")
 @dataclass(frozen=True)
 class WeightProduct:
     """The product ``op`` of ``x`` [..., in] with the weight that is the state ``name``, [out, in] where ``is_turned``,
-    else [in, out]; ``bias`` [out] or None is added."""
+    else [in, out]; ``bias`` [out] or None is added. A grouped one has weights [experts, in, out], of which ``chosen``
+    [tokens, c] names those of x [tokens, c, in]."""
 
     op: Operation
     name: str
     x: Value
     bias: Value | None
     is_turned: bool
+    chosen: Value | None = None
 
     def matrix(self, states: Mapping[str, Array]) -> Array:
         """The weight as [in, out]."""
@@ -58,7 +61,8 @@ class WeightProduct:
 
 @dataclass(frozen=True)
 class Replacement:
-    """New ``states`` instead of a weight, and what ``build(x, bias, states by name)`` makes of them: the product."""
+    """New ``states`` instead of a weight, and what ``build(x, bias, states by name)`` makes of them: the product; what
+    names the experts of a grouped one is "chosen" among these."""
 
     states: Mapping[str, Array]
     build: Callable[[Value, Value | None, Mapping[str, Value]], Value]
@@ -81,6 +85,26 @@ def find_weight_products(program: Program) -> tuple[dict[str, WeightProduct], di
             skipped[name] = reason
         else:
             found[name] = WeightProduct(op, name, given["x"], given.get("bias"), bool(given.get("transpose_y")))
+    return found, skipped
+
+
+def find_expert_products(program: Program) -> tuple[dict[str, WeightProduct], dict[str, str]]:
+    """The grouped products of a program with weights in floats by the weight's name, and why others are none."""
+    names: dict[Value, str] = {state.argument: state.name for state in program.states}
+    kept = {s.argument for s, made in zip(program.states, program.state_updates, strict=True) if made is s.argument}
+    found: dict[str, WeightProduct] = {}
+    skipped: dict[str, str] = {}
+    for op in [op for op in program.block if op.name == "phi.gather_mm"]:
+        given = get_operator(op.kind).signature.regroup(op.operands, op.attributes)
+        weight: Value = given["weight"]
+        if weight not in names or weight.dtype not in _FLOATS:
+            continue
+        users = [user for user in weight.users if user.name != "builtin.return"]
+        if len(users) != 1 or weight not in kept:
+            skipped[names[weight]] = f"{len(users)} operations use it" if weight in kept else "the program changes it"
+        else:
+            name = names[weight]
+            found[name] = WeightProduct(op, name, given["x"], given.get("bias"), False, given["index"])
     return found, skipped
 
 
@@ -139,7 +163,8 @@ def replace_products(loaded: LoadedProgram, made: Mapping[WeightProduct, Replace
         if product is not None:
             bias = None if product.bias is None else values[product.bias]
             with emit_at(builder):
-                values[op.result] = by_name[product.name].build(values[product.x], bias, parts[product.name])
+                own = parts[product.name] | ({} if product.chosen is None else {"chosen": values[product.chosen]})
+                values[op.result] = by_name[product.name].build(values[product.x], bias, own)
         elif op is not terminator:
             target.block.append(op.clone(values))
     kept = {s.name: values.get(made) for s, made in zip(source.states, source.state_updates, strict=True)}

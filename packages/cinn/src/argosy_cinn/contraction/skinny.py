@@ -377,8 +377,8 @@ class _Skinny:
         whole = b.sub(end, b.rem(b.sub(end, k0), line))
         with b.loop(k0, whole, line, start) as loop:
             loop.yield_values(*self._line(terms, rows, loop.index, line, list(loop.carry)))
-        if self.problem.group:  # groups are whole lines
-            return list(loop.results)
+        if self.problem.group:  # groups are whole vectors
+            return self._line(terms, rows, whole, self.problem.group % line, list(loop.results))
         with b.loop(whole, end, width, loop.results) as rest:
             mask = b.tail_mask(b.sub(end, rest.index), width)
             rest.yield_values(*terms.step(rows, rest.index, mask, rest.carry))

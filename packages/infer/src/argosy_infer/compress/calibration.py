@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,9 @@ from argosy_infer.errors import InputError
 from argosy_infer.export import LoadedProgram
 from argosy_infer.predictor import Predictor
 from argosy_infer.weights import WeightProduct
+from argosy_pir.values import Value
 
-__all__ = ["Inputs", "observe_inputs"]
+__all__ = ["Inputs", "observe_inputs", "observe_values"]
 
 Array = np.ndarray[Any, Any]
 
@@ -27,6 +28,12 @@ class Inputs:
     products: Array
     magnitudes: Array
     largest: Array
+
+    @classmethod
+    def none(cls, size: int) -> Inputs:
+        """Of no rows yet."""
+        zeros = np.zeros(size, np.float32)
+        return cls(0, np.zeros((size, size)), zeros, zeros.copy())
 
     def add(self, x: Array) -> None:
         """Count in more rows."""
@@ -43,26 +50,30 @@ def observe_inputs(
 ) -> dict[str, Inputs]:
     """The inputs of weight products by the weight's name, while the program runs on ``data``: each entry has the
     program's inputs, in order or by name. Raises :class:`InputError` where there is no entry."""
-    program = loaded.program.clone()
-    names = {state.name: state.argument for state in program.states}
-    weights = [names[product.name] for product in products]
-    inputs = [_other_operand(weight) for weight in weights]
+    names = {state.name: state.argument for state in loaded.program.states}
+    inputs = [_other_operand(names[product.name]) for product in products]
     distinct = list(dict.fromkeys(inputs))
-    program.set_outputs(distinct, list(program.state_updates))
-    predictor = Predictor(LoadedProgram(program, dict(loaded.states)))
     found: dict[Any, Inputs] = {}
-    for entry in data:
-        made = predictor.run(**entry) if isinstance(entry, Mapping) else predictor.run(*entry)
+    for made in observe_values(loaded, distinct, data):
         for value, array in zip(distinct, made, strict=True):
             rows = array.reshape(-1, array.shape[-1]).astype(np.float32)
-            if value not in found:
-                size = rows.shape[1]
-                zeros = np.zeros(size, np.float32)
-                found[value] = Inputs(0, np.zeros((size, size)), zeros, zeros.copy())
-            found[value].add(rows)
-    if not found:
-        raise InputError("calibration needs data: there is no entry")
+            found.setdefault(value, Inputs.none(rows.shape[1])).add(rows)
     return {product.name: found[value] for product, value in zip(products, inputs, strict=True)}
+
+
+def observe_values(
+    loaded: LoadedProgram, values: Sequence[Any], data: Iterable[Sequence[Any] | Mapping[str, Any]]
+) -> Iterator[list[Array]]:
+    """What values of a program are for each entry of ``data``. Raises :class:`InputError` where there is no entry."""
+    mapped: dict[Value, Value] = {}
+    program = loaded.program.clone(mapped)
+    program.set_outputs([mapped[value] for value in values], list(program.state_updates))
+    predictor, count = Predictor(LoadedProgram(program, dict(loaded.states))), 0
+    for entry in data:
+        count += 1
+        yield predictor.run(**entry) if isinstance(entry, Mapping) else predictor.run(*entry)
+    if not count:
+        raise InputError("calibration needs data: there is no entry")
 
 
 def _other_operand(weight: Any) -> Any:

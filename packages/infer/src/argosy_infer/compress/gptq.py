@@ -19,9 +19,9 @@ from argosy_infer.compress.packing import (
     CalibrationData,
     QuantizationReport,
     QuantizedWeight,
-    quantize_weights,
     scales_of,
 )
+from argosy_infer.compress.quantization import quantize_weights
 from argosy_infer.export import LoadedProgram
 from argosy_tensorcore.wait_notice import announce_wait
 
@@ -43,16 +43,18 @@ def gptq(
     evaluation: Array | None = None,
     skip: Sequence[str] = (),
 ) -> tuple[LoadedProgram, QuantizationReport]:
-    """The program with its linear layers' weights in ``bits`` (8 or 4), a scale for each output and ``group_size``
-    inputs (-1, 32, 64, 128), rounded so that their outputs on ``data`` stay. ``loaded`` stays as it is.
+    """The program with its linear layers' and experts' weights in ``bits`` (8 or 4), a scale for each output and
+    ``group_size`` inputs (-1, 32, 64, 128), rounded so that their outputs on ``data`` stay, experts by the tokens that
+    they are chosen for, their inputs in order (and to the nearest where that is none). ``loaded`` stays as it is.
 
     data: entries of the program's inputs, in order or by name. damping: what is added to the diagonal of H, as a share
     of its mean; evaluation: ids [rows, tokens] that the report's perplexities are of; skip: as in
     :func:`round_to_nearest`. Raises ValueError for other bits
     and groups, InputError for no data.
     """
-    rounded = partial(_quantize_matrix, bits=bits, group_size=group_size, act_order=act_order, damping=damping)
-    return quantize_weights("gptq", loaded, bits, group_size, rounded, data, evaluation, skip)
+    linear = partial(_quantize_matrix, bits=bits, group_size=group_size, act_order=act_order, damping=damping)
+    expert = partial(_quantize_matrix, bits=bits, group_size=group_size, act_order=False, damping=damping)
+    return quantize_weights("gptq", loaded, bits, group_size, linear, data, evaluation, skip, expert)
 
 
 def _quantize_matrix(

@@ -14,12 +14,19 @@ from argosy_infer.compress.folding import Producer, find_producers
 from argosy_infer.compress.perplexity import perplexity
 from argosy_infer.export import LoadedProgram
 from argosy_infer.latent_attention import latent_weights
-from argosy_infer.weights import Replacement, WeightProduct, apply_operator, find_weight_products, replace_products
+from argosy_infer.weights import (
+    Replacement,
+    WeightProduct,
+    apply_operator,
+    find_expert_products,
+    find_weight_products,
+    replace_products,
+)
 from argosy_pir.values import Value
 
 __all__ = [
     "LARGEST", "CalibrationData", "LayerReport", "ProductGroup", "QuantizationReport", "QuantizedWeight", "Replaced",
-    "check_form", "choose_products", "packed_layer", "quantize_weights", "replace_groups", "replace_weights",
+    "check_form", "choose_products", "packed_layer", "replace_groups", "replace_weights",
     "round_matrix", "round_with", "scales_of",
 ]  # fmt: skip
 
@@ -112,7 +119,12 @@ def choose_products(
     """The weight products that have such a form by the weight's name, and why others have none. Raises ValueError for
     a pattern of ``skip`` that is of no weight."""
     found, skipped = find_weight_products(loaded.program)
-    unknown = [pattern for pattern in skip if not any(fnmatchcase(name, pattern) for name in {**found, **skipped})]
+    reason = "experts are rounded by round_to_nearest, round_to_float8 and gptq alone"
+    for experts in find_expert_products(loaded.program):
+        skipped.update(dict.fromkeys(experts, reason))
+    rounded = [state.name.removesuffix("_numbers") for state in loaded.program.states]
+    names = {**found, **skipped, **dict.fromkeys(rounded)}
+    unknown = [pattern for pattern in skip if not any(fnmatchcase(name, pattern) for name in names)]
     if unknown:
         raise ValueError(f"skip: {unknown[0]!r} is no weight of a product; there are {', '.join(found)}")
     latent = latent_weights(loaded.program)
@@ -206,26 +218,6 @@ def check_form(name: str, bits: int, group_size: int) -> None:
     """Raises ValueError for bits and groups that have no code."""
     if bits not in LARGEST or group_size not in GROUPS:
         raise ValueError(f"{name}: bits 8 or 4, groups of -1, 32, 64 or 128; got {bits} and {group_size}")
-
-
-def quantize_weights(
-    name: str,
-    loaded: LoadedProgram,
-    bits: int,
-    group_size: int,
-    quantize: Callable[[Array, Any], QuantizedWeight],
-    data: CalibrationData | None = None,
-    evaluation: Array | None = None,
-    skip: Sequence[str] = (),
-) -> tuple[LoadedProgram, QuantizationReport]:
-    """:func:`replace_weights` by ``quantize(matrix, inputs)``, for the pass ``name``. Raises ValueError for bits and
-    groups that have no code."""
-    check_form(name, bits, group_size)
-
-    def replace(product: WeightProduct, matrix: Array, inputs: Any) -> tuple[Replacement, LayerReport]:
-        return packed_layer(product, matrix, quantize(matrix, inputs))
-
-    return replace_weights(loaded, bits, group_size, replace, data, evaluation, skip)
 
 
 def scales_of(matrix: Array, bits: int, group_size: int) -> Array:

@@ -15,10 +15,10 @@ from argosy_infer.compress.packing import (
     LARGEST,
     QuantizationReport,
     QuantizedWeight,
-    quantize_weights,
     round_matrix,
     scales_of,
 )
+from argosy_infer.compress.quantization import quantize_weights
 from argosy_infer.export import LoadedProgram
 from argosy_tensorcore.dtype import as_dtype
 
@@ -35,8 +35,8 @@ def round_to_nearest(
     evaluation: Array | None = None,
     skip: Sequence[str] = (),
 ) -> tuple[LoadedProgram, QuantizationReport]:
-    """The program with its linear layers' weights in ``bits`` (8 or 4), a scale for each output, or for each of those
-    and ``group_size`` (32, 64, 128) inputs. ``loaded`` stays as it is.
+    """The program with its linear layers' and experts' weights in ``bits`` (8 or 4), a scale for each output, or
+    for each of those and ``group_size`` (32, 64, 128) inputs. ``loaded`` stays as it is.
 
     Weights that are used otherwise as well, such as tied embeddings, and those whose sizes do not divide stay floats
     and are reported, as are those that ``skip`` names, or has patterns of ("lm_head.*", as other tools do); evaluation:

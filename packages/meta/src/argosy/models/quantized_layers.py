@@ -145,6 +145,15 @@ class Numbers:
         made: Array = -self.zeros.astype(np.float32) * self.scales.astype(np.float32)
         return made
 
+    def dequantize(self) -> Array:
+        """The matrix [in, out] in float32 that they stand for."""
+        each = len(self.numbers) // len(self.scales)
+        made = self.numbers.astype(np.float32) * np.repeat(self.scales.astype(np.float32), each, axis=0)
+        offsets = self.all_offsets()
+        if offsets is not None:
+            made += np.repeat(offsets, each, axis=0)
+        return made if self.order is None else made[np.argsort(self.order)]
+
     def take_outputs(self, outputs: slice) -> Numbers:
         """Those of some outputs."""
         zeros, offsets = (None if x is None else x[:, outputs] for x in (self.zeros, self.offsets))

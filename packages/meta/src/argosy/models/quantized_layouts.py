@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from argosy import nn
-from argosy.models.feedforward import Router
+from argosy.models.feedforward import Experts, Router
 from argosy.models.quantized_layers import (
     InputBytes,
     Numbers,
@@ -49,7 +50,7 @@ def use_integers(model: Layer, compressed: LoadedProgram) -> None:
     nothing takes factors: ``multiply_inputs=False`` leaves these alone), which no layout holds, ValueError for a
     program that holds none of the model's weights as integers.
     """
-    states, found = compressed.states, []
+    states, found = compressed.states, list[tuple[Layer, str, Layer]]()
     users = {state.name: state.argument.users for state in compressed.program.states}
     for parent, attribute, name, layer in list(linear_layers(model)):
         packed = states.get(f"{name}.weight.bytes")
@@ -63,19 +64,59 @@ def use_integers(model: Layer, compressed: LoadedProgram) -> None:
         out, step, inputs = int(layer.weight.shape[1]), states.get(f"{name}.weight.step"), None
         if any(user.name == "prim.dot_general" for user in users[f"{name}.weight.bytes"]):
             inputs = InputBytes(None if step is None else float(step))
-        scales, order = np.atleast_2d(states[f"{name}.weight.scales"]), states.get(f"{name}.weight.order")
-        bits = 4 if packed.shape[0] != out else 8
-        made = Numbers(unpack_outputs(packed, bits).T, bits, scales, None, order, inputs=inputs)
+        made = replace(_numbers_of(name, out, states), inputs=inputs)
         fresh = QuantizedLinear(made, layer.bias is not None)
         fresh.bias = layer.bias
         found.append((parent, attribute, fresh))
+    for parent, attribute, name, experts in list(layers_of(model, Experts)):
+        if parts := _parts_of_experts(name, experts, states):
+            found.append((parent, attribute, QuantizedExperts(experts, parts, name)))
     if not found:
         raise ValueError("use_integers(): the program holds no weight of a linear layer of the model as integers")
-    for parent, attribute, fresh in found:
-        setattr(parent, attribute, fresh)
+    for parent, attribute, new in found:
+        setattr(parent, attribute, new)
+    _take_floats(model, states)
+
+
+def _take_floats(model: Layer, states: Mapping[str, Any]) -> None:
+    """Give ``model`` the floats of a program after a pass."""
+    for _, _, name, router in layers_of(model, Router):
+        if f"{name}.weight.bytes" in states:  # layouts have routers in floats
+            made = _numbers_of(name, int(router.weight.shape[1]), states).dequantize()
+            made *= states.get(f"{name}.weight.factors", np.float32(1)).reshape(-1, 1)
+            router.weight.set_value(made.astype(router.weight.numpy().dtype))
     for name, parameter in model.named_parameters():
         if name in states:  # a norm that has taken factors, a bias
             parameter.payload = StridedArray.from_array(states[name])
+
+
+def _numbers_of(name: str, out: int, states: Mapping[str, Any]) -> Numbers:
+    """The numbers of a layer that a pass has rounded."""
+    packed, order = states[f"{name}.weight.bytes"], states.get(f"{name}.weight.order")
+    bits = 4 if packed.shape[0] != out else 8
+    return Numbers(unpack_outputs(packed, bits).T, bits, np.atleast_2d(states[f"{name}.weight.scales"]), None, order)
+
+
+def _parts_of_experts(name: str, experts: Experts, states: Mapping[str, Any]) -> list[list[Numbers]]:
+    """The gate, what is gated, and the way back of each expert; none where they are floats."""
+    packed = [states[key] for own in ("gate_up_proj", "down_proj") if (key := f"{name}.{own}_numbers") in states]
+    if len(packed) < 2:
+        if packed:
+            raise NotImplementedError(
+                f"use_integers(): some matrices of {name} are floats, which have no layout beside others"
+            )
+        return []
+    width, parts = experts.config.width, []
+    for expert in range(experts.config.experts):
+        row = []
+        for own, array in zip(("gate_up_proj", "down_proj"), packed, strict=True):
+            numbers, scales = array[expert].T, states[f"{name}.{own}_scales"][expert]
+            bits = 4 if numbers.dtype == np.int8 and np.abs(numbers).max() < 8 else 8
+            made = Numbers(numbers, bits, scales)
+            halves = (slice(0, width), slice(width, None)) if own == "gate_up_proj" else (slice(None),)
+            row += [made.take_outputs(half) for half in halves]
+        parts.append(row)
+    return parts
 
 
 def pack_layers(model: Layer, family: ModuleType, layout: str) -> tuple[dict[str, Any], Packed]:
