@@ -301,3 +301,44 @@ def test_operators_equal_the_reference(name, inputs, attributes):
     made = shape_inference.infer_shapes(made)
     (expected,), (found,) = reference(made, *arrays), Session(made).run(*arrays)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+
+
+OPEN = [
+    ("Slice", ["x", "one", "end", "axis1"], {}), ("Slice", ["x", "last", "end", "axis1"], {}),
+    ("Slice", ["x", "zero", "minus", "axis1"], {}), ("Gather", ["x", "pair"], {"axis": 2}),
+    ("Gather", ["ids", "zero"], {"axis": 1}), ("Softmax", ["x"], {"axis": 1}), ("ReduceMean", ["x", "axis1"], {}),
+    ("Concat", ["x", "x"], {"axis": 1}), ("Transpose", ["x"], {"perm": [1, 0, 2]}), ("Flatten", ["x"], {"axis": 2}),
+    ("CumSum", ["x", "one0"], {}), ("MatMul", ["x", "square"], {}), ("LayerNormalization", ["x", "scale"], {}),
+    ("Pad", ["x", "pads"], {}), ("Where", ["truth", "x", "x"], {}), ("OneHot", ["ids", "depth", "offon"], {}),
+    ("ConstantOfShape", ["sizes"], {}), ("Expand", ["scale", "sizes"], {}), ("Range", ["zero0", "length", "one0"], {}),
+    ("GatherElements", ["x", "all_zero"], {"axis": 2}), ("Split", ["x"], {"axis": 2, "num_outputs": 2}),
+    ("Tile", ["x", "three"], {}), ("Trilu", ["x"], {}), ("ArgMax", ["x"], {"axis": 1}),
+    ("ScatterND", ["x", "place", "row"], {}), ("GatherND", ["x", "place"], {}),
+    ("Attention", ["heads", "heads", "heads"], {"is_causal": 1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "inputs", "attributes"), OPEN, ids=str)
+def test_operators_take_open_sizes(name, inputs, attributes):
+    """x [n, m, 4] and what is made of its sizes, for two sizes of one program."""
+    weights = {
+        "zero": np.array([0]), "one": np.array([1]), "last": np.array([-1]), "minus": np.array([-1]),
+        "end": np.array([2**63 - 1]), "axis1": np.array([1]), "pair": np.array([3, -1]), "one0": np.array(1),
+        "zero0": np.array(0), "square": numbers(4, 4), "scale": numbers(4), "pads": np.array([0, 1, 0, 0, 2, 0]),
+        "truth": np.array(True), "depth": np.array(5), "offon": np.float32([0, 1]), "three": np.array([1, 3, 1]),
+        "place": np.array([[-1, -2]]), "row": numbers(1, 4),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("Shape", ["x"], ["sizes"]),
+        helper.make_node("Gather", ["sizes", "one0"], ["length"]),
+        helper.make_node("Cast", ["x"], ["whole"], to=TensorProto.INT64),
+        helper.make_node("ArgMax", ["x"], ["ids"], axis=2, keepdims=0),
+        helper.make_node("Mul", ["whole", "zero"], ["all_zero"]),
+        helper.make_node("Unsqueeze", ["x", "one"], ["heads"]),
+        helper.make_node(name, inputs, ["y"] if name != "Split" else ["y", "z"], **attributes),
+    ]  # fmt: skip
+    made = model(nodes, [tensor("x", ["n", "m", 4])], [tensor("y", None)], weights, 23)
+    predictor = Predictor(load(made), "reference")
+    for sizes in ((2, 3), (3, 5)):
+        x = numbers(*sizes, 4)
+        np.testing.assert_allclose(predictor.run(x)[0], reference(made, x)[0], rtol=1e-5, atol=1e-5)

@@ -16,12 +16,11 @@ from argosy_infer.errors import ProgramFileError
 from argosy_infer.onnx.document import Document, dtype_name, read_array
 from argosy_infer.onnx.registry import Operator, find_operator
 from argosy_infer.onnx.sizes import compute_sizes
-from argosy_infer.onnx.tensors import is_known, tensor_of
+from argosy_infer.onnx.tensors import is_known, operand_of, tensor_of
 from argosy_phi_ops.capture.shape_values import infer_sizes
 from argosy_phi_ops.capture.tracer import CapturedProgram, Tracer
 from argosy_phi_ops.context import set_grad_enabled
 from argosy_phi_ops.eager.dispatch import suspend_layers
-from argosy_pir.attributes import Dense
 from argosy_pir.dims import SymExpr
 from argosy_pir.types import TensorType
 from argosy_tensorcore.interchange import to_numpy
@@ -30,7 +29,6 @@ __all__ = ["Node", "UnknownValue", "capture_document"]
 
 Array = np.ndarray[Any, Any]
 Scope = dict[str, Any]
-_CONSTANT = 64  # elements
 _KINDS = onnx.AttributeProto
 
 
@@ -66,7 +64,7 @@ class Node:
 
     def operand(self, x: Any) -> Any:
         """A tensor to record operators on: of a known one, if small, a constant of the program."""
-        return self._capture.operand(x)
+        return operand_of(x, self._capture.tracer)
 
     def run(self, graph: Any, inputs: Sequence[Any] = ()) -> list[Any]:
         """What a subgraph, which sees the values around the node, makes of ``inputs``."""
@@ -182,7 +180,7 @@ class _Capture:
             return None
         if op.needs_value(position):
             return self.known(node, position, x)
-        return x if folds else self.operand(x)
+        return x if folds else operand_of(x, self.tracer)
 
     def known(self, node: Node, position: int, x: Any) -> Array:
         """The elements of input ``position`` of a node, which is ``x``: numbers, or sizes that are symbols."""
@@ -197,14 +195,6 @@ class _Capture:
                 name,
             )
         return found
-
-    def operand(self, x: Any) -> Any:
-        """A tensor to record operators on: small ones that are known as constants of the program."""
-        if not is_known(x) or x.payload.size > _CONSTANT:
-            return x
-        array = to_numpy(x)
-        type = TensorType(array.shape, x.payload.dtype.name)
-        return self.tracer.wrap(self.tracer.builder.constant(type, Dense(type, array.tobytes())))
 
     def _keywords(self, op: Operator, node: Node) -> dict[str, Any]:
         keywords: dict[str, Any] = {}

@@ -8,7 +8,7 @@ import numpy as np
 
 from argosy_infer.onnx.document import dtype_name
 from argosy_infer.onnx.registry import onnx_operator
-from argosy_infer.onnx.tensors import phi, prim, shape_of
+from argosy_infer.onnx.tensors import count_up, phi, prim, shape_of, size_number
 
 
 def _heads(x: Any, count: int) -> Any:
@@ -96,16 +96,14 @@ def _bias(q: Any, k: Any, mask: Any, is_causal: int, cached: Any, real_lengths: 
 
 
 def _causal(queries: Any, keys: Any, cached: Any) -> Any:
-    rows = phi.reshape(phi.arange(0, queries, 1, "int64"), [queries, 1])
-    columns = phi.reshape(phi.arange(0, keys, 1, "int64"), [1, keys])
-    return prim.le(columns, rows + cached)
+    return prim.le(count_up(keys, 1, 2), prim.add(count_up(queries, 0, 2), size_number(cached)))
 
 
 def _present(keys: Any, real_lengths: Any) -> Any:
     if real_lengths is None:
         return None
     lengths = phi.reshape(prim.cast(real_lengths, dtype="int64"), [-1, 1, 1, 1])
-    return prim.lt(phi.reshape(phi.arange(0, keys, 1, "int64"), [1, 1, 1, keys]), lengths)
+    return prim.lt(count_up(keys, 3, 4), lengths)
 
 
 def _weights(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy_infer.onnx.registry import Values, onnx_operator
-from argosy_infer.onnx.tensors import phi, prim, shape_of
+from argosy_infer.onnx.tensors import count_up, phi, prim, shape_of
 
 
 def _declare(name: str, primitive: str) -> None:
@@ -27,9 +27,7 @@ _declare("ArgMin", "argmin")
 def top_k(x: Any, k: Values, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> Any:
     """The ``k`` largest (or smallest) elements along an axis and their positions; of equal ones the first."""
     axis %= len(shape_of(x))
-    along = [1] * len(shape_of(x))
-    along[axis] = shape_of(x)[axis]
-    indices = phi.broadcast_to(phi.reshape(phi.arange(0, along[axis], 1, "int64"), along), list(shape_of(x)))
+    indices = phi.broadcast_to(count_up(shape_of(x)[axis], axis, len(shape_of(x))), list(shape_of(x)))
     ordered = prim.sort(x, indices, axis=axis, keys=1, descending=bool(largest), stable=True)
     count = int(k.reshape(-1)[0])
     return tuple(phi.slice(each, [axis], [0], [count]) for each in ordered)

@@ -8,7 +8,7 @@ import numpy as np
 
 from argosy_infer.onnx.document import dtype_name
 from argosy_infer.onnx.registry import Values, onnx_operator
-from argosy_infer.onnx.tensors import phi, prim, shape_of, tensor_of
+from argosy_infer.onnx.tensors import count_up, phi, prim, shape_of, size_number, tensor_of
 
 
 @onnx_operator("Constant")
@@ -47,6 +47,8 @@ def constant_of_shape(shape: Values, *, value: Any = None) -> Any:
 @onnx_operator("Range")
 def range_(start: Values, limit: Values, delta: Values) -> Any:
     """``start``, ``start + delta``, ... before ``limit``."""
+    if delta.item() == 1 and not isinstance(limit.item() - start.item(), (int, float)):
+        return prim.add(count_up(limit.item() - start.item()), size_number(start.item()))
     count = max(int(np.ceil((limit.item() - start.item()) / delta.item())), 0)
     return tensor_of((start.item() + np.arange(count) * delta.item()).astype(start.dtype))
 
@@ -64,8 +66,8 @@ def trilu(x: Any, k: Values | None = None, *, upper: int = 1) -> Any:
     """The part of matrices above a diagonal, or below it."""
     offset = 0 if k is None else int(k.reshape(-1)[0])
     rows, columns = shape_of(x)[-2:]
-    places = np.arange(columns)[None] - np.arange(rows)[:, None]
-    kept = tensor_of(places >= offset if upper else places <= offset)
+    places = prim.sub(count_up(columns, 1, 2), count_up(rows, 0, 2))
+    kept = (prim.ge if upper else prim.le)(places, offset)
     return prim.select(kept, x, phi.zeros_like(x))
 
 
@@ -77,7 +79,6 @@ def one_hot(indices: Any, depth: Values, values: Any, *, axis: int = -1) -> Any:
     axis %= rank + 1
     whole = prim.cast(indices, dtype="int64")
     whole = prim.select(prim.lt(whole, 0), whole + count, whole)
-    along = [count if i == axis else 1 for i in range(rank + 1)]
-    found = prim.eq(phi.reshape(phi.arange(0, count, 1, "int64"), along), phi.unsqueeze(whole, axis))
+    found = prim.eq(count_up(count, axis, rank + 1), phi.unsqueeze(whole, axis))
     off, on = (phi.reshape(phi.slice(values, [0], [i], [i + 1]), []) for i in (0, 1))
     return prim.select(found, on, off)

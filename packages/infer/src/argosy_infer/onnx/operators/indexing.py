@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from argosy_infer.onnx.registry import Values, onnx_operator
-from argosy_infer.onnx.tensors import phi, prim, shape_of, tensor_of
+from argosy_infer.onnx.tensors import count_up, phi, prim, shape_of, size_number, tensor_of
 from argosy_pir.dims import dim_product
 
 
 def _counted(indices: Any, n: Any) -> Any:
     """Indices as int64, those below 0 from the end of an axis of ``n``."""
     whole = prim.cast(indices, dtype="int64")
-    return prim.select(prim.lt(whole, 0), whole + n, whole)
+    return prim.select(prim.lt(whole, 0), prim.add(whole, n), whole)
 
 
 @onnx_operator("Gather")
@@ -22,7 +23,7 @@ def gather(x: Any, indices: Any, *, axis: int = 0) -> Any:
     """Slices of ``x`` along an axis, in the shape of the indices."""
     sizes = shape_of(x)
     axis %= len(sizes)
-    flat = phi.reshape(_counted(indices, sizes[axis]), [dim_product(shape_of(indices))])
+    flat = phi.reshape(_counted(indices, size_number(sizes[axis])), [dim_product(shape_of(indices))])
     picked = phi.index_select(x, flat, axis)
     return phi.reshape(picked, [*sizes[:axis], *shape_of(indices), *sizes[axis + 1 :]])
 
@@ -34,14 +35,18 @@ def gather_elements(x: Any, indices: Any, *, axis: int = 0) -> Any:
     return prim.gather(x, _full_index(x, indices, axis), axes=tuple(range(len(shape_of(x)))), batch=0)
 
 
+def _limits(sizes: Sequence[Any]) -> Any:
+    if all(isinstance(n, int) for n in sizes):
+        return tensor_of(np.asarray(sizes, np.int64))
+    return phi.stack([phi.full([], n, "int64") for n in sizes])
+
+
 def _full_index(x: Any, indices: Any, axis: int) -> Any:
     """Indices of all axes: [*sizes, rank], those of ``axis`` given, the others where they are."""
     sizes, rank = shape_of(indices), len(shape_of(x))
     parts = []
     for i in range(rank):
-        along = [1] * rank
-        along[i] = sizes[i]
-        place = _counted(indices, shape_of(x)[i]) if i == axis else tensor_of(np.arange(sizes[i]).reshape(along))
+        place = _counted(indices, size_number(shape_of(x)[i])) if i == axis else count_up(sizes[i], i, rank)
         parts.append(phi.unsqueeze(phi.broadcast_to(place, list(sizes)), rank))
     return prim.concat(*parts, axis=rank)
 
@@ -50,8 +55,7 @@ def _full_index(x: Any, indices: Any, axis: int) -> Any:
 def gather_nd(x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
     """Slices of ``x`` at places that the last axis of the indices says."""
     depth = shape_of(indices)[-1]
-    limits = np.asarray(shape_of(x)[batch_dims : batch_dims + depth], np.int64)
-    whole = _counted(indices, tensor_of(limits))
+    whole = _counted(indices, _limits(shape_of(x)[batch_dims : batch_dims + depth]))
     return prim.gather(x, whole, axes=tuple(range(batch_dims, batch_dims + depth)), batch=batch_dims)
 
 
@@ -70,7 +74,7 @@ def scatter_elements(x: Any, indices: Any, updates: Any, *, axis: int = 0, reduc
 def scatter_nd(x: Any, indices: Any, updates: Any, *, reduction: str = "none") -> Any:
     """``x`` with slices of updates at places that the last axis of the indices says."""
     depth = shape_of(indices)[-1]
-    whole = _counted(indices, tensor_of(np.asarray(shape_of(x)[:depth], np.int64)))
+    whole = _counted(indices, _limits(shape_of(x)[:depth]))
     return prim.scatter(x, whole, updates, axes=tuple(range(depth)), batch=0, kind=_REDUCTIONS[reduction])
 
 

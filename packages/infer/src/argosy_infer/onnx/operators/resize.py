@@ -92,7 +92,7 @@ class _Way:
         self.mode, self.coordinates, self.nearest = mode, coordinates, nearest
         self.cubic, self.outside, self.antialias, self.extrapolation = cubic, outside, antialias, extrapolation
 
-    def resize(self, x: Any, axis: int, m: int, scale: float, roi: tuple[float, float]) -> Any:
+    def resize(self, x: Any, axis: int, m: Any, scale: float, roi: tuple[float, float]) -> Any:
         """``x`` with ``m`` elements along an axis."""
         n = shape_of(x)[axis]
         crops = self.coordinates == "tf_crop_and_resize"
@@ -147,23 +147,33 @@ def resize(
     old = [shape_of(x)[axis] for axis in along]
     if scales is not None and scales.size:
         factors = [float(s) for s in scales]
-        new = [int(np.floor(n * s)) for n, s in zip(old, factors, strict=True)]
+        new = [_scaled(n, s) for n, s in zip(old, factors, strict=True)]
     else:
         assert sizes is not None
-        new, factors = _sized(old, [int(n) for n in sizes], keep_aspect_ratio_policy)
+        new, factors = _sized(old, list(sizes), keep_aspect_ratio_policy)
     bounds = np.asarray([0.0] * len(along) + [1.0] * len(along)) if roi is None or not roi.size else roi.astype(float)
     for i, (axis, m, factor) in enumerate(zip(along, new, factors, strict=True)):
         x = way.resize(x, axis, m, factor, (float(bounds[i]), float(bounds[i + len(along)])))
     return x
 
 
-def _sized(old: list[int], wanted: list[int], policy: str) -> tuple[list[int], list[float]]:
+def _scaled(n: Any, factor: float) -> Any:
+    return n if factor == 1.0 else int(np.floor(_number(n) * factor))
+
+
+def _number(n: Any) -> int:
+    if not isinstance(n, (int, np.integer)):
+        raise NotImplementedError(f"Resize of an axis whose size is open, {n}")
+    return int(n)
+
+
+def _sized(old: list[Any], wanted: list[Any], policy: str) -> tuple[list[Any], list[float]]:
     """New sizes and factors, the same for all axes where their ratio is kept."""
-    factors = [m / n for n, m in zip(old, wanted, strict=True)]
+    factors = [1.0 if m == n else _number(m) / _number(n) for n, m in zip(old, wanted, strict=True)]
     if policy == "stretch":
-        return wanted, factors
+        return [n if f == 1.0 else int(m) for n, m, f in zip(old, wanted, factors, strict=True)], factors
     factor = (min if policy == "not_larger" else max)(factors)
-    return [int(np.floor(factor * n + 0.5)) for n in old], [factor] * len(old)
+    return [int(np.floor(factor * _number(n) + 0.5)) for n in old], [factor] * len(old)
 
 
 @onnx_operator("Resize", since=10)
