@@ -326,3 +326,39 @@ def test_layers_are_saved_one_by_one(tmp_path, other):
         assert loss == pytest.approx(expected, rel=1e-5)
     with pytest.raises(FileNotFoundError, match="no file of layer 0"):
         parts.PipelineLayer(described(0.0), num_stages=1).set_state_dir(str(tmp_path / "none"))
+
+
+def test_a_stage_saves_its_own_states_and_goes_on_from_them(tmp_path):
+    """Of the model and the optimizer; together they are those of all parameters."""
+
+    def start():
+        strategy = fleet.DistributedStrategy()
+        strategy.hybrid_configs = {"pp_degree": 2}
+        strategy.pipeline_configs = {"accumulate_steps": COUNT, "micro_batch_size": ROWS // COUNT}
+        fleet.init(is_collective=True, strategy=strategy)
+        model, optimizer, rate = prepared(2, dropout=0.0)
+        return fleet.distributed_model(model), fleet.distributed_optimizer(optimizer), rate
+
+    first, second = batches()[:2]
+
+    def program():
+        model, optimizer, rate = start()
+        model.train_batch([*first], optimizer, rate)
+        states = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+        for name, each in states.items():
+            paddle.save(each, str(tmp_path / f"{name}.{fleet.worker_index()}"))
+        loss = float(model.train_batch([*second], optimizer, rate))
+        return loss, set(states["model"]), {k for k in states["optimizer"] if "velocity" in k}
+
+    def again():
+        model, optimizer, rate = start()
+        for name, each in (("model", model), ("optimizer", optimizer)):
+            each.set_state_dict(paddle.load(str(tmp_path / f"{name}.{fleet.worker_index()}")))
+        return float(model.train_batch([*second], optimizer, rate))
+
+    found = run_ranks(program, 2)
+    assert run_ranks(again, 2) == pytest.approx([loss for loss, *_ in found], rel=1e-6)
+    (_, one, ones), (_, other, others) = found
+    assert one & other == {name for name in one if "shared_layers" in name}
+    assert len(one | other) == 9
+    assert (len(ones), len(others)) == (len(one), len(other))

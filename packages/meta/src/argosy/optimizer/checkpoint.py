@@ -104,7 +104,7 @@ def _own_entries(optimizer: Any, values: Mapping[str, Any]) -> tuple[dict[str, A
     """The entries of the optimizer's parameters, and the names of those that have some. Raises ValueError where there
     are entries of others while some of its own have none; changes nothing."""
     names = {p.name: p.stop_gradient for p in optimizer._parameter_list}
-    owned = {key: owner for key in values if (owner := _owner(key, names)) is not None}
+    owned = {key: owner for key in values if (owner := owner_of(key, names)) is not None}
     restored = set(owned.values())
     unknown = [key for key in values if key not in owned]
     if unknown and any(name not in restored for name, fixed in names.items() if not fixed):
@@ -116,7 +116,7 @@ def _own_entries(optimizer: Any, values: Mapping[str, Any]) -> tuple[dict[str, A
     return {key: values[key] for key in owned}, restored
 
 
-def _owner(key: str, names: Container[str]) -> str | None:
+def owner_of(key: str, names: Container[str]) -> str | None:
     """The longest of ``names`` that the key of a state begins with: ``<name>_<accumulator>_0``."""
     end = key.rfind("_")
     while end > 0 and key[:end] not in names:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from argosy.distributed.reduction import ReduceOp
 from argosy.distributed.wrapped_layer import ExpertRanks, is_expert
 from argosy.nn.clip import ClipGradByGlobalNorm, Pairs
 from argosy.nn.meshes import first_mesh, on_mesh
+from argosy.optimizer.checkpoint import owner_of
 from argosy.optimizer.optimizer import Optimizer
 from argosy_autograd.modes import no_grad
 from argosy_autoparallel.api import shard_tensor
@@ -154,6 +155,10 @@ class HybridParallelOptimizer(WrappedOptimizer):
         self._inner_opt.step()
         publish_updates(self._inner_opt._parameter_list)  # of pipelines, whose ranks find owners of what they hold
 
+    def state_dict(self) -> dict[str, Any]:
+        """What this rank has of the states: of parameters of other stages nothing."""
+        return _held_states(self._inner_opt.state_dict(), self._inner_opt._parameter_list)
+
     def _average_experts(self) -> None:
         """Make the gradients of experts means over the tokens of all ranks."""
         if self._expert_ranks is None:
@@ -173,6 +178,13 @@ def clip_over_ranks(
     clip = optimizer._grad_clip
     if type(clip) is ClipGradByGlobalNorm and (parts or owners or experts) is not None:
         optimizer._grad_clip = HybridParallelClipGrad(clip, parts, owners, parameters, experts)
+
+
+def _held_states(states: Mapping[str, Any], parameters: Sequence[Tensor]) -> dict[str, Any]:
+    """States without those of parameters of which this rank holds nothing."""
+    held = {p.name: getattr(p.payload, "is_held", True) for p in parameters}
+    found = {k: _held_states(x, parameters) if k == "master_weights" else x for k, x in states.items()}
+    return {k: x for k, x in found.items() if held.get(owner_of(f"{k}_", held) or "", True)}
 
 
 def _sharding_class(strategy: Any) -> type[DygraphShardingOptimizer]:

@@ -153,6 +153,21 @@ class PipelineLayer(Layer):
         shared = [given for given in self._layers_desc if isinstance(given, SharedLayerDesc)]
         return [getattr(self.shared_layers[x.layer_name], name) for x in shared for name in x.shared_weight_attr]
 
+    def _state_dict_impl(
+        self, destination: dict[str, Tensor] | None = None, include_sublayers: bool = True,
+        structured_name_prefix: str = "", *args: Any, **kwargs: Any,
+    ) -> dict[str, Tensor]:  # fmt: skip
+        """The states of this rank's layers, as in Paddle: other stages' are other ranks'."""
+        found = super()._state_dict_impl(None, include_sublayers, structured_name_prefix, *args, **kwargs)
+        if self._num_stages > 1:
+            own = {id(x) for _, layer in self._own_layers() for x in (*layer.parameters(), *layer.buffers())}
+            names = {name for name, x in (*self.named_parameters(), *self.named_buffers()) if id(x) in own}
+            found = {name: x for name, x in found.items() if name.removeprefix(structured_name_prefix) in names}
+        if destination is None:
+            return found
+        destination.update(found)
+        return destination
+
     def save_state_dict(self, path: str) -> None:
         """Save this rank's layers, a file each, in the folder ``path``: ``layer_03-tensor_00-model_states.pdparams`` is
         layer 3 of the first part of split layers. Each rank calls; copies of a pipeline write nothing."""
