@@ -195,6 +195,21 @@ def test_positions_beyond_the_model_are_refused_when_generating(llama):
         models.load(llama).generate([3] * 65, 4)
 
 
+def test_masks_are_of_the_ids(bert):
+    language = models.load(bert)
+    with pytest.raises(ValueError, match=r"ids \[2, 3\] whether it is a token, got \[1, 3\]"):
+        language.hidden([[1, 2, 3], [4, 5, 6]], [1, 1, 0])
+
+
+def test_texts_are_cached_in_bytes_where_asked_for(llama):
+    language, small = models.load(llama), models.load(llama, cache_dtype="int8")
+    made = small.generate("the quick", 8)
+    assert len(made) > 4
+    assert made[:4] == language.generate("the quick", 8)[:4]
+    (generator,) = small._generators.values()
+    assert {array.dtype.name for name, array in generator.predictor.states.items() if name.endswith(".key")} == {"int8"}
+
+
 def test_texts_become_the_mean_of_their_tokens(bert):
     language = models.load(bert)
     texts = ["the quick brown fox", "dog", "naïve 東京"]

@@ -37,28 +37,32 @@ def load(
     dtype: str | None = None,
     integers: bool = False,
     adapters: Mapping[str, str | os.PathLike[str]] | None = None,
+    cache_dtype: str | None = None,
 ) -> LanguageModel:
     """The language model of a folder that transformers (or sentence-transformers) wrote, or of a GGUF file.
 
     The weights are mapped from the files (see :func:`argosy.models.load_model`); ``dtype`` converts them, and
     with ``integers`` the blocks Q8_0, Q4_0, Q4_K and Q6_K of a GGUF file are multiplied with as they are. ``adapters``:
-    folders of PEFT by the names that ``generate(..., adapter=name)`` calls them. Raises
-    ConfigurationError, CheckpointError, TokenizerError and AdapterError naming the file and what was expected there.
+    folders of PEFT by the names that ``generate(..., adapter=name)`` calls them. ``cache_dtype`` "int8": what is cached
+    of generated texts are bytes with scales. Raises ConfigurationError, CheckpointError, TokenizerError and
+    AdapterError naming the file and what was expected there.
     """
     model = load_model(folder, dtype, integers)
     read = {name: read_adapter(model, each) for name, each in (adapters or {}).items()}
     if os.fspath(folder).endswith(".gguf"):
         tokenizer = read_tokenizer(folder)
         end = None if tokenizer is None else tokenizer.id_of("eos_token")
-        return LanguageModel(model, tokenizer, GenerationSettings(stop=() if end is None else (end,)), adapters=read)
+        return LanguageModel(
+            model, tokenizer, GenerationSettings(stop=() if end is None else (end,)), None, read, cache_dtype
+        )
     has_tokenizer = os.path.isfile(os.path.join(os.fspath(folder), "tokenizer.json"))
     tokenizer = Tokenizer.read(folder) if has_tokenizer else None
-    return LanguageModel(model, tokenizer, GenerationSettings.read(folder), Pooling.read(folder), read)
+    return LanguageModel(model, tokenizer, GenerationSettings.read(folder), Pooling.read(folder), read, cache_dtype)
 
 
 class LanguageModel:
     """A ``model`` with its ``tokenizer`` (None where the folder has none), ``generation`` settings, ``pooling``, and
-    ``adapters`` of generated texts by name."""
+    ``adapters`` of generated texts by name; ``cache_dtype`` of what is cached for these (None: as it is, or "int8")."""
 
     def __init__(
         self,
@@ -67,12 +71,14 @@ class LanguageModel:
         generation: GenerationSettings | None = None,
         pooling: Pooling | None = None,
         adapters: Mapping[str, Adapter] | None = None,
+        cache_dtype: str | None = None,
     ) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.generation = generation or GenerationSettings()
         self.pooling = pooling or Pooling()
         self.adapters = dict(adapters or {})
+        self.cache_dtype = cache_dtype
         self._generators: dict[int | None, Generator] = {}
 
     def __repr__(self) -> str:
@@ -97,13 +103,19 @@ class LanguageModel:
         return self.model(self._batch(ids))
 
     def hidden(self, ids: Any, mask: Any = None) -> Any:
-        """The last hidden states [B, T, D]; ``mask`` [B, T] is False where a token is none."""
+        """The last hidden states [B, T, D]; ``mask`` [B, T] is False where a token is none. Raises ValueError where it
+        has another shape, and as :meth:`logits`."""
         ids_BT = self._batch(ids)
+        real = None if mask is None else np.atleast_2d(np.asarray(lists_of(mask)).astype(bool))
+        if real is not None and real.shape != tuple(ids_BT.shape):
+            raise ValueError(
+                f"a mask says of each of the ids {list(ids_BT.shape)} whether it is a token, got {list(real.shape)}"
+            )
         if isinstance(self.model, GPT):
             body = self.model.hidden
         else:
             body = self.model if isinstance(self.model, Encoder) else self.model.model
-        return body(ids_BT, None if mask is None else paddle.to_tensor(np.asarray(mask, bool)))
+        return body(ids_BT, None if real is None else paddle.to_tensor(real))
 
     def embed(self, texts: str | Sequence[str]) -> Any:
         """One vector for each text [B, D], by the folder's pooling (the mean of the tokens where it says nothing)."""
@@ -215,7 +227,9 @@ class LanguageModel:
             program = program_of(self.model)
             if self.adapters:
                 program = add_adapters(program, list(self.adapters.values()))
-            self._generators[length] = found = Generator(program, capacity, _BLOCK, text_length=length)
+            self._generators[length] = found = Generator(
+                program, capacity, _BLOCK, cache_dtype=self.cache_dtype, text_length=length
+            )
         return found
 
     @property
