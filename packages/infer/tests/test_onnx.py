@@ -271,6 +271,24 @@ def test_what_is_wrong_is_named(change, error, message):
         load(damaged(change))
 
 
+@pytest.mark.parametrize(
+    ("name", "inputs", "weights"),
+    [
+        ("ConstantOfShape", ["s"], {"s": np.array([10**5, 10**6, 10**3])}),
+        ("ConstantOfShape", ["s"], {"s": np.array([-3])}),
+        ("Expand", ["w", "s"], {"w": np.ones(1), "s": np.array([10**12])}),
+        ("Pad", ["w", "s"], {"w": np.ones(2), "s": np.array([0, 10**13])}),
+        ("Range", ["a", "s", "b"], {"a": np.array(0), "s": np.array(10**13), "b": np.array(1)}),
+        ("Range", ["a", "s", "a"], {"a": np.array(0), "s": np.array(9)}),
+        ("Tile", ["w", "s"], {"w": np.ones(2), "s": np.array([10**12])}),
+    ],
+    ids=str,
+)
+def test_sizes_that_no_memory_holds_or_that_mean_nothing_are_refused_by_node(name, inputs, weights):
+    with pytest.raises(ProgramFileError, match=rf"node 'y' \({name}, version 22\)"):
+        load(model([helper.make_node(name, inputs, ["y"])], [tensor("x", [2])], [tensor("y", None)], weights))
+
+
 def reference(made, *arrays):
     from onnx.reference import ReferenceEvaluator
 

@@ -153,7 +153,7 @@ class _Capture:
                     results = op.function(*arguments, **keywords)
             else:
                 results = op.function(*arguments, **keywords)
-        except (ValueError, TypeError, IndexError) as error:
+        except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as error:
             raise ProgramFileError(f"{self.document.name}: {node}: {error}") from error
         except UnknownValue:
             raise
