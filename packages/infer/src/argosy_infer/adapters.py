@@ -15,7 +15,7 @@ import numpy as np
 
 from argosy_infer.errors import AdapterError
 from argosy_infer.export import LoadedProgram
-from argosy_infer.weights import apply_operator, weight_operand
+from argosy_infer.weights import FACTOR_NAMES, apply_operator, weight_operand
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.operator import get_operator
@@ -66,8 +66,8 @@ def add_adapters(loaded: LoadedProgram, adapters: Sequence[Adapter]) -> LoadedPr
         product = products[name]
         stacked = _stack_factors(name, adapters, product)
         arguments = []
-        for side, array in zip("ab", stacked, strict=True):
-            state = f"{name}.lora_{side}"
+        for end, array in zip(FACTOR_NAMES, stacked, strict=True):
+            state = f"{name}{end}"
             arguments.append(program.add_state(state, TensorType(array.shape, product.op.result.dtype)).argument)
             states[state] = array
         _add_delta(product, rows, arguments)

@@ -24,6 +24,7 @@ from argosy_pir.values import Value
 from argosy_tensorcore.dtype import as_dtype
 
 __all__ = [
+    "FACTOR_NAMES",
     "Replacement",
     "WeightProduct",
     "apply_operator",
@@ -38,6 +39,8 @@ Array = np.ndarray[Any, Any]
 _PRODUCTS = {"phi.linear": "weight", "phi.matmul": "y"}
 """Operators that multiply with a weight, and the operand that it is."""
 _FLOATS = ("float32", "bfloat16", "float16")
+FACTOR_NAMES = (".lora_a", ".lora_b")
+"""Ends of names of adapters' factors, which are no weights of a program though grouped products multiply with them."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ def find_expert_products(program: Program) -> tuple[dict[str, WeightProduct], di
     for op in [op for op in program.block if op.name == "phi.gather_mm"]:
         given = get_operator(op.kind).signature.regroup(op.operands, op.attributes)
         weight: Value = given["weight"]
-        if weight not in names or weight.dtype not in _FLOATS:
+        if weight not in names or weight.dtype not in _FLOATS or names[weight].endswith(FACTOR_NAMES):
             continue
         users = [user for user in weight.users if user.name != "builtin.return"]
         if len(users) != 1 or weight not in kept:
