@@ -66,7 +66,7 @@ PLUGGED_INTO: dict[str, tuple[str, ...]] = {
     "autograd": ("tests/test_dependence.py::test_high_derivatives", "tests/test_passes.py::test_every_pass"),
     "autoparallel": ("tests/test_layouts_spmd.py::test_random_numbers", "tests/test_passes.py"),
     "infer": (
-        "tests/test_importers.py", "tests/test_incremental.py::test_the_program_refuses_numbers", "tests/test_onnx.py",
+        "tests/test_importers.py", "tests/test_incremental.py::test_the_program_refuses_numbers", "tests/test_onnx",
         "tests/test_incremental.py::test_scans_along", "tests/test_passes.py", "tests/test_refusals.py",
     ),
 }  # fmt: skip
