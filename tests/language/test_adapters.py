@@ -95,6 +95,8 @@ def test_experts_and_matrices_of_one_tensor_have_adapters(case, tmp_path):
     firsts = [expected[1][0], expected[0][0], expected[1][1]]
     assert [row[0] for row in together] == [int(logits[-1].argmax()) for logits in firsts]
     assert together[0] == language.generate(ids[0], 3, SamplingOptions(), adapter="mine")
+    narrow = models.load(tmp_path, "bfloat16", adapters={"mine": tmp_path / "adapter"})  # routers choose in float32
+    assert len(narrow.generate([ids[0], ids[1]], 2, SamplingOptions(), adapter=["mine", None])) == 2
     with pytest.raises(ValueError, match=r"no adapter 'other'.*\['mine'\]"):
         language.generate(ids[0], 3, SamplingOptions(), adapter="other")
 

@@ -100,18 +100,19 @@ def _products(program: Program) -> dict[str, _Product]:
             weight = _before(given["weight"], "phi.transpose")
             if weight in names and _made_by(given["x"]) != "phi.stack":  # each expert has another order of inputs
                 count = int(given["weight"].shape[0])
-                found[names[weight].removesuffix("_numbers")] = _Product(
-                    op, _before(given["x"], "phi.take_along_axis"), count, given["index"]
-                )
-        elif (operands := weight_operand(op)) is not None and operands[1] in names and operands[0].ndim in (2, 3):
-            name = names[operands[1]]
+                found[names[weight].removesuffix("_numbers")] = _Product(op, given["x"], count, given["index"])
+        elif (operands := weight_operand(op)) is not None and operands[0].ndim in (2, 3):
+            weight = _before(operands[1], "phi.astype")  # routers of 16 bits choose in float32
+            if weight not in names:
+                continue
+            name = names[weight]
             name = f"{name.removesuffix('.numbers')}.weight" if name.endswith(".numbers") else name
             found[name] = _Product(op, _before(operands[0], "phi.index_select"))  # as they are, whatever their order
     return found
 
 
 def _before(value: Value, name: str) -> Value:
-    """What an operation of that name has turned or ordered."""
+    """What an operation of that name has turned, ordered or converted."""
     op = value.owner
     return op.operand(0) if isinstance(op, Operation) and op.name == name else value
 
