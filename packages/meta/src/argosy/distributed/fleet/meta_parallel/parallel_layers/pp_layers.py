@@ -251,13 +251,11 @@ def _checked_stages(stages: int | None, topology: CommunicateTopology | None) ->
 
 def _grid_of(stages: int) -> CommunicateTopology | None:
     """The grid that fleet was initialised with, where it has as many stages."""
-    made = groups.value
-    found = None if made is None else made.topology()
-    return (
-        found
-        if found is not None and "pipe" in found.get_hybrid_group_names() and found.get_dim("pipe") == stages
-        else None
-    )
+    if groups.value is None:
+        return None
+    grid = groups.value.topology()
+    fits = "pipe" in grid.get_hybrid_group_names() and grid.get_dim("pipe") == stages
+    return grid if fits else None
 
 
 def _segments(layers: Sequence[Any], method: str | Sequence[int], stages: int) -> list[int]:
