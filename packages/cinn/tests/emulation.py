@@ -110,19 +110,6 @@ def scale(name):
     )
 
 
-def smaller_magnitude(name):
-    """``range`` with its immediate 2: of two numbers the one of smaller magnitude, with the sign of the first."""
-    b, type = Lanes(), "<16 x float>"
-    absolute = [b(f"call {type} @llvm.fabs.v16f32({type} %{i})") for i in (0, 1)]
-    second = b(f"fcmp olt {type} {absolute[1]}, {absolute[0]}")
-    chosen = b(f"select <16 x i1> {second}, {type} {absolute[1]}, {type} {absolute[0]}")
-    result = b(f"call {type} @llvm.copysign.v16f32({type} {chosen}, {type} %0)")
-    return (
-        definition(name, type, [type, type, "i32", type, "i16", "i32"], b, f"{type} {result}")
-        + f"\ndeclare {type} @llvm.fabs.v16f32({type})\ndeclare {type} @llvm.copysign.v16f32({type}, {type})\n"
-    )
-
-
 def splat(element, number, lanes=16):
     return f"<{', '.join([f'{element} {number}'] * lanes)}>"
 
@@ -143,7 +130,6 @@ INSTRUCTIONS = {
     "llvm.x86.avx512.permvar.hi.512": lambda name: permutation(name, "i16", 32, "i16"),
     "llvm.x86.avx512.vpermi2var.qi.512": choice_of_bytes,
     "llvm.x86.avx512.mask.scalef.ps.512": scale,
-    "llvm.x86.avx512.mask.range.ps.512": smaller_magnitude,
 }
 
 

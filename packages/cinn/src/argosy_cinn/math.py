@@ -24,7 +24,6 @@ from argosy_cinn.printers.types import (
     element_of,
     lanes_of,
     vector,
-    vector_constant,
 )
 from argosy_tensorcore.erfinv import GILES_FLOAT32, GILES_FLOAT64, LOG_TERMS
 
@@ -35,11 +34,6 @@ _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
 _LN2 = 0.693147182464599609375  # as float32
 # e^r on [-ln2/2, ln2/2], minimax for the relative error (3.1e-9) beside 1 + r, by Lawson's iteration
 _EXP = (1.0, 1.0, 0.49999994, 0.16666521, 0.04166839, 0.0083687454, 0.0013814541)
-# The same on [-ln2/32, ln2/32], where the third degree is enough (1.6e-9), and 2^(j/16)
-_EXP_NEAR = (1.0, 1.0, 0.50001615, 0.1666672)
-_SIXTEENTHS = [2.0 ** (j / 16) for j in range(16)]
-# Added to a number below 2^18, it leaves the nearest multiple of 1/16, whose last four bits are those of the sum.
-_ROUND_TO_SIXTEENTHS = 1.5 * 2.0**19
 # Added to a number below 2^22, it leaves the nearest whole one, whose last bits are those of the sum.
 _ROUND_TO_WHOLE = 1.5 * 2.0**23
 # log(1 + m) = m - m^2/2 + m^3 P(m) on [sqrt(1/2) - 1, sqrt(2) - 1] (Cephes logf)
@@ -116,11 +110,6 @@ def scale(b: Instructions, p: Value, n: Value) -> Value:
     return p
 
 
-def _whole_vectors(b: Instructions, type: str, feature: str) -> bool:
-    """Whether a type fills a register of AVX-512 and the target has the feature."""
-    return b.module.target.has(feature) and lanes_of(type) == 16 and element_of(type) == FLOAT
-
-
 def _reduce(b: Instructions, x: Value, limit: float = 89.0) -> tuple[Value, Value]:
     """A whole number n as a float and r in [-ln2/2, ln2/2] with ``x = n ln2 + r``.
 
@@ -137,26 +126,8 @@ def _remainder(b: Instructions, x: Value, n: Value) -> Value:
     return b.fma(n, -_LN2_LOW, b.fma(n, -_LN2_HIGH, x))
 
 
-def _reduced_to_sixteenths(b: Instructions, x: Value) -> tuple[Value, Value, Value]:
-    """n, a multiple of 1/16, r in [-ln2/32, ln2/32] with ``x = n ln2 + r`` and two to the power of what n has behind
-    the point, in registers of AVX-512: they hold the table, and what scales by n takes its floor, saturates and
-    knows infinities and NaN, so that only r must be tame where e^x is out of range (Tang, 1989)."""
-    shifted = b.fma(x, _LOG2E, constant(x.type, _ROUND_TO_SIXTEENTHS))
-    n = b.fsub(shifted, _ROUND_TO_SIXTEENTHS)
-    limit, smaller_magnitude = constant(x.type, LN2 / 32), constant(I32, 2)
-    everywhere, rounding = constant("i16", -1), constant(I32, 4)
-    operands = (_remainder(b, x, n), limit, smaller_magnitude, b.zero(x.type), everywhere, rounding)
-    r = b.call("llvm.x86.avx512.mask.range.ps.512", x.type, *operands)
-    table, last_bits = vector_constant(FLOAT, _SIXTEENTHS), b.bitcast(shifted, _integers(x))
-    return n, r, b.call("llvm.x86.avx512.permvar.sf.512", x.type, table, last_bits)
-
-
 def exp(b: Instructions, x: Value) -> Value:
     """e^x, 1.2 ulp."""
-    if _whole_vectors(b, x.type, "avx512dq"):
-        n, r, power = _reduced_to_sixteenths(b, x)
-        beyond_one = b.fmul(horner(b, _EXP_NEAR[1:], r), r)
-        return scale(b, b.fma(power, beyond_one, power), n)
     n, r = _reduce(b, x)
     return scale(b, horner(b, _EXP, r), n)
 
@@ -201,15 +172,9 @@ def tanh(b: Instructions, x: Value) -> Value:
 def logistic(b: Instructions, x: Value) -> Value:
     """1 / (1 + e^-x), 2.5 ulp: 2^n / (2^n + e^-r) with ``x = n ln2 + r``, where nothing overflows below a limit from
     which on the result is 1."""
-    if _whole_vectors(b, x.type, "avx512dq"):
-        x = b.select(b.fcmp("ogt", x, 30.0), constant(x.type, 30.0), x)
-        n, r, power = _reduced_to_sixteenths(b, x)
-        inverse = horner(b, _EXP_NEAR, b.fneg(r))
-    else:
-        (n, r), power = _reduce(b, x, 30.0), constant(x.type, 1.0)
-        inverse = horner(b, _EXP, b.fneg(r))
-    power = scale(b, power, n)
-    return b.fdiv(power, b.fadd(power, inverse))
+    n, r = _reduce(b, x, 30.0)
+    power = scale(b, constant(x.type, 1.0), n)
+    return b.fdiv(power, b.fadd(power, horner(b, _EXP, b.fneg(r))))
 
 
 def erf(b: Instructions, x: Value) -> Value:
