@@ -16,10 +16,10 @@ X = np.random.default_rng(0).standard_normal((4, 6)).astype("float32")
 
 
 def on_devices(program, count=2):
-    """What ``program`` gives on each rank, whose new tensors are on a virtual device of its own."""
+    """What ``program`` gives on each rank, whose new tensors are on a virtual device: of two ranks each has its own."""
 
     def rank():
-        with paddle.device.device_guard(f"virtual:{dist.get_rank()}"):
+        with paddle.device.device_guard(f"virtual:{dist.get_rank() % 2}"):
             return program()
 
     return run_ranks(rank, count)
@@ -190,6 +190,37 @@ def test_stages_of_a_pipeline_are_on_devices_of_their_own():
         return losses
 
     np.testing.assert_allclose(on_devices(program)[1], steps(model(), paddle.to_tensor(X)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_trained_stages_are_on_devices_of_their_own(copies):
+    """``train_batch`` of a model of layers: parameters, sums and updates stay where each stage's rank computes."""
+
+    def program():
+        strategy = fleet.DistributedStrategy()
+        strategy.hybrid_configs = {"dp_degree": copies, "pp_degree": 2}
+        strategy.pipeline_configs = {"accumulate_steps": 2, "micro_batch_size": 2 // copies}
+        fleet.init(is_collective=True, strategy=strategy)
+        net = fleet.meta_parallel.PipelineLayer(
+            list(model()), num_stages=2, loss_fn=lambda x, y: (x - y).square().mean()
+        )
+        optimizer = fleet.distributed_optimizer(paddle.optimizer.Adam(0.05, parameters=net.parameters()))
+        net = fleet.distributed_model(net)
+        mine = (
+            slice(None)
+            if copies == 1
+            else slice(fleet.get_hybrid_communicate_group().get_data_parallel_rank(), None, 2)
+        )
+        x, y = paddle.to_tensor(X[mine]), paddle.ones([4 // copies, 2])
+        losses = [float(net.train_batch([x, y], optimizer)) for _ in range(3)]
+        held = {str(p.place) for p in net.parameters() if p.payload.is_held}
+        return losses, held, net.eval_batch([x, y], compute_loss=False).numpy()
+
+    alone, found = run_ranks(program, 2 * copies), on_devices(program, 2 * copies)
+    for rank, ((wanted, _, outputs), (losses, places, made)) in enumerate(zip(alone, found, strict=True)):
+        np.testing.assert_allclose(losses, wanted, rtol=1e-5)
+        np.testing.assert_allclose(made, outputs, rtol=1e-4, atol=1e-6)
+        assert places == {f"Place(virtual:{rank % 2})"}
 
 
 @pytest.fixture(params=["staged", "direct"])

@@ -28,6 +28,8 @@ from argosy_tensorcore.tensor import Tensor
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from argosy_hwadapt import Device
+
 __all__ = ["CopiedView", "ShardedArray", "is_dist", "layout_of", "replicated_payload"]
 
 _NOTHING = np.zeros(0, np.bool_)
@@ -147,6 +149,13 @@ class ShardedArray:
         with suspend_layers():
             made: ShardedArray = redistribute(Tensor._wrap(self), layout).payload
         return made
+
+    def on_device(self, device: Device) -> ShardedArray:
+        """The payload with this rank's part on ``device``: itself where it is there, else with memory of its own. On a
+        rank outside the mesh, too, whose part has no elements."""
+        if self.local.device is device:
+            return self
+        return ShardedArray(StridedArray.from_array(self.local.to_host(), device), self.shape, self.dtype, self.layout)
 
     def to_host(self) -> NDArray[Any]:
         """The global value; every rank of the mesh must call, since what is split or partial is communicated.

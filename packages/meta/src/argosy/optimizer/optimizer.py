@@ -24,7 +24,6 @@ from argosy.static.session import current_programs
 from argosy_autograd.modes import no_grad
 from argosy_phi_ops.capture.tracer import Tracer, active_tracer
 from argosy_phi_ops.eager.dispatch import suspend_layers, write
-from argosy_phi_ops.eager.placement import accelerator_of
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
@@ -312,7 +311,7 @@ class Optimizer(CheckedConstructor, FusedStorage, Internals):
         key = f"{parameter.name}_{name}_0"
         sizes = tuple(parameter.shape if shape is None else shape)
         with suspend_layers():
-            there = accelerator_of(parameter)
+            there = _device_of(parameter)
             state = Tensor._wrap(StridedArray.empty(sizes, dtype or self._state_dtype(parameter), there))
             state.payload.fill_from(fill)
             state.name = key
@@ -330,7 +329,9 @@ class Optimizer(CheckedConstructor, FusedStorage, Internals):
             return state
         from argosy_autoparallel.api import shard_tensor
 
-        return shard_tensor(state, layout.mesh, layout.placements)
+        placed = shard_tensor(state, layout.mesh, layout.placements)
+        placed.payload = placed.payload.on_device(parameter.payload.device)
+        return placed
 
     def _state_dtype(self, parameter: Tensor) -> str:
         return "float32" if self._wants_master(parameter) else parameter.dtype.name
@@ -434,6 +435,12 @@ def _make_groups(parameters: Sequence[Any]) -> list[Group]:
                 raise ValueError(f"parameter {p.name} is given to the optimizer twice")
             seen.add(id(p))
     return groups
+
+
+def _device_of(parameter: Tensor) -> Any:
+    """Where a parameter, or this rank's part of it, is; None for memory that the host sees."""
+    payload = parameter.payload
+    return getattr(payload, "local", payload).array_type.device
 
 
 def _own_rate(parameter: Tensor) -> float:

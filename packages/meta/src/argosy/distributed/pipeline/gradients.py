@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from argosy.distributed.collective import all_reduce
 from argosy.distributed.group import Group
 from argosy.distributed.parameter_owners import ParameterOwners
+from argosy.distributed.reduction import ReduceOp
 from argosy.distributed.wrapped_layer import ExpertRanks, is_expert
 from argosy_autoparallel.bucketing import all_reduce_buckets
 from argosy_autoparallel.dist_tensor import ShardedArray
@@ -48,7 +50,8 @@ class Gradients:
         """This rank's sum of a tensor's gradient, a part of ``shape``; zero at first."""
         key = id(tensor)
         if key not in self._sums:
-            self._sums[key] = StridedArray(np.zeros(tuple(shape), tensor.payload.dtype.numpy))
+            zeros = np.zeros(tuple(shape), tensor.payload.dtype.numpy)
+            self._sums[key] = StridedArray.from_array(zeros, tensor.payload.device)
         return self._sums[key]
 
     def begin(self) -> None:
@@ -75,7 +78,7 @@ class Gradients:
             self.owners.add([tensor for tensor, _ in self._tensors.values() if not self._is_own_expert(tensor)])
             held = [self._tensors[key][0] for key in keys]
             for each, mean in zip(sums, self.owners.means(held, [Tensor._wrap(x) for x in sums]), strict=True):
-                each.ndarray[...] = 0 if mean is None else mean.numpy()
+                each.fill_from(0 if mean is None else mean.numpy())
                 each.bump_version()
         if self._experts is not None:
             _average([self._sums[key] for key in own], self._experts.alike)
@@ -101,7 +104,7 @@ class Gradients:
         for tensor, _ in self._tensors.values():
             tensor._grad = None
         for each in self._sums.values():
-            each.ndarray[...] = 0
+            each.fill_from(0)
             each.bump_version()
 
     def _own_tensors(self) -> list[tuple[Tensor, Tensor | None]]:
@@ -119,19 +122,24 @@ class Gradients:
         shared = payload.mesh.ndim - len(placements)
         layout = Layout(payload.mesh, [*[Partial()] * shared, *placements])
         if not payload.is_held:
-            local = StridedArray(np.zeros(0, np.bool_))
+            local = StridedArray.from_array(np.zeros(0, np.bool_), payload.local.device)
         else:
             local = self.sum(tensor, payload.local.shape)
         return Tensor._wrap(ShardedArray(local, payload.shape, payload.dtype, layout))
 
 
 def _average(sums: Sequence[StridedArray], group: Group) -> None:
-    means = all_reduce_buckets([each.ndarray for each in sums], group.communicator, "avg", _BUCKET)
-    for each, mean in zip(sums, means, strict=True):
+    """Replace sums by their means: those on the host travel in buckets, those of devices one by one."""
+    held = [each for each in sums if each.array_type.device is None]
+    means = all_reduce_buckets([each.ndarray for each in held], group.communicator, "avg", _BUCKET)
+    for each, mean in zip(held, means, strict=True):
         each.ndarray[...] = mean
         each.bump_version()
+    for each in sums:
+        if each.array_type.device is not None:
+            all_reduce(Tensor._wrap(each), ReduceOp.AVG, group)
 
 
 def _scale(each: StridedArray, factor: float) -> None:
-    each.ndarray[...] *= factor
+    each.fill_from(each.to_host() * factor)
     each.bump_version()

@@ -62,7 +62,7 @@ class StageMeshes:
             return
         ensure_groups(target.mesh)
         whole = payload if type(payload) is ShardedArray else replicated_payload(payload.to_host(), target.mesh)
-        tensor.payload = whole.relayout(target)
+        tensor.payload = whole.relayout(target).on_device(payload.device)
 
     def layouts(self, tensor: Tensor) -> Mapping[int, Layout]:
         """How a state lies on the mesh of each stage that has it."""

@@ -20,6 +20,7 @@ from argosy_autoparallel.resharding.emitter import static_shape
 from argosy_autoparallel.schedule import InstructionList, Ref, Run, VerificationResult, verify
 from argosy_autoparallel.schedule.runner import Held, host_array
 from argosy_autoparallel.tensor_layout import Layout
+from argosy_hwadapt import Device
 from argosy_phi_ops.context import context
 from argosy_pir import Value
 from argosy_tensorcore.storage import StridedArray, host_device
@@ -42,6 +43,7 @@ class PipelineStep:
         gradients: Gradients, backend: lowering.Backend,
     ) -> None:  # fmt: skip
         self.captured, self.microbatches, self.gradients, self.backend = captured, microbatches, gradients, backend
+        self.device = _device_of(captured[0])
         self.functions: dict[tuple[str, int | None], Callable[..., Any]] = {}
         self.results = [_results(each) for each in captured]
         pieces = [self._local_pieces(each, LAST if number else "") for number, each in enumerate(captured)]
@@ -113,7 +115,14 @@ class PipelineStep:
         if not program.outputs and not program.state_updates:
             return _nothing
         lowering.simplify(program, "cse,dce")
-        return _on_buffers(lowering.build(program, self.backend, host_device(), communicators()).bind(bound))
+        device = next((each.device for each in bound), self.device)
+        return _on_buffers(lowering.build(program, self.backend, device, communicators()).bind(bound), device)
+
+
+def _device_of(captured: CapturedStep) -> Device:
+    """Where the parameters of this rank's stages are, or would be."""
+    held = [x.payload for x in captured.captured.states if type(x.payload) is ShardedArray and x.payload.is_held]
+    return held[0].local.device if held else host_device()
 
 
 def _results(captured: CapturedStep) -> list[Value]:
@@ -121,9 +130,18 @@ def _results(captured: CapturedStep) -> list[Value]:
     return list(captured.captured.program.outputs[: captured.captured.outputs])
 
 
-def _on_buffers(run: Callable[[Sequence[StridedArray]], list[StridedArray]]) -> Callable[..., list[StridedArray]]:
-    """What messages bring are arrays."""
-    return lambda *values: run([v if type(v) is StridedArray else StridedArray(v) for v in values])
+def _on_buffers(
+    run: Callable[[Sequence[StridedArray]], list[StridedArray]], device: Device
+) -> Callable[..., list[StridedArray]]:
+    """A function of values wherever they are: what messages bring are arrays."""
+    return lambda *values: run([_on_device(value, device) for value in values])
+
+
+def _on_device(value: Held, device: Device) -> StridedArray:
+    if type(value) is StridedArray and value.device is device:
+        return value
+    array = host_array(value)
+    return StridedArray(array) if device is host_device() else StridedArray.from_array(array, device)
 
 
 def _hand_on(*values: Held) -> list[Array]:
