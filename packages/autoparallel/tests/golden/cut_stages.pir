@@ -19,11 +19,11 @@ program @step(%x: tensor<[3], float32>) state(%0 = "w0": tensor<[3], float32>, %
 // ----- becomes
 program @step(%x: tensor<[3], float32>) state(%0 = "w0": tensor<[3], float32>, %1 = "w1": tensor<[3], float32>) {
   %2 = builtin.call(%x, %0) {callee = @forward0} : tensor<[3], float32>
-  %3, %4 = builtin.call(%2, %0, %1) {callee = @forward1} : tensor<[3], float32>, tensor<[], float32>
-  %5, %6, %7 = builtin.call(%2, %3, %0, %1) {callee = @backward1} : tensor<[3], float32>, tensor<[3], float32>, tensor<[3], float32>
-  %8 = builtin.call(%x, %5) {callee = @backward0} : tensor<[3], float32>
-  %9 = prim.add(%6, %8) : tensor<[3], float32>
-  return(%4, %9, %7; %0, %1)
+  %3 = builtin.call(%2, %0, %1) {callee = @forward1} : tensor<[], float32>
+  %4, %5, %6 = builtin.call(%2, %0, %1) {callee = @backward1} : tensor<[3], float32>, tensor<[3], float32>, tensor<[3], float32>
+  %7 = builtin.call(%x, %4) {callee = @backward0} : tensor<[3], float32>
+  %8 = prim.add(%5, %7) : tensor<[3], float32>
+  return(%3, %8, %6; %0, %1)
 }
 
 function @forward0(%0: tensor<[3], float32>, %1: tensor<[3], float32>) {
@@ -35,18 +35,19 @@ function @forward1(%0: tensor<[3], float32>, %1: tensor<[3], float32>, %2: tenso
   %3 = prim.mul(%0, %2) : tensor<[3], float32>
   %4 = prim.mul(%3, %1) : tensor<[3], float32>
   %5 = prim.reduce_sum(%4) {axes = (0,)} : tensor<[], float32>
-  return(%3, %5)
+  return(%5)
 }
 
-function @backward1(%0: tensor<[3], float32>, %1: tensor<[3], float32>, %2: tensor<[3], float32>, %3: tensor<[3], float32>) {
+function @backward1(%0: tensor<[3], float32>, %1: tensor<[3], float32>, %2: tensor<[3], float32>) {
+  %3 = prim.mul(%0, %2) : tensor<[3], float32>
   %4 = builtin.constant() {value = dense<tensor<[], float32>, 1.0>} : tensor<[], float32>
   %5 = prim.broadcast(%4) {shape = (3,), axes = ()} : tensor<[3], float32>
-  %6 = prim.mul(%5, %2) : tensor<[3], float32>
+  %6 = prim.mul(%5, %1) : tensor<[3], float32>
   %7 = builtin.constant() {value = dense<tensor<[], float32>, 1.0>} : tensor<[], float32>
   %8 = prim.broadcast(%7) {shape = (3,), axes = ()} : tensor<[3], float32>
-  %9 = prim.mul(%8, %1) : tensor<[3], float32>
+  %9 = prim.mul(%8, %3) : tensor<[3], float32>
   %10 = prim.mul(%6, %0) : tensor<[3], float32>
-  %11 = prim.mul(%6, %3) : tensor<[3], float32>
+  %11 = prim.mul(%6, %2) : tensor<[3], float32>
   return(%11, %9, %10)
 }
 

@@ -19,12 +19,12 @@ program @step(%x: tensor<[3], float32>) state(%0 = "w0": tensor<[3], float32>, %
 // ----- becomes
 program @step(%x: tensor<[3], float32>) state(%0 = "w0": tensor<[3], float32>, %1 = "w1": tensor<[3], float32>) {
   %2 = builtin.call(%x, %0) {callee = @forward0} : tensor<[3], float32>
-  %3, %4 = builtin.call(%2, %0, %1) {callee = @forward1} : tensor<[3], float32>, tensor<[], float32>
-  %5, %6 = builtin.call(%0, %1) {callee = @backward_input1} : tensor<[3], float32>, tensor<[3], float32>
-  %7, %8 = builtin.call(%2, %3, %5) {callee = @backward_weight1} : tensor<[3], float32>, tensor<[3], float32>
-  %9 = builtin.call(%x, %6) {callee = @backward_weight0} : tensor<[3], float32>
-  %10 = prim.add(%7, %9) : tensor<[3], float32>
-  return(%4, %10, %8; %0, %1)
+  %3 = builtin.call(%2, %0, %1) {callee = @forward1} : tensor<[], float32>
+  %4, %5 = builtin.call(%0, %1) {callee = @backward_input1} : tensor<[3], float32>, tensor<[3], float32>
+  %6, %7 = builtin.call(%2, %4, %1) {callee = @backward_weight1} : tensor<[3], float32>, tensor<[3], float32>
+  %8 = builtin.call(%x, %5) {callee = @backward_weight0} : tensor<[3], float32>
+  %9 = prim.add(%6, %8) : tensor<[3], float32>
+  return(%3, %9, %7; %0, %1)
 }
 
 function @forward0(%0: tensor<[3], float32>, %1: tensor<[3], float32>) {
@@ -36,7 +36,7 @@ function @forward1(%0: tensor<[3], float32>, %1: tensor<[3], float32>, %2: tenso
   %3 = prim.mul(%0, %2) : tensor<[3], float32>
   %4 = prim.mul(%3, %1) : tensor<[3], float32>
   %5 = prim.reduce_sum(%4) {axes = (0,)} : tensor<[], float32>
-  return(%3, %5)
+  return(%5)
 }
 
 function @backward_input1(%0: tensor<[3], float32>, %1: tensor<[3], float32>) {
@@ -48,11 +48,12 @@ function @backward_input1(%0: tensor<[3], float32>, %1: tensor<[3], float32>) {
 }
 
 function @backward_weight1(%0: tensor<[3], float32>, %1: tensor<[3], float32>, %2: tensor<[3], float32>) {
-  %3 = builtin.constant() {value = dense<tensor<[], float32>, 1.0>} : tensor<[], float32>
-  %4 = prim.broadcast(%3) {shape = (3,), axes = ()} : tensor<[3], float32>
-  %5 = prim.mul(%4, %1) : tensor<[3], float32>
-  %6 = prim.mul(%2, %0) : tensor<[3], float32>
-  return(%5, %6)
+  %3 = prim.mul(%0, %2) : tensor<[3], float32>
+  %4 = builtin.constant() {value = dense<tensor<[], float32>, 1.0>} : tensor<[], float32>
+  %5 = prim.broadcast(%4) {shape = (3,), axes = ()} : tensor<[3], float32>
+  %6 = prim.mul(%5, %3) : tensor<[3], float32>
+  %7 = prim.mul(%1, %0) : tensor<[3], float32>
+  return(%6, %7)
 }
 
 function @backward_weight0(%0: tensor<[3], float32>, %1: tensor<[3], float32>) {

@@ -1,25 +1,23 @@
 """The captured step of one microbatch cut into the pieces of stages.
 
 A piece is a program: the forward pass of a stage, its backward pass, or that in two. What one piece makes and another
-reads is a value with a name: a residual within a stage, a message between stages. Constants, and what only repeats or
-rearranges, are made anew where they are read; so is what a region marked ``recompute`` computes, of whose values its
-backward pass then has those from outside alone. Gradients of weights leave a piece as terms that are added up over
-microbatches; of a weight that several stages share, each has its own.
+reads is a value with a name: a residual within a stage, a message between stages. Of the values that a backward pass
+needs, those of least bytes are residuals, from which it makes the others again (`residuals`); so it does what a region
+marked ``recompute`` computes, of whose values it then has those from outside alone. Gradients of weights leave a piece
+as terms that are added up over microbatches; of a weight that several stages share, each has its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 
+from argosy_autoparallel.pipeline.residuals import choose_residuals, is_made_anew, is_repeatable
 from argosy_autoparallel.pipeline.stages import BACKWARD, FORWARD, INPUT, WEIGHT, piece_name
 from argosy_autoparallel.value_layouts import captured_values
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
-from argosy_phi_ops.primitives import PRIMITIVES
-from argosy_pir import NO_ANNOTATIONS, Builder, Operation, Program, TensorType, Value
-from argosy_pir.effects import is_pure
+from argosy_pir import NO_ANNOTATIONS, Builder, Operation, Program, Value
 from argosy_pir.values import OpResult
 
 __all__ = ["Cut", "Piece", "cut", "extract"]
@@ -126,11 +124,14 @@ class _Cutter:
         self.first_state = len(arguments) - len(program.states)
         self.place: dict[Value, int] = {value: i for i, value in enumerate(arguments)}
         self.writers: dict[int, Key] = {}
+        self.residuals: set[Value] = set()
 
     def run(self, stages: int, gradients: Sequence[int], backward: bool) -> Cut:
         names = (FORWARD, *((INPUT, WEIGHT) if self.split else (BACKWARD,))) if backward else (FORWARD,)
         self.drafts = {(name, stage): _Draft() for stage in range(stages) for name in names}
         self._find_writers()
+        for stage in range(stages if backward else 0):
+            self.residuals |= self._choose_residuals(stage)
         for op in self.program.block:
             if op is not self.program.block.last and not op.results:
                 self._need(op, self._key(op))  # a check, say
@@ -221,11 +222,27 @@ class _Cutter:
             self._argument(value, key, draft)
             return []
         owner = self._key(value.op)
-        if owner == key or _is_made_anew(value.op) or self._is_recomputed(value.op, key, reader):
+        if owner == key or is_made_anew(value.op) or self._is_recomputed(value.op, key, reader):
+            return [(value.op, key)]
+        if owner == (FORWARD, key[1]) and value not in self.residuals and is_repeatable(value.op):
             return [(value.op, key)]
         draft.inputs[value] = None
         self.drafts[owner].outputs[value] = None
         return [(value.op, owner)]
+
+    def _choose_residuals(self, stage: int) -> frozenset[Value]:
+        """The values that the stage's backward pass has of its forward pass."""
+        ops = [op for op in self.program.block if self.stage_of.get(op) == stage]
+        read: list[Value] = []
+        for op in ops:
+            if "phase" in op.annotations:
+                read += [*op.operands, *captured_values(op)]
+            elif "recompute" in op.annotations and "kept" not in op.annotations:
+                region = op.annotations["recompute"]
+                read += [
+                    x for x in op.operands if isinstance(x, OpResult) and x.op.annotations.get("recompute") != region
+                ]
+        return choose_residuals([op for op in ops if "phase" not in op.annotations], read)
 
     def _is_recomputed(self, op: Operation, key: Key, reader: Operation | None) -> bool:
         """Whether the backward pass of a region, or what it computes again, reads what the region computes."""
@@ -303,18 +320,3 @@ def _sum(terms: Sequence[Value], made: Program) -> Value:
         for term in terms[1:]:
             total = prim.add(total, term)
     return total
-
-
-def _is_made_anew(op: Operation) -> bool:
-    """Whether a value is cheaper to make again than to keep: constants, repetitions, other orders of elements."""
-    if op.name == "builtin.constant":
-        return True
-    primitive = PRIMITIVES.get(op.kind) if op.dialect == "prim" else None
-    if primitive is None or primitive.category != "layout" or not is_pure(op) or len(op.results) != 1:
-        return False
-    return sum(map(_size, op.operands)) <= _size(op.result)
-
-
-def _size(value: Value) -> int:
-    type = value.type
-    return prod(type.shape) if isinstance(type, TensorType) and type.is_static else 1 << 62  # type: ignore[arg-type]
