@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argosy_autoparallel.pipeline.residuals import choose_residuals, is_repeatable
@@ -36,6 +36,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["exp", "mul", "sum", "dot"]), st.int
                  min_size=1, max_size=9)  # fmt: skip
 
 
+@settings(deadline=None)
 @given(STEPS, st.lists(st.integers(0, 9), min_size=1, max_size=4))
 def test_no_other_choice_has_fewer_bytes(steps, read):
     """All sets of values are tried."""

@@ -110,7 +110,7 @@ class DygraphShardingOptimizer(OwnerOptimizer):
 
 
 class DygraphShardingOptimizerV2(DygraphShardingOptimizer):
-    """As the first one, under the name that ``split_param`` has: parameters are updated whole."""
+    """An ``optimizer`` as the first takes, under the name that ``split_param`` has: parameters are updated whole."""
 
 
 def inner_optimizer(optimizer: Any, taker: str) -> Optimizer:
