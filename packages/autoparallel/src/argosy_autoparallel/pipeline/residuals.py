@@ -26,7 +26,7 @@ __all__ = ["choose_residuals", "is_made_anew", "is_repeatable"]
 
 _ENDLESS = 1 << 62
 _MOVES = frozenset({"relayout", "place", "to_local", "from_local"})
-"""Layout operations that may communicate."""
+"""Layout operations that may communicate or copy, which is not done twice."""
 
 
 def is_made_anew(op: Operation) -> bool:
@@ -35,6 +35,8 @@ def is_made_anew(op: Operation) -> bool:
         return True
     primitive = PRIMITIVES.get(op.kind) if op.dialect == "prim" else None
     if primitive is None or primitive.category != "layout" or not is_pure(op) or len(op.results) != 1:
+        return False
+    if op.kind in _MOVES:
         return False
     return sum(map(_elements, op.operands)) <= _elements(op.result)
 
