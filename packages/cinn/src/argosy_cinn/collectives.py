@@ -5,17 +5,17 @@ What it does not take passes through pinned memory of the host, counted (`argosy
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from argosy_cinn.host import HostCall
 from argosy_cinn.shapes import sizes
-from argosy_hwadapt import Buffer, Device
+from argosy_cinn.staged_call import Communicators, Locate, call_staged
+from argosy_hwadapt import Device
 from argosy_hwadapt.device_operand import DeviceOperand
-from argosy_phi_ops.eager.staging import note_staged, pinned
+from argosy_phi_ops.eager.staging import note_staged
 from argosy_phi_ops.primitives.communication import blocking_form
 from argosy_phi_ops.reference.kernels.communication import communicator_of
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
@@ -26,8 +26,6 @@ from argosy_pir.values import Value
 
 __all__ = ["communicate", "takes_buffers"]
 
-Locate = Callable[[Value], tuple[Buffer, int]]
-Communicators = Mapping[tuple[int, ...], Any]
 #: Attributes that say where parts are cut or joined.
 _AXES = ("axis", "split_axis", "concat_axis")
 
@@ -38,54 +36,26 @@ def takes_buffers(devices: Iterable[Device], communicators: Communicators) -> bo
 
 
 def communicate(
-    device: Device, call: HostCall, address_of: Locate, tokens: dict[Value, Any], communicators: Communicators
+    device: Device, call: HostCall, locate: Locate, tokens: dict[Value, Any], communicators: Communicators
 ) -> None:
     """Run a communication whose tensors are on ``device``; ``tokens`` carries what is no tensor."""
-    direct = _Direct(device, call, address_of, tokens, communicators)
+    direct = _Direct(device, call, locate, tokens, communicators)
     if direct.is_possible():
         with running(call.op):
             direct.run()
     else:
-        _stage(device, call, address_of, tokens, communicators)
-
-
-def _stage(
-    device: Device, call: HostCall, address_of: Locate, tokens: dict[Value, Any], communicators: Communicators
-) -> None:
-    op = call.op
-    arrays: dict[Value, Any] = {}
-    with ExitStack() as held:
-
-        def memory(value: Value) -> Any:
-            if value not in arrays:
-                dtype, shape = numpy_dtype(value.dtype), sizes(value)
-                size = int(np.prod(shape, dtype=np.int64))
-                note_staged(op.kind, device, size * dtype.itemsize)
-                block = held.enter_context(pinned(device, size * dtype.itemsize))
-                array = arrays[value] = np.frombuffer(block, dtype, size).reshape(shape)
-                if size and value not in op.results:
-                    buffer, offset = address_of(value)
-                    device.copy(array.reshape(-1).view(np.uint8), buffer, array.nbytes, 0, offset)
-                    device.synchronize()
-            return arrays[value]
-
-        call.run(memory, tokens, communicators)
-        for result in op.results:
-            made = arrays.get(result)
-            if made is not None and made.size:
-                buffer, offset = address_of(result)
-                device.copy(buffer, made.reshape(-1).view(np.uint8), made.nbytes, offset)
-        device.synchronize()  # pinned memory goes away
+        for nbytes in call_staged(device, call, locate, tokens, communicators):
+            note_staged(call.op.kind, device, nbytes)
 
 
 class _Direct:
     """An operation of a communicator on buffers of a device."""
 
     def __init__(
-        self, device: Device, call: HostCall, address_of: Locate, tokens: dict[Value, Any], communicators: Communicators
+        self, device: Device, call: HostCall, locate: Locate, tokens: dict[Value, Any], communicators: Communicators
     ) -> None:
         self.device, self.op, self.splats = device, call.op, call.splats
-        self.address_of, self.tokens = address_of, tokens
+        self.locate, self.tokens = locate, tokens
         self.attributes, self.communicators = call.op.attributes, communicators
 
     def is_possible(self) -> bool:
@@ -150,7 +120,7 @@ class _Direct:
             array = np.ascontiguousarray(np.broadcast_to(self.splats[value], made.shape), made.dtype)
             self.device.copy(made.buffer, array.reshape(-1).view(np.uint8))
             return made
-        buffer, offset = self.address_of(value)
+        buffer, offset = self.locate(value)
         return DeviceOperand(buffer, offset, numpy_dtype(value.dtype), sizes(value))
 
     def _allocate(self, value: Value) -> DeviceOperand:

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from argosy_cinn.collectives import communicate
+from argosy_cinn.host import HostCall
 from argosy_cinn.plan.sizes import check_argument
-from argosy_cinn.shapes import sizes
+from argosy_cinn.staged_call import Communicators, Locate, call_staged
 from argosy_cinn.strided_copies import copy_contiguous
 from argosy_hwadapt import Buffer, Device
 from argosy_phi_ops.eager.fallback import note_fallback
 from argosy_phi_ops.eager.placement import copy_elements, goes_anywhere, send
 from argosy_phi_ops.errors import DeviceMismatch
 from argosy_phi_ops.primitives.communication import is_communication
-from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 from argosy_tensorcore.storage import StridedArray
 
-__all__ = ["Address", "DeviceCall", "call_host"]
-
-#: Memory of a device from a byte on.
-Address = tuple[Buffer, int]
+__all__ = ["DeviceCall", "call_host"]
 
 
 class DeviceCall:
@@ -98,38 +95,14 @@ class DeviceCall:
 
 
 def call_host(
-    device: Device,
-    call: Any,
-    address_of: Callable[[Value], Address],
-    tokens: dict[Value, Any],
-    communicators: Mapping[tuple[int, ...], Any],
+    device: Device, call: HostCall, locate: Locate, tokens: dict[Value, Any], communicators: Communicators
 ) -> None:
-    """Run a `HostCall`, counted as a fallback: its operands are copied to the host, its results back. Communication is
-    none (see `collectives`)."""
-    arrays: dict[Value, Any] = {}
+    """Run a `HostCall`, counted as a fallback. Communication is none (see `collectives`)."""
     op = call.op
     if is_communication(op):
-        communicate(device, call, address_of, tokens, communicators)
+        communicate(device, call, locate, tokens, communicators)
         return
-    moved: Any = sum([v.type.nbytes for v in (*op.operands, *op.results) if _has_known_size(v.type)])
+    types = [value.type for value in (*op.operands, *op.results)]
+    moved: Any = sum(type.nbytes for type in types if isinstance(type, TensorType) and type.is_static)
     note_fallback(op.name, device, "the compiler has no kernel for it", moved)
-
-    def memory(value: Value) -> Any:
-        if value not in arrays:
-            array = arrays[value] = np.empty(sizes(value), numpy_dtype(value.dtype))
-            if array.size and value not in op.results:
-                buffer, offset = address_of(value)
-                device.copy(array.reshape(-1).view(np.uint8), buffer, array.nbytes, 0, offset)
-                device.synchronize()
-        return arrays[value]
-
-    call.run(memory, tokens, communicators)
-    for result in op.results:
-        made = arrays.get(result)
-        if made is not None and made.size:
-            buffer, offset = address_of(result)
-            device.copy(buffer, np.ascontiguousarray(made).reshape(-1).view(np.uint8), made.nbytes, offset)
-
-
-def _has_known_size(type: object) -> bool:
-    return isinstance(type, TensorType) and type.is_static
+    call_staged(device, call, locate, tokens, communicators)

@@ -91,7 +91,7 @@ class Executable:
         self.library = library
         self._entries: Sequence[AnsweringEntry] = list(entries)
         self._plain_hosts = list(hosts)
-        self.hosts: Sequence[HostCall | WatchedHost] = self._plain_hosts
+        self.hosts: Sequence[HostCall] = self._plain_hosts
         self.constants, self._manifest = list(constants), manifest
         self._in_numbers: Manifest | None = None
         self.communicators, self._facts = communicators, facts

@@ -17,12 +17,13 @@ import numpy as np
 
 from argosy_cinn.call_once import call_once
 from argosy_cinn.checks.refusal import may_refuse
-from argosy_cinn.device_call import Address, DeviceCall, call_host
+from argosy_cinn.device_call import DeviceCall, call_host
 from argosy_cinn.executable import Executable
 from argosy_cinn.fallback import InterpretedExecutable
 from argosy_cinn.runtime.linking import Library, link
 from argosy_cinn.runtime.trampolines import cached_object
 from argosy_cinn.specialise import SpecialisingExecutable
+from argosy_cinn.staged_call import Address
 from argosy_hwadapt import Buffer, Device, Scalar
 from argosy_phi_ops.user_line import user_location
 from argosy_pir.location import Location

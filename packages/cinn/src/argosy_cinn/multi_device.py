@@ -11,10 +11,10 @@ import numpy as np
 
 from argosy_cinn.collectives import communicate
 from argosy_cinn.control import Region, region_program, run_control
-from argosy_cinn.device_call import Address
 from argosy_cinn.host import HostCall
 from argosy_cinn.segments import DeviceSegment, cut_by_device
 from argosy_cinn.shapes import sizes
+from argosy_cinn.staged_call import Address
 from argosy_cinn.strided_copies import copy_contiguous
 from argosy_hwadapt import Device
 from argosy_phi_ops.eager.placement import copy_elements, send

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from argosy_cinn.device_call import Address
 from argosy_cinn.forms.index_check import RECORD, RECORD_BYTES
 from argosy_cinn.plan.control import ControlForm, RegionPlan, scan_length, spare
 from argosy_cinn.plan.memory import Place
 from argosy_cinn.shapes import NotSymbolic, count, nbytes
 from argosy_cinn.simt.steps import Run, Step, Table, address_of
+from argosy_cinn.staged_call import Address
 from argosy_cinn.target import Target
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.types import ITEM_SIZES

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from argosy_cinn.device_call import Address, DeviceCall
+from argosy_cinn.device_call import DeviceCall
 from argosy_cinn.fallback import InterpretedExecutable
 from argosy_cinn.forms.index_check import RECORD_BYTES
 from argosy_cinn.launches import Call, LaunchedExecutable
@@ -16,6 +16,7 @@ from argosy_cinn.simt.program import SimtProgram, SizedProgram, launches
 from argosy_cinn.simt.replay import CapturedRun, captures_graphs
 from argosy_cinn.simt.steps import Run, address_of
 from argosy_cinn.specialise import CodeForSizes, SpecialisingExecutable
+from argosy_cinn.staged_call import Address
 from argosy_hwadapt import Buffer, Device
 from argosy_phi_ops.errors import CompileError
 from argosy_phi_ops.user_line import user_location

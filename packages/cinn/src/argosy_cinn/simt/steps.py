@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from argosy_cinn.device_call import Address, call_host
+from argosy_cinn.device_call import call_host
 from argosy_cinn.host import HostCall
 from argosy_cinn.plan.memory import Place
 from argosy_cinn.shapes import NotSymbolic
+from argosy_cinn.staged_call import Address
 from argosy_hwadapt import Device, Scalar
 from argosy_pir.dims import evaluate_dim
 from argosy_pir.values import Value

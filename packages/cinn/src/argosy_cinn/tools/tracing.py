@@ -11,13 +11,13 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from argosy_cinn.host import HostCall
 from argosy_cinn.runtime.entry import AnsweringEntry
 from argosy_cinn.runtime.trace import Trace, clock
 from argosy_pir.fork import hold_at_fork
 
 if TYPE_CHECKING:
     from argosy_cinn.executable import Executable
-    from argosy_cinn.host import HostCall
 
 
 class Event(NamedTuple):
@@ -91,14 +91,15 @@ def watched_entries(
     return [traced_entry(entry) for entry in entries]
 
 
-class WatchedHost:
+class WatchedHost(HostCall):
     """A host call that tells how long it took."""
 
     def __init__(self, host: HostCall, program: str, sink: Sink) -> None:
-        self.host, self.op, self._program, self._sink = host, host.op, program, sink
+        vars(self).update(vars(host))  # what it was made of is the same
+        self._program, self._sink = program, sink
 
     def run(self, memory: Any, tokens: dict[Any, Any], communicators: Mapping[tuple[int, ...], Any]) -> None:
         """Run the call."""
         began = clock()
-        self.host.run(memory, tokens, communicators)
+        super().run(memory, tokens, communicators)
         self._sink([Event(self._program, self.op.name, None, threading.get_ident(), began, clock())])
