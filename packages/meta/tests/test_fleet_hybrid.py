@@ -120,11 +120,20 @@ def unwrap(optimizer, kind):
     return optimizer
 
 
-def train(static=False, schedule="1F1B", by_hand=False, **degrees):
+def whole(p):
+    """The value of a parameter, of its parts on the mesh of its stage together."""
+    mesh = p.process_mesh
+    if mesh is None:
+        return p.numpy()
+    return paddle.distributed.reshard(p, mesh, [paddle.distributed.Replicate()] * mesh.ndim)._local_value().numpy()
+
+
+def train(static=False, schedule="1F1B", by_hand=False, stage=1, chunks=1, kept=None, **degrees):
     """A script as Paddle's users write it; its losses, and the parts of parameters that this rank has."""
     strategy = fleet.DistributedStrategy()
     strategy.hybrid_configs = {f"{name}_degree": degree for name, degree in degrees.items()}
     strategy.hybrid_configs["sharding_configs"].split_param = by_hand
+    strategy.sharding_configs = {"stage": stage}
     copies = degrees.get("dp", 1) * degrees.get("sharding", 1)
     strategy.pipeline_configs = {
         "accumulate_steps": COUNT, "micro_batch_size": ROWS // COUNT // copies, "schedule_mode": schedule
@@ -133,6 +142,7 @@ def train(static=False, schedule="1F1B", by_hand=False, **degrees):
     hcg = fleet.get_hybrid_communicate_group()
     pipelined = hcg.get_pipe_parallel_world_size() > 1
     stages = {"topology": hcg.topology()} if pipelined else {"num_stages": 1}
+    stages |= {"num_virtual_pipeline_stages": chunks}
     model = parts.PipelineLayer(described(parts), loss_fn=Loss(parts), **stages)
     fill(model, hcg.get_model_parallel_rank(), hcg.get_model_parallel_world_size())
     optimizer = optimizer_of(model)
@@ -160,11 +170,13 @@ def train(static=False, schedule="1F1B", by_hand=False, **degrees):
             losses.append(float(model.train_batch([x[mine], y[mine]], optimizer)))
         else:
             losses.append(float(step(x[mine], y[mine])))
+    if kept is not None:
+        kept.append(model._pipeline)
     held = {}
     for name, p in model._layers.named_parameters():
         if getattr(p.payload, "is_held", True):
             axis = getattr(p, "split_axis", 0) if getattr(p, "is_distributed", False) else None
-            held[name] = axis, p._local_value().numpy() if p.process_mesh is not None else p.numpy()
+            held[name] = axis, whole(p)
     states = sum(x._local_value().size for kind in optimizer._inner_opt._accumulators.values() for x in kind.values()
                  if getattr(x.payload, "is_held", True))  # fmt: skip
     return losses, held, hcg.get_model_parallel_rank(), states
@@ -228,6 +240,37 @@ def test_pipelines_of_split_layers_train_as_one_process_does(expected, case):
     check(results, expected, degrees.get("mp", 1))
     for _, held, _, states in results:
         assert states <= 2 * sum(v.size for _, v in held.values()) * (0.7 if "sharding" in degrees else 1.1)
+
+
+ZERO = {
+    "ZeRO 2": {"stage": 2}, "ZeRO 3": {"stage": 3}, "ZeRO 3, dp2, VPP": {"stage": 3, "dp": 2, "chunks": 2},
+    "ZeRO 2, mp2, ZBH1": {"stage": 2, "mp": 2, "schedule": "ZBH1"}, "ZeRO 3, mp2": {"stage": 3, "mp": 2},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.exhaustive(every=4)] * (case != "ZeRO 3")) for case in ZERO]
+)
+def test_pipelines_split_gradients_and_parameters(expected, case):
+    """Over the sharding group of a stage: each member adds up its part of the gradients over the microbatches, and at
+    stage 3 has its part of the parameters."""
+    degrees = {"pp": 2, "sharding": 2, **ZERO[case]}
+    ranks = int(np.prod([degrees.get(name, 1) for name in ("pp", "sharding", "mp", "dp")]))
+
+    def program():
+        kept = []
+        losses = train(kept=kept, **degrees)
+        (pipeline,) = kept
+        sums = sum(x.size for x in pipeline.gradients._sums.values())
+        held = [t for t, _ in pipeline.gradients._tensors.values() if t.payload.is_held]
+        return *losses, sums, sum(t._local_value().size for t in held), sum(t.size for t in held)
+
+    results = run_ranks(program, ranks)
+    check([found[:4] for found in results], expected, degrees.get("mp", 1))
+    for *_, states, sums, parts_, whole_ in results:
+        assert sums <= 0.6 * whole_
+        assert states <= 2.4 * 0.6 * whole_
+        assert parts_ <= whole_ * (0.6 if degrees["stage"] == 3 else 1)
 
 
 def test_sequences_are_split_between_split_layers():

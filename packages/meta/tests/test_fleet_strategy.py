@@ -148,7 +148,6 @@ def test_what_does_nothing_says_so(name, value, says):
     ("name", "value", "says"),
     [
         ("recompute_configs", {"refined_ops_patterns": [{"main_ops": ["matmul"]}]}, "use Strategy.recompute"),
-        ("sharding_configs", {"stage": 2}, "stage=2 is not implemented; use distributed.sharding"),
         ("sharding_configs", {"mp_degree": 2}, "mp_degree=2 is not implemented; use hybrid_configs"),
     ],
 )
@@ -157,6 +156,26 @@ def test_values_that_are_not_built_are_refused(name, value, says):
         setattr(fleet.DistributedStrategy(), name, value)
     with pytest.raises(ValueError, match=r"hybrid_configs has no \['tp_degree'\]"):
         fleet.DistributedStrategy().hybrid_configs = {"tp_degree": 2}
+
+
+@pytest.mark.parametrize(
+    ("degrees", "stage", "error", "says"),
+    [
+        ({}, 2, NotImplementedError, "stage=2 is implemented for pipelines; use .*group_sharded_parallel"),
+        ({"pp_degree": 2, "sep_degree": 2}, 3, NotImplementedError, "stage=3 of a pipeline with sep_degree"),
+        ({"pp_degree": 2}, 4, ValueError, "stage is 1, 2 or 3, not 4"),
+    ],
+)
+def test_stages_of_zero_are_those_of_pipelines(degrees, stage, error, says):
+    def program():
+        configs = {"stage": stage}
+        fleet.init(is_collective=True, strategy=strategy_of(
+            hybrid_configs={"sharding_degree": 2, **degrees}, sharding_configs=configs))  # fmt: skip
+        layers = [paddle.nn.Linear(2, 2), paddle.nn.Linear(2, 2)]
+        fleet.distributed_model(fleet.meta_parallel.PipelineLayer(layers, degrees.get("pp_degree", 1)))
+
+    with pytest.raises(error, match=says):
+        run_ranks(program, int(np.prod([2, *degrees.values()])))
 
 
 def test_lars_takes_the_place_of_momentum():

@@ -30,7 +30,8 @@ _LAYOUTS = frozenset({"prim.relayout", "prim.to_local", "prim.from_local"})
 @dataclass
 class LocalPieces:
     """``programs`` are this rank's, None for stages of others; ``layouts`` those of values where they are made;
-    ``gradients`` how the terms of each gradient lie on the mesh of any stage, by its position among the outputs.
+    ``gradients`` how the terms of each gradient lie on the mesh of any stage, by its position among the outputs;
+    ``parts`` how those are split that leave their piece as parts of a sum.
     """
 
     cut: Cut
@@ -38,6 +39,7 @@ class LocalPieces:
     programs: dict[Key, Program | None] = field(default_factory=dict)
     layouts: dict[Value, Layout | None] = field(default_factory=dict)
     gradients: dict[int, tuple[Placement, ...]] = field(default_factory=dict)
+    parts: Mapping[int, tuple[Placement, ...]] = field(default_factory=dict)
 
     def layout(self, value: Value, stage: int) -> Layout | None:
         """How a value lies on the mesh of a stage that reads it."""
@@ -54,15 +56,17 @@ class LocalPieces:
 def localize_pieces(
     whole: Cut, meshes: Sequence[ProcessMesh], inputs: Mapping[Value, Layout | None], states: StateLayouts, rank: int,
     gradients: Mapping[int, tuple[Placement, ...]] | None = None,
+    parts: Mapping[int, tuple[Placement, ...]] | None = None,
 ) -> LocalPieces:  # fmt: skip
     """The programs of ``rank``. ``meshes`` are those of the stages; ``inputs`` the layouts of what pieces are given;
-    ``gradients`` how terms of gradients must lie, where that is known.
+    ``gradients`` how terms of gradients must lie, where that is known; ``parts`` into which their sums are scattered,
+    where they are.
 
     Raises :class:`ScheduleError` for meshes of different shapes.
     """
     if len({tuple(mesh.shape) for mesh in meshes}) > 1:
         raise ScheduleError(f"stages lie on meshes of different shapes: {', '.join(map(repr, meshes))}")
-    made = LocalPieces(whole, meshes, layouts=dict(inputs), gradients=dict(gradients or {}))
+    made = LocalPieces(whole, meshes, layouts=dict(inputs), gradients=dict(gradients or {}), parts=parts or {})
     for key in whole.order():
         _localize(made, key, states, rank)
     return made
@@ -99,9 +103,10 @@ def _partition(
     """The rank's program and the layouts of its outputs. What is a sum of terms stays so within a stage only."""
     mesh = made.meshes[stage]
     found = partition(piece.program, inputs, states, rank)
-    known = [Layout(mesh, p) if (p := made.gradients.get(n)) is not None else None for n in piece.gradients]
     wanted = [_requested_layout(made, *of, stage) for of in zip(piece.outputs, found.output_layouts, strict=False)]
-    differs = any(a is not None and a != b for a, b in zip(known, found.output_layouts[len(wanted) :], strict=True))
+    terms = found.output_layouts[len(wanted) :]
+    known = [_gradient_layout(made, *of, mesh) for of in zip(piece.gradients, terms, strict=True)]
+    differs = any(a is not None and a != b for a, b in zip(known, terms, strict=True))
     if differs or any(layout is not None for layout in wanted):
         found = partition(piece.program, inputs, states, rank, [*wanted, *known])
     return found.program if mesh.contains(rank) else None, found.output_layouts
@@ -115,6 +120,17 @@ def _requested_layout(made: LocalPieces, value: Value, layout: Layout | None, st
         return None if layout.is_replicated else Layout.replicate(layout.mesh)
     leaves = layout.is_partial and any(reader != stage for _, reader in made.cut.readers(value))
     return layout.cotangent() if leaves else None
+
+
+def _gradient_layout(made: LocalPieces, position: int, layout: Layout | None, mesh: ProcessMesh) -> Layout | None:
+    """How terms of a gradient are to lie: as those of other pieces do, sums scattered where they are kept in parts."""
+    if (known := made.gradients.get(position)) is not None:
+        return Layout(mesh, known)
+    parts = made.parts.get(position)
+    if layout is None or not parts:
+        return None
+    return Layout(mesh, [new if old.is_partial() and new.is_shard() else old
+                         for old, new in zip(layout.placements, parts, strict=True)])  # fmt: skip
 
 
 def add_accumulation(program: Program, terms: int) -> None:

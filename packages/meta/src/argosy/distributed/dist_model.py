@@ -94,9 +94,9 @@ class DistModel:
         self._scaler = scaler_of(self._strategy.amp)
         if (recomputing := self._strategy.recompute).enable and recomputing.checkpoints:
             recompute_layers(layer, recomputing.checkpoints, "Strategy.recompute")
-        self._pipeline = self._make_pipeline() if self._strategy.pipeline.enable else None
         if optimizer is not None and self._strategy.sharding.enable:
             shard_states(optimizer, self._strategy.sharding)
+        self._pipeline = self._make_pipeline() if self._strategy.pipeline.enable else None
         for step in self._steps.values():
             step.overlap = self._strategy.overlaps
             step.reshard_after_use = isinstance(getattr(optimizer, "_placing", None), ShardingStage3)
@@ -178,7 +178,10 @@ class DistModel:
             given.schedule_mode, given.accumulate_steps, given.micro_batch_size, given.vpp_degree,
             given.memory_limit_times,
         )  # fmt: skip
-        return Pipeline(settings, self._loss_of, lambda entries: self._predict_step(*entries), self._update_step)
+        return Pipeline(
+            settings, self._loss_of, lambda entries: self._predict_step(*entries), self._update_step,
+            sharding=getattr(self._optimizer, "_placing", None),
+        )  # fmt: skip
 
     def _run_pipeline(self, pipeline: Pipeline, entries: Sequence[Any]) -> Any:
         if self.mode == "train":

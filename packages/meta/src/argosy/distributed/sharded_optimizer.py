@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from argosy.distributed.semi_auto import get_mesh, reshard, shard_tensor
@@ -41,11 +41,13 @@ class ShardingStage1:
 
     def split(self, param: Any) -> list[Placement]:
         """The parameter's placements with the mesh dimension splitting the first axis that nothing splits yet."""
-        mesh: ProcessMesh = param.process_mesh
-        placements = list(param.placements)
-        dim = _position(self.mesh_dim, mesh)
+        return self.split_shape(param.shape, param.process_mesh, param.placements)
+
+    def split_shape(self, shape: Sequence[int], mesh: ProcessMesh, given: Sequence[Placement]) -> list[Placement]:
+        """:meth:`split` of a parameter of ``shape`` with the placements ``given`` on ``mesh``."""
+        placements, dim = list(given), _position(self.mesh_dim, mesh)
         taken = {p.get_dim() for p in placements if isinstance(p, Shard)}
-        free = [axis for axis in range(param.ndim) if axis not in taken and param.shape[axis] >= mesh.shape[dim]]
+        free = [axis for axis, size in enumerate(shape) if axis not in taken and size >= mesh.shape[dim]]
         if placements[dim].is_replicated() and free:
             placements[dim] = Shard(free[0])
         return placements
@@ -62,12 +64,13 @@ class ShardingStage1:
 
 
 class ShardingStage2(ShardingStage1):
-    """Gradients are split as well. They are so in the update of stage 1 already, since that moves fewer bytes; a
-    compiled step keeps none, so the stages are the same there.
+    """Gradients are split as well. They are so in the update of stage 1 already, since that moves fewer bytes, and a
+    compiled step keeps none. In a pipeline, which adds up those of its microbatches, each backward pass scatters its
+    sums here, so that a rank keeps its part of them alone; at stage 1 the update does, once.
     """
 
 
-class ShardingStage3(ShardingStage1):
+class ShardingStage3(ShardingStage2):
     """As stage 2, and parameters are split too: they are gathered where they are used, in compiled steps again by the
     backward pass."""
 

@@ -107,4 +107,4 @@ def shard_states(optimizer: Optimizer, sharding: Sharding) -> None:
         raise ValueError("Strategy.sharding: no parameter is distributed; shard_layer(model, mesh) puts them on a mesh")
     if sharding.degree not in mesh.shape:
         raise ValueError(f"Strategy.sharding.degree={sharding.degree}: no dimension of {mesh!r} has so many ranks")
-    shard_optimizer(optimizer, _STAGES[sharding.stage](mesh.shape.index(sharding.degree)))
+    shard_optimizer(optimizer, _STAGES[sharding.stage](mesh.dim_names[mesh.shape.index(sharding.degree)]))

@@ -100,7 +100,7 @@ _REFUSED_KEYS: dict[str, dict[str, str]] = {
     "sharding_configs": dict.fromkeys(
         ("mp_degree", "dp_degree", "pp_degree", "hybrid_dp", "_dp_as_optimizer_sharding"), "hybrid_configs"
     ) | {
-        "stage": "distributed.sharding.group_sharded_parallel", "gradient_merge_acc_step": "gradient_merge",
+        "gradient_merge_acc_step": "gradient_merge",
         "optimize_offload": "group_sharded_parallel(offload=True)",
     },
 }  # fmt: skip
@@ -179,8 +179,9 @@ class DistributedStrategy(ArgumentRepr):
     ``adaptive_localsgd`` is localsgd with as many steps as the loss says, ``dgc`` exchanges the largest entries of
     gradients alone, ``recompute`` computes the layers whose names (of ``named_sublayers``) are ``checkpoints`` again in
     the backward pass instead of keeping what they compute, what they are given in host memory with ``enable_offload``,
-    ``fp16_allreduce`` rounds them for the way, ``sharding`` is ``sharding_degree`` and
-    ``tensor_parallel`` is ``mp_degree`` by another name, ``sync_batch_norm`` converts the layers of what
+    ``fp16_allreduce`` rounds them for the way, ``sharding`` is ``sharding_degree``, of pipelines with
+    ``stage`` 2 and 3 of ZeRO, too, and ``tensor_parallel`` is ``mp_degree`` by another name,
+    ``sync_batch_norm`` converts the layers of what
     :func:`distributed_model` is given, ``qat`` rounds what its layers multiply, but those with a part of
     ``not_quant_pattern`` in their names, ``asp`` keeps the zeros of ``incubate.asp.prune_model``.
 

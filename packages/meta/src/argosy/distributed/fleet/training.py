@@ -15,6 +15,7 @@ from argosy.distributed.fleet.base.topology import HybridCommunicateGroup, Paral
 from argosy.distributed.fleet.job import require_job
 from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer, average_gradients
 from argosy.distributed.fleet.meta_parallel.pipeline_parallel import DualPipeVParallel, PipelineParallel
+from argosy.distributed.fleet.meta_parallel.stage_sharding import refuse_split_gradients
 from argosy.distributed.fleet.meta_parallel.wrappers import SegmentParallel, ShardingParallel, TensorParallel
 from argosy.distributed.fleet.strategy import DistributedStrategy
 from argosy.distributed.fleet.strategy_effects import prepare_model, prepare_optimizer, wrap_optimizer
@@ -35,12 +36,14 @@ def distributed_model(model: Layer) -> Layer:
     ``TensorParallel``, of split states as ``ShardingParallel``, of split sequences as ``SegmentParallel``, copies as
     :class:`argosy.distributed.DataParallel`; itself where there is one rank.
 
-    Raises RuntimeError before :func:`init`.
+    Raises RuntimeError before :func:`init`, NotImplementedError for ``sharding_configs`` of ``stage`` 2 and 3 without
+    a pipeline.
     """
     job = require_job("distributed_model")
     if not isinstance(model, Layer):
         raise TypeError(f"fleet.distributed_model(): argument 'model' must be a Layer, got {type(model).__name__}")
     mode = job.groups.get_parallel_mode()
+    refuse_split_gradients(mode, job.strategy)
     model = prepare_model(model, job.strategy)
     for parameter in (p for p in model.parameters() if is_expert(p)):
         alike = job.groups.get_moe_sharding_parallel_group()

@@ -10,11 +10,13 @@ from argosy.distributed.collective import all_reduce
 from argosy.distributed.group import Group
 from argosy.distributed.parameter_owners import ParameterOwners
 from argosy.distributed.reduction import ReduceOp
+from argosy.distributed.sharded_optimizer import ShardingStage2
 from argosy.distributed.wrapped_layer import ExpertRanks, is_expert
 from argosy_autoparallel.bucketing import all_reduce_buckets
 from argosy_autoparallel.dist_tensor import ShardedArray
 from argosy_autoparallel.placement import Partial, Placement
 from argosy_autoparallel.tensor_layout import Layout
+from argosy_phi_ops.context import context
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
@@ -26,10 +28,12 @@ _BUCKET = 25 << 20
 class Gradients:
     """The sum of each tensor's gradient on this rank; of a tensor that stages share, a term of a sum over these. Over
     the members of ``shards`` each tensor has an owner, which alone is given its gradient; those of experts are a rank's
-    own, where they are spread over ``experts``."""
+    own, where they are spread over ``experts``. ``sharding`` says how they are split where that is ZeRO 2 or 3."""
 
-    def __init__(self, shards: Group | None = None, experts: ExpertRanks | None = None) -> None:
-        self._experts = experts
+    def __init__(
+        self, shards: Group | None = None, experts: ExpertRanks | None = None, sharding: ShardingStage2 | None = None
+    ) -> None:
+        self._experts, self._sharding = experts, sharding
         self.owners = None if shards is None else ParameterOwners([], shards)
         if self.owners is not None:
             self.owners.publish_later()  # where the step is the caller's
@@ -41,6 +45,13 @@ class Gradients:
         """How the terms of a tensor's gradient lie on the mesh of a stage; nothing while that is not known."""
         found = self._tensors.get(id(tensor))
         return () if found is None else found[1]
+
+    def parts(self, tensor: Tensor, dims: int) -> tuple[Placement, ...]:
+        """How sums of a tensor's gradient are split over the last ``dims`` dimensions of its mesh as they are made;
+        nothing where they are not."""
+        if self._sharding is None or type(tensor.payload) is not ShardedArray:
+            return ()
+        return tuple(self._sharding.split(tensor)[-dims:])
 
     def add(self, tensor: Tensor, placements: Sequence[Placement]) -> None:
         """Take in a tensor whose gradient is asked for."""
@@ -124,7 +135,7 @@ class Gradients:
         if not payload.is_held:
             local = StridedArray.from_array(np.zeros(0, np.bool_), payload.local.device)
         else:
-            local = self.sum(tensor, payload.local.shape)
+            local = self.sum(tensor, layout.local_slice(payload.shape, context().rank).shape)
         return Tensor._wrap(ShardedArray(local, payload.shape, payload.dtype, layout))
 
 

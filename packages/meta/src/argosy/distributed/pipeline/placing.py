@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from argosy_autoparallel import ProcessMesh, Replicate
+from argosy_autoparallel import Placement, ProcessMesh, Replicate
 from argosy_autoparallel.dist_tensor import ShardedArray, replicated_payload
 from argosy_autoparallel.groups import ensure_groups
 from argosy_autoparallel.pipeline.cut import Cut
@@ -17,12 +17,15 @@ from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["StageMeshes"]
 
+Split = Callable[[Sequence[int], ProcessMesh, Sequence[Placement]], list[Placement]]
+
 
 class StageMeshes:
-    """``of_stages`` are the meshes of the stages; ``by_layout``: layouts decide which operation is of which stage."""
+    """``of_stages`` are the meshes of the stages; ``by_layout``: layouts decide which operation is of which stage.
+    ``split(shape, mesh, placements)`` are the placements of what is trained, where nobody has said them."""
 
-    def __init__(self, of_stages: Sequence[ProcessMesh], by_layout: bool = False) -> None:
-        self.of_stages, self.by_layout = list(of_stages), by_layout
+    def __init__(self, of_stages: Sequence[ProcessMesh], by_layout: bool = False, split: Split | None = None) -> None:
+        self.of_stages, self.by_layout, self._split = list(of_stages), by_layout, split
         for mesh in self.of_stages:
             ensure_groups(mesh)
 
@@ -51,7 +54,7 @@ class StageMeshes:
     def _place(self, tensor: Tensor, stages: Sequence[int]) -> None:
         meshes = list(dict.fromkeys(self.of_stages[stage] for stage in stages))
         payload = tensor.payload
-        placements = list(payload.placements) if type(payload) is ShardedArray else [Replicate()] * meshes[0].ndim
+        placements = self._placements(tensor, meshes[0])
         if len(meshes) == 1:
             target = Layout(meshes[0], placements)
         elif type(payload) is ShardedArray and payload.mesh == _joint(meshes):
@@ -63,6 +66,12 @@ class StageMeshes:
         ensure_groups(target.mesh)
         whole = payload if type(payload) is ShardedArray else replicated_payload(payload.to_host(), target.mesh)
         tensor.payload = whole.relayout(target).on_device(payload.device)
+
+    def _placements(self, tensor: Tensor, mesh: ProcessMesh) -> list[Placement]:
+        if type(tensor.payload) is ShardedArray:
+            return list(tensor.payload.placements)
+        whole: list[Placement] = [Replicate()] * mesh.ndim
+        return whole if self._split is None or tensor.stop_gradient else self._split(tensor.shape, mesh, whole)
 
     def layouts(self, tensor: Tensor) -> Mapping[int, Layout]:
         """How a state lies on the mesh of each stage that has it."""

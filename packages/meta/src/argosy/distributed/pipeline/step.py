@@ -94,7 +94,9 @@ class PipelineStep:
                 inputs[state.argument] = None
         states = [captured.meshes.layouts(tensor) for tensor in tensors]
         known = {p: found for p, tensor in captured.gradients.items() if (found := self.gradients.placements(tensor))}
-        local = localize_pieces(whole, captured.meshes.of_stages, inputs, states, context().rank, known)
+        meshes = captured.meshes.of_stages
+        parts = {p: self.gradients.parts(tensor, meshes[0].ndim) for p, tensor in captured.gradients.items()}
+        local = localize_pieces(whole, meshes, inputs, states, context().rank, known, parts)
         for position, placements in local.gradients.items():
             self.gradients.add(captured.gradients[position], placements)
         for key, made in local.programs.items():

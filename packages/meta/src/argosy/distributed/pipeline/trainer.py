@@ -18,6 +18,7 @@ from argosy.distributed.pipeline.placing import StageMeshes
 from argosy.distributed.pipeline.step import PipelineStep
 from argosy.distributed.reduction import ReduceOp
 from argosy.distributed.semi_auto import get_mesh
+from argosy.distributed.sharded_optimizer import ShardingStage1, ShardingStage2, ShardingStage3
 from argosy.distributed.sharded_scaler import shard_scaler
 from argosy.distributed.wrapped_layer import ExpertRanks
 from argosy.jit.static_function import StaticFunction
@@ -79,16 +80,19 @@ class Pipeline:
     gradients. The gradient is that of the mean of the microbatches' losses. ``meshes`` are those of the pipeline's
     ranks, where they are known; over ``copies``, groups of ranks with the same stage of other pipelines, gradients
     and losses are averaged, and over ``shards``, whose members each update parameters of their own (ZeRO 1;
-    Rajbhandari et al., 2020). Parameters with ``no_sync`` are experts of this rank's own, where ``experts`` says so.
+    Rajbhandari et al., 2020). ``sharding`` is how the meshes of stages split gradients and parameters (ZeRO 2 and 3).
+    Parameters with ``no_sync`` are experts of this rank's own, where ``experts`` says so.
     """
 
     def __init__(
         self, settings: PipelineSettings, loss_of: Callable[..., Any], outputs_of: Callable[..., Any],
         update: Callable[[], Any], backend: Any = "CINN", meshes: Sequence[ProcessMesh] = (),
         copies: Sequence[Group] = (), shards: Group | None = None, experts: ExpertRanks | None = None,
+        sharding: ShardingStage1 | None = None,
     ) -> None:  # fmt: skip
         self.settings, self.backend, self.meshes, self.copies = settings, backend, list(meshes), list(copies)
-        self.gradients, self.shards = Gradients(shards, experts), shards
+        scatters = sharding if isinstance(sharding, ShardingStage2) else None
+        self.gradients, self.shards, self._sharding = Gradients(shards, experts, scatters), shards, sharding
         share = settings.microbatches
 
         def train(*entries: Any) -> Any:
@@ -209,7 +213,8 @@ class Pipeline:
         orders = self.settings.orders(marked)
         owners = ranks_of_stages(orders, marked)
         ranks = self._ranks_of_pipeline(len(orders))
-        return StageMeshes([ranks[owner] for owner in owners])
+        split = self._sharding.split_shape if isinstance(self._sharding, ShardingStage3) else None
+        return StageMeshes([ranks[owner] for owner in owners], split=split)
 
     def _world_mesh(self) -> ProcessMesh:
         return ProcessMesh(list(range(context().size)))

@@ -230,6 +230,13 @@ class HybridCommunicateGroup:
             return [[self.get_rank_from_stage(stage)] for stage in range(self._pp_degree)]
         return [self._topo.get_axis_list("pipe", stage) for stage in range(self._pp_degree)]
 
+    def grids_of_stages(self) -> list[list[list[int]]]:
+        """The ranks that have this rank's part of the layers of each place of the pipeline, copies by members of their
+        sharding groups."""
+        copies, members = range(self._dp_degree), range(self._sharding_degree)
+        return [[[self.get_rank_from_stage(stage, data=d, sharding=s) for s in members] for d in copies]
+                for stage in range(self._pp_degree)]  # fmt: skip
+
     def get_check_parallel_group(self, sharding: bool = False) -> Group:
         """The ranks that hold parts of one model, of its states, too, where ``sharding``."""
         return self._check_groups[sharding]

@@ -19,9 +19,11 @@ from argosy.distributed.fleet.meta_parallel.sharding_optimizer import (
     inner_optimizer,
     shared_parameters,
 )
+from argosy.distributed.fleet.meta_parallel.stage_sharding import sharding_of_stages
 from argosy.distributed.group import Group
 from argosy.distributed.parameter_owners import publish_updates
 from argosy.distributed.reduction import ReduceOp
+from argosy.distributed.sharded_optimizer import shard_optimizer
 from argosy.distributed.wrapped_layer import ExpertRanks, is_expert
 from argosy.nn.clip import ClipGradByGlobalNorm, Pairs
 from argosy.nn.meshes import first_mesh, on_mesh
@@ -127,6 +129,10 @@ class HybridParallelOptimizer(WrappedOptimizer):
         base = inner_optimizer(optimizer, type(self).__name__)
         piped = hcg is not None and hcg.get_pipe_parallel_world_size() > 1
         shards = None if hcg is None else group_or_none(hcg.get_sharding_parallel_group())
+        sharding = None if hcg is None else sharding_of_stages(hcg, strategy)
+        if sharding is not None:  # the meshes of stages do the rest
+            shard_optimizer(base, sharding)
+            shards = None
         parts = None if hcg is None else group_or_none(hcg.get_model_parallel_group())
         experts = None if hcg is None else group_or_none(hcg.get_expert_parallel_group())
         self._own = [] if experts is None else [p for p in base._parameter_list if is_expert(p)]

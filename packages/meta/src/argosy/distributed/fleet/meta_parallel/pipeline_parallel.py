@@ -10,6 +10,7 @@ from argosy.distributed.fleet.base.topology import HybridCommunicateGroup
 from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer
 from argosy.distributed.fleet.meta_parallel.parallel_layers.pp_layers import PipelineLayer
 from argosy.distributed.fleet.meta_parallel.sharding_optimizer import DygraphShardingOptimizer
+from argosy.distributed.fleet.meta_parallel.stage_sharding import sharding_of_stages
 from argosy.distributed.pipeline.trainer import Pipeline, PipelineSettings
 from argosy.distributed.wrapped_layer import equalize
 from argosy.nn.layer import Layer
@@ -41,6 +42,8 @@ class PipelineParallel(Layer):
 
     Every rank of a pipeline is given the batch of its pipeline; copies of the pipeline have batches of their own. Where
     layers are split, each part of them is a pipeline beside the others', and gradients are averaged after the step.
+    With ``stage`` 2 or 3 of ``sharding_configs`` a stage is on all its copies together, which have parts of gradients,
+    or of parameters, too.
     """
 
     _schedule: str | None = None
@@ -65,16 +68,23 @@ class PipelineParallel(Layer):
         self._inputs = self._loss_number = 0
         self._optimizer: Any = None
         self._pipeline: Pipeline | None = None
+        self._sharding = sharding_of_stages(hcg, strategy)
         copies, shards = hcg.get_dp_sep_parallel_group(), hcg.get_sharding_parallel_group()
         self._copies = [copies] if self._is_line and copies.nranks > 1 else []
-        self._shards = shards if shards.nranks > 1 else None
-        for group in (*self._copies, shards):
+        self._shards = shards if shards.nranks > 1 and self._sharding is None else None
+        for group in (copies, shards):
             equalize(layers, group, split_too=True)
 
     @property
     def _is_line(self) -> bool:
         """Whether the pipeline is this rank's alone, one rank for each stage."""
-        return all(len(ranks) == 1 for ranks in self._hcg.ranks_of_stages())
+        return all(mesh.size == 1 for mesh in self._meshes())
+
+    def _meshes(self) -> list[ProcessMesh]:
+        """The meshes of the pipeline's places."""
+        if self._sharding is None:
+            return [ProcessMesh(ranks, ["dp"]) for ranks in self._hcg.ranks_of_stages()]
+        return [ProcessMesh(grid, ["dp", "sharding"]) for grid in self._hcg.grids_of_stages()]
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The model's outputs for a batch of microbatches, on every rank. Raises ValueError for another batch."""
@@ -166,10 +176,9 @@ class PipelineParallel(Layer):
             mode = self._schedule or configs.get("schedule_mode", "1F1B")
             chunks = self._layers.get_num_virtual_stages()
             settings = PipelineSettings(mode, self.accumulate_steps, self.micro_batch_size, chunks)
-            meshes = [ProcessMesh(ranks, ["dp"]) for ranks in self._hcg.ranks_of_stages()]
             self._pipeline = Pipeline(
-                settings, self._loss_of, self._outputs_of, self._update, "CINN", meshes, self._copies, self._shards,
-                self._hcg.expert_ranks(),
+                settings, self._loss_of, self._outputs_of, self._update, "CINN", self._meshes(), self._copies,
+                self._shards, self._hcg.expert_ranks() if self._sharding is None else None, self._sharding,
             )  # fmt: skip
             self._pipeline.shared = self._layers.shared_weights()
         return self._pipeline
@@ -200,7 +209,7 @@ class PipelineParallel(Layer):
         """The batch of this pipeline as part of that of all copies."""
         if self._is_line:
             return list(tensors)
-        mesh = next(ProcessMesh(r, ["dp"]) for r in self._hcg.ranks_of_stages() if context().rank in r)
+        mesh = next(mesh for mesh in self._meshes() if mesh.contains(context().rank))
         return [_part_of_all(x, mesh) if type(x) is Tensor and x.ndim else x for x in tensors]
 
     def _loss_of(self, entries: Sequence[Any]) -> Any:
@@ -231,4 +240,5 @@ def _tuple(given: Any) -> tuple[Any, ...]:
 def _part_of_all(x: Tensor, mesh: ProcessMesh) -> Tensor:
     payload = x.payload
     shape = (payload.shape[0] * mesh.size, *payload.shape[1:])
-    return Tensor._wrap(ShardedArray(payload, shape, payload.dtype, Layout(mesh, [Shard(0)])), x.stop_gradient)
+    layout = Layout(mesh, [Shard(0)] * mesh.ndim)
+    return Tensor._wrap(ShardedArray(payload, shape, payload.dtype, layout), x.stop_gradient)
