@@ -119,9 +119,9 @@ def test_parameters_are_gathered_where_they_are_used():
     assert backward == {"all_gather": 2, "reduce_scatter": 3, "all_reduce": 4}  # the input wants no gradient
 
 
-@pytest.mark.parametrize("level", ["os_g", "p_g_os"])
-def test_copies_of_groups_and_members_of_some(expected, level):
-    """Two groups that are copies of each other; buffers come from the first rank."""
+@pytest.mark.parametrize(("level", "static"), [("os_g", False), ("p_g_os", False), ("os_g", True), ("p_g_os", True)])
+def test_copies_of_groups_and_members_of_some(expected, level, static):
+    """Two groups that are copies of each other, eagerly and captured; buffers come from the first rank."""
 
     def program():
         rank = dist.get_rank()
@@ -133,10 +133,17 @@ def test_copies_of_groups_and_members_of_some(expected, level):
             model, optimizer, level, group=groups[rank // 2], dp_group=copies[rank % 2], sync_buffers=True,
             segment_size=20,
         )  # fmt: skip
-        for _ in range(STEPS):
-            model(paddle.to_tensor(np.split(ROWS, 4)[rank])).square().mean().backward()
+
+        def step(x):
+            model(x).square().mean().backward()
             optimizer.step()
             optimizer.clear_grad()
+
+        run = paddle.jit.to_static(step, full_graph=True) if static else step
+        for _ in range(STEPS):
+            run(paddle.to_tensor(np.split(ROWS, 4)[rank]))
+        if level == "p_g_os":
+            assert {p._local_value().size / p.size for p in model.parameters()} == {0.5, 1.0}
         return {name: p.numpy() for name, p in model.state_dict().items()}
 
     for held in run_ranks(program, 4):
@@ -196,6 +203,18 @@ def test_each_pipeline_publishes_by_its_own_owners():
         return [float(x[0]) for own in tensors for x in own]
 
     assert run_ranks(program, 2) == [[1.0, 2.0, 2.0, 1.0]] * 2
+
+
+def test_copies_at_other_places_of_their_groups_are_refused():
+    def program():
+        rank = dist.get_rank()
+        groups = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+        crossed = [dist.new_group([0, 3]), dist.new_group([1, 2])]
+        dp_group = crossed[rank in (1, 2)]
+        group_sharded_parallel(*prepared(), "p_g_os", group=groups[rank // 2], dp_group=dp_group)
+
+    with pytest.raises(ValueError, match="are no copies of a group in its order"):
+        run_ranks(program, 4)
 
 
 def test_what_does_not_fit_is_named(tmp_path):

@@ -14,7 +14,7 @@ from argosy.amp import GradScaler
 from argosy.distributed.call_checks import agree
 from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.collective import all_reduce, barrier, broadcast
-from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import average, clip_over_ranks
+from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import clip_over_ranks
 from argosy.distributed.fleet.meta_parallel.sharding_optimizer import OwnerOptimizer, group_or_none, inner_optimizer
 from argosy.distributed.group import Group, world_group
 from argosy.distributed.objects import all_gather_object
@@ -28,7 +28,7 @@ from argosy.framework.serialization import save_together
 from argosy.nn.layer import Layer
 from argosy.optimizer.optimizer import Optimizer
 from argosy_autograd.hooks import JointHook
-from argosy_autoparallel import Placement, ProcessMesh, Replicate
+from argosy_autoparallel import Placement, ProcessMesh
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
@@ -171,22 +171,6 @@ class GroupShardedStage2(ShardedLayer):
         hook.register(x for x in layer.parameters() if not x.stop_gradient)
 
 
-class _OverCopies(JointHook):
-    """Averages this rank's parts of gradients over ranks that have the same parts of other batches' gradients."""
-
-    def __init__(self, layers: Layer, copies: Group) -> None:
-        self._copies = copies
-        self._numbers = {id(x): number for number, x in enumerate(layers.parameters())}
-
-    def __call__(self, leaves: Sequence[Tensor], gradients: Sequence[Tensor]) -> Sequence[Tensor | None]:
-        if is_capturing():
-            raise NotImplementedError("GroupShardedStage3(dp_group) within a captured step is not implemented")
-        order = sorted(range(len(leaves)), key=lambda i: self._numbers[id(leaves[i])])
-        for i, mean in zip(order, average([gradients[i]._local_value() for i in order], self._copies), strict=True):
-            gradients[i].payload.local.fill_from(mean)
-        return gradients
-
-
 class GroupShardedStage3(ShardedLayer):
     """A layer whose parameters are split over the ranks: each is gathered where it is used, forward and backward, and
     given up afterwards; its gradient goes, as a mean over the group, to the ranks that have the parts.
@@ -194,8 +178,9 @@ class GroupShardedStage3(ShardedLayer):
     layer, optimizer: the model, and its optimizer, whose states are split as well. sync_buffers: buffers are the first
     rank's in each forward pass. segment_size: the least size of a parameter that is split. exclude_layer: layers, by
     class or ``id``, whose parameters stay whole. dp_group: ranks that have copies of this one's parts, over which
-    gradients are averaged as well, eagerly. ``device``, ``pretrain_sync_models``, ``offload`` and ``sync_comm`` change
-    nothing.
+    gradients are averaged as well. ``device``, ``pretrain_sync_models``, ``offload`` and ``sync_comm`` change nothing.
+
+    Raises ValueError where members of ``dp_group`` are at other places of their groups.
     """
 
     def __init__(
@@ -207,15 +192,13 @@ class GroupShardedStage3(ShardedLayer):
         copies = None if dp_group is None else group_or_none(dp_group)
         if copies is not None:
             equalize(layer, copies, split_too=True)
-        mesh = ProcessMesh(list(self._group.ranks), ["sharding"])
+        mesh = _mesh_of(self._group, copies)
         excluded = {id(p) for each in _find_layers(layer, exclude_layer or ()) for p in each.parameters()}
         shard_optimizer(optimizer, _LargeParameterSharding(mesh, segment_size, excluded))
         for parameter in layer.parameters():
             if parameter.process_mesh is None:
-                shard_tensor(parameter, mesh, [Replicate()])
+                shard_tensor(parameter, mesh, [])
         self._gathering = ParameterGather(mesh)
-        if copies is not None:
-            _OverCopies(layer, copies).register(x for x in layer.parameters() if not x.stop_gradient)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """What ``layers`` gives for this rank's inputs."""
@@ -225,7 +208,23 @@ class GroupShardedStage3(ShardedLayer):
     def get_all_parameters(self, convert2cpu: bool = False) -> None:
         """Let every rank have all parameters whole, to save them, say. All ranks call it."""
         for parameter in self._layers.parameters():
-            shard_tensor(parameter, self._gathering.mesh, [Replicate()])
+            shard_tensor(parameter, self._gathering.mesh, [])
+
+
+def _mesh_of(group: Group, copies: Group | None) -> ProcessMesh:
+    """The ranks that train together: those of the group, or of all groups that are copies, one behind the other."""
+    if copies is None:
+        return ProcessMesh(list(group.ranks), ["sharding"])
+    lines: list[list[int]] = []
+    grids: list[Any] = []
+    all_gather_object(lines, list(copies.ranks), group)
+    all_gather_object(grids, np.transpose(lines).tolist() if len({*map(len, lines)}) == 1 else None, copies)
+    if grids[0] is None or any(grid != grids[0] for grid in grids):
+        raise ValueError(
+            f"GroupShardedStage3: dp_group says that ranks {lines} have the parts of ranks {list(group.ranks)}; these "
+            "are no copies of a group in its order"
+        )
+    return ProcessMesh(grids[0], ["dp", "sharding"])
 
 
 class _LargeParameterSharding(ShardingStage3):

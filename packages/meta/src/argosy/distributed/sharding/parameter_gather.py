@@ -54,11 +54,11 @@ class ParameterGather(Interpreter):
             return x
         self._is_gathering = True
         try:
-            gradient = self.mesh, [Partial(ReduceType.kRedAvg)]
-            made = local_part(reshard(x, self.mesh, [Replicate()]), gradient)
+            gradient = self.mesh, [Partial(ReduceType.kRedAvg)] * self.mesh.ndim
+            made = local_part(self._whole(x), gradient)
         finally:
             self._is_gathering = False
-        if not x.placements[0].is_replicated():
+        if not all(placement.is_replicated() for placement in x.placements):
             self._sources[id(made.payload)] = x
         return made
 
@@ -70,5 +70,7 @@ class ParameterGather(Interpreter):
         if type(packed) is not tuple:
             return packed  # type: ignore[no-any-return]
         with no_grad():
-            made: Tensor = reshard(packed[0].detach(), self.mesh, [Replicate()])._local_value()
-            return made
+            return self._whole(packed[0].detach())._local_value()
+
+    def _whole(self, x: Tensor) -> Tensor:
+        return reshard(x, self.mesh, [Replicate()] * self.mesh.ndim)
