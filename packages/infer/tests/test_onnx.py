@@ -115,10 +115,10 @@ def test_functions_of_a_model_take_attributes_and_may_not_call_themselves():
         load(made)
 
 
-def branches():
+def branches(second="Neg", inputs=("x",)):
     outputs = [tensor("out", [2])]
     twice = helper.make_graph([helper.make_node("Add", ["x", "x"], ["out"])], "twice", [], outputs)
-    less = helper.make_graph([helper.make_node("Neg", ["x"], ["out"])], "less", [], outputs)
+    less = helper.make_graph([helper.make_node(second, inputs, ["out"])], "less", [], outputs)
     node = helper.make_node("If", ["which"], ["y"], then_branch=twice, else_branch=less)
     return model([node], [tensor("which", [], TensorProto.BOOL), tensor("x", [2])], [tensor("y", [2])])
 
@@ -131,6 +131,19 @@ def test_branches_are_chosen_by_a_run_or_when_the_program_is_made(compiler):
     bound = load(branches(), values={"which": True})
     assert [x.name_hint for x in bound.program.inputs] == ["x"]
     assert "prim.neg" not in str(bound.program)
+
+
+def test_a_branch_that_is_not_taken_need_not_fit():
+    """Voice detectors have one for each rate, which takes windows of its own length."""
+    made = branches("Reshape", ("x", "three"))
+    made.graph.initializer.append(numpy_helper.from_array(np.array([3]), "three"))
+    with pytest.raises(UnknownValue, match=r"Reshape.* of a branch that is not taken.* has to know 'which'"):
+        load(made)
+    session = Session(made)
+    np.testing.assert_array_equal(session.run(True, [1, 2])[0], [2, 4])
+    assert session.bound == {"which"}
+    with pytest.raises(ProgramFileError, match="Reshape"):
+        session.run(False, [1, 2])
 
 
 def test_a_loop_whose_steps_are_known_is_written_out():
@@ -176,6 +189,8 @@ def test_inputs_that_decide_shapes_are_bound_by_a_session_and_named_by_a_program
         load(made)
     with pytest.raises(InputError, match="has no input 'size'"):
         load(made, values={"size": [1]})
+    with pytest.raises(InputError, match="input 'x' is a dict, no array"):
+        session.run({"x": [1, 2]}, [2])
     with pytest.raises(InputError, match="missing"):
         session.run(np.arange(6))
 

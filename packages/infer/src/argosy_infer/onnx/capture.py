@@ -62,6 +62,15 @@ class Node:
         """The elements of an input. Raises UnknownValue where they depend on what the program is given."""
         return self._capture.known(self, position, self.value(position))
 
+    def unknown(self, position: int, why: str = "") -> UnknownValue:
+        """The error that asks for the elements of an input; ``why`` is said before."""
+        name = self.proto.input[position]
+        return UnknownValue(
+            f"{why}{self._capture.document.name}: {self} has to know {name!r} when the program is made, and that "
+            "depends on what the program is given",
+            name,
+        )
+
     def operand(self, x: Any) -> Any:
         """A tensor to record operators on: of a known one, if small, a constant of the program."""
         return operand_of(x, self._capture.tracer)
@@ -153,10 +162,10 @@ class _Capture:
                     results = op.function(*arguments, **keywords)
             else:
                 results = op.function(*arguments, **keywords)
+        except (ProgramFileError, UnknownValue):
+            raise  # of a node in a subgraph
         except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as error:
             raise ProgramFileError(f"{self.document.name}: {node}: {error}") from error
-        except UnknownValue:
-            raise
         except NotImplementedError as error:
             raise NotImplementedError(f"{self.document.name}: {node}: {error}") from error
         return results if isinstance(results, (tuple, list)) else (results,)
@@ -188,12 +197,7 @@ class _Capture:
             return to_numpy(x)
         found = infer_sizes(self.tracer.value(x))
         if found is None:
-            name = node.proto.input[position]
-            raise UnknownValue(
-                f"{self.document.name}: {node} has to know {name!r} when the program is made, and that depends on "
-                "what the program is given",
-                name,
-            )
+            raise node.unknown(position)
         return found
 
     def _keywords(self, op: Operator, node: Node) -> dict[str, Any]:

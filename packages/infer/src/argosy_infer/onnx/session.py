@@ -84,6 +84,8 @@ class Session:
         if missing := [name for name in self.input_names if name not in given]:
             raise InputError(f"inputs {missing} are missing; the model takes {self.input_names}")
         found = {name: np.asarray(value) for name, value in given.items()}
+        if wrong := [name for name, array in found.items() if array.dtype == object]:
+            raise InputError(f"input {wrong[0]!r} is a {type(given[wrong[0]]).__name__}, no array")
         predictor = self._predictor(found)
         return predictor.run(*(found[name] for name in self.input_names if name not in self.bound))
 

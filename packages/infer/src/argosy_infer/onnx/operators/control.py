@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from argosy_infer.errors import ProgramFileError
 from argosy_infer.onnx.capture import Node
 from argosy_infer.onnx.registry import onnx_operator
 from argosy_infer.onnx.tensors import is_known, phi, prim, shape_of, tensor_of
@@ -30,7 +31,10 @@ def if_(condition: Any, *, then_branch: Any, else_branch: Any, node: Node) -> An
         return node.run(then_branch if _truth(node.value(0)) else else_branch)
     tracer = _tracer()
     holds = tracer.value(phi.reshape(condition, []))
-    sides = [record(tracer, (), partial(_run, node, graph)) for graph in (then_branch, else_branch)]
+    try:
+        sides = [record(tracer, (), partial(_run, node, graph)) for graph in (then_branch, else_branch)]
+    except ProgramFileError as misfit:
+        raise node.unknown(0, f"{misfit}. That is no error of a branch that is not taken, but ") from misfit
     ends = [_ends(tracer, side, side.result, node) for side in sides]
     for x, y in zip(*ends, strict=True):
         if x.type != y.type:
