@@ -168,9 +168,10 @@ def test_sums_over_calibration_data_are_those_of_the_inputs(trained):
     products = list(find_weight_products(trained.program)[0].values())
     apart = observe_inputs(trained, products, [[ids[:2]], {"ids": ids[2:]}])
     together = observe_inputs(trained, products, [[ids]])
-    for name, inputs in together.items():
-        assert inputs.rows == apart[name].rows == ids.size
-        np.testing.assert_allclose(apart[name].products, inputs.products, rtol=1e-4, atol=1e-3)
+    for name, (inputs,) in together.items():
+        (parts,) = apart[name]
+        assert inputs.rows == parts.rows == ids.size
+        np.testing.assert_allclose(parts.products, inputs.products, rtol=1e-4, atol=1e-3)
         np.testing.assert_allclose(np.diag(inputs.products) <= inputs.rows * inputs.largest**2 * 1.001, True)
 
 

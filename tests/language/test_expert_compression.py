@@ -6,9 +6,10 @@ import pytest
 import argosy as paddle
 from argosy import models
 from argosy.models.importer import program_of
-from argosy_infer import Generator, Predictor
-from argosy_infer.compress import awq, gptq, round_to_float8, round_to_nearest
+from argosy_infer import Generator, LoadedProgram, Predictor
+from argosy_infer.compress import awq, gptq, mixed_precision, round_to_float8, round_to_nearest, smooth_quant
 from argosy_infer.compress.packing import round_matrix
+from language.test_compression import text, windows
 from language.weights_by_name import weights
 
 CONFIG = {
@@ -68,7 +69,98 @@ def test_what_stays_in_floats_is_named(model):
     whole = program_of(model)
     _, report = round_to_nearest(whole, 8, 64, skip=["*.gate_up_proj"])
     assert report.skipped == {NAMES[0]: "it was to be skipped", NAMES[1]: "96 inputs are no multiple of 64"}
-    assert set(NAMES) <= set(awq(whole, [[IDS]], 4, 32)[1].skipped)
+
+
+def dequantized(whole, small):
+    """The first program with the experts that the second one's numbers stand for, and what that has changed besides."""
+    states = {name: small.states.get(name, array) for name, array in whole.states.items()}
+    for name in NAMES:
+        numbers, scales = (small.states[f"{name}_{part}"] for part in ("numbers", "scales"))
+        each = numbers.shape[2] // scales.shape[1]
+        states[name] = numbers.transpose(0, 2, 1) * np.repeat(scales, each, axis=1)
+    return LoadedProgram(whole.program, states)
+
+
+def test_factors_of_experts_are_within_what_makes_their_inputs(model):
+    """AWQ's: in the norm, which divides the router, too, and in each expert's own layer before. Nothing is multiplied
+    when the program runs; the experts that were not rounded compute what they did."""
+    whole = program_of(model)
+    small, report = awq(whole, [[IDS]], 4, 32, skip=OTHERS)
+    assert [layer.name for layer in report.layers] == NAMES
+    assert not [name for name in small.states if name.endswith("factors")]
+    (want,), (made,) = Predictor(dequantized(whole, small)).run(IDS), Predictor(small).run(IDS)
+    np.testing.assert_allclose(made, want, rtol=0, atol=1e-5 * np.abs(want).max())
+    assert lost(whole, small) < 0.97 * lost(whole, round_to_nearest(whole, 4, 32, skip=OTHERS)[0])
+    norm, router = "model.layers.0.post_attention_layernorm.weight", "model.layers.0.mlp.gate.weight"
+    ratio = small.states[norm] / whole.states[norm]
+    assert np.ptp(ratio) > 0.01
+    np.testing.assert_allclose(small.states[router] * ratio[:, None], whole.states[router], rtol=1e-5)
+    few, _ = awq(whole, [[IDS[:1, :1]]], 4, 32, skip=OTHERS)
+    np.testing.assert_allclose(Predictor(few).run(IDS)[0], Predictor(dequantized(whole, few)).run(IDS)[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_inputs_of_experts_are_bytes(model, static):
+    """SmoothQuant's: weights in bytes, and inputs that are what bytes stand for."""
+    whole = program_of(model)
+    small, report = smooth_quant(whole, [[IDS]], static=static, skip=OTHERS)
+    assert [layer.name for layer in report.layers] == NAMES
+    assert all(layer.bytes_after < 0.3 * layer.bytes_before for layer in report.layers)
+    floats = lost(whole, dequantized(whole, small))
+    assert floats < lost(whole, small) < 0.03
+    steps = [op for op in small.program.walk() if op.name == "prim.round"]
+    assert len(steps) == 2
+    assert static == (f"{NAMES[0]}_step" in small.states)
+    made, (logits,) = Generator(small, 64).generate(list(IDS[0, :9]), 1), Predictor(small).run(IDS[:1, :9])
+    assert made == [int(logits[0, -1].argmax())]
+
+
+def test_experts_get_bits_by_what_results_lose(model):
+    whole = program_of(model)
+    small, report = mixed_precision(whole, [[IDS]], 6.0, 32, skip=OTHERS)
+    assert set(report.sensitivity) == set(NAMES)
+    largest = {name: np.abs(small.states[f"{name}_numbers"]).max() for name in NAMES}
+    assert sorted(largest.values()) in ([7, 7], [7, 127])
+    states = {**whole.states, NAMES[1]: np.stack([round_matrix(m, 4, 32).dequantize() for m in whole.states[NAMES[1]]])}
+    alone = lost(whole, LoadedProgram(whole.program, states))
+    assert report.sensitivity[NAMES[1]] == pytest.approx(alone**2, rel=1e-3)
+
+
+@pytest.mark.exhaustive
+def test_a_trained_mixture_loses_less_where_factors_are_folded():
+    """Perplexity on text that calibration has not seen, of a model some of whose channels are large, as those of large
+    models are (Dettmers et al., 2022): the norm's are multiplied, and its readers divided. AWQ undoes that."""
+    paddle.seed(0)
+    model = models.build(models.ConfigFile({**CONFIG, "vocab_size": 128}))
+    optimizer = paddle.optimizer.AdamW(3e-3, parameters=model.parameters())
+
+    @paddle.jit.to_static(full_graph=True)
+    def step(ids):
+        logits = model(ids[:, :-1])
+        loss = paddle.nn.functional.cross_entropy(logits.reshape([-1, 128]), ids[:, 1:].reshape([-1]))
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    data, rng = windows(text(0, 60_000)), np.random.default_rng(1)
+    for _ in range(160):
+        step(paddle.to_tensor(data[rng.integers(0, len(data), 16)]))
+    model.eval()
+    layer = model.model.layers[0]
+    factors = np.ones(64, np.float32)
+    factors[::16] = 30.0
+    norm = layer.post_attention_layernorm.weight
+    norm.set_value(norm.numpy() * factors)
+    for reader in (layer.mlp.gate.weight, layer.mlp.experts.gate_up_proj):
+        reader.set_value(reader.numpy() / factors[:, None])
+    whole, unseen, data = program_of(model), windows(text(2, 12_000)), [[windows(text(3, 9_600))]]
+    passes = {"nearest": round_to_nearest(whole, 4, 32, unseen, OTHERS)}
+    passes["awq"] = awq(whole, data, 4, 32, unseen, OTHERS)
+    passes["bytes"] = smooth_quant(whole, data, evaluation=unseen, skip=OTHERS)
+    gaps = {name: report.perplexity_gap for name, (_, report) in passes.items()}
+    assert gaps["awq"] < 0.5 * gaps["nearest"]
+    assert gaps["bytes"] < 0.005
 
 
 def test_folders_hold_rounded_experts(model, tmp_path):
@@ -87,3 +179,24 @@ def test_folders_hold_rounded_experts(model, tmp_path):
     (want,), given = Predictor(small).run(IDS), paddle.to_tensor(IDS)
     for each in (fresh, models.load_model(tmp_path)):
         np.testing.assert_allclose(each(given).numpy(), want, rtol=0, atol=1e-4 * np.abs(want).max())
+
+
+@pytest.mark.parametrize(
+    ("static", "layout"), [(False, "compressed-tensors"), (True, "compressed-tensors"), (None, "awq")]
+)
+def test_folders_hold_what_factors_have_changed(model, tmp_path, static, layout):
+    """Norms, routers, experts and the steps of their inputs in bytes, read again."""
+    whole = program_of(model)
+    if static is None:
+        small, _ = awq(whole, [[IDS]], 4, 32, skip=["lm_head*", "*gate.weight"], multiply_inputs=False)
+    else:
+        small, _ = smooth_quant(whole, [[IDS]], static=static, skip=["lm_head*", "*gate.weight"], multiply_inputs=False)
+    fresh = models.build(models.ConfigFile(CONFIG))
+    fresh.eval()
+    fresh.set_state_dict(model.state_dict())
+    models.use_integers(fresh, small)
+    models.save(fresh, tmp_path, layout)
+    (want,), given = Predictor(small).run(IDS), paddle.to_tensor(IDS)
+    for each in (fresh, models.load_model(tmp_path)):
+        close = np.isclose(each(given).numpy(), want, rtol=0, atol=1e-3 * np.abs(want).max())
+        assert close.mean() > 0.99  # an input between two bytes may go to either

@@ -56,10 +56,12 @@ class WeightProduct:
     is_turned: bool
     chosen: Value | None = None
 
-    def matrix(self, states: Mapping[str, Array]) -> Array:
-        """The weight as [in, out]."""
+    def matrices(self, states: Mapping[str, Array]) -> tuple[Array, ...]:
+        """The weight as [in, out], or those of a grouped one, expert by expert."""
         weight = states[self.name]
-        return weight.T if self.is_turned else weight
+        if self.chosen is not None:
+            return tuple(weight)
+        return (weight.T if self.is_turned else weight,)
 
 
 @dataclass(frozen=True)

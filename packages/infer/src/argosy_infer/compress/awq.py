@@ -14,17 +14,14 @@ import numpy as np
 from argosy_infer.compress.calibration import Inputs
 from argosy_infer.compress.folding import Producer
 from argosy_infer.compress.packing import (
-    CalibrationData,
-    ProductGroup,
     QuantizationReport,
     QuantizedWeight,
-    Replaced,
     check_form,
     packed_layer,
-    replace_groups,
     round_with,
     scales_of,
 )
+from argosy_infer.compress.product_groups import CalibrationData, GroupMember, ProductGroup, Replaced, replace_groups
 from argosy_infer.export import LoadedProgram
 from argosy_tensorcore.wait_notice import announce_wait
 
@@ -45,9 +42,10 @@ def awq(
     skip: Sequence[str] = (),
     multiply_inputs: bool = True,
 ) -> tuple[LoadedProgram, QuantizationReport]:
-    """The program with its linear layers' weights in ``bits`` (8 or 4), a scale for each output and ``group_size``
-    inputs (-1, 32, 64, 128), and its inputs multiplied by one factor each: within the norm or layer that makes them,
-    or, where nothing takes factors, when the program runs. ``loaded`` stays as it is.
+    """The program with its linear layers' and experts' weights in ``bits`` (8 or 4), a scale for each output and
+    ``group_size`` inputs (-1, 32, 64, 128), and its inputs multiplied by one factor each: within the norm or layer that
+    makes them (the inputs of each expert's way back within that expert), or, where nothing takes factors, when the
+    program runs. ``loaded`` stays as it is.
 
     data: entries of the program's inputs, in order or by name; evaluation: ids [rows, tokens] that the report's
     perplexities are of; skip: as in :func:`round_to_nearest`; multiply_inputs: False leaves inputs alone that nothing
@@ -60,39 +58,48 @@ def awq(
 
 
 def _replace_group(group: ProductGroup, bits: int, group_size: int, multiply_inputs: bool) -> Replaced:
-    assert group.inputs is not None
-    search = partial(_search_scales, inputs=group.inputs, bits=bits, group_size=group_size)
-    if group.producer is not None:
-        made = search(group.matrices, producer=group.producer)
-        pairs = zip(group.products, group.matrices, made, strict=True)
-        return [packed_layer(*each, folded=True) for each in pairs], made[0].factors
-    trials = _TRIALS if multiply_inputs else 1
-    return [
-        packed_layer(product, matrix, search((matrix,), producer=None, trials=trials)[0])
-        for product, matrix in zip(group.products, group.matrices, strict=True)
-    ], None
+    search = partial(_search_scales, bits=bits, group_size=group_size)
+    producer = group.producer
+    if producer is None:
+        alone = [search([member], trials=_TRIALS if multiply_inputs else 1) for member in group.members]
+        return [
+            packed_layer(m.product, m.matrices, made) for m, (made,) in zip(group.members, alone, strict=True)
+        ], None
+    if producer.chosen is None:
+        made = search(group.members, producer=producer)
+        given = made[0][0].factors
+    else:  # each expert has channels of its own
+        experts = range(len(group.members[0].matrices))
+        by_expert = [search(group.members_of(expert), producer=producer) for expert in experts]
+        made = [[parts[i][0] for parts in by_expert] for i in range(len(group.members))]
+        found = [parts[0].factors for parts in zip(*made, strict=True)]
+        size = len(producer.channels)
+        given = np.stack([np.ones(size, np.float32) if one is None else one.astype(np.float32) for one in found])
+    pairs = zip(group.members, made, strict=True)
+    return [packed_layer(member.product, member.matrices, parts, folded=True) for member, parts in pairs], given
 
 
 def _search_scales(
-    matrices: Sequence[Array],
-    inputs: Inputs,
-    bits: int,
-    group_size: int,
-    producer: Producer | None,
-    trials: int = _TRIALS,
-) -> list[QuantizedWeight]:
-    """The rounded weights, of one exponent, whose outputs on the sample differ least."""
-    means = np.maximum(inputs.magnitudes / max(inputs.rows, 1), np.float32(1e-8))
+    members: Sequence[GroupMember], bits: int, group_size: int, producer: Producer | None = None, trials: int = _TRIALS
+) -> list[list[QuantizedWeight]]:
+    """The rounded matrices of each product, of one exponent, whose outputs on the sample differ least."""
+    inputs = [each for member in members for each in member.inputs]
+    rows = max(sum(each.rows for each in inputs), 1)
+    means = np.maximum(np.sum([each.magnitudes for each in inputs], axis=0) / np.float32(rows), np.float32(1e-8))
     if producer is not None:
         means = producer.pool(means, np.add)
-    tried = []
+    best, least = list[list[QuantizedWeight]](), np.inf
     for alpha in np.linspace(0, 1, _TRIALS, dtype=np.float32)[:trials]:
         factors = means**alpha
         factors /= np.sqrt(factors.max() * factors.min())
-        given = None if alpha == 0 else (np.float32(1) / factors).astype(matrices[0].dtype)
-        made = [_round_scaled(matrix, given, bits, group_size) for matrix in matrices]
-        tried.append((sum(map(partial(_error, inputs=inputs), made, matrices)), made))
-    return min(tried, key=lambda pair: pair[0])[1]
+        given = None if alpha == 0 else (np.float32(1) / factors).astype(members[0].matrices[0].dtype)
+        made = [[_round_scaled(matrix, given, bits, group_size) for matrix in member.matrices] for member in members]
+        error = sum(
+            sum(map(_error, parts, member.matrices, member.inputs)) for parts, member in zip(made, members, strict=True)
+        )
+        if error < least:
+            best, least = made, error
+    return best
 
 
 def _round_scaled(matrix: Array, given: Array | None, bits: int, group_size: int) -> QuantizedWeight:
@@ -106,5 +113,7 @@ def _round_scaled(matrix: Array, given: Array | None, bits: int, group_size: int
 
 def _error(made: QuantizedWeight, matrix: Array, inputs: Inputs) -> float:
     """The square of what outputs on the sample differ by."""
+    if not inputs.rows:
+        return 0.0
     difference = made.dequantize() - matrix.astype(np.float32)
     return float(np.einsum("io,ij,jo->", difference, inputs.products, difference, optimize=True))

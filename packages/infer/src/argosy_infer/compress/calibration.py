@@ -47,18 +47,22 @@ def observe_inputs(
     loaded: LoadedProgram,
     products: Sequence[WeightProduct],
     data: Iterable[Sequence[Any] | Mapping[str, Any]],
-) -> dict[str, Inputs]:
+) -> dict[str, list[Inputs]]:
     """The inputs of weight products by the weight's name, while the program runs on ``data``: each entry has the
-    program's inputs, in order or by name. Raises :class:`InputError` where there is no entry."""
-    names = {state.name: state.argument for state in loaded.program.states}
-    inputs = [_other_operand(names[product.name]) for product in products]
-    distinct = list(dict.fromkeys(inputs))
-    found: dict[Any, Inputs] = {}
-    for made in observe_values(loaded, distinct, data):
-        for value, array in zip(distinct, made, strict=True):
-            rows = array.reshape(-1, array.shape[-1]).astype(np.float32)
-            found.setdefault(value, Inputs.none(rows.shape[1])).add(rows)
-    return {product.name: found[value] for product, value in zip(products, inputs, strict=True)}
+    program's inputs, in order or by name. Of a grouped product those that each expert was chosen for, of others all.
+    Raises :class:`InputError` where there is no entry."""
+    counts = {(each.x, each.chosen): len(each.matrices(loaded.states)) for each in products}
+    values = list(dict.fromkeys(value for pair in counts for value in pair if value is not None))
+    found: dict[Any, list[Inputs]] = {}
+    for arrays in observe_values(loaded, values, data):
+        made = dict(zip(values, arrays, strict=True))
+        for (x, chosen), count in counts.items():
+            rows = made[x].reshape(-1, made[x].shape[-1]).astype(np.float32)
+            each = found.setdefault((x, chosen), [Inputs.none(rows.shape[1]) for _ in range(count)])
+            owners = np.zeros(len(rows), np.int64) if chosen is None else made[chosen].reshape(-1)
+            for owner in np.unique(owners).tolist():
+                each[owner].add(rows if count == 1 else rows[owners == owner])
+    return {product.name: found[product.x, product.chosen] for product in products}
 
 
 def observe_values(
@@ -74,9 +78,3 @@ def observe_values(
         yield predictor.run(**entry) if isinstance(entry, Mapping) else predictor.run(*entry)
     if not count:
         raise InputError("calibration needs data: there is no entry")
-
-
-def _other_operand(weight: Any) -> Any:
-    """What a weight is multiplied with."""
-    (user,) = (user for user in weight.users if user.name != "builtin.return")
-    return user.operand(0)

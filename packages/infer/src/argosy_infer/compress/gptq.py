@@ -14,13 +14,8 @@ from typing import Any
 import numpy as np
 
 from argosy_infer.compress.calibration import Inputs
-from argosy_infer.compress.packing import (
-    LARGEST,
-    CalibrationData,
-    QuantizationReport,
-    QuantizedWeight,
-    scales_of,
-)
+from argosy_infer.compress.packing import LARGEST, QuantizationReport, QuantizedWeight, scales_of
+from argosy_infer.compress.product_groups import CalibrationData
 from argosy_infer.compress.quantization import quantize_weights
 from argosy_infer.export import LoadedProgram
 from argosy_tensorcore.wait_notice import announce_wait

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from argosy_infer.compress.experts import round_experts
-from argosy_infer.compress.packing import (
+from argosy_infer.compress.packing import QuantizationReport, QuantizedWeight, check_form, packed_layer, round_matrix
+from argosy_infer.compress.product_groups import (
     CalibrationData,
-    LayerReport,
-    QuantizationReport,
-    QuantizedWeight,
-    check_form,
-    packed_layer,
-    replace_weights,
+    GroupMember,
+    ProductGroup,
+    Replaced,
+    replace_groups,
 )
-from argosy_infer.compress.perplexity import perplexity
 from argosy_infer.export import LoadedProgram
-from argosy_infer.weights import Replacement, WeightProduct
 
 __all__ = ["quantize_weights"]
 
@@ -39,15 +34,19 @@ def quantize_weights(
     quantize_expert: Callable[[Array, Any], QuantizedWeight] | None = None,
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with the weights that ``quantize(matrix, inputs)`` gives, for the pass ``name``; those of experts
-    by ``quantize_expert`` where that is another. Raises ValueError for bits and groups that have no code."""
+    by ``quantize_expert`` where that is another, and to the nearest where ``data`` chooses them for no token. Raises
+    ValueError for bits and groups that have no code."""
     check_form(name, bits, group_size)
-    entries = None if data is None else list(data)
-    experts = round_experts(loaded, bits, group_size, quantize_expert or quantize, entries, skip)
 
-    def replaced(product: WeightProduct, matrix: Array, inputs: Any) -> tuple[Replacement, LayerReport]:
-        return packed_layer(product, matrix, quantize(matrix, inputs))
+    def rounded(member: GroupMember) -> list[QuantizedWeight]:
+        own = quantize if member.product.chosen is None else quantize_expert or quantize
+        inputs = member.inputs or [None] * len(member.matrices)
+        return [
+            round_matrix(matrix, bits, group_size) if seen is not None and not seen.rows else own(matrix, seen)
+            for matrix, seen in zip(member.matrices, inputs, strict=True)
+        ]
 
-    made, report = replace_weights(experts.loaded, bits, group_size, replaced, entries, None, skip)
-    measured = None if evaluation is None else (perplexity(loaded, evaluation), perplexity(made, evaluation))
-    skipped = {**report.skipped, **experts.skipped}
-    return made, replace(report, layers=(*report.layers, *experts.layers), skipped=skipped, perplexities=measured)
+    def replaced(group: ProductGroup) -> Replaced:
+        return [packed_layer(each.product, each.matrices, rounded(each)) for each in group.members], None
+
+    return replace_groups(loaded, bits, group_size, replaced, data, evaluation, skip)

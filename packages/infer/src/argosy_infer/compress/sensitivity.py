@@ -9,20 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from argosy_infer.compress.packing import (
-    GROUPS,
+from argosy_infer.compress.packing import GROUPS, QuantizationReport, packed_layer, round_matrix
+from argosy_infer.compress.product_groups import (
     CalibrationData,
-    LayerReport,
-    QuantizationReport,
+    ProductGroup,
+    Replaced,
     choose_products,
-    packed_layer,
-    replace_weights,
-    round_matrix,
+    replace_groups,
 )
 from argosy_infer.errors import InputError
 from argosy_infer.export import LoadedProgram
 from argosy_infer.predictor import Predictor
-from argosy_infer.weights import Replacement, WeightProduct
+from argosy_infer.weights import WeightProduct
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.wait_notice import announce_wait
 
@@ -40,8 +38,9 @@ def mixed_precision(
     evaluation: Array | None = None,
     skip: Sequence[str] = (),
 ) -> tuple[LoadedProgram, QuantizationReport]:
-    """The program with its linear layers' weights in 4 or 8 bits, ``average_bits`` of a weight at most, rounded to the
-    nearest: 8 where results on ``data`` change most for the bits that it takes. ``loaded`` stays as it is.
+    """The program with its linear layers' and experts' weights in 4 or 8 bits, ``average_bits`` of a weight at most,
+    rounded to the nearest: 8 where results on ``data`` change most for the bits that it takes, of a layer's experts for
+    all or none. ``loaded`` stays as it is.
 
     The report's ``sensitivity`` is the mean square of that change, relative to that of the results; its perplexities
     are those of ``evaluation`` (ids [rows, tokens]); skip: as in :func:`round_to_nearest`. Raises ValueError for fewer
@@ -53,20 +52,22 @@ def mixed_precision(
         )
     products, _ = choose_products(loaded, 4, group_size, skip)
     found = _sensitivities(loaded, products, data, group_size)
-    sizes = {name: product.matrix(loaded.states).size for name, product in products.items()}
+    sizes = {name: loaded.states[name].size for name in products}
     room, bits = (average_bits - 4) * sum(sizes.values()), dict.fromkeys(products, 4)
     for name in sorted(found, key=lambda name: found[name] / sizes[name], reverse=True):
         if 4 * sizes[name] <= room:
             bits[name], room = 8, room - 4 * sizes[name]
     chosen = partial(_replace, bits=bits, group_size=group_size)
-    made, report = replace_weights(loaded, 4, group_size, chosen, evaluation=evaluation, skip=skip)
+    made, report = replace_groups(loaded, 4, group_size, chosen, evaluation=evaluation, skip=skip)
     return made, replace(report, sensitivity=found)
 
 
-def _replace(
-    product: WeightProduct, matrix: Array, inputs: None, bits: Mapping[str, int], group_size: int
-) -> tuple[Replacement, LayerReport]:
-    return packed_layer(product, matrix, round_matrix(matrix, bits[product.name], group_size))
+def _replace(group: ProductGroup, bits: Mapping[str, int], group_size: int) -> Replaced:
+    made = []
+    for member in group.members:
+        parts = [round_matrix(matrix, bits[member.product.name], group_size) for matrix in member.matrices]
+        made.append(packed_layer(member.product, member.matrices, parts))
+    return made, None
 
 
 def _sensitivities(
@@ -83,8 +84,9 @@ def _sensitivities(
 
     whole, states, found = results(), dict(predictor.states), {}
     for name, product in products.items():
-        matrix = round_matrix(product.matrix(loaded.states), 4, group_size).dequantize()
-        weight = np.ascontiguousarray(matrix.T if product.is_turned else matrix).astype(loaded.states[name].dtype)
+        parts = [round_matrix(matrix, 4, group_size).dequantize() for matrix in product.matrices(loaded.states)]
+        turned = np.stack([matrix.T if product.is_turned else matrix for matrix in parts])
+        weight = turned.reshape(loaded.states[name].shape).astype(loaded.states[name].dtype)
         predictor.move(predictor.device, {**states, name: StridedArray.from_array(weight, predictor.device)})
         change = sum(float(np.square(got - want).sum()) for got, want in zip(results(), whole, strict=True))
         found[name] = change / (sum(float(np.square(want).sum()) for want in whole) or 1.0)

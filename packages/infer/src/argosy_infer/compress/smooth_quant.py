@@ -12,18 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from argosy_infer.compress.packing import (
+from argosy_infer.compress.folding import Producer
+from argosy_infer.compress.packing import QuantizationReport, report_layer, round_with, scales_of
+from argosy_infer.compress.product_groups import (
     CalibrationData,
-    LayerReport,
+    GroupMember,
     ProductGroup,
-    QuantizationReport,
     Replaced,
     replace_groups,
-    round_with,
-    scales_of,
 )
 from argosy_infer.export import LoadedProgram
-from argosy_infer.weights import Replacement, WeightProduct
+from argosy_infer.weights import Replacement, WeightProduct, apply_operator
 from argosy_phi_ops import prim
 from argosy_pir.values import Value
 
@@ -46,7 +45,7 @@ def smooth_quant(
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with products of bytes in its linear layers: weights with a scale for each output, inputs with one
     for each row, found when it runs, or where ``static`` is True with one for all, found on ``data``. Sums are exact,
-    in int32. ``loaded`` stays as it is.
+    in int32; those of experts, whose inputs are rounded to bytes, too, in float32. ``loaded`` stays as it is.
 
     data: entries of the program's inputs, in order or by name; evaluation: ids [rows, tokens] that the report's
     perplexities are of; skip: as in :func:`round_to_nearest`; multiply_inputs: False leaves inputs alone that nothing
@@ -57,44 +56,87 @@ def smooth_quant(
 
 
 def _smooth_group(group: ProductGroup, alpha: np.float32, static: bool, multiply_inputs: bool) -> Replaced:
-    assert group.inputs is not None
-    largest, producer = group.inputs.largest, group.producer
-    rows = [np.abs(matrix.astype(np.float32)).max(axis=1) for matrix in group.matrices]
-    peaks = largest
+    producer, made = group.producer, []
+    shared = None if producer is None else _common_factors(group, alpha, producer)
+    for member in group.members:
+        factors = shared
+        if factors is None:
+            factors = _factors([member], alpha, None) if multiply_inputs else np.ones_like(member.inputs[0].largest)
+        largest = np.stack([each.largest for each in member.inputs]) / factors
+        step = np.array(np.maximum(largest.max(), _SMALLEST) / _STEPS, np.float32) if static else None
+        folded = producer is not None or not multiply_inputs
+        smooth = _smooth_product if member.product.chosen is None else _smooth_experts
+        given = np.broadcast_to(factors, largest.shape)
+        whole, scales = zip(*map(_round_smoothed, member.matrices, given), strict=True)
+        replacement = smooth(member.product, whole, scales, None if folded else np.float32(1) / factors, step)
+        after = [w * s / f[:, None] for w, s, f in zip(whole, scales, given, strict=True)]
+        made.append((replacement, report_layer(member.product.name, member.matrices, after, replacement.states)))
+    return made, None if shared is None else np.float32(1) / shared
+
+
+def _common_factors(group: ProductGroup, alpha: np.float32, producer: Producer) -> Array:
+    """The factors [in] of products with the same inputs; [experts, in] where each expert makes its own."""
+    if producer.chosen is None:
+        return _factors(group.members, alpha, producer)
+    experts = range(len(group.members[0].matrices))
+    return np.stack([_factors(group.members_of(expert), alpha, producer) for expert in experts])
+
+
+def _factors(members: Sequence[GroupMember], alpha: np.float32, producer: Producer | None) -> Array:
+    """What inputs [in] are divided by. Those of experts that data chose for no token stay."""
+    peaks = np.max([each.largest for member in members for each in member.inputs], axis=0)
+    rows = np.max([np.abs(m.astype(np.float32)).max(axis=1) for member in members for m in member.matrices], axis=0)
+    if not any(each.rows for member in members for each in member.inputs):
+        return np.ones_like(peaks)
     if producer is not None:
-        peaks = producer.pool(largest, np.maximum)
-        rows = [producer.pool(np.max(rows, axis=0), np.maximum)] * len(rows)
-    made = []
-    for product, matrix, own in zip(group.products, group.matrices, rows, strict=True):
-        factors = np.maximum(peaks, _SMALLEST) ** alpha / np.maximum(own, _SMALLEST) ** (1 - alpha)
-        factors = factors if producer is not None or multiply_inputs else np.ones_like(factors)
-        step = np.maximum((largest / factors).max(), _SMALLEST) / _STEPS if static else None
-        made.append(_smooth_product(product, matrix, factors, step, producer is not None or not multiply_inputs))
-    return made, None if producer is None else np.float32(1) / factors
+        peaks, rows = producer.pool(peaks, np.maximum), producer.pool(rows, np.maximum)
+    made: Array = np.maximum(peaks, _SMALLEST) ** alpha / np.maximum(rows, _SMALLEST) ** (1 - alpha)
+    return made
+
+
+def _round_smoothed(matrix: Array, factors: Array) -> tuple[Array, Array]:
+    """Bytes [in, out] of a weight whose rows are multiplied with ``factors``, and their scales [1, out]."""
+    wide = matrix.astype(np.float32) * factors[:, None]
+    scales = scales_of(wide, 8, -1)
+    return round_with(wide, scales, 8), scales
+
+
+def _parts(name: str, states: dict[str, Array], factors: Array | None, step: Array | None) -> dict[str, Array]:
+    """The states of a product of bytes by their full names."""
+    given = {**states, "factors": factors, "step": step}
+    return {f"{name}{part}": array for part, array in given.items() if array is not None}
 
 
 def _smooth_product(
-    product: WeightProduct, matrix: Array, factors: Array, step: np.float32 | None, folded: bool
-) -> tuple[Replacement, LayerReport]:
-    """The product of bytes whose inputs are divided by ``factors``: before, where they are ``folded``."""
-    name, wide = product.name, matrix.astype(np.float32)
-    scales = scales_of(wide * factors[:, None], 8, -1)
-    whole = round_with(wide * factors[:, None], scales, 8)
-    states = {f"{name}.bytes": np.ascontiguousarray(whole.T), f"{name}.scales": scales[0]}
-    if not folded:
-        states[f"{name}.factors"] = np.float32(1) / factors
-    if step is not None:
-        states[f"{name}.step"] = step.astype(np.float32).reshape(())
+    product: WeightProduct, whole: Sequence[Array], scales: Sequence[Array], factors: Array | None, step: Array | None
+) -> Replacement:
+    """The product of bytes whose inputs are multiplied with ``factors`` (None: they have been before)."""
+    name = f"{product.name}."
+    states = _parts(name, {"bytes": np.ascontiguousarray(whole[0].T), "scales": scales[0][0]}, factors, step)
 
     def build(x: Value, bias: Value | None, parts: Mapping[str, Value]) -> Value:
-        return _product_of_bytes(
-            x, bias, *(parts.get(f"{name}.{part}") for part in ("bytes", "scales", "factors", "step"))
-        )
+        return _product_of_bytes(x, bias, *(parts.get(name + part) for part in ("bytes", "scales", "factors", "step")))
 
-    error = whole * scales / factors[:, None] - wide
-    norm = float(np.linalg.norm(wide)) or 1.0
-    size = sum(array.nbytes for array in states.values())
-    return Replacement(states, build), LayerReport(name, matrix.nbytes, size, float(np.linalg.norm(error)) / norm)
+    return Replacement(states, build)
+
+
+def _smooth_experts(
+    product: WeightProduct, whole: Sequence[Array], scales: Sequence[Array], factors: Array | None, step: Array | None
+) -> Replacement:
+    """The same of experts. Grouped products multiply floats: inputs are what their bytes stand for."""
+    name = f"{product.name}_"
+    numbers = {"numbers": np.stack([np.ascontiguousarray(part.T) for part in whole]), "scales": np.stack(scales)}
+
+    def build(x: Value, bias: Value | None, parts: Mapping[str, Value]) -> Value:
+        where = product.op.location
+        spread, steps = _round_inputs(x, parts.get(f"{name}factors"), parts.get(f"{name}step"))
+        wide = prim.mul(spread, prim.broadcast(steps, shape=spread.shape, axes=tuple(range(x.ndim - 1))))
+        weight = apply_operator("transpose", parts[f"{name}numbers"], perm=[0, 2, 1], location=where)
+        bias = None if bias is None else prim.cast(bias, dtype="float32")
+        made = apply_operator("gather_mm", wide, parts["chosen"], weight, bias, parts[f"{name}scales"], location=where)
+        return prim.cast(made, dtype=x.dtype)  # type: ignore[no-any-return]
+
+    return Replacement(_parts(name, numbers, factors, step), build)
 
 
 def _product_of_bytes(
@@ -102,6 +144,19 @@ def _product_of_bytes(
 ) -> Value:
     """``x * factors`` [..., in] rounded to bytes, times ``weight`` [out, in], times both scales, plus ``bias``."""
     last, outer, dtype = x.ndim - 1, tuple(range(x.ndim - 1)), x.dtype
+    spread, steps = _round_inputs(x, factors, step)
+    whole = prim.cast(spread, dtype="int8")
+    sums = prim.dot_general(whole, weight, lhs_contract=(last,), rhs_contract=(1,), accumulate="int32")
+    made = prim.mul(prim.cast(sums, dtype="float32"), prim.broadcast(steps, shape=sums.shape, axes=outer))
+    made = prim.mul(made, prim.broadcast(scales, shape=sums.shape, axes=(last,)))
+    if bias is not None:
+        made = prim.add(made, prim.broadcast(prim.cast(bias, dtype="float32"), shape=sums.shape, axes=(last,)))
+    return prim.cast(made, dtype=dtype)  # type: ignore[no-any-return]
+
+
+def _round_inputs(x: Value, factors: Value | None, step: Value | None) -> tuple[Any, Any]:
+    """``x * factors`` [..., in] as whole numbers of a byte in float32, and their steps [...]."""
+    last, outer = x.ndim - 1, tuple(range(x.ndim - 1))
     wide: Any = prim.cast(x, dtype="float32")
     if factors is not None:
         wide = prim.mul(wide, prim.broadcast(factors, shape=wide.shape, axes=(last,)))
@@ -111,10 +166,4 @@ def _product_of_bytes(
     else:
         steps = prim.broadcast(step, shape=x.shape[:-1], axes=())
     spread = prim.round(prim.div(wide, prim.broadcast(steps, shape=wide.shape, axes=outer)))
-    whole = prim.cast(prim.maximum(prim.minimum(spread, 127.0), -128.0), dtype="int8")
-    sums = prim.dot_general(whole, weight, lhs_contract=(last,), rhs_contract=(1,), accumulate="int32")
-    made = prim.mul(prim.cast(sums, dtype="float32"), prim.broadcast(steps, shape=sums.shape, axes=outer))
-    made = prim.mul(made, prim.broadcast(scales, shape=sums.shape, axes=(last,)))
-    if bias is not None:
-        made = prim.add(made, prim.broadcast(prim.cast(bias, dtype="float32"), shape=sums.shape, axes=(last,)))
-    return prim.cast(made, dtype=dtype)  # type: ignore[no-any-return]
+    return prim.maximum(prim.minimum(spread, 127.0), -128.0), steps

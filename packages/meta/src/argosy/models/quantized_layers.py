@@ -75,27 +75,13 @@ class QuantizedLinear(Layer):
 
     def _multiply_bytes(self, x: Any) -> Any:
         """The outputs, of inputs rounded to bytes. Products of integers that were int8 are products of bytes."""
-        wide = x.astype("float32")
-        steps, zero = self._steps(wide)
-        spread = wide / steps if zero is None else wide / steps + zero.astype("float32")
-        whole = spread.round().clip(-128.0, 127.0).astype("int8").astype("int32")
-        sums = paddle.matmul(whole, self.numbers.astype("int32"), transpose_y=True)
+        assert self.inputs is not None
+        spread, steps, zero = self.inputs.round(x.astype("float32"), self.input_scale, self.input_zero)
+        sums = paddle.matmul(spread.astype("int8").astype("int32"), self.numbers.astype("int32"), transpose_y=True)
         if zero is not None:
             sums = sums - zero * self.sums
         made = sums.astype("float32") * steps * self.scales.astype("float32")
         return (made if self.bias is None else made + self.bias.astype("float32")).astype(x.dtype)
-
-    def _steps(self, x: Any) -> tuple[Any, Any]:
-        """The steps of inputs in float32, and the byte that stands for 0 in int32; None where that is 0. Those of rows
-        are as compressed-tensors has them."""
-        assert self.inputs is not None
-        if self.input_scale is not None:
-            return self.input_scale, self.input_zero
-        if self.inputs.symmetric:
-            return x.abs().max(-1, keepdim=True).clip(min=_SMALLEST) / _STEPS, None
-        low, high = x.min(-1, keepdim=True).clip(max=0.0), x.max(-1, keepdim=True).clip(min=0.0)
-        steps = (high - low).clip(min=_SMALLEST) / (2 * _STEPS)
-        return steps, (-128.0 - low / steps).round().clip(-128.0, 127.0).astype("int32")
 
     def to_numbers(self) -> Numbers:
         """What the layer was made of."""
@@ -121,6 +107,21 @@ class InputBytes:
     scale: float | None = None
     symmetric: bool = True
     zero: int | None = None
+
+    def round(self, x: Any, scale: Any, zero: Any) -> tuple[Any, Any, Any]:
+        """``x`` [..., in] as whole numbers of bytes, their steps, both in float32, and the byte that stands for 0 in
+        int32 (None: 0 does), by ``scale`` and ``zero`` where these are given."""
+        steps, zero = (scale, zero) if scale is not None else self._of_rows(x)
+        spread = x / steps if zero is None else x / steps + zero.astype("float32")
+        return spread.round().clip(-128.0, 127.0), steps, zero
+
+    def _of_rows(self, x: Any) -> tuple[Any, Any]:
+        """The steps and zeros of rows, as compressed-tensors has them."""
+        if self.symmetric:
+            return x.abs().max(-1, keepdim=True).clip(min=_SMALLEST) / _STEPS, None
+        low, high = x.min(-1, keepdim=True).clip(max=0.0), x.max(-1, keepdim=True).clip(min=0.0)
+        steps = (high - low).clip(min=_SMALLEST) / (2 * _STEPS)
+        return steps, (-128.0 - low / steps).round().clip(-128.0, 127.0).astype("int32")
 
 
 @dataclass(frozen=True)
@@ -164,16 +165,19 @@ class Numbers:
 
 class QuantizedExperts(Experts):
     """Experts whose matrices are numbers in eight bits (those of four bits are, too) with a scale, and an offset or
-    none, for each group of inputs and output.
+    none, for each group of inputs and output. Inputs in bytes are multiplied as the floats that these stand for, and
+    summed in float32.
 
     ``parts``: of each expert the gate, what is gated, and the way back. Raises NotImplementedError, naming ``where``,
-    where experts differ in groups, or a gate has inputs in another order than what it gates.
+    where experts differ in groups or in what becomes of inputs, or a gate has other inputs than what it gates: in
+    another order, in other steps.
     """
 
     def __init__(self, floats: Experts, parts: list[list[Numbers]], where: str) -> None:
         Layer.__init__(self)
         self.config, self.zeros = floats.config, [[each.zeros for each in matrices] for matrices in parts]
         self.bits, self.width = parts[0][0].bits, parts[0][0].numbers.shape[0]
+        self.inputs = [[each.inputs for each in matrices] for matrices in parts]
         for name, members in (("gate_up_proj", slice(0, 2)), ("down_proj", slice(2, 3))):
             if len({tuple(each.scales.shape) for matrices in parts for each in matrices[members]}) > 1:
                 raise NotImplementedError(f"{where} has groups of several sizes, which experts have no code for")
@@ -187,6 +191,7 @@ class QuantizedExperts(Experts):
                 ]
             if orders := _orders_of(parts, members, where):
                 joined["order"] = orders
+            joined.update(_input_bytes_of(parts, members, where))
             for part, arrays in joined.items():
                 self.register_buffer(f"{name}_{part}", paddle.to_tensor(np.stack(arrays)))
             if floats.config.bias:
@@ -194,11 +199,12 @@ class QuantizedExperts(Experts):
 
     def to_numbers(self) -> list[list[Numbers]]:
         """What the layer was made of."""
+        width = self.config.width
+        places = (("gate_up_proj", slice(0, width)), ("gate_up_proj", slice(width, None)), ("down_proj", slice(None)))
         return [
             [
-                self._part(expert, "gate_up_proj", slice(0, self.config.width), zeros[0]),
-                self._part(expert, "gate_up_proj", slice(self.config.width, None), zeros[1]),
-                self._part(expert, "down_proj", slice(None), zeros[2]),
+                replace(self._part(expert, *place, zeros[i]), inputs=self.inputs[expert][i])
+                for i, place in enumerate(places)
             ]
             for expert, zeros in enumerate(self.zeros)
         ]
@@ -217,7 +223,19 @@ class QuantizedExperts(Experts):
         if (order := getattr(self, f"{name}_order", None)) is not None:
             places = zip(x.unbind(1), order[experts_NC].unbind(1), strict=True)
             x = paddle.stack([paddle.index_sample(one, rows) for one, rows in places], axis=1)
-        return gather_mm(x, experts_NC, numbers.transpose([0, 2, 1]), bias, scales, offsets)
+        made = self._round_inputs(x, experts_NC, name)
+        weight = numbers.transpose([0, 2, 1])
+        return gather_mm(made, experts_NC, weight, bias.astype(made.dtype), scales, offsets).astype(x.dtype)
+
+    def _round_inputs(self, x: Any, experts_NC: Any, name: str) -> Any:
+        """The inputs that bytes stand for, in float32, where inputs become bytes."""
+        taken = self.inputs[0][2 if name == "down_proj" else 0]
+        if taken is None:
+            return x
+        scale, zero = (getattr(self, f"{name}_input_{part}", None) for part in ("scale", "zero"))
+        scale, zero = (None if part is None else part[experts_NC].unsqueeze(-1) for part in (scale, zero))
+        spread, steps, zero = taken.round(x.astype("float32"), scale, zero)
+        return (spread if zero is None else spread - zero.astype("float32")) * steps
 
 
 def _orders_of(parts: list[list[Numbers]], members: slice, where: str) -> list[Array]:
@@ -231,6 +249,18 @@ def _orders_of(parts: list[list[Numbers]], members: slice, where: str) -> list[A
             raise NotImplementedError(f"{where}: a gate has inputs in another order than what it gates")
         orders.append(first.astype(np.int64))
     return orders if any(each.order is not None for matrices in parts for each in matrices[members]) else []
+
+
+def _input_bytes_of(parts: list[list[Numbers]], members: slice, where: str) -> dict[str, list[Any]]:
+    """The steps and zeros of each expert's inputs in bytes that a file fixes."""
+    taken = [[each.inputs for each in matrices[members]] for matrices in parts]
+    forms = {one and (one.scale is None, one.symmetric, one.zero is None) for matrices in taken for one in matrices}
+    if len(forms) > 1 or any(one != matrices[0] for matrices in taken for one in matrices):
+        raise NotImplementedError(f"{where}: inputs of its matrices are rounded in several ways")
+    given = [matrices[0] for matrices in taken if matrices[0] is not None]
+    scales = [np.float32(one.scale) for one in given if one.scale is not None]
+    zeros = [np.int32(one.zero) for one in given if one.zero is not None]
+    return ({"input_scale": scales} if scales else {}) | ({"input_zero": zeros} if zeros else {})
 
 
 def _offsets_or_zeros(made: Numbers) -> Array:

@@ -57,10 +57,7 @@ def use_integers(model: Layer, compressed: LoadedProgram) -> None:
         if packed is None:
             continue
         if f"{name}.weight.factors" in states:
-            raise NotImplementedError(
-                f"use_integers(): inputs of {name} are multiplied first, which no layout holds; the pass leaves them "
-                "alone with multiply_inputs=False"
-            )
+            _refuse_factors(name)
         out, step, inputs = int(layer.weight.shape[1]), states.get(f"{name}.weight.step"), None
         if any(user.name == "prim.dot_general" for user in users[f"{name}.weight.bytes"]):
             inputs = InputBytes(None if step is None else float(step))
@@ -69,7 +66,7 @@ def use_integers(model: Layer, compressed: LoadedProgram) -> None:
         fresh.bias = layer.bias
         found.append((parent, attribute, fresh))
     for parent, attribute, name, experts in list(layers_of(model, Experts)):
-        if parts := _parts_of_experts(name, experts, states):
+        if parts := _parts_of_experts(name, experts, states, users):
             found.append((parent, attribute, QuantizedExperts(experts, parts, name)))
     if not found:
         raise ValueError("use_integers(): the program holds no weight of a linear layer of the model as integers")
@@ -97,7 +94,27 @@ def _numbers_of(name: str, out: int, states: Mapping[str, Any]) -> Numbers:
     return Numbers(unpack_outputs(packed, bits).T, bits, np.atleast_2d(states[f"{name}.weight.scales"]), None, order)
 
 
-def _parts_of_experts(name: str, experts: Experts, states: Mapping[str, Any]) -> list[list[Numbers]]:
+def _input_bytes_of(name: str, users: Mapping[str, Any], states: Mapping[str, Any]) -> InputBytes | None:
+    """What becomes of the inputs of experts' matrices. Raises NotImplementedError for inputs that are multiplied."""
+    if f"{name}_factors" in states:
+        _refuse_factors(name)
+    (turned,) = (user for user in users[f"{name}_numbers"] if user.name != "builtin.return")
+    (product,) = turned.result.users
+    step = states.get(f"{name}_step")
+    is_rounded = product.operand(0).op.name == "prim.mul"  # `smooth_quant` multiplies whole numbers by their steps
+    return InputBytes(None if step is None else float(step)) if is_rounded else None
+
+
+def _refuse_factors(name: str) -> None:
+    raise NotImplementedError(
+        f"use_integers(): inputs of {name} are multiplied first, which no layout holds; the pass leaves them alone "
+        "with multiply_inputs=False"
+    )
+
+
+def _parts_of_experts(
+    name: str, experts: Experts, states: Mapping[str, Any], users: Mapping[str, Any]
+) -> list[list[Numbers]]:
     """The gate, what is gated, and the way back of each expert; none where they are floats."""
     packed = [states[key] for own in ("gate_up_proj", "down_proj") if (key := f"{name}.{own}_numbers") in states]
     if len(packed) < 2:
@@ -106,13 +123,13 @@ def _parts_of_experts(name: str, experts: Experts, states: Mapping[str, Any]) ->
                 f"use_integers(): some matrices of {name} are floats, which have no layout beside others"
             )
         return []
-    width, parts = experts.config.width, []
+    width, parts = experts.config.width, list[list[Numbers]]()
     for expert in range(experts.config.experts):
         row = []
         for own, array in zip(("gate_up_proj", "down_proj"), packed, strict=True):
             numbers, scales = array[expert].T, states[f"{name}.{own}_scales"][expert]
             bits = 4 if numbers.dtype == np.int8 and np.abs(numbers).max() < 8 else 8
-            made = Numbers(numbers, bits, scales)
+            made = Numbers(numbers, bits, scales, inputs=_input_bytes_of(f"{name}.{own}", users, states))
             halves = (slice(0, width), slice(width, None)) if own == "gate_up_proj" else (slice(None),)
             row += [made.take_outputs(half) for half in halves]
         parts.append(row)
