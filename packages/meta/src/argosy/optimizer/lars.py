@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from argosy.optimizer.lr import LRScheduler
 from argosy.optimizer.optimizer import Optimizer
@@ -21,6 +21,8 @@ class LarsMomentumOptimizer(Optimizer):
     Parameters whose name has one of ``exclude_from_weight_decay`` in it have a ``d`` of 0; ``regularization`` adds to
     the gradients of all.
     """
+
+    _reads_whole_parameters: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,6 +39,8 @@ class LBFGS(Optimizer):
     for a length that meets the strong Wolfe conditions. It stops when no gradient exceeds ``tolerance_grad``, no step
     ``tolerance_change``, or after ``max_eval`` evaluations (5/4 of ``max_iter`` by default).
     """
+
+    _reads_whole_parameters: ClassVar[bool] = True
 
     def __init__(
         self,

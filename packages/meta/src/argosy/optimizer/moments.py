@@ -93,6 +93,7 @@ class Lamb(_Moments):
         "lamb_weight_decay": "_decoupled",
         "exclude_from_weight_decay_fn": "_excluded",
     }
+    _reads_whole_parameters: ClassVar[bool] = True
 
     def __init__(
         self,

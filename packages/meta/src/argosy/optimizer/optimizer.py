@@ -52,6 +52,8 @@ class Optimizer(CheckedConstructor, FusedStorage, Internals):
 
     _group_settings: ClassVar[Mapping[str, str]] = {}
     """Attributes of the rule that a group of parameters may set for itself, by the names of its options."""
+    _reads_whole_parameters: ClassVar[bool] = False
+    """Whether an element's update depends on the others, as where a norm of the parameter scales it."""
 
     def __init__(
         self,

@@ -94,6 +94,8 @@ _IDLE_KEYS: dict[str, dict[str, str]] = {
     ) | {"enable_tuning": "nothing is searched for"},
 }  # fmt: skip
 """Keys of ``..._configs`` that are taken and do nothing, and why."""
+_ACTING_FIELDS = {"sharding_configs": {"split_param", "comm_buffer_size_MB"}}
+"""Fields of ``hybrid_configs``' ``..._configs`` that do what they say."""
 _REFUSED_KEYS: dict[str, dict[str, str]] = {
     "gradient_scale_configs": {"scale_strategy": "the mean over ranks ('avg'), or scale the loss"},
     "recompute_configs": {"refined_ops_patterns": "Strategy.recompute.refined_ops_patterns with distributed.to_static"},
@@ -165,6 +167,8 @@ def _check_keys(name: str, value: Mapping[str, Any], known: Mapping[str, Any]) -
             continue
         if other := _REFUSED_KEYS.get(name, {}).get(key):
             raise NotImplementedError(f"DistributedStrategy.{name}: {key}={given!r} is not implemented; use {other}")
+        if isinstance(given, Mapping) and given.keys() <= _ACTING_FIELDS.get(key, set()):
+            continue
         if why := _IDLE_KEYS.get(name, {}).get(key):
             warnings.warn(f"DistributedStrategy.{name}: {key}={given!r} does nothing here: {why}", stacklevel=3)
 
@@ -172,18 +176,19 @@ def _check_keys(name: str, value: Mapping[str, Any], known: Mapping[str, Any]) -
 class DistributedStrategy(ArgumentRepr):
     """How :func:`init` is to train: by default copies of the model on all ranks, each with data of its own.
 
-    ``hybrid_configs`` are degrees of a grid, of whose groups ``cp_degree`` and ``ep_degree`` cut some. ``amp`` runs
-    forward passes under ``auto_cast`` (bfloat16 with ``use_pure_bf16``, else float16, where the script scales
-    losses itself), ``gradient_merge`` updates in every ``k_steps``-th step, ``localsgd`` averages parameters after
-    every ``k_steps`` steps instead of gradients, ``lamb`` makes Lamb of Adam, ``lars`` LARS of Momentum,
+    ``hybrid_configs`` are degrees of a grid, of whose groups ``cp_degree`` and ``ep_degree`` cut some; with
+    ``split_param`` of its ``sharding_configs`` ranks have the states of equal slices, not of whole parameters.
+    ``amp`` runs forward passes under ``auto_cast`` (bfloat16 with ``use_pure_bf16``, else float16, where the script
+    scales losses itself), ``gradient_merge`` updates in every ``k_steps``-th step, ``localsgd`` averages parameters
+    after every ``k_steps`` steps instead of gradients, ``lamb`` makes Lamb of Adam, ``lars`` LARS of Momentum,
     ``adaptive_localsgd`` is localsgd with as many steps as the loss says, ``dgc`` exchanges the largest entries of
-    gradients alone, ``recompute`` computes the layers whose names (of ``named_sublayers``) are ``checkpoints`` again in
-    the backward pass instead of keeping what they compute, what they are given in host memory with ``enable_offload``,
-    ``fp16_allreduce`` rounds them for the way, ``sharding`` is ``sharding_degree``, of pipelines with
-    ``stage`` 2 and 3 of ZeRO, too, and ``tensor_parallel`` is ``mp_degree`` by another name,
-    ``sync_batch_norm`` converts the layers of what
-    :func:`distributed_model` is given, ``qat`` rounds what its layers multiply, but those with a part of
-    ``not_quant_pattern`` in their names, ``asp`` keeps the zeros of ``incubate.asp.prune_model``.
+    gradients alone, ``recompute`` computes the layers whose names (of ``named_sublayers``) are ``checkpoints``
+    again in the backward pass instead of keeping what they compute, what they are given in host memory with
+    ``enable_offload``, ``fp16_allreduce`` rounds them for the way, ``sharding`` is ``sharding_degree``, of
+    pipelines with ``stage`` 2 and 3 of ZeRO, too, and ``tensor_parallel`` is ``mp_degree`` by another name,
+    ``sync_batch_norm`` converts the layers of what :func:`distributed_model` is given, ``qat`` rounds what its
+    layers multiply, but those with a part of ``not_quant_pattern`` in their names, ``asp`` keeps the zeros of
+    ``incubate.asp.prune_model``.
 
     What does nothing here may be set to anything, and says so once. Raises
     NotImplementedError, with what to use instead, where another switch is on or a key has a value that is not built;

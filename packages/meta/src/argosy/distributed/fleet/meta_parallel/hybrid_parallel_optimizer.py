@@ -20,6 +20,7 @@ from argosy.distributed.fleet.meta_parallel.sharding_optimizer import (
     shared_parameters,
 )
 from argosy.distributed.fleet.meta_parallel.stage_sharding import sharding_of_stages
+from argosy.distributed.fleet.strategy import FieldsOfConfigs
 from argosy.distributed.group import Group
 from argosy.distributed.parameter_owners import publish_updates
 from argosy.distributed.reduction import ReduceOp
@@ -130,15 +131,15 @@ class HybridParallelOptimizer(WrappedOptimizer):
         piped = hcg is not None and hcg.get_pipe_parallel_world_size() > 1
         shards = None if hcg is None else group_or_none(hcg.get_sharding_parallel_group())
         sharding = None if hcg is None else sharding_of_stages(hcg, strategy)
-        if sharding is not None:  # the meshes of stages do the rest
+        if sharding is not None:
             shard_optimizer(base, sharding)
-            shards = None
         parts = None if hcg is None else group_or_none(hcg.get_model_parallel_group())
         experts = None if hcg is None else group_or_none(hcg.get_expert_parallel_group())
         self._own = [] if experts is None else [p for p in base._parameter_list if is_expert(p)]
         self._shared = shared_parameters(base, experts)
-        clip_over_ranks(base, parts, shards, self._shared, experts)
-        super().__init__(optimizer if shards is None else _sharding_class(strategy)(optimizer, hcg))
+        owners = shards if sharding is None else None  # the meshes of stages know all parts of gradients
+        clip_over_ranks(base, parts, owners, self._shared, experts)
+        super().__init__(optimizer if shards is None else _sharded(optimizer, hcg, strategy))
         self._copies = None if hcg is None or piped else hcg.get_dp_sep_parallel_group()
         self._expert_ranks: ExpertRanks | None = None if hcg is None or piped else hcg.expert_ranks()
         self._hcg, self._strategy = hcg, strategy
@@ -152,7 +153,7 @@ class HybridParallelOptimizer(WrappedOptimizer):
         if self._sharding_enable:
             self._inner_opt.reduce_gradients(self._shared, self._hcg)
         if self._copies is not None:
-            average_gradients(self._shared, [self._copies])
+            average_gradients(self._updated(self._shared), [self._copies])
         self._step(self._shared)
 
     def _step(self, parameters_list: Any) -> None:
@@ -160,6 +161,10 @@ class HybridParallelOptimizer(WrappedOptimizer):
         self._average_experts()
         self._inner_opt.step()
         publish_updates(self._inner_opt._parameter_list)  # of pipelines, whose ranks find owners of what they hold
+
+    def _updated(self, parameters: Sequence[Tensor]) -> Sequence[Tensor]:
+        """What this rank updates of the parameters."""
+        return self._inner_opt.filter_parameters(parameters, self._hcg) if self._sharding_enable else parameters
 
     def state_dict(self) -> dict[str, Any]:
         """What this rank has of the states: of parameters of other stages nothing."""
@@ -193,7 +198,9 @@ def _held_states(states: Mapping[str, Any], parameters: Sequence[Tensor]) -> dic
     return {k: x for k, x in found.items() if held.get(owner_of(f"{k}_", held) or "", True)}
 
 
-def _sharding_class(strategy: Any) -> type[DygraphShardingOptimizer]:
-    """Paddle's name for it, which scripts look for."""
-    split = strategy is not None and strategy.hybrid_configs["sharding_configs"].split_param
-    return DygraphShardingOptimizerV2 if split else DygraphShardingOptimizer
+def _sharded(optimizer: Any, hcg: Any, strategy: Any) -> DygraphShardingOptimizer | DygraphShardingOptimizerV2:
+    """The optimizer with its states split over ranks: by parameters, or by slices of these (``split_param``)."""
+    configs = FieldsOfConfigs() if strategy is None else strategy.hybrid_configs["sharding_configs"]
+    if not configs.split_param or hcg.get_pipe_parallel_world_size() > 1:
+        return DygraphShardingOptimizer(optimizer, hcg)
+    return DygraphShardingOptimizerV2(optimizer, hcg, int((configs.comm_buffer_size_MB or 256) * (1 << 20)))

@@ -8,14 +8,15 @@ from typing import Any
 
 from argosy.distributed.group import Group
 from argosy.distributed.parameter_owners import ParameterOwners
+from argosy.distributed.parameter_slices import make_buffers
 from argosy.distributed.wrapped_layer import is_expert
-from argosy.nn.clip import Pairs
+from argosy.nn.clip import ClipGradByNorm, Pairs
 from argosy.optimizer.optimizer import Optimizer
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = [
     "DygraphShardingOptimizer", "DygraphShardingOptimizerV2", "OwnerOptimizer", "WrappedOptimizer", "group_or_none",
-    "inner_optimizer", "shared_parameters",
+    "inner_optimizer", "shared_parameters", "update_clipped",
 ]  # fmt: skip
 
 
@@ -54,19 +55,8 @@ class OwnerOptimizer(WrappedOptimizer):
         """Update this rank's parameters that have a gradient."""
         shared = {id(p) for p in self._shared}
         mine = [p for p in self._base._parameter_list if id(p) not in shared or self._owners.is_own(p)]
-        self._update([(p, p.grad) for p in mine if not p.stop_gradient and p.grad is not None])
+        update_clipped(self._base, [(p, p.grad) for p in mine if not p.stop_gradient and p.grad is not None])
         self._owners.publish([p for p in self._shared if not p.stop_gradient])
-
-    def _update(self, own: Pairs) -> None:
-        """Clip, which all ranks do together, and update."""
-        base = self._base
-        clip: Callable[[Pairs], Pairs] | None = base._grad_clip
-        clipped = own if clip is None else clip(own)
-        base._grad_clip = None
-        try:
-            base.apply_gradients([(p, g) for p, g in clipped if g is not None])
-        finally:
-            base._grad_clip = clip
 
 
 class DygraphShardingOptimizer(OwnerOptimizer):
@@ -109,8 +99,65 @@ class DygraphShardingOptimizer(OwnerOptimizer):
         return {p.name: self._owners.owner(p) for p in self._shared} if self._is_split else {}
 
 
-class DygraphShardingOptimizerV2(DygraphShardingOptimizer):
-    """An ``optimizer`` as the first takes, under the name that ``split_param`` has: parameters are updated whole."""
+class DygraphShardingOptimizerV2(WrappedOptimizer):
+    """An optimizer each of whose ranks in the sharding group of ``hcg`` updates an equal part of the buffers in which
+    parameters lie behind each other (``split_param``), at most ``limit`` bytes in one; states are flat, of this part's
+    elements. Trainers call ``reduce_gradients`` before ``step``: gradients are those of the slices of parameters then,
+    which ``filter_parameters`` gives.
+
+    Raises NotImplementedError for rules and clips that look at whole parameters, and for groups of parameters.
+    """
+
+    def __init__(self, optimizer: Any, hcg: Any, limit: int = 256 << 20) -> None:
+        super().__init__(optimizer)
+        self._base = base = inner_optimizer(optimizer, type(self).__name__)
+        if base._reads_whole_parameters or type(base._grad_clip) is ClipGradByNorm or len(base._groups) > 1:
+            raise NotImplementedError(
+                f"{type(self).__name__}: split_param with {type(base).__name__}, whose rule looks at whole parameters, "
+                "with ClipGradByNorm or with groups of parameters is not implemented; leave split_param out"
+            )
+        shared = shared_parameters(base, hcg.get_expert_parallel_group())
+        chosen = [p for p in shared if not p.stop_gradient]
+        self._comm_buffer_list = make_buffers(chosen, hcg.get_sharding_parallel_group(), limit)
+        pairs = [pair for b in self._comm_buffer_list for pair in zip(b.params, b.slices, strict=True)]
+        self._slice_params: dict[str, Tensor | None] = {p.name: each for p, each in pairs}
+
+    def reduce_gradients(self, parameter_list: Sequence[Tensor], hcg: Any) -> None:
+        """Give this rank's slices the means of the gradients over the group."""
+        for buffer in self._comm_buffer_list:
+            buffer.reduce()
+
+    def filter_parameters(self, parameter_list: Sequence[Tensor], hcg: Any) -> list[Tensor]:
+        """The slices of parameters that this rank updates; of those that are its own the whole."""
+        found = [self._slice_params.get(p.name, p) for p in parameter_list]
+        return [p for p in found if p is not None]
+
+    def step(self) -> None:
+        """Update this rank's slices that have a gradient, and give them to the others."""
+        for buffer in self._comm_buffer_list:
+            buffer.refresh()
+        own = self.filter_parameters(self._base._parameter_list, None)
+        update_clipped(self._base, [(p, p.grad) for p in own if not p.stop_gradient and p.grad is not None])
+        for buffer in self._comm_buffer_list:
+            buffer.publish()
+
+    def clear_grad(self, set_to_zero: bool = True) -> None:
+        """Forget the gradients of parameters and slices."""
+        self._inner_opt.clear_grad(set_to_zero)
+        for each in self._slice_params.values():
+            if each is not None:
+                each._grad = None
+
+
+def update_clipped(base: Optimizer, own: Pairs) -> None:
+    """Clip, which all ranks do together, and update."""
+    clip: Callable[[Pairs], Pairs] | None = base._grad_clip
+    clipped = own if clip is None else clip(own)
+    base._grad_clip = None
+    try:
+        base.apply_gradients([(p, g) for p, g in clipped if g is not None])
+    finally:
+        base._grad_clip = clip
 
 
 def inner_optimizer(optimizer: Any, taker: str) -> Optimizer:
