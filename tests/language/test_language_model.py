@@ -9,6 +9,7 @@ import tokenizers
 import argosy as paddle
 from argosy import models
 from argosy.models.importer import program_of
+from argosy.models.pooling import Pooling
 from argosy_cinn import explain
 from argosy_infer import Generator, SamplingOptions
 from argosy_infer.llm import GenerationSettings
@@ -235,8 +236,30 @@ def test_sentence_encoders_pool_as_their_modules_say(bert, tmp_path, mode):
     language = models.load(tmp_path)
     hidden = language.hidden(language.tokenizer.encode("the lazy dog")).numpy()[0]
     expected = {"mean": hidden.mean(0), "cls": hidden[0], "max": hidden.max(0), "lasttoken": hidden[-1]}[mode]
-    made = language.embed(["the lazy dog", "the quick brown fox and the dog"]).numpy()[0]
-    np.testing.assert_allclose(made, expected / np.linalg.norm(expected), rtol=0, atol=1e-5)
+    texts = ["the lazy dog", "the quick brown fox and the dog"]
+    made = language.embed(texts).numpy()
+    np.testing.assert_allclose(made[0], expected / np.linalg.norm(expected), rtol=0, atol=1e-5)
+    language.save(tmp_path / "again")
+    again = models.load(tmp_path / "again")
+    assert again.pooling == language.pooling
+    np.testing.assert_array_equal(again.embed(texts).numpy(), made)
+
+
+def test_folders_of_sentence_encoders_are_laid_out_as_sentence_transformers_does(bert, tmp_path):
+    """Modules in folders of their own; texts are as long as sentence_bert_config.json says."""
+    language = models.load(bert)
+    language.pooling = Pooling("first", normalised=True, length=4)
+    language.save(tmp_path)
+    modules = json.loads((tmp_path / "modules.json").read_text())
+    assert [module["path"] for module in modules] == ["", "1_Pooling", "2_Normalize"]
+    table = json.loads((tmp_path / "1_Pooling" / "config.json").read_text())
+    assert (table["word_embedding_dimension"], table["pooling_mode_cls_token"]) == (32, True)
+    again, text = models.load(tmp_path), "the quick brown fox and the lazy dog"
+    assert again.pooling.length == 4
+    hidden = language.hidden(language.tokenizer.encode(text)[:4]).numpy()[0, 0]
+    np.testing.assert_allclose(again.embed(text).numpy()[0], hidden / np.linalg.norm(hidden), rtol=0, atol=1e-5)
+    with pytest.raises(NotImplementedError, match="pooled vectors"):
+        language.save(tmp_path / "model.gguf")
 
 
 def test_modules_that_are_not_known_are_refused(bert, tmp_path):

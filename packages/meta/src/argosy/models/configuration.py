@@ -33,9 +33,9 @@ class ConfigFile:
         self.path = path
 
     @classmethod
-    def read(cls, folder: str | os.PathLike[str]) -> ConfigFile:
-        """The file of a folder. Raises ConfigurationError where there is none or it is not a JSON object."""
-        path = os.path.join(os.fspath(folder), "config.json")
+    def read(cls, folder: str | os.PathLike[str], name: str = "config.json") -> ConfigFile:
+        """The file ``name`` of a folder. Raises ConfigurationError where there is none or it is not a JSON object."""
+        path = os.path.join(os.fspath(folder), name)
         try:
             with open(path, encoding="utf-8") as file:
                 values = json.load(file)

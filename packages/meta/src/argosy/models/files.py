@@ -87,8 +87,8 @@ def write_folder(
     tensors: Mapping[str, Array],
     more: Mapping[str, bytes] | None = None,
 ) -> None:
-    """Write ``config.json``, the tensors, in shards where they are large, and ``more`` files by name; others that the
-    folder has stay.
+    """Write ``config.json``, the tensors, in shards where they are large, and ``more`` files by name, in folders within
+    it, too; others that the folder has stay.
 
     Whenever the writer is killed, the folder holds the old model or the new one: that is written into a folder of its
     own, which takes the place of the old one in one step (see `argosy_hwadapt.files.replace_folder`).
@@ -97,6 +97,7 @@ def write_folder(
     os.makedirs(os.path.dirname(os.path.abspath(folder)), exist_ok=True)
     with replace_folder(folder, lambda name: _WRITTEN.fullmatch(name) is not None) as fresh:
         for name, content in {"config.json": json.dumps(dict(config), indent=2).encode(), **(more or {})}.items():
+            os.makedirs(os.path.dirname(os.path.join(fresh, name)), exist_ok=True)
             write_file(os.path.join(fresh, name), [content])
         shards = _shards_of(tensors)
         for shard, names in shards.items():

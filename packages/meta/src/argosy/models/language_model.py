@@ -89,13 +89,12 @@ class LanguageModel:
         return f"<LanguageModel {name}: {count / 1e6:.1f} million weights, {self._positions} positions, {texts}>"
 
     def save(self, folder: str | os.PathLike[str], format: str | None = None) -> None:
-        """Write model, tokenizer and settings of generation as a folder that transformers reads, or the first two as a
-        GGUF file: :func:`argosy.models.save`."""
-        if self.pooling != Pooling():
-            raise NotImplementedError(
-                "modules.json of sentence encoders is not written; models.save(model, ...) writes the rest"
-            )
-        save(self.model, folder, format, self.tokenizer, self.generation)
+        """Write model, tokenizer and settings of generation as a folder that transformers reads, and pooling, where the
+        model has no head, as sentence-transformers does; or the first two as a GGUF file: see
+        :func:`argosy.models.save`."""
+        is_encoder = isinstance(self.model, (Encoder, HeadlessDecoder)) or self.pooling != Pooling()
+        pooling = self.pooling if is_encoder else None
+        save(self.model, folder, format, self.tokenizer, self.generation, pooling)
 
     def logits(self, ids: Any) -> Any:
         """What the model's head gives for ids [B, T], or [T] of one text. Raises ValueError for ids that are outside of
@@ -119,7 +118,8 @@ class LanguageModel:
 
     def embed(self, texts: str | Sequence[str]) -> Any:
         """One vector for each text [B, D], by the folder's pooling (the mean of the tokens where it says nothing)."""
-        ids, real = self._tokenizer.encode_batch([texts] if isinstance(texts, str) else texts, self._positions)
+        length = min(self._positions, self.pooling.length or self._positions)
+        ids, real = self._tokenizer.encode_batch([texts] if isinstance(texts, str) else texts, length)
         with paddle.no_grad():
             return self.pooling(self.hidden(ids, real), paddle.to_tensor(real))
 

@@ -14,6 +14,7 @@ from argosy.models.families import FAMILIES
 from argosy.models.files import ModelFiles, write_folder
 from argosy.models.gguf import GgufFile
 from argosy.models.gguf_writer import write_gguf
+from argosy.models.pooling import Pooling
 from argosy.models.quantized_layers import QuantizedExperts, QuantizedLinear
 from argosy.models.quantized_layouts import integer_matrices, pack_layers
 from argosy.models.quantized_weights import quantize_layers
@@ -123,10 +124,12 @@ def save(
     format: str | None = None,
     tokenizer: Tokenizer | None = None,
     generation: GenerationSettings | None = None,
+    pooling: Pooling | None = None,
 ) -> None:
     """Write ``model``, which ``load_model`` or ``build`` made, as a folder that transformers reads, or as a GGUF file
-    for llama.cpp whose matrices have ``format`` ("F32" unless given) where the path ends so, with its ``tokenizer`` and
-    the folder's settings of ``generation``; integer weights are Q8_0 or Q4_0 there, whose blocks hold the same numbers.
+    for llama.cpp whose matrices have ``format`` ("F32" unless given) where the path ends so, with its ``tokenizer``,
+    the folder's settings of ``generation``, and the ``pooling`` of a sentence encoder; integer weights are Q8_0 or Q4_0
+    in GGUF files, whose blocks hold the same numbers.
 
     A model with integer weights is written in the layout ``format``: "gptq", "gptq_v2", "awq", "compressed-tensors"
     (that of the folder that it was loaded from, unless given). Raises TypeError for another layer, ValueError for what
@@ -140,6 +143,8 @@ def save(
     with announce_wait(f"saving {folder}"):
         tensors = collect_weights(model, family)
         if is_gguf:
+            if pooling not in (None, Pooling()):
+                raise NotImplementedError("save(): a GGUF file of pooled vectors is not written, a folder is")
             numbers = {f"{name}.weight": each for name, each in integer_matrices(model, family)}
             write_gguf(folder, config, {**tensors, **numbers}, format or "F32", tokenizer)
             return
@@ -147,12 +152,9 @@ def save(
         if integers:
             values["quantization_config"], packed = pack_layers(model, family, format or _layout_of(config))
             tensors.update(packed)
-        more = {
-            name: content
-            for each in (tokenizer, generation)
-            if each is not None
-            for name, content in each.files().items()
-        }
+        more = {} if pooling is None else pooling.files(config.integer("hidden_size", "n_embd"))
+        for each in (tokenizer, generation):
+            more |= {} if each is None else each.files()
         write_folder(folder, values, tensors, more)
 
 

@@ -1,4 +1,6 @@
-"""Pooling: the vector of a text from the hidden states of its tokens, as sentence encoders say in ``modules.json``."""
+"""Pooling: the vector of a text from the hidden states of its tokens, as sentence encoders say in ``modules.json``, in
+the layout of sentence-transformers (a folder for each module: pooling, normalisation).
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,17 @@ _KINDS = {
     "pooling_mode_max_tokens": "max",
     "pooling_mode_lasttoken": "last",
 }
+_LENGTH_FILE = "sentence_bert_config.json"
 
 
 @dataclass(frozen=True)
 class Pooling:
-    """The ``mean`` or the ``max`` of all tokens, or the ``first`` or ``last`` one; ``normalised`` to length 1."""
+    """The ``mean`` or the ``max`` of all tokens, or the ``first`` or ``last`` one; ``normalised`` to length 1. A text
+    has ``length`` tokens at most (None: as many as the model has positions)."""
 
     kind: Literal["mean", "max", "first", "last"] = "mean"
     normalised: bool = False
+    length: int | None = None
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Pooling:
@@ -44,7 +49,29 @@ class Pooling:
             raise ConfigurationError(f"{path}: expected Transformer, Pooling and Normalize, got {unknown}")
         places = [place for kind, place in kinds if kind == "Pooling"]
         kind: Any = _kind_of(os.path.join(os.fspath(folder), os.path.basename(places[0]))) if places else "mean"
-        return cls(kind, any(name == "Normalize" for name, _ in kinds))
+        length = None
+        if os.path.isfile(os.path.join(os.fspath(folder), _LENGTH_FILE)):
+            settings = ConfigFile.read(folder, _LENGTH_FILE)
+            length = None if settings.optional("max_seq_length") is None else settings.integer("max_seq_length")
+        return cls(kind, any(name == "Normalize" for name, _ in kinds), length)
+
+    def files(self, width: int) -> dict[str, bytes]:
+        """The contents of the files that :meth:`read` reads, by name, of vectors of ``width`` numbers."""
+        kinds = ["Transformer", "Pooling", *(["Normalize"] if self.normalised else [])]
+        modules = [
+            {
+                "idx": i, "name": str(i), "path": f"{i}_{kind}" if i else "",
+                "type": f"sentence_transformers.models.{kind}",
+            }
+            for i, kind in enumerate(kinds)
+        ]  # fmt: skip
+        flags = {key: kind == self.kind for key, kind in _KINDS.items()}
+        made: dict[str, Any] = {
+            "modules.json": modules,
+            "1_Pooling/config.json": {"word_embedding_dimension": width, **flags},
+            _LENGTH_FILE: {"max_seq_length": self.length, "do_lower_case": False},
+        }
+        return {name: json.dumps(content, indent=2).encode() for name, content in made.items()}
 
     def __call__(self, hidden_BTD: Any, real_BT: Any) -> Any:
         """Vectors [B, D]; ``real_BT`` is False where a token is none."""
