@@ -191,7 +191,7 @@ def missed_goals(table: list[dict[str, Any]]) -> list[str]:
 def instructions(case: str) -> str:
     """What products of a case are made of on this machine, whatever the number of rows: no bit depends on that."""
     from argosy_cinn.contraction import Contraction, Matrix, store_rows
-    from argosy_cinn.contraction.skinny import plan_skinny
+    from argosy_cinn.contraction.skinny_blocking import plan_skinny
     from argosy_cinn.printers.types import PTR, Value
     from argosy_cinn.target import Target
 

@@ -12,7 +12,7 @@ from argosy_cinn.assembly import segments
 from argosy_cinn.assembly.building import assemble_program
 from argosy_cinn.attention import tiles
 from argosy_cinn.batch_tiling import rewrite as blocks
-from argosy_cinn.contraction import blocking, nest, orientation, skinny
+from argosy_cinn.contraction import blocking, nest, orientation, skinny_blocking
 from argosy_cinn.forms import nest as nests
 from argosy_cinn.fuel import Budget
 from argosy_cinn.fusion import groups, memory, recompute
@@ -46,7 +46,7 @@ CHOICES = {
     "products turned": [
         (orientation, "_MOST_ROWS", HUGE), (orientation, "_DEEP", 0), (orientation, "_LEAST_TERMS", 0)
     ],
-    "no product is skinny": [(skinny, "MOST", 0)],
+    "no product is skinny": [(skinny_blocking, "MOST", 0)],
     "past the caches": [(Target.host(), "l3_bytes", 0)],
     "small results over operands": [(buffer_reuse, "LARGE", 0)],
     "small batches in blocks": [

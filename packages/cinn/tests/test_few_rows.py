@@ -105,6 +105,20 @@ def test_rows_are_exact_and_their_number_changes_no_bit(kind, dtype):
     assert executable.report()["kernel_calls"] <= 2
 
 
+@pytest.mark.parametrize("kind", ["bfloat16", "int8"])
+def test_a_row_of_a_weight_from_memory_has_the_bits_it_has_beside_others(kind):
+    """Fewer places of a weight larger than the second-level cache are read at a time by one row: no sum changes."""
+    out = 2 * Target.host().l2_bytes // SIZE + 3
+    weight = RNG.integers(-127, 128, (out, SIZE)).astype(np.int8)
+    arrays = [weight, RNG.uniform(0.01, 0.02, out).astype(np.float32)]
+    arrays = arrays if kind == "int8" else [weight.astype(ml_dtypes.bfloat16)]
+    x = RNG.standard_normal((3, SIZE)).astype(ml_dtypes.bfloat16)
+    many = run(CinnCompiler().compile(program_of(kind, arrays, 3, "bfloat16"), device("cpu")), x, arrays)
+    one = CinnCompiler().compile(program_of(kind, arrays, 1, "bfloat16"), device("cpu"))
+    for row in range(3):
+        assert run(one, x[row : row + 1].copy(), arrays).tobytes() == many[row : row + 1].tobytes()
+
+
 @pytest.mark.parametrize("rows", [1, 8, 12])
 @pytest.mark.parametrize("kind", ["int8 in 64", "int4 in 128", "int4 in 32 from offsets"])
 def test_scales_of_groups_are_in_the_product(kind, rows):

@@ -1,10 +1,13 @@
 """Weights rounded to few bits: programs of the same results, up to what the report says, in fewer bytes."""
 
+import gc
+
 import numpy as np
 import pytest
 
 from argosy_infer import LoadedProgram, Predictor, load_program, save_program
 from argosy_infer.compress import round_to_nearest
+from argosy_infer.weights import lay_out_array
 from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir.builder import Builder
@@ -61,6 +64,18 @@ def test_the_rounded_program_is_that_of_the_weights_that_its_bytes_stand_for(bit
     save_program(made.program, made.states, tmp_path / "small")
     (got,) = Predictor(load_program(tmp_path / "small"), "reference").run(x)
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
+
+
+@pytest.mark.parametrize("size", [8, 1 << 20])
+def test_weights_that_are_laid_out_begin_with_a_cache_line(size):
+    """Small ones and large ones, which have pages of their own and keep their memory."""
+    weight = np.arange(2 * size, dtype=np.int32).reshape(size, 2).T
+    made = lay_out_array(weight)
+    assert made.ctypes.data % 64 == 0
+    assert made.flags.c_contiguous
+    assert made.flags.writeable
+    gc.collect()
+    np.testing.assert_array_equal(made, weight)
 
 
 def test_what_does_not_divide_is_named():

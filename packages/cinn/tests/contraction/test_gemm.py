@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 from products import DTYPES, Product, assert_close, bias_relu, machine, operands
 
-from argosy_cinn.contraction import Contraction, Matrix, choose, grid, skinny, store_rows
+from argosy_cinn.contraction import Contraction, Matrix, choose, grid, skinny_blocking, store_rows
 from argosy_cinn.contraction.blocking import estimate_blocking
 from argosy_cinn.printers.types import FLOAT, I64, PTR, Value, lanes_of, vector
 from argosy_cinn.runtime import entry, load, set_threads
@@ -239,11 +239,11 @@ def test_swept_stretches_are_as_long_as_the_cores_allow(shape, element, monkeypa
     rng = np.random.default_rng(1)
     a, w = (rng.integers(-99, 99, size).astype(STORED[element]) for size in ((shape[0], depth), (depth, shape[1])))
     for cores in (1, 3, 64):
-        monkeypatch.setattr(skinny, "physical_cores", lambda cores=cores: cores)
+        monkeypatch.setattr(skinny_blocking, "physical_cores", lambda cores=cores: cores)
         found = []
         product = Product(
             *shape, kind=kind, element=element, compute="i32" if element == "i8" else "float",
-            change=lambda b, problem, _, found=found: found.append(skinny.plan_skinny(problem, Target.host())),
+            change=lambda b, problem, _, found=found: found.append(skinny_blocking.plan_skinny(problem, Target.host())),
         )  # fmt: skip
         assert (product(a, w) == a.astype(np.int64) @ w.astype(np.int64)).all()
         block = min(max(-(-rows // cores), 1024), (16 << 10) // width)

@@ -22,6 +22,7 @@ from argosy_pir.program import Program
 from argosy_pir.types import TensorType
 from argosy_pir.values import Value
 from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.storage import StridedArray, host_device
 
 __all__ = [
     "FACTOR_NAMES",
@@ -30,6 +31,7 @@ __all__ = [
     "apply_operator",
     "find_expert_products",
     "find_weight_products",
+    "lay_out_array",
     "lay_out_weights",
     "replace_products",
     "weight_operand",
@@ -178,6 +180,14 @@ def replace_products(loaded: LoadedProgram, made: Mapping[WeightProduct, Replace
     return LoadedProgram(target, states)
 
 
+def lay_out_array(array: Array) -> Array:
+    """A row-major copy in memory of the host device. Large ones lie in huge pages and begin with a cache line, as
+    numpy's need not, so that memory is read faster."""
+    made = StridedArray.empty(array.shape, array.dtype, host_device()).ndarray
+    made[...] = array
+    return made
+
+
 def lay_out_weights(loaded: LoadedProgram) -> LoadedProgram:
     """The program with weights [out, in] in all weight products, copied where they lie otherwise."""
     found, _ = find_weight_products(loaded.program)
@@ -192,4 +202,4 @@ def _transpose_weight(product: WeightProduct, weight: Array) -> Replacement:
         made = apply_operator("matmul", x, states[product.name], transpose_y=True, location=where)
         return made if bias is None else apply_operator("add", made, bias, location=where)
 
-    return Replacement({product.name: np.ascontiguousarray(weight.T)}, build)
+    return Replacement({product.name: lay_out_array(weight.T)}, build)

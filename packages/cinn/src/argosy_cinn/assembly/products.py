@@ -11,7 +11,7 @@ from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid
 from argosy_cinn.contraction.blocking import Blocking, choose
 from argosy_cinn.contraction.packing import convert_element
 from argosy_cinn.contraction.problem import Prologue
-from argosy_cinn.contraction.skinny import MOST, plan_skinny, takes_all_rows
+from argosy_cinn.contraction.skinny_blocking import MOST, plan_skinny, takes_all_rows
 from argosy_cinn.contraction.winograd.blocking import plan_winograd
 from argosy_cinn.contraction.winograd.weights import plan_winograd_weights
 from argosy_cinn.emitter import Emitter

@@ -16,7 +16,8 @@ from argosy_cinn.contraction.blocking import Blocking, choose
 from argosy_cinn.contraction.nest import Nest
 from argosy_cinn.contraction.orientation import turn_product
 from argosy_cinn.contraction.problem import Contraction
-from argosy_cinn.contraction.skinny import emit_skinny, plan_skinny, skinny_grid
+from argosy_cinn.contraction.skinny import emit_skinny, skinny_grid
+from argosy_cinn.contraction.skinny_blocking import plan_skinny
 from argosy_cinn.contraction.winograd.blocking import plan_winograd
 from argosy_cinn.contraction.winograd.chunk import emit_winograd, winograd_grid
 from argosy_cinn.contraction.winograd.weights import (

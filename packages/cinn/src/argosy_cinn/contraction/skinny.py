@@ -17,28 +17,17 @@ the second-level cache. The last ones repeat the last row, of which one result i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
-from argosy_cinn.contraction.block_floats import BlockFloatTerms, multiplies_block_floats
+from argosy_cinn.contraction.block_floats import BlockFloatTerms
 from argosy_cinn.contraction.group_offsets import GroupOffsets
-from argosy_cinn.contraction.pairs import PAIRED_TERMS, PairTerms, multiplies_pairs
-from argosy_cinn.contraction.problem import Cells, Contraction, coordinates, exact_in_bfloat
+from argosy_cinn.contraction.pairs import PairTerms
+from argosy_cinn.contraction.problem import Cells, Contraction, coordinates
+from argosy_cinn.contraction.skinny_blocking import SkinnyBlocking
 from argosy_cinn.contraction.terms import FloatTerms, Operands, Terms
-from argosy_cinn.loops.schedule import batch_invariant
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import BFLOAT, I8, Index, Value, bytes_of, is_float, vector
 from argosy_cinn.runtime.workers import scratch
 from argosy_cinn.shapes import ceil_div
-from argosy_cinn.target import Target
-from argosy_hwadapt.cpu.features import physical_cores
 
-#: Most vectors on the skinny side.
-MOST = 8
-_DOT_BLOCK = 128
-#: Bytes of results that rows of the wide operand are added to, which stay in the second-level cache.
-_SWEEP_BYTES = 64 << 10
-#: Least results of a chunk, which reads stretches of memory as long.
-_SWEEP_LEAST = 1024
 #: Least bytes from what is read of the wide operand to what is asked for.
 _AHEAD_BYTES = 8 << 10
 _LINE = 64
@@ -48,82 +37,9 @@ _SECOND_LEVEL = 2
 #: as it lies, which take less time than it takes to read them from the second-level cache, as the first one holds
 #: beside what streams through it.
 _THIN_BYTES, _THIN_FAST = 64 << 10, 24 << 10
-
-
-@dataclass(frozen=True, slots=True)
-class SkinnyBlocking:
-    """How a skinny product runs: ``few_rows`` (else few columns), ``dots`` (else sweeps), ``count`` skinny
-    vectors, ``block`` wide rows of a chunk, ``lanes`` of a vector; ``pairs``: terms are multiplied in pairs of
-    bfloat16; ``block_floats``: in integers, a group at a time."""
-
-    few_rows: bool
-    dots: bool
-    count: int
-    block: int
-    lanes: int
-    pairs: bool = False
-    block_floats: bool = False
-
-
-def plan_skinny(problem: Contraction, target: Target) -> SkinnyBlocking | None:
-    """The plan of a product that is skinny, or None."""
-    few_rows = _has_few_rows(problem)
-    if few_rows is None or problem.run or problem.b.window is not None:
-        return None
-    count = problem.together or problem.m if few_rows else problem.n
-    assert isinstance(count, int)
-    along_r, along_k = (problem.b.column, problem.b.row) if few_rows else (problem.a.row, problem.a.column)
-    lanes = target.lanes(problem.compute)
-    dots = isinstance(along_k, int) and along_k == 1
-    pairs = dots and multiplies_pairs(problem, few_rows, target)
-    if problem.scales is not None:
-        pairs = pairs and problem.group % PAIRED_TERMS == 0
-        block_floats = not pairs and dots and multiplies_block_floats(problem, target)
-        return SkinnyBlocking(True, True, count, _DOT_BLOCK, lanes, pairs, block_floats)
-    is_short = isinstance(problem.k, int) and problem.k < lanes
-    if is_short or count == 0 or problem.column_sums is not None or _rounds_operands(problem, few_rows, pairs):
-        return None
-    if dots:
-        return SkinnyBlocking(few_rows, True, count, _DOT_BLOCK, lanes, pairs)
-    if isinstance(along_r, int) and along_r == 1:
-        return SkinnyBlocking(few_rows, False, count, _sweep_block(problem, few_rows, count), lanes)
-    return None
-
-
-def _has_few_rows(problem: Contraction) -> bool | None:
-    """Whether it is rows that a product has few of, not columns; None where it has many of both."""
-    rows = problem.together > 0 or (isinstance(problem.m, int) and problem.m <= MOST)
-    columns = isinstance(problem.n, int) and problem.n <= MOST and problem.scales is None
-    if rows and columns:
-        return problem.together > 0 or problem.m <= problem.n  # type: ignore[operator]
-    return rows if rows or columns else None
-
-
-def _rounds_operands(problem: Contraction, few_rows: bool, pairs: bool) -> bool:
-    """Whether operands are rounded to bfloat16 first, which dots and sweeps do not do."""
-    a, b = exact_in_bfloat(problem.a.element), exact_in_bfloat(problem.b.element)
-    return problem.narrow and not (a and b) and not (pairs and (b if few_rows else a))
-
-
-def takes_all_rows(problem: Contraction, target: Target) -> bool:
-    """Whether a product reads B as one of few rows does, however many there are: with scales of groups, and where bits
-    are not to depend on that number (what is swept has the order that blocks have, unless those take pairs)."""
-    if problem.scales is not None or not batch_invariant.get():
-        return problem.scales is not None
-    plan = plan_skinny(replace(problem, m=1, together=0), target)
-    return plan is not None and (plan.dots or problem.narrow)
-
-
-def _sweep_block(problem: Contraction, few_rows: bool, count: int) -> int:
-    """Wide rows of a chunk that is swept: whole cache lines, whatever the type of the wide operand.
-
-    The longer the stretches of memory, the better they are read: there are as many chunks as the machine has cores, or
-    as keep results in the cache. Results do not depend on it.
-    """
-    rows = problem.n if few_rows else problem.m
-    block = max(-(-rows // physical_cores()), _SWEEP_LEAST) if isinstance(rows, int) else _SWEEP_LEAST
-    fits = _SWEEP_BYTES // bytes_of(problem.compute) // count
-    return min(-(-block // _LINE) * _LINE, fits // _LINE * _LINE)
+#: Bytes of a wide operand from memory that are multiplied at a time with one skinny vector: these are enough sums to
+#: keep up with memory, which is read the slower the more places it is read at.
+_STREAMED = 128
 
 
 def skinny_grid(b: Function, problem: Contraction, plan: SkinnyBlocking) -> Index:
@@ -280,7 +196,16 @@ class _Skinny:
         multiplied of each row and a vector of a skinny one are in registers. What is read of the skinny vectors serves
         all of them."""
         registers = self.b.module.target.registers - 1 - terms.registers
-        return max(min(8 // len(self.products), registers // (self.sums + terms.registers_of_row)), 1)
+        most, step = 8 // len(self.products), terms.width * bytes_of(self.wide.element)
+        if self.plan.count == 1 and self._is_from_memory():
+            most = min(most, ceil_div(_STREAMED, step))
+        return max(min(most, registers // (self.sums + terms.registers_of_row)), 1)
+
+    def _is_from_memory(self) -> bool:
+        """Whether the wide operand is larger than the second-level cache."""
+        rows, k = self.wide_rows, self.problem.k
+        size = rows * k * bytes_of(self.wide.element) if isinstance(rows, int) and isinstance(k, int) else 0
+        return size > self.b.module.target.l2_bytes
 
     def _start(self, terms: Terms, local: list[Index], first: Value | None) -> tuple[list[Value], list[Value]]:
         """What the sums of some wide rows start from, and where they wait between blocks of k."""

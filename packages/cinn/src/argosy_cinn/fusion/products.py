@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from math import prod
 
-from argosy_cinn.contraction.skinny import MOST
+from argosy_cinn.contraction.skinny_blocking import MOST
 from argosy_cinn.dialect import PATCHES, SCALED
 from argosy_cinn.forms.cost import COSTS
 from argosy_cinn.forms.dtypes import FLOATS

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_infer.weights import Replacement, WeightProduct, apply_operator
+from argosy_infer.weights import Replacement, WeightProduct, apply_operator, lay_out_array
 from argosy_pir.values import Value
 
 __all__ = [
@@ -140,11 +140,12 @@ def report_layer(
 def _pack_matrix(product: WeightProduct, parts: Sequence[QuantizedWeight], factors: Array | None) -> Replacement:
     """What takes the place of a linear layer."""
     name, (made,) = product.name, parts
-    numbers = np.ascontiguousarray(made.whole.T)
+    numbers = made.whole.T
     if made.bits == 4:  # two outputs in a byte: see `weight_quantize`
         low, high = numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]
         numbers = (low & 15) | (high << 4)
-    states = {f"{name}.bytes": numbers, f"{name}.scales": made.scales if made.group_size > 0 else made.scales[0]}
+    scales = made.scales if made.group_size > 0 else made.scales[0]
+    states = {f"{name}.bytes": lay_out_array(numbers), f"{name}.scales": scales}
     if made.order is not None:
         states[f"{name}.order"] = made.order.astype(np.int64)
     if factors is not None:
@@ -168,7 +169,7 @@ def _pack_experts(product: WeightProduct, parts: Sequence[QuantizedWeight], fact
     """What takes the place of a grouped product. Numbers of four bits take eight: grouped products read bytes."""
     name = product.name
     states = {
-        f"{name}_numbers": np.stack([np.ascontiguousarray(part.whole.T) for part in parts]),
+        f"{name}_numbers": lay_out_array(np.stack([part.whole.T for part in parts])),
         f"{name}_scales": np.stack([part.scales for part in parts]),
     }
     if factors is not None:

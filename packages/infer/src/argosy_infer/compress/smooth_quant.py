@@ -22,7 +22,7 @@ from argosy_infer.compress.product_groups import (
     replace_groups,
 )
 from argosy_infer.export import LoadedProgram
-from argosy_infer.weights import Replacement, WeightProduct, apply_operator
+from argosy_infer.weights import Replacement, WeightProduct, apply_operator, lay_out_array
 from argosy_phi_ops import prim
 from argosy_pir.values import Value
 
@@ -112,7 +112,7 @@ def _smooth_product(
 ) -> Replacement:
     """The product of bytes whose inputs are multiplied with ``factors`` (None: they have been before)."""
     name = f"{product.name}."
-    states = _parts(name, {"bytes": np.ascontiguousarray(whole[0].T), "scales": scales[0][0]}, factors, step)
+    states = _parts(name, {"bytes": lay_out_array(whole[0].T), "scales": scales[0][0]}, factors, step)
 
     def build(x: Value, bias: Value | None, parts: Mapping[str, Value]) -> Value:
         return _product_of_bytes(x, bias, *(parts.get(name + part) for part in ("bytes", "scales", "factors", "step")))
@@ -125,7 +125,7 @@ def _smooth_experts(
 ) -> Replacement:
     """The same of experts. Grouped products multiply floats: inputs are what their bytes stand for."""
     name = f"{product.name}_"
-    numbers = {"numbers": np.stack([np.ascontiguousarray(part.T) for part in whole]), "scales": np.stack(scales)}
+    numbers = {"numbers": lay_out_array(np.stack([part.T for part in whole])), "scales": np.stack(scales)}
 
     def build(x: Value, bias: Value | None, parts: Mapping[str, Value]) -> Value:
         where = product.op.location
