@@ -101,21 +101,21 @@ def test_empty_blocks_have_no_numbers():
     assert _array(empty).shape == (0, 64)
 
 
-@pytest.mark.parametrize("kind", ["Q8_0", "Q4_0", "Q4_K", "Q6_K"])
+@pytest.mark.parametrize("kind", ["Q8_0", "Q4_0", "Q4_1", "Q4_K", "Q6_K"])
 def test_blocks_are_multiplied_with_as_integers(kind, tmp_path):
     """No layer of blocks has float weights, and logits are those of the float32 that blocks stand for; the integers go
     into other layouts as they are, but for minima of groups, which are no multiples of scales."""
-    wide, config = kind.endswith("_K"), json.loads((RECORDS / "llama.json").read_text())["config"]
-    config |= {"hidden_size": 64, "intermediate_size": 512 if wide else 96, "num_hidden_layers": 1, "head_dim": 16}
+    drawn, config = kind not in ("Q8_0", "Q4_0"), json.loads((RECORDS / "llama.json").read_text())["config"]
+    config |= {"hidden_size": 64, "intermediate_size": 512 if drawn else 96, "num_hidden_layers": 1, "head_dim": 16}
     path, ids = tmp_path / "model.gguf", paddle.to_tensor([[3, 1, 4, 1, 5]])
-    models.save(models.build(models.ConfigFile(config)), path, "F32" if wide else kind)
-    if wide:
+    models.save(models.build(models.ConfigFile(config)), path, "F32" if drawn else kind)
+    if drawn:
         _with_random_blocks(path, gguf.GGMLQuantizationType[kind])
     made, expected = models.load_model(path, integers=True), models.load_model(path)(ids).numpy()
     floats = [name for name, p in made.named_parameters() if p.ndim == 2 and "embed" not in name]
-    assert not [name for name in floats if "down_proj" in name or not wide]
+    assert not [name for name in floats if "down_proj" in name or not drawn]
     np.testing.assert_allclose(made(ids).numpy(), expected, rtol=0, atol=1e-5 * np.abs(expected).max())
-    if kind == "Q4_K":
+    if kind in ("Q4_1", "Q4_K"):
         with pytest.raises(NotImplementedError, match=r"down_proj has no .* layout: its offsets are no multiples"):
             models.save(made, tmp_path / "packed", "compressed-tensors")
         return

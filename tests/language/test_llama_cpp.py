@@ -10,7 +10,7 @@ import tokenizers
 
 from argosy import models
 from argosy.models.configuration import ConfigFile
-from argosy.models.gguf_tokenizer import PATTERNS
+from argosy.models.gguf_words import WORDS
 from argosy_infer.llm import ChatTemplate, Tokenizer
 from language.test_gguf import RECORDS, model_of, pieces_of
 from language.weights_by_name import weights
@@ -18,7 +18,9 @@ from language.weights_by_name import weights
 HERE = Path(__file__).parent
 FAMILIES = ("llama", "llama-biases-tied", "qwen2", "qwen3", "gemma2")
 FORMATS = ("F16", "BF16", "Q8_0", "Q4_0")
-KINDS = ("gpt-2", "llama-bpe", "qwen2", "default", "pieces")
+KINDS = (
+    "gpt-2", "llama-bpe", "qwen2", "dbrx", "smollm", "deepseek-v3", "tekken", "gpt-4o", "falcon", "default", "pieces"
+)  # fmt: skip
 CASES = (*FAMILIES, *FORMATS, "Q4_K")
 TEXTS = [
     "the fox's 1234567 tails\n\n  and \u6771\u4eac  na\u00efve ",
@@ -26,6 +28,7 @@ TEXTS = [
     "  quick=brown's $5.25 don't",
     "The\tdogs'LL run!?\r\n x",
     "the</s>quick <s>brown",
+    "aBCd's XMLHttp CAFÉ'S 3.14159, 12ab_c\u00a0 \u6f22\u5b57\u304b\u306a!?//\n",
 ]
 
 
@@ -70,12 +73,17 @@ def tokenizer_of(kind, folder):
     special = {"bos_token": "<s>", "eos_token": "</s>"}
     if kind == "pieces":
         return pieces_of(model_of("llama", folder)[1], folder)
-    library = tokenizers.Tokenizer(tokenizers.models.BPE(ignore_merges=kind == "llama-bpe"))
-    byte_level = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not PATTERNS[kind])
-    split = [tokenizers.pre_tokenizers.Split(tokenizers.Regex(each), "isolated") for each in PATTERNS[kind]]
+    library = tokenizers.Tokenizer(tokenizers.models.BPE(ignore_merges=WORDS[kind].whole))
+    by_library = {"gpt-2": [], "smollm": [tokenizers.pre_tokenizers.Digits(individual_digits=True)]}
+    split = (
+        by_library[kind]
+        if kind in by_library
+        else [tokenizers.pre_tokenizers.Split(tokenizers.Regex(each), "isolated") for each in WORDS[kind].patterns]
+    )
+    byte_level = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=kind in by_library)
     library.pre_tokenizer = tokenizers.pre_tokenizers.Sequence([*split, byte_level])
     library.decoder = tokenizers.decoders.ByteLevel()
-    if kind == "llama-bpe":
+    if WORDS[kind].begins:
         library.post_processor = tokenizers.processors.TemplateProcessing("<s> $A", None, [("<s>", 0)])
     alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
     trainer = tokenizers.trainers.BpeTrainer(vocab_size=330, special_tokens=["<s>", "</s>"], initial_alphabet=alphabet)

@@ -23,7 +23,8 @@ from argosy_tensorcore.safetensors import CheckpointError
 __all__ = ["ARCHITECTURES", "PARTS", "WHOLE", "Architecture", "GgufFile", "gguf_library", "rearrange", "rows_by_halves"]
 
 Array = np.ndarray[Any, Any]
-_READ = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K")
+_FLOATS = {"F32": as_dtype("float32"), "F16": as_dtype("float16"), "BF16": as_dtype("bfloat16")}
+_READ = (*_FLOATS, "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K")
 _NORMS = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"}
 _SANDWICH = {
     "input_layernorm": "attn_norm", "post_attention_layernorm": "post_attention_norm",
@@ -58,7 +59,8 @@ ARCHITECTURES = {
 
 class GgufFile(Mapping[str, Array]):
     """The tensors of a file by transformers' names; ``config``: its metadata as a ``config.json``. With ``integers``
-    a matrix NAME.weight of Q8_0, Q4_0, Q4_K or Q6_K is its parts by `gguf_blocks`, such as NAME.numbers [out, in].
+    a matrix NAME.weight of Q8_0, Q4_0, Q4_1, Q4_K or Q6_K is its parts by `gguf_blocks`, such as NAME.numbers
+    [out, in].
 
     Raises CheckpointError naming the file for one that is damaged, an architecture or a format of blocks that is not
     known, and ImportError naming what to install.
@@ -100,6 +102,12 @@ class GgufFile(Mapping[str, Array]):
             return default
         return field.contents()
 
+    def form(self, name: str) -> Array:
+        """An array of the shape and dtype of a weight or bias, without its numbers: blocks are not read."""
+        tensor = self._tensors[name]
+        dtype = _FLOATS.get(tensor.tensor_type.name, as_dtype("float32"))
+        return np.broadcast_to(np.zeros((), dtype.numpy), _shape(tensor))
+
     def __getitem__(self, name: str) -> Array:
         tensor, part = self._tensors[name], name.rpartition(".")[2]
         if part in ("weight", "bias"):
@@ -110,6 +118,9 @@ class GgufFile(Mapping[str, Array]):
         if part == "form":
             return array
         return rearrange(name, array, self.architecture, self._heads, rows_by_halves)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tensors
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tensors)
@@ -139,17 +150,18 @@ def gguf_library() -> Any:
 
 def _array(tensor: Any) -> Array:
     """A tensor's numbers [rows, columns]; blocks become float32."""
-    shape = tuple(int(n) for n in reversed(tensor.shape))
-    kind = tensor.tensor_type.name
-    if kind in ("F32", "F16"):
-        made: Array = tensor.data
-    elif kind == "BF16":
-        made = tensor.data.view(as_dtype("bfloat16").numpy)
+    shape, kind = _shape(tensor), tensor.tensor_type.name
+    if kind in _FLOATS:
+        made: Array = tensor.data.view(_FLOATS[kind].numpy)
     elif 0 in shape:
         made = np.zeros(shape, np.float32)  # the library reads no empty ones
     else:
         made = gguf_library().dequantize(tensor.data, tensor.tensor_type)
     return made.reshape(shape)
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    return tuple(int(n) for n in reversed(tensor.shape))
 
 
 def _config(file: GgufFile, stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Blocks of GGUF files as integers with scales: what a layer multiplies with instead of the float32 they stand for;
 and blocks of 256 numbers made of floats, which the library ``gguf`` reads alone.
 
-A row is a sequence of blocks. Q8_0 and Q4_0 have 32 numbers and a scale. Q4_K and Q6_K have 256 numbers, in 8 groups of
-32 or 16 groups of 16, whose scales are small integers times one of the block; Q4_K also has a minimum for each group,
-made in the same way, which is taken from each of its numbers.
+A row is a sequence of blocks. Q8_0 and Q4_0 have 32 numbers and a scale; Q4_1 has a minimum, too, which is added. Q4_K
+and Q6_K have 256 numbers, in 8 groups of 32 or 16 groups of 16, whose scales are small integers times one of the block;
+Q4_K also has a minimum for each group, made in the same way, which is taken from each of its numbers.
 """
 
 from __future__ import annotations
@@ -50,6 +50,14 @@ def _q4_0(blocks: Array, part: str) -> Array:
     return _half(blocks, 0) if part == "scales" else (_bits(blocks[:, _HALF:], 16, 4) - np.uint8(8)).view(np.int8)
 
 
+def _q4_1(blocks: Array, part: str) -> Array:
+    """A scale, a minimum, and the numbers."""
+    if part == "numbers":
+        return (_bits(blocks[:, 2 * _HALF :], 16, 4) - np.uint8(8)).view(np.int8)
+    scales = _half(blocks, 0).astype(np.float32)
+    return scales if part == "scales" else 8 * scales + _half(blocks, _HALF)
+
+
 def _q4_k(blocks: Array, part: str) -> Array:
     """A scale, one of minima, 12 bytes of both for each group in six bits, and the numbers."""
     if part == "numbers":
@@ -72,10 +80,14 @@ def _q6_k(blocks: Array, part: str) -> Array:
 
 
 _KINDS: dict[str, tuple[int, int, int, Callable[[Array, str], Array]]] = {
-    "Q8_0": (8, 32, 34, _q8_0), "Q4_0": (4, 32, 18, _q4_0), "Q4_K": (4, 32, 144, _q4_k), "Q6_K": (8, 16, 210, _q6_k),
+    "Q8_0": (8, 32, 34, _q8_0), "Q4_0": (4, 32, 18, _q4_0), "Q4_1": (4, 32, 20, _q4_1),
+    "Q4_K": (4, 32, 144, _q4_k), "Q6_K": (8, 16, 210, _q6_k),
 }  # fmt: skip
 """Bits, inputs of a group, bytes of a block, and what reads its parts."""
-PARTS_OF_BLOCKS = {kind: ("numbers", "scales", "form") + (("offsets",) if kind == "Q4_K" else ()) for kind in _KINDS}
+_WITH_MINIMA = ("Q4_1", "Q4_K")
+PARTS_OF_BLOCKS = {
+    kind: ("numbers", "scales", "form") + (("offsets",) if kind in _WITH_MINIMA else ()) for kind in _KINDS
+}
 """The parts of a matrix of blocks."""
 
 

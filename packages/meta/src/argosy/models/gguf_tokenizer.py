@@ -3,42 +3,35 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from typing import Any
 
 from argosy.models.gguf import GgufFile
+from argosy.models.gguf_words import WORDS, Words, name_of_words
 from argosy_infer.llm import ChatTemplate, Tokenizer, TokenizerError
 
-__all__ = ["PATTERNS", "read_tokenizer", "write_tokenizer"]
+__all__ = ["read_tokenizer", "write_tokenizer"]
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(
     1, 7
 )  # the kinds of tokens that the format tells apart
 _NAMES = ("bos_token", "eos_token", "unk_token", "pad_token")
-_WORDS = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)"
-PATTERNS: dict[str, tuple[str, ...]] = {
-    "gpt-2": (), "llama-bpe": (_WORDS % "{1,3}",), "qwen2": (_WORDS % "",),
-    "default": (r"[\p{P}\$\+<=>\^~\|]+", _GPT2, r"\p{N}+", "[0-9][0-9][0-9]"),
-}  # fmt: skip
-"""How a text is cut into words before its bytes are merged, by llama.cpp's names: by each pattern in turn, and where
-there is none as the library's ``ByteLevel`` does."""
 
 
-def read_tokenizer(path: str | os.PathLike[str]) -> Tokenizer | None:
+def read_tokenizer(file: GgufFile) -> Tokenizer | None:
     """The tokenizer of a file that merges bytes (``gpt2``) or pieces by their scores (``llama``, as SentencePiece
     does); None where the file has none. Raises NotImplementedError for another kind and TokenizerError for damaged
     tables, naming the file."""
-    file = GgufFile(path)
     kind = file.value("tokenizer.ggml.model", "none")
     if kind == "none":
         return None
     cut = file.value("tokenizer.ggml.pre", "default")
-    if kind not in ("gpt2", "llama") or (kind == "gpt2" and cut not in PATTERNS):
-        raise NotImplementedError(f"{file.path}: tokenizer {kind!r} ({cut!r}) is not implemented; BPE is")
+    words = Words((), begins=True) if kind == "llama" else WORDS.get(cut) if kind == "gpt2" else None
+    if words is None:
+        raise NotImplementedError(
+            f"{file.path}: tokenizer {kind!r} ({cut!r}) is not implemented; 'llama' is, and 'gpt2' with "
+            f"{', '.join(WORDS)}"
+        )
     tokens, kinds = _read_list(file, "tokens", str), _read_list(file, "token_type", int, optional=True)
     control = [i for i, each in enumerate(kinds) if each in (_CONTROL, _USER_DEFINED)]
     if len(set(tokens)) != len(tokens) or len(kinds) not in (0, len(tokens)):
@@ -55,9 +48,9 @@ def read_tokenizer(path: str | os.PathLike[str]) -> Tokenizer | None:
         )
         form = _form_of_pieces(file, tokens, special["unk_token"])
     else:
-        form = _form_of_bytes(tokens, _read_list(file, "merges", str), cut)
+        form = _form_of_bytes(tokens, _read_list(file, "merges", str), words)
     form["added_tokens"] = [{"id": i, "content": tokens[i], "special": kinds[i] == _CONTROL, **_FLAGS} for i in control]
-    if file.value("tokenizer.ggml.add_bos_token", kind == "llama" or cut == "llama-bpe") and "bos_token" in special:
+    if file.value("tokenizer.ggml.add_bos_token", words.begins) and "bos_token" in special:
         form["post_processor"] = _begin_with(special["bos_token"], tokens.index(special["bos_token"]))
     chat = ChatTemplate(template, special, file.path) if template else None
     return Tokenizer.from_json(json.dumps(form), special, chat, file.path)
@@ -78,11 +71,12 @@ _FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": 
 _SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # what stands for a space in pieces
 
 
-def _form_of_bytes(tokens: list[str], merges: list[str], cut: str) -> dict[str, Any]:
+def _form_of_bytes(tokens: list[str], merges: list[str], words: Words) -> dict[str, Any]:
     """The tokenizer as the library writes it."""
-    patterns = PATTERNS[cut]
-    bytes_only = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": not patterns}
-    splits = [{"type": "Split", "pattern": {"Regex": p}, "behavior": "Isolated", "invert": False} for p in patterns]
+    bytes_only = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+    splits = [
+        {"type": "Split", "pattern": {"Regex": p}, "behavior": "Isolated", "invert": False} for p in words.patterns
+    ]
     place = {token: i for i, token in enumerate(tokens)}
     return {
         "version": "1.0",
@@ -90,7 +84,7 @@ def _form_of_bytes(tokens: list[str], merges: list[str], cut: str) -> dict[str, 
         "decoder": {**bytes_only, "use_regex": True},
         "model": {
             "type": "BPE", "vocab": place, "merges": [merge.split(" ", 1) for merge in merges],
-            "ignore_merges": cut == "llama-bpe",
+            "ignore_merges": words.whole,
         },
     }  # fmt: skip
 
@@ -172,7 +166,7 @@ def write_tokenizer(writer: Any, tokenizer: Tokenizer | None, count: int) -> Non
         writer.add_add_space_prefix(_begins_with_space(form))
     else:
         writer.add_tokenizer_model("gpt2")
-        writer.add_tokenizer_pre(_name_of_cut(form))
+        writer.add_tokenizer_pre(name_of_words(form))
         writer.add_token_merges([" ".join(pair) for pair in merges])
     writer.add_token_list(tokens)
     unknown = model.get("unk_token") if pieces else None
@@ -215,20 +209,3 @@ def _begins_with_space(form: dict[str, Any]) -> bool:
     normalizers = first.get("normalizers", [first])
     metaspace = cut.get("type") == "Metaspace" and cut.get("prepend_scheme") != "never"
     return metaspace or any(each.get("type") == "Prepend" for each in normalizers)
-
-
-def _name_of_cut(form: dict[str, Any]) -> str:
-    """Llama.cpp's name of the patterns that cut words. Raises NotImplementedError where it has none."""
-    cut, model = form.get("pre_tokenizer") or {}, form["model"]
-    parts = cut.get("pretokenizers", [cut])
-    patterns = tuple(part["pattern"].get("Regex") for part in parts if part.get("type") == "Split")
-    last = parts[-1]
-    name = next((name for name, each in PATTERNS.items() if each == patterns), None)
-    bytes_only = (
-        last.get("type") == "ByteLevel" and not last["add_prefix_space"] and last["use_regex"] == (not patterns)
-    )
-    if name is None or not bytes_only or len(parts) != len(patterns) + 1:
-        raise NotImplementedError(f"GGUF files: words cut by {json.dumps(cut)} are not implemented")
-    if bool(model.get("ignore_merges")) != (name == "llama-bpe"):
-        raise NotImplementedError(f"GGUF files: ignore_merges={model.get('ignore_merges')} with words of {name}")
-    return name

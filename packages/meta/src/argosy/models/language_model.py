@@ -15,15 +15,17 @@ from argosy.models.configuration import ConfigurationError
 from argosy.models.decoder import HeadlessDecoder, SequenceClassifier
 from argosy.models.encoder import Encoder, EncoderClassifier, MaskedLM
 from argosy.models.generation import Ids, Messages, Request, is_batch, is_text, lists_of, request_of
+from argosy.models.gguf import GgufFile
 from argosy.models.gguf_tokenizer import read_tokenizer
 from argosy.models.gpt import GPT
 from argosy.models.importer import program_of
-from argosy.models.loading import config_of, load_model, save
+from argosy.models.loading import config_of, load_model, model_of_file, save
 from argosy.models.pooling import Pooling
 from argosy.models.rotary_embedding import length_of_rotations
 from argosy.nn.layer import Layer
 from argosy_infer import Adapter, add_adapters
 from argosy_infer.llm import Continuation, GenerationSettings, Generator, SamplingOptions, TextStream, Tokenizer
+from argosy_tensorcore.wait_notice import announce_wait
 
 __all__ = ["LanguageModel", "load"]
 
@@ -42,15 +44,21 @@ def load(
     """The language model of a folder that transformers (or sentence-transformers) wrote, or of a GGUF file.
 
     The weights are mapped from the files (see :func:`argosy.models.load_model`); ``dtype`` converts them, and
-    with ``integers`` the blocks Q8_0, Q4_0, Q4_K and Q6_K of a GGUF file are multiplied with as they are. ``adapters``:
-    folders of PEFT by the names that ``generate(..., adapter=name)`` calls them. ``cache_dtype`` "int8": what is cached
-    of generated texts are bytes with scales. Raises ConfigurationError, CheckpointError, TokenizerError and
-    AdapterError naming the file and what was expected there.
+    with ``integers`` the blocks Q8_0, Q4_0, Q4_1, Q4_K and Q6_K of a GGUF file are multiplied with as they are.
+    ``adapters``: folders of PEFT by the names that ``generate(..., adapter=name)`` calls them. ``cache_dtype`` "int8":
+    what is cached of generated texts are bytes with scales. Raises ConfigurationError, CheckpointError, TokenizerError
+    and AdapterError naming the file and what was expected there.
     """
-    model = load_model(folder, dtype, integers)
+    is_file = os.fspath(folder).endswith(".gguf")
+    if is_file:
+        with announce_wait(f"loading {folder}"):
+            file = GgufFile(folder, integers)
+            model = model_of_file(file, dtype)
+    else:
+        model = load_model(folder, dtype, integers)
     read = {name: read_adapter(model, each) for name, each in (adapters or {}).items()}
-    if os.fspath(folder).endswith(".gguf"):
-        tokenizer = read_tokenizer(folder)
+    if is_file:
+        tokenizer = read_tokenizer(file)
         end = None if tokenizer is None else tokenizer.id_of("eos_token")
         return LanguageModel(
             model, tokenizer, GenerationSettings(stop=() if end is None else (end,)), None, read, cache_dtype

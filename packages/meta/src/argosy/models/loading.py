@@ -81,24 +81,25 @@ def load_model(folder: str | os.PathLike[str], dtype: str | None = None, integer
 
     Matrices that a file holds as one tensor are views of its pages: nothing is read before it is used, and training
     writes to private copies of pages. ``dtype`` converts the weights, which makes copies. With
-    ``integers`` linear layers multiply with the blocks Q8_0, Q4_0, Q4_K and Q6_K of a GGUF file, which else become
-    float32. Raises ConfigurationError and CheckpointError naming file, key or tensor.
+    ``integers`` linear layers multiply with the blocks Q8_0, Q4_0, Q4_1, Q4_K and Q6_K of a GGUF file, which else
+    become float32. Raises ConfigurationError and CheckpointError naming file, key or tensor.
     """
     with announce_wait(f"loading {folder}"):
-        return _load_model(folder, dtype, integers)
+        if os.fspath(folder).endswith(".gguf"):
+            return model_of_file(GgufFile(folder, integers), dtype)
+        return _make_model(ConfigFile.read(folder), ModelFiles(folder), os.fspath(folder), dtype)
 
 
-def _load_model(folder: str | os.PathLike[str], dtype: str | None, integers: bool) -> Layer:
-    files: GgufFile | ModelFiles
-    if os.fspath(folder).endswith(".gguf"):
-        files = GgufFile(folder, integers)
-        config = files.config
-    else:
-        config, files = ConfigFile.read(folder), ModelFiles(folder)
+def model_of_file(file: GgufFile, dtype: str | None = None) -> Layer:
+    """The model of a GGUF file that is open. Raises as `load_model` does."""
+    return _make_model(file.config, file, file.path, dtype)
+
+
+def _make_model(config: ConfigFile, files: GgufFile | ModelFiles, where: str, dtype: str | None) -> Layer:
     with LazyGuard():
         model = build(config, sum(name.endswith(".eh_proj.weight") for name in files))
-        rest = quantize_layers(model, family_of(config), config, files, os.fspath(folder))
-    fill_weights(model, family_of(config), rest, os.fspath(folder), dtype)
+        rest = quantize_layers(model, family_of(config), config, files, where)
+    fill_weights(model, family_of(config), rest, where, dtype)
     model.eval()
     return model
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -135,7 +135,7 @@ def fill_weights(
     _refuse_surplus(model, family, known, {part.name for each in parts.values() for part in each}, where)
     for name, each in parts.items():
         for part in each:
-            stored = known.array(part.name)
+            stored = known.form(part.name)
             _check_shape(name, parameters[name], part, tuple(stored.shape), where)
             _check_dtype(part, stored, where)
     for name, each in parts.items():
@@ -172,6 +172,11 @@ class TensorNames:
     def array(self, name: str) -> Array:
         array: Array = self.files[self.find(name)]  # type: ignore[index]
         return array
+
+    def form(self, name: str) -> Array:
+        """An array of the tensor's shape and dtype; its numbers are not asked for."""
+        read: Callable[[Any], Array] = getattr(self.files, "form", self.files.__getitem__)
+        return read(self.find(name))
 
     def read(self, part: Part) -> Array:
         array = self.array(part.name)
