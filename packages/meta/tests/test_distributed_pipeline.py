@@ -296,6 +296,56 @@ def test_pipelines_of_meshes(shape, tied, level):
         assert parameters <= whole * (0.51 if level == 3 else 1)
 
 
+def test_peaks_are_parameters_gradients_states_and_values():
+    """Of a GPT of width w a block has 12 w^2 + 13 w parameters, the moments of AdamW are twice as many, and the powers
+    of its two rates a number each; sums of gradients stay over the microbatches. The check's peak is the list's."""
+
+    def program(stages):
+        model, optimizer = built(layers=2)
+        pipeline = {"enable": stages > 1, "schedule_mode": "1F1B", "accumulate_steps": 4}
+        if stages > 1:
+            split_model(model, dict.fromkeys(HALVES, SplitPoint.END))
+        step = dist.to_static(model, None, loss_of, optimizer, Strategy({"pipeline": pipeline}))
+        with pytest.raises(RuntimeError, match="the first"):
+            step.peak_bytes()
+        step(*batches()[0])
+        if stages == 1:
+            return step.peak_bytes(), step._steps["train"].compiled[-1].executable.report()["arena_bytes"]
+        made = next(iter(step._pipeline._steps.values()))
+        return step.peak_bytes(), made.verified.peaks[dist.get_rank()].device
+
+    w, words = 32, 64
+    block = 12 * w * w + 13 * w
+    first, last = (words + 16) * w + block, block + 2 * w + w * words
+    (whole, arena), *_ = run_ranks(lambda: program(1), 1)
+    numbers = 2 * ROWS * 16  # int64, tokens and labels; the loss is a float32
+    each = 4 * (first + last)  # of gradients clear_grad leaves zeros
+    assert whole == (each, each, 2 * each + 8, arena + 8 * numbers + 4)
+    for (peak, device), count in zip(run_ranks(lambda: program(2), 2), (first, last), strict=True):
+        assert peak[:3] == (4 * count, 4 * count, 8 * count + 8)
+        assert peak.total == sum(peak) == device + peak.states
+
+
+@pytest.mark.parametrize(("schedule", "together"), [("1F1B", 2), ("FThenB", 4)])
+def test_values_that_a_schedule_holds_together(schedule, together):
+    """The second of two linear stages, [2, 16] to [2, 8]: a microbatch is held from receipt to backward pass."""
+
+    def program():
+        model = nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 8))
+        optimizer = paddle.optimizer.SGD(0.1, parameters=model.parameters())
+        split_model(model, {"1": SplitPoint.BEGINNING})
+        pipeline = {"enable": True, "schedule_mode": schedule, "accumulate_steps": 4, "micro_batch_size": 2}
+        step = dist.to_static(model, None, nn.MSELoss(), optimizer, Strategy({"pipeline": pipeline}))
+        step(paddle.ones([8, 8]), paddle.ones([8, 8]))
+        own = next(iter(step._pipeline._steps.values())).own
+        return step.peak_bytes().values - own.pieces["backward", 1].temporary_bytes
+
+    labels, received, outputs, loss, gradient = 4 * 64, 128, 64, 4, 128
+    losses, held = (3, 1) if schedule == "1F1B" else (4, 4)  # the next one is received ahead of its forward pass
+    expected = labels + together * received + held * outputs + losses * loss + gradient
+    assert run_ranks(program, 2)[1] == expected
+
+
 def test_layers_of_a_class_begin_stages():
     """``vpp_seg_method`` cuts before blocks, evenly; evaluation and prediction run the same stages."""
 

@@ -139,4 +139,4 @@ def _renumber_ranks(one: InstructionList, ranks: Mapping[int, int]) -> Instructi
             return replace(instruction, source=ranks[instruction.source])
         return instruction
 
-    return InstructionList(tuple(map(of_world, one.instructions)), one.pieces, one.given)
+    return replace(one, instructions=tuple(map(of_world, one.instructions)))

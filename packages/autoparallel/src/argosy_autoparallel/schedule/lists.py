@@ -62,12 +62,14 @@ class Signature(NamedTuple):
 @dataclass(frozen=True)
 class InstructionList:
     """What one rank does. ``pieces`` are signatures by (name, chunk), chunk None standing for all that have none of
-    their own; ``given`` are the types of the values that are there in the beginning.
+    their own; ``given`` are the types of the values that are there in the beginning; ``resident_bytes`` are those of
+    parameters and the like, which are no values of the list and on the device throughout.
     """
 
     instructions: tuple[Instruction, ...]
     pieces: Mapping[tuple[str, int | None], Signature] = field(default_factory=dict)
     given: Mapping[Ref, TensorType] = field(default_factory=dict)
+    resident_bytes: int = 0
 
     def __len__(self) -> int:
         return len(self.instructions)
@@ -87,7 +89,7 @@ class InstructionList:
                     made.append(parse_instruction(line.strip()))
                 except ValueError as error:
                     raise ValueError(f"line {number}: {error}") from error
-        return InstructionList(tuple(made), self.pieces, self.given)
+        return InstructionList(tuple(made), self.pieces, self.given, self.resident_bytes)
 
     def signature(self, instruction: Run | Update) -> Signature | None:
         """The signature of the piece that an instruction runs, None for an unknown one."""
@@ -103,7 +105,8 @@ class InstructionList:
         ]  # fmt: skip
         given = {str(ref): str(type) for ref, type in self.given.items()}
         instructions = [instruction.to_json() for instruction in self.instructions]
-        return json.dumps({"instructions": instructions, "pieces": pieces, "given": given})
+        made = {"instructions": instructions, "pieces": pieces, "given": given, "resident_bytes": self.resident_bytes}
+        return json.dumps(made)
 
     @classmethod
     def from_json(cls, text: str) -> InstructionList:
@@ -117,7 +120,8 @@ class InstructionList:
                 for p in data["pieces"]
             }
             given = {Ref.parse(ref): parse_type(type) for ref, type in data["given"].items()}
-            return cls(tuple(Instruction.from_json(each) for each in data["instructions"]), pieces, given)
+            instructions = tuple(Instruction.from_json(each) for each in data["instructions"])
+            return cls(instructions, pieces, given, int(data.get("resident_bytes", 0)))
         except (KeyError, TypeError, AttributeError) as cause:
             raise ValueError(f"this is no instruction list: {type(cause).__name__}: {cause}") from cause
 

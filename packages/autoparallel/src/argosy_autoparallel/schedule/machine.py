@@ -33,8 +33,8 @@ class Memory:
 
     __slots__ = ("at", "elsewhere", "live", "peak", "values")
 
-    def __init__(self) -> None:
-        self.live = {"device": 0, "host": 0, "disk": 0}
+    def __init__(self, resident: int) -> None:
+        self.live = {"device": resident, "host": 0, "disk": 0}
         self.peak = dict(self.live)
         self.elsewhere = False  #: whether anything was ever moved off the device
         self.at: Place | None = None  #: where the device's were most
@@ -75,7 +75,7 @@ class Machine:
         self.exchange = Exchange(len(lists)) if exchange is None else exchange
         self.numbers = [0] * len(lists)
         self.values: list[dict[Ref, _Value]] = [{} for _ in lists]
-        self.memory = [Memory() for _ in lists]
+        self.memory = [Memory(one.resident_bytes) for one in lists]
         for rank, one in enumerate(lists):
             for ref, type in one.given.items():
                 self._add(rank, ref, _Value(type, None))

@@ -19,8 +19,8 @@ __all__ = ["Peak", "VerificationResult", "verify"]
 
 
 class Peak(NamedTuple):
-    """The most bytes that values of a rank take: on the device, on the host, on disk; where the device's are most, and
-    what they are then."""
+    """The most bytes that a rank takes: on the device, where ``resident_bytes`` of its list are throughout, on the
+    host, on disk; where those of values on the device are most, and what they are then."""
 
     device: int
     host: int

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from argosy.distributed.environment import environment
 from argosy.distributed.fleet.recompute.recompute import recompute_layers
 from argosy.distributed.pipeline.marks import cut_at_class, stage_count
+from argosy.distributed.pipeline.memory import PeakBytes, local_bytes, state_bytes
 from argosy.distributed.pipeline.trainer import Pipeline, PipelineSettings
 from argosy.distributed.pipeline.whole_step import ScheduledFunction
 from argosy.distributed.semi_auto import reshard, shard_tensor
@@ -251,6 +252,16 @@ class DistModel:
         if not self._steps[chosen].compiled:
             raise RuntimeError(f"there is no program of mode {chosen!r} yet: its first call with a batch makes it")
         return self._steps[chosen].main_program
+
+    def peak_bytes(self) -> PeakBytes:
+        """How much memory a step of the present mode takes on this rank at most. Raises RuntimeError before the mode's
+        first call."""
+        if self._pipeline is not None:
+            return self._pipeline.peak_bytes(self._optimizer)
+        network, step = self.network, self._steps[self.mode]
+        kept = [p._grad for p in network.parameters() if p._grad is not None]
+        held = local_bytes([*network.parameters(), *network.buffers()])
+        return PeakBytes(held, local_bytes(kept), state_bytes(self._optimizer), step.peak_of_values)
 
     def dist_startup_program(self, mode: str | None = None) -> Any:
         """Raises NotImplementedError: parameters have values from the start, so that no program makes them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -64,6 +65,18 @@ class Gradients:
             zeros = np.zeros(tuple(shape), tensor.payload.dtype.numpy)
             self._sums[key] = StridedArray.from_array(zeros, tensor.payload.device)
         return self._sums[key]
+
+    def bytes_on_rank(self, rank: int) -> int:
+        """The bytes of a rank's sums."""
+        return sum(self._part_size(t, places, rank) * t.dtype.itemsize for t, places in self._tensors.values())
+
+    def _part_size(self, tensor: Tensor, placements: Sequence[Placement], rank: int) -> int:
+        payload = tensor.payload
+        if type(payload) is not ShardedArray:
+            return int(tensor.size)
+        if not payload.mesh.contains(rank):
+            return 0
+        return prod(self._layout(tensor, placements).local_slice(payload.shape, rank).shape)
 
     def begin(self) -> None:
         """Take the gradients back, which passes do not see, and begin anew where somebody has cleared them."""
@@ -129,14 +142,18 @@ class Gradients:
         return self.owners is None or self._is_own_expert(tensor) or self.owners.is_own(tensor)
 
     def _gradient(self, tensor: Tensor, placements: Sequence[Placement]) -> Tensor:
-        payload = tensor.payload
-        shared = payload.mesh.ndim - len(placements)
-        layout = Layout(payload.mesh, [*[Partial()] * shared, *placements])
+        payload, layout = tensor.payload, self._layout(tensor, placements)
         if not payload.is_held:
             local = StridedArray.from_array(np.zeros(0, np.bool_), payload.local.device)
         else:
             local = self.sum(tensor, layout.local_slice(payload.shape, context().rank).shape)
         return Tensor._wrap(ShardedArray(local, payload.shape, payload.dtype, layout))
+
+    @staticmethod
+    def _layout(tensor: Tensor, placements: Sequence[Placement]) -> Layout:
+        """How the terms lie on the mesh of all stages that have the tensor."""
+        mesh = tensor.payload.mesh
+        return Layout(mesh, [*[Partial()] * (mesh.ndim - len(placements)), *placements])
 
 
 def _average(sums: Sequence[StridedArray], group: Group) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from argosy.distributed.pipeline.capture import CapturedStep
 from argosy.distributed.pipeline.gradients import Gradients
+from argosy.distributed.pipeline.memory import bytes_on_rank
 from argosy.distributed.pipeline.rank_list import run_list
 from argosy.jit import lowering
 from argosy_autoparallel.dist_tensor import ShardedArray
@@ -45,10 +47,14 @@ class PipelineStep:
         self.captured, self.microbatches, self.gradients, self.backend = captured, microbatches, gradients, backend
         self.device = _device_of(captured[0])
         self.functions: dict[tuple[str, int | None], Callable[..., Any]] = {}
+        self._arenas: dict[tuple[str, int | None], int] = {}
         self.results = [_results(each) for each in captured]
         pieces = [self._local_pieces(each, LAST if number else "") for number, each in enumerate(captured)]
         size = context().size
-        self.lists: list[InstructionList] = step_lists(orders, pieces, microbatches, size, self.results)
+        lists = step_lists(orders, pieces, microbatches, size, self.results)
+        lists = [replace(one, resident_bytes=self._resident_bytes(rank)) for rank, one in enumerate(lists)]
+        lists[context().rank] = self._with_arenas(lists[context().rank])
+        self.lists: list[InstructionList] = lists
         self.verified: VerificationResult = verify(self.lists)
         self.own = self.lists[context().rank]
         counter = captured[0].counter
@@ -59,6 +65,27 @@ class PipelineStep:
         left = run_list(self.own, self.functions, self._values(microbatches))
         count = range(len(self.results[0]))
         return [[host_array(left[Ref(f"result{i}", (m,))]) for i in count] for m in range(self.microbatches)]
+
+    @property
+    def peak_of_values(self) -> int:
+        """The most bytes of values that are on this rank's device together, its pieces' intermediate ones included."""
+        return self.verified.peaks[context().rank].device - self.own.resident_bytes
+
+    @property
+    def parameters(self) -> list[Tensor]:
+        """The states of the pieces but for the random state: parameters and buffers."""
+        first = self.captured[0]
+        return [tensor for number, tensor in enumerate(first.captured.states) if number != first.counter]
+
+    def _resident_bytes(self, rank: int) -> int:
+        """The bytes of a rank's parameters and of its sums of gradients."""
+        parameters = sum(bytes_on_rank(tensor, rank) for tensor in self.parameters)
+        return parameters + self.gradients.bytes_on_rank(rank)
+
+    def _with_arenas(self, one: InstructionList) -> InstructionList:
+        """This rank's list, with what its compiled pieces need besides their inputs and outputs."""
+        pieces = {key: s._replace(temporary_bytes=self._arenas.get(key, 0)) for key, s in one.pieces.items()}
+        return replace(one, pieces=pieces)
 
     def _values(self, microbatches: Sequence[Sequence[Tensor]]) -> dict[Ref, Held]:
         made: dict[Ref, Held] = {}
@@ -101,11 +128,15 @@ class PipelineStep:
             self.gradients.add(captured.gradients[position], placements)
         for key, made in local.programs.items():
             if made is not None:
-                self.functions[key[0] + suffix, key[1]] = self._function(captured, local, key)
+                name = key[0] + suffix, key[1]
+                self.functions[name], self._arenas[name] = self._function(captured, local, key)
         self.functions["report" + suffix, None] = _hand_on
         return local
 
-    def _function(self, captured: CapturedStep, local: LocalPieces, key: tuple[str, int]) -> Callable[..., Any]:
+    def _function(
+        self, captured: CapturedStep, local: LocalPieces, key: tuple[str, int]
+    ) -> tuple[Callable[..., Any], int]:
+        """A compiled piece, and the bytes of its arena."""
         piece, program = local.cut.pieces[key], local.programs[key]
         assert program is not None
         payloads = [captured.captured.states[number].payload for number in piece.states]
@@ -115,10 +146,11 @@ class PipelineStep:
             bound.append(self.gradients.sum(captured.gradients[position], static_shape(term)))
         add_accumulation(program, len(terms))
         if not program.outputs and not program.state_updates:
-            return _nothing
+            return _nothing, 0
         lowering.simplify(program, "cse,dce")
         device = next((each.device for each in bound), self.device)
-        return _on_buffers(lowering.build(program, self.backend, device, communicators()).bind(bound), device)
+        made = lowering.build(program, self.backend, device, communicators())
+        return _on_buffers(made.bind(bound), device), int(made.report().get("arena_bytes", 0))
 
 
 def _device_of(captured: CapturedStep) -> Device:

@@ -13,6 +13,7 @@ from argosy.distributed.group import Group
 from argosy.distributed.pipeline.capture import CapturedStep, PipelinedFunction
 from argosy.distributed.pipeline.gradients import Gradients
 from argosy.distributed.pipeline.marks import begin_stages
+from argosy.distributed.pipeline.memory import PeakBytes, local_bytes, state_bytes
 from argosy.distributed.pipeline.microbatches import join_rows, row_shares, split_batch
 from argosy.distributed.pipeline.placing import StageMeshes
 from argosy.distributed.pipeline.step import PipelineStep
@@ -22,6 +23,7 @@ from argosy.distributed.sharded_optimizer import ShardingStage1, ShardingStage2,
 from argosy.distributed.sharded_scaler import shard_scaler
 from argosy.distributed.wrapped_layer import ExpertRanks
 from argosy.jit.static_function import StaticFunction
+from argosy.optimizer.optimizer import Optimizer
 from argosy_autoparallel import ProcessMesh
 from argosy_autoparallel.pipeline import schedules
 from argosy_autoparallel.pipeline.step_lists import forward_orders, ranks_of_stages
@@ -191,6 +193,17 @@ class Pipeline:
         if key not in self._steps:
             self._steps[key] = self._make_step(mode, captured)
         return self._steps[key]
+
+    def peak_bytes(self, optimizer: Optimizer | None) -> PeakBytes:
+        """This rank's memory of the steps made so far, with the states of ``optimizer``. Raises RuntimeError before
+        there is a step."""
+        if not self._steps:
+            raise RuntimeError("there is no step yet: the first batch makes it")
+        steps = list(self._steps.values())
+        return PeakBytes(
+            local_bytes(x for step in steps for x in step.parameters), self.gradients.bytes_on_rank(context().rank),
+            state_bytes(optimizer), max(step.peak_of_values for step in steps),
+        )  # fmt: skip
 
     def _make_step(self, mode: str, captured: Sequence[CapturedStep]) -> PipelineStep:
         settings = self.settings

@@ -35,6 +35,14 @@ class ScheduledFunction(StaticFunction):
             return executable
         return ScheduledExecutable(executable, program, self._piece)  # type: ignore[return-value]
 
+    @property
+    def peak_of_values(self) -> int:
+        """That of the program compiled last. Raises RuntimeError before the first call."""
+        if not self.compiled:
+            raise RuntimeError("there is no program yet: the first call with a batch makes it")
+        made: Any = self.compiled[-1].executable
+        return int(getattr(made, "local", made).peak_of_values)
+
 
 class ScheduledExecutable:
     """An executable of one rank as a piece, and the lists that run it, one for each kind of inputs. Has the protocol
@@ -46,6 +54,8 @@ class ScheduledExecutable:
         self._executable, self._piece = executable, piece
         self._inputs, self._outputs = list(types.inputs), list(types.outputs)
         self.lists: dict[Shapes, InstructionList] = {}
+        self.peak_of_values = 0
+        """The most bytes of inputs, outputs and intermediate values of the last list made."""
 
     @property
     def program(self) -> Program:
@@ -92,7 +102,7 @@ class ScheduledExecutable:
         signature = Signature(tuple(given), tuple(made), int(self.report().get("arena_bytes", 0)))
         types = {port.ref(0, 0): port.type for port in given}
         one = InstructionList((Run(self._piece),), {(self._piece, 0): signature}, types)
-        verify([one])
+        self.peak_of_values = verify([one]).peaks[0].device
         return one
 
 

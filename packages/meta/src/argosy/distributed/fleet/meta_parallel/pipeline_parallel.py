@@ -11,6 +11,7 @@ from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import Hyb
 from argosy.distributed.fleet.meta_parallel.parallel_layers.pp_layers import PipelineLayer
 from argosy.distributed.fleet.meta_parallel.sharding_optimizer import DygraphShardingOptimizer
 from argosy.distributed.fleet.meta_parallel.stage_sharding import sharding_of_stages
+from argosy.distributed.pipeline.memory import PeakBytes
 from argosy.distributed.pipeline.trainer import Pipeline, PipelineSettings
 from argosy.distributed.wrapped_layer import equalize
 from argosy.nn.layer import Layer
@@ -158,6 +159,10 @@ class PipelineParallel(Layer):
                 return self._make_pipeline().evaluate(entries)
             outputs = self._make_pipeline().predict(entries[: self._inputs])
             return outputs[0] if len(outputs) == 1 else outputs
+
+    def peak_bytes(self) -> PeakBytes:
+        """How much memory a step takes on this rank at most. Raises RuntimeError before the first one."""
+        return self._make_pipeline().peak_bytes(self._optimizer)
 
     def is_pipeline_first_stage(self, ignore_virtual: bool = False) -> bool:
         """Whether this rank has the first stage."""
