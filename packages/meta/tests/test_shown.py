@@ -15,7 +15,7 @@ import argosy as paddle
 import argosy_infer
 from argosy.hapi.callbacks import History
 from argosy.notebook.pictures import as_image, png_source
-from argosy_tensorcore.wait_notice import announce_wait
+from argosy_tensorcore.wait_notice import announce_wait, count_steps
 
 
 def test_optimizers_and_schedules_say_what_they_are() -> None:
@@ -126,12 +126,33 @@ def test_what_takes_long_is_announced_on_terminals(monkeypatch: pytest.MonkeyPat
     assert terminal.getvalue().endswith("\r")
     with announce_wait("nothing", file):
         time.sleep(0.05)
+        assert list(count_steps(range(3), "tensors")) == [0, 1, 2]
     assert file.getvalue() == ""
     monkeypatch.setattr("argosy_tensorcore.wait_notice.PATIENCE", 60.0)
     quick = _Terminal()
     with announce_wait("nothing", quick):
         pass
     assert quick.getvalue() == ""
+
+
+def test_what_is_announced_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what it is within, too, on one line."""
+    monkeypatch.setattr("argosy_tensorcore.wait_notice.PATIENCE", 0.001)
+    monkeypatch.setattr("argosy_tensorcore.wait_notice._PERIOD", 0.001)
+    terminal = _Terminal()
+
+    def wait_for(text: str) -> None:
+        while text not in terminal.getvalue().rpartition("\r")[2]:
+            time.sleep(0.001)
+
+    with announce_wait("quantising", terminal):
+        for done in count_steps([0, 1, 2], "layers"):
+            wait_for(f" quantising: {done} of 3 layers: 0 s")
+            with announce_wait("compiling 'step'", terminal):
+                for functions in count_steps(iter([0, 1]), "functions"):
+                    wait_for(f" quantising: {done} of 3 layers: compiling 'step': {functions} functions: 0 s")
+        wait_for(" quantising: 0 s")
+    assert terminal.getvalue().endswith("\r")
 
 
 def test_objects_show_what_made_them() -> None:
@@ -174,5 +195,5 @@ def test_loading_and_saving_are_announced(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert announced == [f"{act} {where}" for where in (path, folder) for act in ("saving", "loading")]
     paddle.jit.save(paddle.nn.Linear(2, 1), program, input_spec=[paddle.static.InputSpec([None, 2], "float32", "x")])
     argosy_infer.Predictor(program)
-    assert announced[4] == f"loading {program}.pir"
-    assert re.fullmatch(r"compiling '\w+', \d+ operations", announced[5])
+    assert announced[4:6] == [f"saving {program}.pir", f"loading {program}.pir"]
+    assert re.fullmatch(r"compiling '\w+', \d+ operations", announced[6])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from argosy_pir.serialization import to_bytes
 from argosy_pir.types import TensorType
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, file_parts
-from argosy_tensorcore.wait_notice import announce_wait
+from argosy_tensorcore.wait_notice import announce_wait, count_steps
 
 __all__ = ["LoadedProgram", "load_methods", "load_program", "save_program"]
 
@@ -61,7 +61,7 @@ def save_program(
     ``sources``, OSError from the disk.
     """
     base = Path(path)
-    members: dict[str, Sequence[bytes | memoryview]] = {}
+    members: dict[str, Iterable[bytes | memoryview]] = {}
     whole = {"": LoadedProgram(program, _checked_states(program, states))}
     for name, method in (methods or {}).items():
         whole[f".{name}"] = LoadedProgram(method.program, _checked_states(method.program, method.states))
@@ -72,9 +72,11 @@ def save_program(
         members[_file(base, suffix, ".pir")] = [data]
     for suffix, data in written.items():
         weights = _file(base, suffix, ".safetensors")
-        members[weights] = _weight_parts(whole[suffix].states, hashlib.sha256(data).hexdigest(), base, sources or {})
+        parts = _weight_parts(whole[suffix].states, hashlib.sha256(data).hexdigest(), base, sources or {})
+        members[weights] = count_steps(parts, "tensors")
     program_file = _file(base, "", ".pir")
-    write_files(program_file, [written[""]], members)
+    with announce_wait(f"saving {program_file}"):
+        write_files(program_file, [written[""]], members)
     return Path(program_file), Path(_file(base, "", ".safetensors"))
 
 

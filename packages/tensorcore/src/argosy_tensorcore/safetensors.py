@@ -19,6 +19,7 @@ import numpy as np
 from argosy_hwadapt.files import write_file
 from argosy_tensorcore.dtype import ALL_DTYPES, DType, as_dtype
 from argosy_tensorcore.storage import Array
+from argosy_tensorcore.wait_notice import count_steps
 
 _PREFIX = {"i": "I", "u": "U", "f": "F", "c": "C"}
 _SPECIAL = {"bool": "BOOL", "bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2"}
@@ -212,7 +213,7 @@ def save_file(
     Raises TypeError for names, metadata or dtypes that the format cannot hold, and OSError when the disk will
     not have it.
     """
-    write_file(path, file_parts(tensors, metadata))
+    write_file(path, count_steps(file_parts(tensors, metadata), "tensors"))
 
 
 def file_parts(tensors: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> list[bytes | memoryview]:

@@ -23,6 +23,7 @@ from argosy_cinn.printers.llvm import Module
 from argosy_cinn.target import Target
 from argosy_pir.core import Operation
 from argosy_pir.values import OpResult
+from argosy_tensorcore.wait_notice import count_steps
 
 
 @dataclass(slots=True)
@@ -40,7 +41,7 @@ def assemble(plan: ExecutionPlan, target: Target, traced: bool = False) -> Assem
     """Emit all code of a plan; ``traced`` puts stamps around every kernel (see `argosy_cinn.runtime.trace`)."""
     assembly = Assembly(Module(target))
     assembly.module.symbols = {name: i for i, name in enumerate(plan.symbols)}
-    for step in plan.steps:
+    for step in count_steps(plan.steps, "functions"):
         if step.group.kind.on_host:
             assembly.hosts.append(step.group.operation)
             assembly.segments.append([])

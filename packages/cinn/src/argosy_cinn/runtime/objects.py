@@ -14,6 +14,7 @@ from typing import Any
 from argosy_cinn.call_once import LLVM, call_once_in_llvm
 from argosy_cinn.runtime.jit import CodegenError, parse_module, target_machine
 from argosy_cinn.target import Target
+from argosy_tensorcore.wait_notice import count_steps
 
 _MAGIC = b"!<arch>\n"
 _HEADER = "{name:<16}{time:<12}{user:<6}{group:<6}{mode:<8}{size:<10}`\n"
@@ -31,7 +32,7 @@ def compile_objects(texts: Sequence[str], target: Target, passes: int | None = N
         library = _library()  # here, where its lock is held already
         with ThreadPoolExecutor(len(texts)) as threads:
             made = threads.map(lambda *of_one: _emit(library, *of_one), machines, modules, texts)
-            return archive(list(made))
+            return archive(list(count_steps(made, "parts of the code", len(texts))))
 
 
 def _emit(library: Any, machine: Any, module: Any, text: str) -> bytes:

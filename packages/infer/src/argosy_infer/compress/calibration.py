@@ -13,6 +13,7 @@ from argosy_infer.export import LoadedProgram
 from argosy_infer.predictor import Predictor
 from argosy_infer.weights import WeightProduct
 from argosy_pir.values import Value
+from argosy_tensorcore.wait_notice import count_steps
 
 __all__ = ["Inputs", "observe_inputs", "observe_values"]
 
@@ -73,7 +74,7 @@ def observe_values(
     program = loaded.program.clone(mapped)
     program.set_outputs([mapped[value] for value in values], list(program.state_updates))
     predictor, count = Predictor(LoadedProgram(program, dict(loaded.states))), 0
-    for entry in data:
+    for entry in count_steps(data, "entries of data"):
         count += 1
         yield predictor.run(**entry) if isinstance(entry, Mapping) else predictor.run(*entry)
     if not count:

@@ -4,7 +4,7 @@ with what takes their place. Grouped products are among them, expert by expert.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -24,6 +24,7 @@ from argosy_infer.weights import (
     find_weight_products,
     replace_products,
 )
+from argosy_tensorcore.wait_notice import count_steps
 
 __all__ = ["CalibrationData", "GroupMember", "ProductGroup", "Replaced", "choose_products", "replace_groups"]
 
@@ -103,7 +104,7 @@ def replace_groups(
     found, skipped = choose_products(loaded, bits, group_size, skip)
     observed = {} if data is None else observe_inputs(loaded, list(found.values()), data)
     made, layers, folded = {}, {}, []
-    for group in _groups(loaded, found, observed):
+    for group in count_steps(_groups(loaded, found, observed), "layers"):
         replaced, given = replace(group)
         for member, (replacement, report) in zip(group.members, replaced, strict=True):
             made[member.product], layers[member.product.name] = replacement, report
@@ -120,12 +121,14 @@ def replace_groups(
 
 def _groups(
     loaded: LoadedProgram, found: Mapping[str, WeightProduct], observed: Mapping[str, Sequence[Inputs]]
-) -> Iterator[ProductGroup]:
-    """The products by what makes their inputs, in the program's order."""
+) -> list[ProductGroup]:
+    """The products by what makes their inputs, in the program's order: a layer, as far as they go together."""
     producers = find_producers(loaded.program, list(found.values()))
     groups: dict[Any, list[GroupMember]] = {}
     for name, product in found.items():
         member = GroupMember(product, product.matrices(loaded.states), tuple(observed.get(name, ())))
         groups.setdefault(producers.get(product.x, product.x), []).append(member)
-    for source, members in groups.items():
-        yield ProductGroup(tuple(members), source if isinstance(source, Producer) else None)
+    return [
+        ProductGroup(tuple(members), source if isinstance(source, Producer) else None)
+        for source, members in groups.items()
+    ]

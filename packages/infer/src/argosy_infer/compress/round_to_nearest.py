@@ -21,6 +21,7 @@ from argosy_infer.compress.packing import (
 from argosy_infer.compress.quantization import quantize_weights
 from argosy_infer.export import LoadedProgram
 from argosy_tensorcore.dtype import as_dtype
+from argosy_tensorcore.wait_notice import announce_wait
 
 __all__ = ["round_to_float8", "round_to_nearest"]
 
@@ -28,6 +29,7 @@ Array = np.ndarray[Any, Any]
 _LARGEST_FLOAT8 = 448.0  # of e4m3
 
 
+@announce_wait("rounding weights to the nearest")
 def round_to_nearest(
     loaded: LoadedProgram,
     bits: int = 8,
@@ -50,6 +52,7 @@ def round_to_nearest(
     return quantize_weights("round_to_nearest", loaded, bits, group_size, nearest, None, evaluation, skip)
 
 
+@announce_wait("rounding weights to the nearest of e4m3")
 def round_to_float8(
     loaded: LoadedProgram, group_size: int = -1, evaluation: Array | None = None, skip: Sequence[str] = ()
 ) -> tuple[LoadedProgram, QuantizationReport]:

@@ -22,7 +22,7 @@ from argosy_infer.export import LoadedProgram
 from argosy_infer.predictor import Predictor
 from argosy_infer.weights import WeightProduct
 from argosy_tensorcore.storage import StridedArray
-from argosy_tensorcore.wait_notice import announce_wait
+from argosy_tensorcore.wait_notice import announce_wait, count_steps
 
 __all__ = ["mixed_precision"]
 
@@ -83,7 +83,7 @@ def _sensitivities(
         return [array.astype(np.float64) for run in runs for array in run]
 
     whole, states, found = results(), dict(predictor.states), {}
-    for name, product in products.items():
+    for name, product in count_steps(products.items(), "layers"):
         parts = [round_matrix(matrix, 4, group_size).dequantize() for matrix in product.matrices(loaded.states)]
         turned = np.stack([matrix.T if product.is_turned else matrix for matrix in parts])
         weight = turned.reshape(loaded.states[name].shape).astype(loaded.states[name].dtype)

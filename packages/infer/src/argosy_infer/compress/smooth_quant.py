@@ -25,6 +25,7 @@ from argosy_infer.export import LoadedProgram
 from argosy_infer.weights import Replacement, WeightProduct, apply_operator, lay_out_array
 from argosy_phi_ops import prim
 from argosy_pir.values import Value
+from argosy_tensorcore.wait_notice import announce_wait
 
 __all__ = ["smooth_quant"]
 
@@ -34,6 +35,7 @@ _STEPS = np.float32(127.5)
 """Of the largest magnitude: as compressed-tensors rounds inputs, to bytes from -128 to 127."""
 
 
+@announce_wait("quantising products by SmoothQuant")
 def smooth_quant(
     loaded: LoadedProgram,
     data: CalibrationData,

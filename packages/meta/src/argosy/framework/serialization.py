@@ -24,7 +24,7 @@ from argosy_tensorcore.dtype import bfloat16
 from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save_file
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
-from argosy_tensorcore.wait_notice import announce_wait
+from argosy_tensorcore.wait_notice import announce_wait, count_steps
 
 __all__ = ["MissingFileError", "load", "replace_file", "save"]
 
@@ -118,7 +118,7 @@ def _load(path: Any, return_numpy: bool) -> Any:
         with open(path, "rb") as stream:
             return _load_pickled(stream.read(), os.fspath(path), return_numpy)
     with SafetensorsFile(path) as file:
-        arrays = {name: np.array(file[name]) for name in file}
+        arrays = {name: np.array(file[name]) for name in count_steps(file, "tensors")}
         text = file.metadata.get(TREE)
     make: Callable[[Any], Any] = (lambda a: a) if return_numpy else lambda a: Tensor._wrap(StridedArray.from_array(a))
     if text is None:

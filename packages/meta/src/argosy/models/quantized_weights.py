@@ -30,6 +30,7 @@ from argosy.models.quantized_layers import (
 from argosy.models.weights import TensorNames, file_name
 from argosy.nn.layer import Layer
 from argosy_tensorcore.safetensors import CheckpointError
+from argosy_tensorcore.wait_notice import count_steps
 
 __all__ = ["AWQ_ORDER", "place_in_file", "quantize_layers"]
 
@@ -69,12 +70,12 @@ def quantize_layers(
         return made
 
     shapes = {name: [int(n) for n in layer.weight.shape] for _, _, name, layer in linear_layers(model)}
-    for parent, attribute, name, layer in linear_layers(model):
+    for parent, attribute, name, layer in count_steps(list(linear_layers(model)), "layers"):
         base, out, columns = place_in_file(name, shapes, family)
         made = read(base, shapes[name][0], out)
         if made is not None:
             setattr(parent, attribute, QuantizedLinear(made.take_outputs(columns), layer.bias is not None))
-    for parent, attribute, name, experts in layers_of(model, Experts):
+    for parent, attribute, name, experts in count_steps(list(layers_of(model, Experts)), "layers of experts"):
         width = int(experts.down_proj.shape[-1])
         names = expert_matrices(name, experts.config, width, family)
         if isinstance(reader, _Mxfp4):

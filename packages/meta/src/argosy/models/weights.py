@@ -24,6 +24,7 @@ from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.safetensors import CheckpointError
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
+from argosy_tensorcore.wait_notice import count_steps
 
 __all__ = ["PREFIXES", "Part", "TensorNames", "collect_weights", "file_name", "fill_weights", "parts_of"]
 
@@ -138,7 +139,7 @@ def fill_weights(
             stored = known.form(part.name)
             _check_shape(name, parameters[name], part, tuple(stored.shape), where)
             _check_dtype(part, stored, where)
-    for name, each in parts.items():
+    for name, each in count_steps(parts.items(), "tensors"):
         parameter = parameters[name]
         stored = _assemble(parameter, each, known)
         wanted = as_dtype(dtype or stored.dtype).numpy
