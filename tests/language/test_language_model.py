@@ -94,6 +94,11 @@ def test_several_prompts_give_what_each_gives_alone(llama):
     assert drawn == [language.generate(text, 9, temperature=1.5, seed=3 + i) for i, text in enumerate(PROMPTS)]
     assert drawn[0] != drawn[3]
     assert language.generate(np.array([ids[0], ids[0]]), 4) == [greedy[0][:4]] * 2
+    same = {"num_return_sequences": 2, "temperature": 1.5, "seed": 3}
+    assert language.generate(PROMPTS[0], 9, **same) == language.generate([PROMPTS[0]] * 2, 9, temperature=1.5, seed=3)
+    assert language.generate(ids[:2], 9, num_return_sequences=2) == [[row] * 2 for row in greedy[:2]]
+    with pytest.raises(ValueError, match="num_return_sequences should be 1 or more, got 0"):
+        language.generate(PROMPTS[0], num_return_sequences=0)
     (generator,) = language._generators.values()
     small = Generator(program_of(language.model), capacity=48)
     assert small.generate_batch(ids, 9) == greedy

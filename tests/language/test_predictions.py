@@ -128,6 +128,25 @@ class Watched(SpeculativeGenerator):
         return made
 
 
+def test_loaded_models_verify_guesses_where_they_are_asked_to(folder):
+    """The same tokens; several prompts, adapters and models without modules are refused."""
+    language, prompt = models.load(folder), [3, 1, 4, 1, 5]
+    made = language.generate(prompt, 20, speculative=True)
+    (generator,) = language._generators.values()
+    assert generator.guessed > 0
+    assert made == language.generate(prompt, 20)
+    assert list(language.stream(prompt, 20, speculative=True)) == made
+    with pytest.raises(ValueError, match="several prompts share steps"):
+        language.generate([prompt, prompt], 3, speculative=True)
+    plain = models.LanguageModel(models.build(models.ConfigFile(CONFIG)))
+    with pytest.raises(ValueError, match="has no module that predicts"):
+        plain.generate(prompt, 3, speculative=True)
+    language.adapters["one"] = None
+    language._generators = {}
+    with pytest.raises(NotImplementedError, match="beside adapters"):
+        language.generate(prompt, 3, speculative=True)
+
+
 def test_two_modules_guess_on():
     """The second one of the first one's guess: as over the whole text, and no token changes."""
     paddle.seed(4)

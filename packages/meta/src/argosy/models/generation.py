@@ -19,7 +19,6 @@ _OF_TRANSFORMERS = {
     "do_sample": "temperature (0 takes the likeliest token)",
     "max_length": "max_new_tokens", "max_tokens": "max_new_tokens", "min_length": "min_new_tokens",
     "stop_strings": "stop", "eos_token_id": "stop", "bad_words_ids": "bad_words", "suppress_tokens": "suppressed",
-    "num_return_sequences": "a list of the same prompt, whose draws differ",
     "generation_config": "options, an argosy_infer.SamplingOptions", "streamer": "stream(...), an iterator",
 }  # fmt: skip
 """What has another name here."""

@@ -18,13 +18,21 @@ from argosy.models.generation import Ids, Messages, Request, is_batch, is_text, 
 from argosy.models.gguf import GgufFile
 from argosy.models.gguf_tokenizer import read_tokenizer
 from argosy.models.gpt import GPT
-from argosy.models.importer import program_of
+from argosy.models.importer import program_of, programs_of_predictions
 from argosy.models.loading import config_of, load_model, model_of_file, save
 from argosy.models.pooling import Pooling
 from argosy.models.rotary_embedding import length_of_rotations
 from argosy.nn.layer import Layer
 from argosy_infer import Adapter, add_adapters
-from argosy_infer.llm import Continuation, GenerationSettings, Generator, SamplingOptions, TextStream, Tokenizer
+from argosy_infer.llm import (
+    Continuation,
+    GenerationSettings,
+    Generator,
+    SamplingOptions,
+    SpeculativeGenerator,
+    TextStream,
+    Tokenizer,
+)
 from argosy_tensorcore.wait_notice import announce_wait
 
 __all__ = ["LanguageModel", "load"]
@@ -87,7 +95,7 @@ class LanguageModel:
         self.pooling = pooling or Pooling()
         self.adapters = dict(adapters or {})
         self.cache_dtype = cache_dtype
-        self._generators: dict[int | None, Generator] = {}
+        self._generators: dict[tuple[int | None, bool], Generator] = {}
 
     def __repr__(self) -> str:
         model, tokenizer = self.model, self.tokenizer
@@ -138,6 +146,8 @@ class LanguageModel:
         options: SamplingOptions | None = None,
         stop: str | int | Sequence[str | int] = (),
         adapter: str | Sequence[str | None] | None = None,
+        num_return_sequences: int = 1,
+        speculative: bool = False,
         **changes: Any,
     ) -> Any:
         """What follows ``prompt``: text after a text, the answer to the messages of a chat (``[{"role": "user",
@@ -145,9 +155,20 @@ class LanguageModel:
         these. See :meth:`stream`.
 
         Several prompts share steps, each gives what it gives alone, with an ``adapter`` of all or of each, and draws of
-        the i-th have the seed and i.
+        the i-th have the seed and i. Where ``num_return_sequences`` is more than one, each prompt has a list of so many
+        answers, as if it were given so often. Raises ValueError for fewer than one, and for several prompts and
+        ``speculative``, whose guesses are for one.
         """
         given = lists_of(prompt)
+        if num_return_sequences != 1:
+            return self._generate_several(
+                given, num_return_sequences, adapter,
+                max_new_tokens=max_new_tokens, options=options, stop=stop, speculative=speculative, **changes,
+            )  # fmt: skip
+        if is_batch(given) and speculative:
+            raise ValueError(
+                "several prompts share steps, which leave no room for guesses: give one, or speculative=False"
+            )
         if is_batch(given):
             names = [adapter] * len(given) if adapter is None or isinstance(adapter, str) else adapter
             asked = [
@@ -156,7 +177,7 @@ class LanguageModel:
             return self._generate_batch(given, asked, [self._number_of(name) for name in names])
         if not (adapter is None or isinstance(adapter, str)):
             raise TypeError(f"one prompt has one adapter, got {adapter!r:.80}")
-        made = list(self.stream(given, max_new_tokens, options, stop, adapter, **changes))
+        made = list(self.stream(given, max_new_tokens, options, stop, adapter, speculative, **changes))
         return "".join(made) if is_text(given) else made
 
     def stream(
@@ -166,6 +187,7 @@ class LanguageModel:
         options: SamplingOptions | None = None,
         stop: str | int | Sequence[str | int] = (),
         adapter: str | None = None,
+        speculative: bool = False,
         **changes: Any,
     ) -> Iterator[Any]:
         """New pieces of text after a text or messages, or ids after ids, one by one, until a token that ends texts, or
@@ -176,18 +198,31 @@ class LanguageModel:
         the first one on: what is cached is not turned again when a text grows beyond the model's. Sampling is that of
         the folder's settings unless ``options`` say otherwise, and ``changes`` are fields of these (``temperature``,
         ``seed``, ...) and ``min_new_tokens``; ``adapter``: the name of the one that changes the model for this text.
-        Where ``max_new_tokens`` is not given, the folder's count ends with the model's positions. Raises TypeError for
-        other names, NotImplementedError for settings of the folder that are not implemented, IncrementalError for a
-        model that is not causal.
+        With ``speculative`` the modules by which a model predicts further tokens guess these, and a step verifies the
+        guesses: the same tokens in fewer steps. Where ``max_new_tokens`` is not given, the folder's count ends with the
+        model's positions. Raises TypeError for other names, NotImplementedError for settings of the folder that are not
+        implemented, and for ``speculative`` beside adapters, ValueError where a model has no such modules,
+        IncrementalError for a model that is not causal.
         """
         prompt = lists_of(prompt)
         if is_batch(prompt):
             raise TypeError("stream takes one prompt; generate takes several")
         asked = self._request(prompt, options, stop, {"max_new_tokens": max_new_tokens, **changes})
-        generator = self._generator([asked])
+        generator = self._generator([asked], speculative)
         number = self._number_of(adapter)
         tokens = generator.stream(asked.ids, asked.most, asked.sampling, asked.ends, asked.least, number)
         return self._texts(tokens, asked.texts) if is_text(prompt) else tokens
+
+    def _generate_several(self, given: Any, count: int, adapter: Any, **asked: Any) -> list[Any]:
+        """``count`` answers to each prompt."""
+        if count < 1:
+            raise ValueError(f"num_return_sequences should be 1 or more, got {count}")
+        prompts = given if is_batch(given) else [given]
+        names = [adapter] * len(prompts) if adapter is None or isinstance(adapter, str) else adapter
+        repeated = [each for each in prompts for _ in range(count)]
+        made = self.generate(repeated, adapter=[name for name in names for _ in range(count)], **asked)
+        rows = [made[start : start + count] for start in range(0, len(made), count)]
+        return rows if is_batch(given) else rows[0]
 
     def _generate_batch(self, prompts: Sequence[Any], asked: Sequence[Request], adapters: Sequence[int]) -> list[Any]:
         texts_of = [self._tokenizer.stream(each.texts) if is_text(prompts[i]) else None for i, each in enumerate(asked)]
@@ -221,7 +256,7 @@ class LanguageModel:
         if rest := text.finish():
             yield rest
 
-    def _generator(self, asked: Sequence[Request]) -> Generator:
+    def _generator(self, asked: Sequence[Request], speculative: bool = False) -> Generator:
         """The generator of texts whose rotations are those of the longest, where they depend on it."""
         if isinstance(self.model, (Encoder, EncoderClassifier, HeadlessDecoder, MaskedLM, SequenceClassifier)):
             raise TypeError(f"{type(self.model).__name__} generates no text: expected a model with a causal head")
@@ -229,16 +264,23 @@ class LanguageModel:
         blocks = getattr(self.model.config, "blocks", ())
         length = length_of_rotations(blocks[0].attention.rotary, max(lengths)) if blocks else None
         capacity = max(self._positions, min(sum(lengths) + _BLOCK * len(lengths), _BATCH_TOKENS))
-        found = self._generators.get(length)
+        found = self._generators.get((length, speculative))
         if found is None or found.capacity < capacity:
             self._generators = {}  # one at a time: each has a cache
-            program = program_of(self.model)
-            if self.adapters:
-                program = add_adapters(program, list(self.adapters.values()))
-            self._generators[length] = found = Generator(
-                program, capacity, _BLOCK, cache_dtype=self.cache_dtype, text_length=length
-            )
+            options: dict[str, Any] = {"capacity": capacity, "cache_dtype": self.cache_dtype, "text_length": length}
+            found = self._build_generator(speculative, {"block_size": _BLOCK, **options})
+            self._generators[length, speculative] = found
         return found
+
+    def _build_generator(self, speculative: bool, options: Mapping[str, Any]) -> Generator:
+        if speculative and self.adapters:
+            raise NotImplementedError("generate(speculative=True) beside adapters: load the model without them")
+        if speculative:
+            return SpeculativeGenerator(*programs_of_predictions(self.model), **options)
+        program = program_of(self.model)
+        if self.adapters:
+            program = add_adapters(program, list(self.adapters.values()))
+        return Generator(program, **options)
 
     @property
     def _tokenizer(self) -> Tokenizer:
