@@ -71,6 +71,28 @@ def test_an_engine_trains_evaluates_predicts_and_saves(expected, annotate, tmp_p
         np.testing.assert_allclose(found[3], expected[3], rtol=1e-5)
 
 
+def test_an_engine_says_what_a_step_takes():
+    """Of the parameters, their gradients, two moments and what else a step has: the same on both ranks."""
+
+    def program():
+        engine = make()
+        with pytest.raises(RuntimeError, match="the first call with a batch makes it"):
+            engine.cost(mode="train")
+        engine.prepare(InputSpec([6, WIDTH], "float32"), InputSpec([6, 1], "int64"))
+        engine.fit(data(), batch_size=6, steps_per_epoch=1, verbose=0)
+        with pytest.raises(NotImplementedError, match="no program makes them"):
+            assert engine.startup_program
+        assert engine.get_dist_main_program("train") is engine.main_program
+        count = sum(p.size for p in engine.network.parameters())
+        return engine.cost(), count, len(engine.inputs), len(engine.labels)
+
+    (cost, count, inputs, labels), other = run_ranks(program, 2)
+    assert cost == other[0]
+    assert cost[0] is None
+    assert 4 * 4 * count < cost[1] < 4 * 4 * count + 20_000
+    assert (inputs, labels) == (1, 1)
+
+
 def test_what_an_engine_does_not_take_is_refused():
     def program():
         with pytest.raises(TypeError, match="optimizer is an Optimizer, not str"):

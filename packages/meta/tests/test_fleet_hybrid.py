@@ -415,6 +415,13 @@ def test_layouts_by_names_of_dimensions():
     mesh = paddle.distributed.ProcessMesh([[0, 1], [2, 3]], ["x", "y"])
     found = paddle.distributed.DistAttr(mesh, ["y", None, "x"])
     assert (found.dims_mapping, found.sharding_specs, found.process_mesh) == ([1, -1, 0], ["y", None, "x"], mesh)
+    assert (found.multi_dims_mapping, found.batch_dim, found.dynamic_dims) == ([[1], [], [0]], 0, [False] * 3)
+    assert found.is_annotated("process_mesh")
+    found.clear_annotated()
+    found.mark_annotated("chunk_id")
+    assert found.annotated == {"chunk_id": True}
+    assert not mesh.empty()
+    assert "launch" in paddle.distributed.__all__
     assert found.placements == [paddle.distributed.Shard(2), paddle.distributed.Shard(0)]
     assert repr(found).startswith("DistAttr(mesh=ProcessMesh(")
     for specs, message in ((["z"], r"names \['z'\]"), (["x", "x"], "splits two axes")):

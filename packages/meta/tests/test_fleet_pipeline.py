@@ -138,6 +138,73 @@ def test_recomputed_regions_keep_what_goes_into_them():
     assert recomputed < 0.3 * without
 
 
+@pytest.mark.parametrize(("schedule", "chunks"), [("1F1B", 1), ("ZBH1", 1), ("VPP", 2)])
+def test_hooks_are_called_around_passes(schedule, chunks):
+    """By location, of this model or of all, and by the number of a pass; not where nobody trains."""
+    where = parts.PipelineParallelMicroStepLocations
+
+    def program():
+        strategy = fleet.DistributedStrategy()
+        strategy.hybrid_configs = {"pp_degree": 2}
+        strategy.pipeline_configs = {
+            "accumulate_steps": COUNT, "micro_batch_size": ROWS // COUNT, "schedule_mode": schedule
+        }  # fmt: skip
+        fleet.init(is_collective=True, strategy=strategy)
+        layers = [nn.Linear(WIDTH, WIDTH) for _ in range(4)]
+        net = parts.PipelineLayer(layers, 2, loss_fn=nn.MSELoss(), num_virtual_pipeline_stages=chunks)
+        seen, numbers = [], []
+        parts.register_global_pipeline_parallel_hook(
+            where.FORWARD_BEGIN, lambda step_id, input_tensor: seen.append(("begin", step_id, input_tensor.shape))
+        )
+        model = fleet.distributed_model(net)
+        model.register_hook(where.FORWARD_END, lambda output_tensor, **_: seen.append("end"))
+        model.register_hook(where.BACKWARD_BEGIN, lambda step_id, output_tensor_grad: seen.append(("back", step_id)))
+        model.register_hook(where.BACKWARD_END, lambda **given: seen.append(sorted(given)))
+        assert model.forward_pipeline_parallel_hook_capacity == model.backward_pipeline_parallel_hook_capacity
+        last = model.forward_pipeline_parallel_hook_capacity - 1
+        for number in (0, last):
+            model.register_forward_pipeline_parallel_hook(number, numbers.append)
+            model.register_backward_pipeline_parallel_hook(number, numbers.append)
+        with pytest.raises(ValueError, match=f"hook_id {last + 1} is none of {last + 1}"):
+            model.register_forward_pipeline_parallel_hook(last + 1, numbers.append)
+        with pytest.raises(ValueError, match="no location 'forward'"):
+            model.register_hook("forward", print)
+        x = paddle.ones([ROWS, WIDTH])
+        model.eval_batch([x, x])
+        assert not seen
+        model.forward_backward_pipeline([x, x])
+        return seen, numbers, last + 1
+
+    for seen, numbers, passes in run_ranks(program, 2):
+        assert passes == COUNT * chunks
+        begun = [each[1] for each in seen if each[0] == "begin"]
+        assert sorted(begun) == sorted([*range(COUNT)] * chunks)
+        assert seen[:2] == [("begin", 0, [ROWS // COUNT, WIDTH]), "end"]
+        assert sorted(each[1] for each in seen if each[0] == "back") == sorted(begun)
+        assert seen.count(["input_tensor_grad", "output_tensor_grad", "step_id"]) == passes
+        assert sorted(numbers) == [0, 0, passes - 1, passes - 1]
+
+
+def test_stages_of_a_rank_are_layers():
+    def program():
+        strategy = fleet.DistributedStrategy()
+        strategy.hybrid_configs = {"pp_degree": 2}
+        fleet.init(is_collective=True, strategy=strategy)
+        layers = [nn.Linear(2, 2) for _ in range(4)]
+        model = parts.PipelineLayer(layers, 2, num_virtual_pipeline_stages=2)
+        one = parts.PipelineLayer(layers, 2)
+        chunks = model.get_model_chunks()
+        x = paddle.ones([1, 2])
+        np.testing.assert_array_equal(chunks[1](x).numpy(), model(x, chunk_id=1).numpy())
+        with pytest.raises(TypeError, match="Linear has no build_schedule_node"):
+            model.get_schedule_chunk(0)
+        return [chunk.parameters()[0] is layers[i].weight for chunk, i in zip(chunks, (0, 2), strict=True)], (
+            one.get_model_chunks()
+        )
+
+    assert run_ranks(program, 2) == [([True, True], None), ([False, False], None)]
+
+
 def test_an_overflow_skips_the_step_on_every_rank():
     """The scale shrinks, parameters stay."""
 

@@ -61,6 +61,10 @@ class ProcessMesh:
         """The number of ranks."""
         return self._mesh.size
 
+    def empty(self) -> bool:
+        """False: a mesh has ranks."""
+        return False
+
     @property
     def process_ids(self) -> list[int]:
         """The ranks in row-major order."""

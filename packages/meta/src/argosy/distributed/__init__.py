@@ -5,4 +5,4 @@
 
 from argosy.api import lazy_names
 
-__getattr__, __dir__ = lazy_names(__name__, globals())
+__getattr__, __dir__ = lazy_names(__name__, globals(), found=lambda: ["launch"])  # a module that is called

@@ -11,7 +11,8 @@ __all__ = ["DistAttr"]
 
 class DistAttr:
     """``sharding_specs`` has for each axis of a tensor the name of a dimension of ``mesh``, or None for one that is
-    whole. Raises ValueError for another mesh and for names that it does not have, or has twice.
+    whole. ``batch_dim``, ``chunk_id``, ``dynamic_dims`` and ``annotated`` are notes of the caller's, which change
+    nothing. Raises ValueError for another mesh and for names that it does not have, or has twice.
 
     >>> import argosy.distributed as dist
     >>> dist.DistAttr(dist.ProcessMesh([[0, 1], [2, 3]], ["x", "y"]), ["y", None]).placements
@@ -28,12 +29,32 @@ class DistAttr:
             raise ValueError(f"DistAttr: sharding_specs {list(sharding_specs)} splits two axes over one dimension")
         self.process_mesh = mesh
         self.sharding_specs = list(sharding_specs)
+        self.batch_dim = self.chunk_id = 0
+        self.dynamic_dims = [False] * len(self.sharding_specs)
+        self.annotated = {"dims_mapping": True, "process_mesh": True}
 
     @property
     def dims_mapping(self) -> list[int]:
         """For each axis the number of the mesh dimension, -1 for none."""
         names = list(self.process_mesh.dim_names)
         return [-1 if name is None else names.index(name) for name in self.sharding_specs]
+
+    @property
+    def multi_dims_mapping(self) -> list[list[int]]:
+        """For each axis the numbers of the mesh dimensions that split it: one or none."""
+        return [[] if dim == -1 else [dim] for dim in self.dims_mapping]
+
+    def is_annotated(self, name: str) -> bool:
+        """Whether a field was said, and not inferred."""
+        return self.annotated.get(name, False)
+
+    def mark_annotated(self, name: str) -> None:
+        """Note that a field was said."""
+        self.annotated[name] = True
+
+    def clear_annotated(self) -> None:
+        """Note that no field was said."""
+        self.annotated = {}
 
     @property
     def placements(self) -> list[Placement]:

@@ -52,6 +52,11 @@ class Config:
         """The field ``k``, or ``d`` where there is none of that name."""
         return self.to_dict().get(k, d)
 
+    def from_dict(self, config_dict: Mapping[str, Any]) -> None:
+        """Set these fields. Raises as setting them does."""
+        for name, value in config_dict.items():
+            setattr(self, name, value)
+
     def to_dict(self) -> dict[str, Any]:
         """The fields by name."""
         return {name: getattr(self, name) for name in self._fields}

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from argosy.distributed.dist_model import DistModel
 from argosy.distributed.environment import environment
 from argosy.distributed.semi_auto import get_mesh, shard_layer, shard_tensor
@@ -286,6 +288,48 @@ class Engine(Model):
     def optimizer(self) -> Optimizer | None:
         """The optimizer."""
         return self._optimizer  # type: ignore[no-any-return]
+
+    def cost(self, inputs_spec: Any = None, labels_spec: Any = None, mode: str | None = None) -> tuple[None, int]:
+        """(None, the most bytes that any rank takes in a step of a mode): no time is estimated. All ranks call. Raises
+        RuntimeError before the mode's first batch. ``inputs_spec`` and ``labels_spec`` are accepted for compatibility.
+        """
+        if mode is not None:
+            self.to_mode(mode)
+        most = np.zeros(1, np.int64)
+        own = np.array([self._dist_model.peak_bytes().total], np.int64)
+        environment().communicator.all_reduce(own, most, "max")
+        return None, int(most[0])
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The specifications of inputs that :meth:`prepare` was given."""
+        return _as_list(self._inputs)
+
+    @property
+    def labels(self) -> list[Any]:
+        """The specifications of labels that :meth:`prepare` was given."""
+        return _as_list(self._labels)
+
+    def get_dist_main_program(self, mode: str) -> Any:
+        """This rank's program of a mode, once a batch has run."""
+        return self._dist_model.dist_main_program(mode)
+
+    def get_dist_startup_program(self, mode: str) -> Any:
+        """Raises NotImplementedError: parameters have values from the start."""
+        return self._dist_model.dist_startup_program(mode)
+
+    def get_serial_main_program(self, mode: str) -> Any:
+        """Raises NotImplementedError: the program before it was partitioned is not kept."""
+        return self._dist_model.serial_main_program(mode)
+
+    def get_serial_startup_program(self, mode: str) -> Any:
+        """Raises NotImplementedError: parameters have values from the start."""
+        return self._dist_model.serial_startup_program(mode)
+
+    @property
+    def startup_program(self) -> Any:
+        """Raises NotImplementedError: parameters have values from the start."""
+        return self._dist_model.dist_startup_program(self._mode)
 
     # ---- files
 

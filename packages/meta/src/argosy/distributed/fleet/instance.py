@@ -142,6 +142,12 @@ class Fleet:
         """Those of all ranks. All ranks call it."""
         return util.all_gather(self.local_device_ids())
 
+    @property
+    def user_defined_optimizer(self) -> Any:
+        """What the last :meth:`distributed_optimizer` was given; None before."""
+        job = current_job.value
+        return None if job is None else job.given_optimizer
+
     def barrier_worker(self) -> None:
         """Wait until all ranks are here."""
         collective.barrier()

@@ -14,11 +14,12 @@ __all__ = ["Job", "current_job", "require_job"]
 class Job:
     """What :func:`fleet.init` makes of a rank: its strategy, its groups, and the last optimizer."""
 
-    __slots__ = ("groups", "optimizer", "strategy")
+    __slots__ = ("given_optimizer", "groups", "optimizer", "strategy")
 
     def __init__(self, strategy: DistributedStrategy, groups: HybridCommunicateGroup) -> None:
         self.strategy, self.groups = strategy, groups
         self.optimizer: Any = None
+        self.given_optimizer: Any = None  # what the last distributed_optimizer() was called with
 
 
 current_job: RankState[Job | None] = RankState("argosy.fleet", lambda: None)

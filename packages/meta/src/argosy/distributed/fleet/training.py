@@ -77,6 +77,7 @@ def distributed_optimizer(optimizer: Any, strategy: DistributedStrategy | None =
     job = require_job("distributed_optimizer")
     if strategy is not None:
         job.strategy = strategy
+    job.given_optimizer = optimizer
     made = prepare_optimizer(optimizer, job.strategy)
     copies = job.groups.get_parallel_mode() == ParallelMode.DATA_PARALLEL
     if not copies or job.groups.get_expert_parallel_world_size() > 1:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import compress
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -31,6 +32,20 @@ from argosy_tensorcore.tensor import Tensor
 __all__ = ["PipelineStep"]
 
 Array = np.ndarray[Any, Any]
+_NO_PASSES = ("report", "backward_weight")
+
+
+class Hooks(Protocol):
+    """What is called before and after the passes of a step: "forward" and "backward". The first ``inputs`` tensors of a
+    batch go into the model."""
+
+    inputs: int
+
+    def begin(self, piece: str, number: int, microbatch: int, given: Sequence[Tensor]) -> None:
+        """Before the ``number``-th of its direction in the step."""
+
+    def end(self, piece: str, microbatch: int, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
+        """After it."""
 
 
 class PipelineStep:
@@ -60,9 +75,11 @@ class PipelineStep:
         counter = captured[0].counter
         self._advance = None if counter is None else _next_random_state(captured[0], counter, backend)
 
-    def run(self, microbatches: Sequence[Sequence[Tensor]]) -> list[list[Array]]:
-        """Run the list of this rank for the tensors of each microbatch; returns the results of each."""
-        left = run_list(self.own, self.functions, self._values(microbatches))
+    def run(self, microbatches: Sequence[Sequence[Tensor]], hooks: Hooks | None = None) -> list[list[Array]]:
+        """Run the list of this rank for the tensors of each microbatch, ``hooks`` around its passes; returns the
+        results of each."""
+        functions = self._with_hooks(hooks) if hooks else self.functions
+        left = run_list(self.own, functions, self._values(microbatches))
         count = range(len(self.results[0]))
         return [[host_array(left[Ref(f"result{i}", (m,))]) for i in count] for m in range(self.microbatches)]
 
@@ -86,6 +103,33 @@ class PipelineStep:
         """This rank's list, with what its compiled pieces need besides their inputs and outputs."""
         pieces = {key: s._replace(temporary_bytes=self._arenas.get(key, 0)) for key, s in one.pieces.items()}
         return replace(one, pieces=pieces)
+
+    def _with_hooks(self, hooks: Hooks) -> dict[tuple[str, int | None], Callable[..., Any]]:
+        """The pieces, with hooks around passes: gradients of weights that are computed apart are no pass."""
+        made = dict(self.functions)
+        kinds = {piece: "forward" if piece.startswith("forward") else "backward" for piece, _ in made}
+        passes = [run for run in self.own if isinstance(run, Run) and not run.piece.startswith(_NO_PASSES)]
+        numbers: dict[str, int] = {}
+        of_pieces: dict[tuple[str, int | None], list[tuple[int, int]]] = {}
+        for run in passes:
+            kind = kinds[run.piece]
+            number = numbers[kind] = numbers.get(kind, -1) + 1
+            of_pieces.setdefault((run.piece, run.chunk), []).append((number, run.microbatch))
+        for key, runs in of_pieces.items():
+            made[key] = _hooked(hooks, kinds[key[0]], iter(runs), self.functions[key], self._masks(key, hooks))
+        return made
+
+    def _masks(self, key: tuple[str, int | None], hooks: Hooks) -> tuple[list[bool], list[bool]]:
+        """Which inputs of a piece come from other stages or the batch's inputs, which outputs others read."""
+        chunk, pieces = key[1], self.own.pieces
+        own = {port.name for (_, c), s in pieces.items() if c == chunk for port in s.outputs}
+        read = {port.name for (_, c), s in pieces.items() if c != chunk for port in s.inputs}
+        whole = {f"input{i}" for i in range(hooks.inputs)}
+        return (
+            [p.name in whole or not (p.name in own or p.name.startswith(("input", "counter")))
+             for p in pieces[key].inputs],
+            [p.name in read for p in pieces[key].outputs],
+        )  # fmt: skip
 
     def _values(self, microbatches: Sequence[Sequence[Tensor]]) -> dict[Ref, Held]:
         made: dict[Ref, Held] = {}
@@ -176,6 +220,25 @@ def _on_device(value: Held, device: Device) -> StridedArray:
         return value
     array = host_array(value)
     return StridedArray(array) if device is host_device() else StridedArray.from_array(array, device)
+
+
+def _hooked(
+    hooks: Hooks, kind: str, runs: Iterator[tuple[int, int]], function: Callable[..., Any],
+    masks: tuple[Sequence[bool], Sequence[bool]],
+) -> Callable[..., Any]:  # fmt: skip
+    def call(*values: Held) -> Any:
+        number, microbatch = next(runs)
+        given = [_as_tensor(value) for value in compress(values, masks[0])]
+        hooks.begin(kind, number, microbatch, given)
+        made = function(*values)
+        hooks.end(kind, microbatch, given, [_as_tensor(value) for value in compress(made, masks[1])])
+        return made
+
+    return call
+
+
+def _as_tensor(value: Held) -> Tensor:
+    return Tensor._wrap(value if isinstance(value, StridedArray) else StridedArray(value))
 
 
 def _hand_on(*values: Held) -> list[Array]:

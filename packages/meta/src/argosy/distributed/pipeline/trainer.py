@@ -16,7 +16,7 @@ from argosy.distributed.pipeline.marks import begin_stages
 from argosy.distributed.pipeline.memory import PeakBytes, local_bytes, state_bytes
 from argosy.distributed.pipeline.microbatches import join_rows, row_shares, split_batch
 from argosy.distributed.pipeline.placing import StageMeshes
-from argosy.distributed.pipeline.step import PipelineStep
+from argosy.distributed.pipeline.step import Hooks, PipelineStep
 from argosy.distributed.reduction import ReduceOp
 from argosy.distributed.semi_auto import get_mesh
 from argosy.distributed.sharded_optimizer import ShardingStage1, ShardingStage2, ShardingStage3
@@ -127,6 +127,8 @@ class Pipeline:
         self.outputs: list[Tensor] = []
         self.losses: Tensor | None = None
         """Those of the last batch's microbatches, [microbatches]."""
+        self.hooks: Hooks | None = None
+        """What is called around the passes of training steps, where it is true."""
         self.shared: list[Tensor] = []
         """Weights that are to be in a stage."""
 
@@ -180,7 +182,8 @@ class Pipeline:
 
     def _run(self, mode: str, entries: Sequence[Any]) -> list[list[Any]]:
         microbatches = split_batch(entries, self.settings.microbatches, self.settings.rows)
-        return self.step(mode, microbatches).run([[x for x in m if type(x) is Tensor] for m in microbatches])
+        given = [[x for x in m if type(x) is Tensor] for m in microbatches]
+        return self.step(mode, microbatches).run(given, self.hooks if mode.startswith("train") else None)
 
     def step(self, mode: str, microbatches: Sequence[Sequence[Any]]) -> PipelineStep:
         """The lists and pieces for such microbatches, made when there are none."""

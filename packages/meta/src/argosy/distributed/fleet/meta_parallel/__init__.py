@@ -14,6 +14,12 @@ from argosy.distributed.fleet.meta_parallel.parallel_layers import (
     model_parallel_random_seed,
 )
 from argosy.distributed.fleet.meta_parallel.parallel_layers.spec_utils import LayerSpec, build_spec_layer
+from argosy.distributed.fleet.meta_parallel.pipeline_hooks import (
+    PipelineHook,
+    PipelineParallelMicroStepCallback,
+    PipelineParallelMicroStepLocations,
+    register_global_pipeline_parallel_hook,
+)
 from argosy.distributed.fleet.meta_parallel.pipeline_parallel import (
     DualPipeVParallel,
     PipelineDatasetPreprocessor,
@@ -24,8 +30,9 @@ from argosy.distributed.fleet.meta_parallel.wrappers import SegmentParallel, Sha
 
 __all__ = [
     "ColumnParallelLinear", "DualPipeVParallel", "LayerDesc", "LayerSpec", "LocalSharedLayerDesc",
-    "ParallelCrossEntropy", "PipelineDatasetPreprocessor", "PipelineLayer", "PipelineParallel", "RNGStatesTracker",
+    "ParallelCrossEntropy", "PipelineDatasetPreprocessor", "PipelineHook", "PipelineLayer", "PipelineParallel",
+    "PipelineParallelMicroStepCallback", "PipelineParallelMicroStepLocations", "RNGStatesTracker",
     "RowParallelLinear", "ScheduleChunk", "ScheduleNode", "SegmentParallel", "ShardingParallel", "SharedLayerDesc",
     "TensorParallel", "VocabParallelEmbedding", "build_spec_layer", "get_rng_state_tracker",
-    "model_parallel_random_seed",
+    "model_parallel_random_seed", "register_global_pipeline_parallel_hook",
 ]  # fmt: skip

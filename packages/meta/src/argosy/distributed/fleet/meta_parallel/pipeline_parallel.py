@@ -9,6 +9,7 @@ from argosy.amp import GradScaler
 from argosy.distributed.fleet.base.topology import HybridCommunicateGroup
 from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer
 from argosy.distributed.fleet.meta_parallel.parallel_layers.pp_layers import PipelineLayer
+from argosy.distributed.fleet.meta_parallel.pipeline_hooks import PassHooks, PipelineParallelMicroStepLocations
 from argosy.distributed.fleet.meta_parallel.sharding_optimizer import DygraphShardingOptimizer
 from argosy.distributed.fleet.meta_parallel.stage_sharding import sharding_of_stages
 from argosy.distributed.pipeline.memory import PeakBytes
@@ -66,6 +67,7 @@ class PipelineParallel(Layer):
                 f"{self.num_stages}"
             )
         self.total_loss: Tensor | None = None
+        self._hooks = PassHooks(layers.get_num_virtual_stages() * self.accumulate_steps)
         self._inputs = self._loss_number = 0
         self._optimizer: Any = None
         self._pipeline: Pipeline | None = None
@@ -173,6 +175,40 @@ class PipelineParallel(Layer):
         last = self._layers._num_layers - 1
         return bool(self._layers.get_stage_from_index(last) == self._hcg.get_stage_id())
 
+    # ---- hooks
+
+    def register_hook(self, location: PipelineParallelMicroStepLocations, hook: Callable[..., Any]) -> None:
+        """Call ``hook`` around passes: see :meth:`PipelineParallelMicroStepCallback.register_hook`."""
+        self._hooks.callbacks.register_hook(location, hook)
+
+    def register_forward_pipeline_parallel_hook(self, location: int, hook: Callable[[int], Any]) -> None:
+        """Call ``hook(location)`` before the forward pass of that number in a step. Raises ValueError for a number that
+        there is not."""
+        self._hooks.forward.register_hook(location, hook)
+
+    def register_backward_pipeline_parallel_hook(self, location: int, hook: Callable[[int], Any]) -> None:
+        """As :meth:`register_forward_pipeline_parallel_hook`, before a backward pass."""
+        self._hooks.backward.register_hook(location, hook)
+
+    def register_bubble_pipeline_parallel_hook(self, location: int, hook: Callable[[int], Any]) -> None:
+        """Raises ValueError, as the wheel's does: nothing says when a rank waits."""
+        raise ValueError("Bubble hooks are not supported yet.")
+
+    @property
+    def forward_pipeline_parallel_hook_capacity(self) -> int:
+        """How many forward passes a step has on this rank."""
+        return self._hooks.forward.hooks_capacity
+
+    @property
+    def backward_pipeline_parallel_hook_capacity(self) -> int:
+        """How many backward passes a step has on this rank."""
+        return self._hooks.backward.hooks_capacity
+
+    @property
+    def bubble_pipeline_parallel_hook_capacity(self) -> int:
+        """0."""
+        return 0
+
     # ---- what a microbatch is
 
     def _make_pipeline(self) -> Pipeline:
@@ -186,6 +222,7 @@ class PipelineParallel(Layer):
                 self._shards, self._hcg.expert_ranks() if self._sharding is None else None, self._sharding,
             )  # fmt: skip
             self._pipeline.shared = self._layers.shared_weights()
+            self._pipeline.hooks = self._hooks
         return self._pipeline
 
     def _set(self, data: Any, loss_number: int) -> list[Any]:
@@ -197,7 +234,8 @@ class PipelineParallel(Layer):
                 "microbatches in the place of a tensor"
             )
         inputs, labels = (tuple(map(self._batch, _tuple(given))) for given in data)
-        self._inputs, self._loss_number = len(inputs), loss_number
+        self._inputs = self._hooks.inputs = len(inputs)
+        self._loss_number = loss_number
         return self._entries([*inputs, *labels])
 
     def _batch(self, given: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 from argosy.distributed.collective import broadcast
 from argosy.distributed.environment import get_rank
 from argosy.distributed.fleet.base.topology import CommunicateTopology, groups
+from argosy.distributed.fleet.meta_parallel.pp_utils.forward_backward_overlap_utils import ScheduleChunk
 from argosy.distributed.fleet.recompute import recompute
 from argosy.distributed.pipeline.marks import enter_stage
 from argosy.framework.serialization import load, save
@@ -20,7 +21,7 @@ from argosy.nn.container import LayerDict
 from argosy.nn.layer import Layer
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["LayerDesc", "LocalSharedLayerDesc", "PipelineLayer", "SharedLayerDesc"]
+__all__ = ["LayerDesc", "LocalSharedLayerDesc", "PipelineLayer", "PipelineLayerChunk", "SharedLayerDesc"]
 
 
 class LayerDesc:
@@ -201,6 +202,41 @@ class PipelineLayer(Layer):
         """How many stages a rank has."""
         return self._virtual
 
+    def get_model_chunks(self) -> list[PipelineLayerChunk] | None:
+        """The stages of this rank as layers; None where it has one."""
+        if self._virtual == 1:
+            return None
+        bounds = [self._bounds(chunk) for chunk in range(self._virtual)]
+        return [PipelineLayerChunk(self.run_function[start:end]) for start, end in bounds]
+
+    def allreduce_shared_weight_gradients(self) -> None:
+        """Nothing: gradients of shared weights are those of all stages when ``forward_backward_pipeline`` returns."""
+
+    def get_schedule_chunk(self, chunk_id: int | None) -> ScheduleChunk:
+        """The layers of a chunk of this rank (None: the first) as nodes with a forward and a backward pass, which they
+        make by their ``build_schedule_node()``. Raises ValueError for a chunk that is not there."""
+        return self.build_schedule_nodes(*self._bounds(chunk_id or 0))
+
+    def build_schedule_nodes(self, start: int, end: int) -> ScheduleChunk:
+        """Layers ``start`` to ``end`` as nodes. Raises TypeError for a layer without ``build_schedule_node``,
+        ValueError with a ``recompute_interval``."""
+        if self._recompute_interval:
+            raise ValueError("PipelineLayer.build_schedule_nodes: recompute_interval should be 0")
+        made = []
+        for layer in self.run_function[start:end]:
+            if not hasattr(layer, "build_schedule_node"):
+                raise TypeError(f"PipelineLayer: {type(layer).__name__} has no build_schedule_node()")
+            made.append(layer.build_schedule_node())
+        return ScheduleChunk(made)
+
+    def _bounds(self, chunk: int) -> tuple[int, int]:
+        """The layers of a chunk of this rank."""
+        if not 0 <= chunk < self._virtual:
+            raise ValueError(f"PipelineLayer: there is no chunk_id {chunk!r} among {self._virtual} chunks")
+        place = self._num_stages - 1 - self._stage_id if self._use_dualpipev and chunk else self._stage_id
+        stage = chunk * self._num_stages + place
+        return self.segment_parts[stage], self.segment_parts[stage + 1]
+
     def forward_function(self, start: int, end: int) -> Callable[..., Any]:
         """Layers ``start`` to ``end`` as one function; a tuple goes from one to the next as it is."""
 
@@ -217,11 +253,7 @@ class PipelineLayer(Layer):
         """The result of the last layer, or of those of chunk ``chunk_id`` of this rank. Raises ValueError for a chunk
         that it does not have."""
         if chunk_id is not None:
-            if not 0 <= chunk_id < self._virtual:
-                raise ValueError(f"PipelineLayer: there is no chunk_id {chunk_id!r} among {self._virtual} chunks")
-            place = self._num_stages - 1 - self._stage_id if self._use_dualpipev and chunk_id else self._stage_id
-            stage = chunk_id * self._num_stages + place
-            return self.forward_function(*self.segment_parts[stage : stage + 2])(input)
+            return self.forward_function(*self._bounds(chunk_id))(input)
         step = self._recompute_interval
         if step == 0:
             return self.forward_function(0, len(self.run_function))(input)
@@ -237,6 +269,29 @@ class PipelineLayer(Layer):
         """Whether a region has parameters and an input that wants a gradient."""
         wanted = any(isinstance(x, Tensor) and not x.stop_gradient for x in inputs)
         return wanted and any(isinstance(f, Layer) and f.parameters() for f in self.run_function[start:end])
+
+
+class PipelineLayerChunk(Layer):
+    """One of several stages of a rank: layers and functions that are called one after the other."""
+
+    def __init__(self, functions: Sequence[Callable[..., Any]]) -> None:
+        super().__init__()
+        self.run_function = list(functions)
+        for number, function in enumerate(functions):
+            layer = function.args[0] if isinstance(function, partial) else function
+            if isinstance(layer, Layer):
+                self.add_sublayer(str(number), layer)
+
+    def get_run_function(self) -> list[Callable[..., Any]]:
+        """The layers and functions."""
+        return self.run_function
+
+    def forward(self, *x: Any) -> Any:
+        """The last one's result; a tuple goes from one to the next as it is."""
+        result: Any = x[0] if len(x) == 1 else x
+        for function in self.run_function:
+            result = function(result)
+        return result
 
 
 def _checked_stages(stages: int | None, topology: CommunicateTopology | None) -> int:
