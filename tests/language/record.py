@@ -26,6 +26,7 @@ SIZES = {
     "vocab_size": 48, "hidden_size": 32, "intermediate_size": 40, "num_hidden_layers": 3, "num_attention_heads": 4,
     "num_key_value_heads": 2, "max_position_embeddings": 80, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
 }  # fmt: skip
+GPT2 = {"vocab_size": 48, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 80}
 MOE = {"moe_intermediate_size": 24, "num_experts_per_tok": 2}
 ENCODER = {**SIZES, "type_vocab_size": 2}
 DEEPSEEK = {
@@ -181,11 +182,35 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
         "GptOss",
         {**SIZES, "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 4, "head_dim": 8},
     ),
-    "gpt2": ("GPT2", {"vocab_size": 48, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 80}),
+    "gpt2": ("GPT2", GPT2),
     "bert": ("Bert", ENCODER),
     "bert-masked": ("BertForMaskedLM", ENCODER),
     "bert-classes": ("BertForSequenceClassification", {**ENCODER, "num_labels": 3}),
     "ernie": ("Ernie", {**ENCODER, "use_task_id": True}),
+    "bert-tokens": ("BertForTokenClassification", {**ENCODER, "num_labels": 3}),
+    "llama-relu2-tokens": ("LlamaForTokenClassification", {**SIZES, "hidden_act": "relu2", "num_labels": 3}),
+    "gpt2-scales-classes": (
+        "GPT2ForSequenceClassification",
+        {
+            **GPT2,
+            "activation_function": "relu",
+            "scale_attn_weights": False,
+            "scale_attn_by_inverse_layer_idx": True,
+            "num_labels": 3,
+            "pad_token_id": 0,
+        },
+    ),
+    "gpt2-gelu-tokens": ("GPT2ForTokenClassification", {**GPT2, "activation_function": "gelu", "num_labels": 3}),
+    "gemma3_text-both-ways": (
+        "Gemma3TextModel",
+        {
+            **SIZES,
+            "head_dim": 8,
+            "sliding_window": 6,
+            "use_bidirectional_attention": True,
+            "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+        },
+    ),
     "llama-classes": ("LlamaForSequenceClassification", {**SIZES, "num_labels": 3}),
 }
 

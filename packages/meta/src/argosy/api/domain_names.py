@@ -105,10 +105,11 @@ DOMAIN_NAMES = {
             get_trt_runtime_version get_version XpuConfig
     """,
     "argosy.models": """
+        .classifiers: SequenceClassifier TokenClassifier
         .configuration: ConfigFile ConfigurationError DecoderConfig
-        .decoder: CausalLM Decoder SequenceClassifier
+        .decoder: CausalLM Decoder
         .distillation: distillation_step hidden_loss logits_loss
-        .encoder: Encoder EncoderClassifier EncoderConfig MaskedLM
+        .encoder: Encoder EncoderClassifier EncoderConfig EncoderTokenClassifier MaskedLM
         .gpt: GPT GPTConfig
         .importer: export programs_of_predictions
         .language_model: LanguageModel load

@@ -8,11 +8,13 @@ from argosy.models.configuration import DecoderConfig as DecoderConfig
 from argosy.models.encoder import Encoder as Encoder
 from argosy.models.encoder import EncoderClassifier as EncoderClassifier
 from argosy.models.encoder import EncoderConfig as EncoderConfig
+from argosy.models.encoder import EncoderTokenClassifier as EncoderTokenClassifier
 from argosy.models.gpt import GPT as GPT
 from argosy.models.gpt import GPTConfig as GPTConfig
 from argosy.models.language_model import LanguageModel as LanguageModel
 from argosy.models.encoder import MaskedLM as MaskedLM
-from argosy.models.decoder import SequenceClassifier as SequenceClassifier
+from argosy.models.classifiers import SequenceClassifier as SequenceClassifier
+from argosy.models.classifiers import TokenClassifier as TokenClassifier
 from argosy.models.loading import build as build
 from argosy.models.distillation import distillation_step as distillation_step
 from argosy.models.importer import export as export

@@ -23,10 +23,10 @@ _HIDDEN = -6e4
 its gradient."""
 
 
-def _hide(padding_BS: Any) -> Any:
-    """0 where a token is real, else the least that is added to scores."""
+def _hide(seen: Any) -> Any:
+    """0 where a token is seen, else the least that is added to scores."""
     zero = paddle.zeros([], "float32")
-    return paddle.where(padding_BS.astype("bool"), zero, paddle.full([], _HIDDEN, "float32"))
+    return paddle.where(seen.astype("bool"), zero, paddle.full([], _HIDDEN, "float32"))
 
 
 class Positions:
@@ -38,6 +38,16 @@ class Positions:
         self.mask = None if padding_BS is None else _hide(padding_BS).unsqueeze([1, 2])
         self._tables: dict[Any, tuple[Any, Any]] = {}
 
+    def mask_both_ways(self, window: int | None) -> Any:
+        """What is added to scores of tokens that see those on both sides, fewer than ``window`` away; None for
+        nothing."""
+        if window is None:
+            return self.mask
+        places = paddle.arange(self.length)
+        near_TS = (places.unsqueeze(1) - places.unsqueeze(0)).abs() < window
+        mask = _hide(near_TS).unsqueeze([0, 1])
+        return mask if self.mask is None else mask + self.mask
+
     def tables(self, config: RotaryConfig) -> tuple[Any, Any]:
         """Cosines and sines [T, pairs]."""
         key = (config, *sorted((name, str(value)) for name, value in config.parameters.items()))
@@ -47,7 +57,7 @@ class Positions:
 
 
 class Attention(Layer):
-    """Causal self-attention with rotary positions. x_BTD -> [B, T, D]."""
+    """Self-attention with rotary positions, causal unless the configuration says otherwise. x_BTD -> [B, T, D]."""
 
     def __init__(self, width: int, config: AttentionConfig, norm: NormConfig) -> None:
         super().__init__()
@@ -66,7 +76,7 @@ class Attention(Layer):
             self.sinks = self.create_parameter([config.heads], is_bias=True)
 
     def forward(self, x_BTD: Any, positions: Positions) -> Any:
-        """Every position attends to itself and those before it that its window holds."""
+        """Every position attends to itself and those before it that its window holds, or to those on both sides."""
         config = self.config
         q_BTHK = self._heads(self.q_proj(x_BTD), config.heads, "q_norm")
         k_BTGK = self._heads(self.k_proj(x_BTD), config.key_heads, "k_norm")
@@ -74,9 +84,12 @@ class Attention(Layer):
         if config.rotary is not None:
             tables, interleaved = positions.tables(config.rotary), config.rotary.interleaved
             q_BTHK, k_BTGK = rotate(q_BTHK, tables, interleaved), rotate(k_BTGK, tables, interleaved)
+        mask, window = positions.mask, config.window
+        if not config.causal:
+            mask, window = positions.mask_both_ways(window), None
         mixed_BTHK = F.scaled_dot_product_attention(
-            q_BTHK, k_BTGK, v_BTGK, positions.mask, config.dropout, True, self.training, scale=config.scale,
-            window=config.window, softcap=config.softcap, sinks=self.sinks if config.sinks else None,
+            q_BTHK, k_BTGK, v_BTGK, mask, config.dropout, config.causal, self.training, scale=config.scale,
+            window=window, softcap=config.softcap, sinks=self.sinks if config.sinks else None,
         )  # fmt: skip
         return self.o_proj(mixed_BTHK.reshape([0, 0, config.heads * config.head_width]))
 

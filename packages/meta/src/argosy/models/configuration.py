@@ -175,7 +175,8 @@ class AttentionConfig:
 
     ``window``: how many keys a query sees, itself included. ``softcap`` c: scores are ``c * tanh(scores / c)``.
     ``sinks``: a logit for each head that takes weight and has no value. ``norm`` of queries and keys: for each ``head``
-    or over ``all`` heads. ``scale`` None is 1 / sqrt(head_width).
+    or over ``all`` heads. ``scale`` None is 1 / sqrt(head_width). Unless ``causal``, tokens see each other both ways,
+    fewer than ``window`` apart.
     """
 
     heads: int
@@ -190,6 +191,7 @@ class AttentionConfig:
     softcap: float = 0.0
     sinks: bool = False
     dropout: float = 0.0
+    causal: bool = True
 
 
 @dataclass(frozen=True)

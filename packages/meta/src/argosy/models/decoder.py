@@ -16,7 +16,7 @@ from argosy.models.norm import make_norm
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 
-__all__ = ["Block", "CausalLM", "Decoder", "HeadlessDecoder", "PredictionModule", "SequenceClassifier"]
+__all__ = ["Block", "CausalLM", "Decoder", "HeadlessDecoder", "PredictionModule"]
 
 
 class Block(Layer):
@@ -173,22 +173,3 @@ class HeadlessDecoder(Layer):
     def forward(self, ids_BT: Any, padding_BT: Any = None) -> Any:
         """The normalised hidden states."""
         return self.model(ids_BT, padding_BT)
-
-
-class SequenceClassifier(Layer):
-    """Scores [B, classes] of sequences by the hidden state of their last token."""
-
-    def __init__(self, config: DecoderConfig, classes: int) -> None:
-        super().__init__()
-        self.config = config
-        self.model = Decoder(config)
-        self.score = nn.Linear(config.width, classes, bias_attr=False)
-
-    def forward(self, ids_BT: Any, padding_BT: Any = None) -> Any:
-        """The scores; padding may stand before or behind the tokens."""
-        x_BTD = self.model(ids_BT, padding_BT)
-        if padding_BT is None:
-            return self.score(x_BTD[:, -1])
-        places_BT = paddle.arange(ids_BT.shape[1]) * padding_BT.astype("int64")
-        last_B11 = places_BT.argmax(-1).reshape([-1, 1, 1])
-        return self.score(paddle.take_along_axis(x_BTD, last_B11, axis=1)[:, 0])

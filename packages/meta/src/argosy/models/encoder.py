@@ -14,7 +14,7 @@ from argosy.models.feedforward import ACTIVATIONS
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 
-__all__ = ["Encoder", "EncoderClassifier", "EncoderConfig", "MaskedLM"]
+__all__ = ["Encoder", "EncoderClassifier", "EncoderConfig", "EncoderTokenClassifier", "MaskedLM"]
 
 
 @dataclass(frozen=True)
@@ -160,3 +160,18 @@ class EncoderClassifier(Layer):
     def forward(self, ids_BT: Any, padding_BT: Any = None, segments_BT: Any = None) -> Any:
         """The scores."""
         return self.classifier(self.dropout(self.model.pool(self.model(ids_BT, padding_BT, segments_BT))))
+
+
+class EncoderTokenClassifier(Layer):
+    """Scores [B, T, classes] of tokens."""
+
+    def __init__(self, config: EncoderConfig, classes: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.config = config
+        self.model = Encoder(config)
+        self.dropout = nn.Dropout(dropout)
+        self.classifier = nn.Linear(config.width, classes)
+
+    def forward(self, ids_BT: Any, padding_BT: Any = None, segments_BT: Any = None) -> Any:
+        """The scores."""
+        return self.classifier(self.dropout(self.model(ids_BT, padding_BT, segments_BT)))

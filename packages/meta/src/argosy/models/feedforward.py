@@ -24,6 +24,7 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "silu": F.silu,
     "swish": F.silu,
     "relu": F.relu,
+    "relu2": lambda x: F.relu(x).square(),
     "gelu": F.gelu,
     "gelu_new": partial(F.gelu, approximate=True),
     "gelu_pytorch_tanh": partial(F.gelu, approximate=True),

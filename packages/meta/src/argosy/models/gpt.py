@@ -12,6 +12,7 @@ import argosy as paddle
 from argosy import nn
 from argosy.argument_repr import ArgumentRepr
 from argosy.models.attention import Positions
+from argosy.models.feedforward import ACTIVATIONS
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 
@@ -22,7 +23,8 @@ class GPTConfig(ArgumentRepr):
     """Sizes of a GPT: vocabulary, longest sequence, width, layers, heads, dropout probability.
 
     ``tied``: the head is the table of tokens. ``epsilon`` of the norms. ``hidden``: the perceptrons' width, four times
-    ``width`` by default.
+    ``width`` by default. ``activation`` of these by its name. Scores of attention are multiplied with ``scale`` (None:
+    1 / sqrt of a head's width), and divided by the layer's number, from 1, where ``scaled_by_layer``.
     """
 
     def __init__(
@@ -36,12 +38,16 @@ class GPTConfig(ArgumentRepr):
         tied: bool = False,
         epsilon: float = 1e-5,
         hidden: int | None = None,
+        activation: str = "gelu_new",
+        scale: float | None = None,
+        scaled_by_layer: bool = False,
     ) -> None:
         if width % heads:
             raise ValueError(f"GPTConfig: width {width} is not a multiple of heads {heads}")
         self.vocabulary, self.positions, self.width = vocabulary, positions, width
         self.layers, self.heads, self.dropout = layers, heads, dropout
         self.tied, self.epsilon, self.hidden = tied, epsilon, hidden or 4 * width
+        self.activation, self.scale, self.scaled_by_layer = activation, scale, scaled_by_layer
 
 
 def _normal_initializer(std: float) -> Any:
@@ -51,9 +57,12 @@ def _normal_initializer(std: float) -> Any:
 class Attention(Layer):
     """Causal self-attention. x_BTD -> [B, T, D]."""
 
-    def __init__(self, config: GPTConfig) -> None:
+    def __init__(self, config: GPTConfig, layer: int = 0) -> None:
         super().__init__()
         self.heads, self.head_width = config.heads, config.width // config.heads
+        self.scale = config.scale
+        if config.scaled_by_layer:
+            self.scale = (self.head_width**-0.5 if config.scale is None else config.scale) / (layer + 1)
         self.inward = nn.Linear(config.width, 3 * config.width, weight_attr=_normal_initializer(0.02))
         residual = 0.02 / math.sqrt(2 * config.layers)
         self.outward = nn.Linear(config.width, config.width, weight_attr=_normal_initializer(residual))
@@ -62,18 +71,19 @@ class Attention(Layer):
         """Every position attends to itself and those before it, or those that ``mask`` shows."""
         qkv_BT3HK = self.inward(x_BTD).reshape([0, 0, 3, self.heads, self.head_width])
         q_BTHK, k_BTHK, v_BTHK = qkv_BT3HK.unbind(2)
-        mixed_BTHK = F.scaled_dot_product_attention(q_BTHK, k_BTHK, v_BTHK, mask, is_causal=True)
+        mixed_BTHK = F.scaled_dot_product_attention(q_BTHK, k_BTHK, v_BTHK, mask, is_causal=True, scale=self.scale)
         return self.outward(mixed_BTHK.reshape([0, 0, self.heads * self.head_width]))
 
 
 class Block(Layer):
     """Attention and a two-layer perceptron, each behind a LayerNorm and around a residual connection."""
 
-    def __init__(self, config: GPTConfig) -> None:
+    def __init__(self, config: GPTConfig, layer: int = 0) -> None:
         super().__init__()
         residual = 0.02 / math.sqrt(2 * config.layers)
+        self.activation = config.activation
         self.norm1 = nn.LayerNorm(config.width, epsilon=config.epsilon)
-        self.attention = Attention(config)
+        self.attention = Attention(config, layer)
         self.norm2 = nn.LayerNorm(config.width, epsilon=config.epsilon)
         self.wide = nn.Linear(config.width, config.hidden, weight_attr=_normal_initializer(0.02))
         self.narrow = nn.Linear(config.hidden, config.width, weight_attr=_normal_initializer(residual))
@@ -82,7 +92,7 @@ class Block(Layer):
     def forward(self, x_BTD: Any, *mask: Any) -> Any:
         """The block's output, of the input's shape; a mask, where there is one, is the attention's."""
         x_BTD = x_BTD + self.dropout(self.attention(self.norm1(x_BTD), *mask))
-        hidden = F.gelu(self.wide(self.norm2(x_BTD)), approximate=True)
+        hidden = ACTIVATIONS[self.activation](self.wide(self.norm2(x_BTD)))
         return x_BTD + self.dropout(self.narrow(hidden))
 
 
@@ -94,7 +104,7 @@ class GPT(Layer):
         self.config = config
         self.tokens = nn.Embedding(config.vocabulary, config.width, weight_attr=_normal_initializer(0.02))
         self.positions = nn.Embedding(config.positions, config.width, weight_attr=_normal_initializer(0.02))
-        self.blocks = nn.LayerList([Block(config) for _ in range(config.layers)])
+        self.blocks = nn.LayerList([Block(config, layer) for layer in range(config.layers)])
         self.norm = nn.LayerNorm(config.width, epsilon=config.epsilon)
         if not config.tied:
             self.head = nn.Linear(

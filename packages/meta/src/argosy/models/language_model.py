@@ -11,9 +11,10 @@ import numpy as np
 
 import argosy as paddle
 from argosy.models.adapters import read_adapter
+from argosy.models.classifiers import GPTClassifier, GPTTokenClassifier, SequenceClassifier, TokenClassifier
 from argosy.models.configuration import ConfigurationError
-from argosy.models.decoder import HeadlessDecoder, SequenceClassifier
-from argosy.models.encoder import Encoder, EncoderClassifier, MaskedLM
+from argosy.models.decoder import HeadlessDecoder
+from argosy.models.encoder import Encoder, EncoderClassifier, EncoderTokenClassifier, MaskedLM
 from argosy.models.generation import Ids, Messages, Request, is_batch, is_text, lists_of, request_of
 from argosy.models.gguf import GgufFile
 from argosy.models.gguf_tokenizer import read_tokenizer
@@ -37,6 +38,10 @@ from argosy_tensorcore.wait_notice import announce_wait
 
 __all__ = ["LanguageModel", "load"]
 
+_WITHOUT_TEXT = (
+    Encoder, EncoderClassifier, EncoderTokenClassifier, GPTClassifier, GPTTokenClassifier, HeadlessDecoder, MaskedLM,
+    SequenceClassifier, TokenClassifier,
+)  # fmt: skip
 _BLOCK = 16  # tokens of a block of the cache
 _BATCH_TOKENS = 1 << 16
 """Tokens that the cache has for a batch, at most, unless one text alone has more positions; further texts wait."""
@@ -258,7 +263,7 @@ class LanguageModel:
 
     def _generator(self, asked: Sequence[Request], speculative: bool = False) -> Generator:
         """The generator of texts whose rotations are those of the longest, where they depend on it."""
-        if isinstance(self.model, (Encoder, EncoderClassifier, HeadlessDecoder, MaskedLM, SequenceClassifier)):
+        if isinstance(self.model, _WITHOUT_TEXT):
             raise TypeError(f"{type(self.model).__name__} generates no text: expected a model with a causal head")
         lengths = [len(each.ids) + each.most for each in asked]
         blocks = getattr(self.model.config, "blocks", ())

@@ -8,9 +8,11 @@ from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
 
+from argosy.models.classifiers import SequenceClassifier, TokenClassifier
 from argosy.models.configuration import ConfigFile
-from argosy.models.decoder import CausalLM, HeadlessDecoder, SequenceClassifier
+from argosy.models.decoder import CausalLM, HeadlessDecoder
 from argosy.models.families import FAMILIES
+from argosy.models.families.common import classes_of, classifier_dropout
 from argosy.models.files import ModelFiles, write_folder
 from argosy.models.gguf import GgufFile
 from argosy.models.gguf_writer import write_gguf
@@ -56,11 +58,13 @@ def build(config: ConfigFile, predictions: int = 0) -> Layer:
         sizes = replace(family.configure(config), predictions=predictions)
         kind = config.architecture("ForCausalLM")
         if kind.endswith("ForSequenceClassification"):
-            model = SequenceClassifier(sizes, len(config.table("id2label").values) or 2)
+            model = SequenceClassifier(sizes, classes_of(config))
+        elif kind.endswith("ForTokenClassification"):
+            model = TokenClassifier(sizes, classes_of(config), classifier_dropout(config))
         elif kind.endswith("Model") and not kind.endswith("LMHeadModel"):
             model = HeadlessDecoder(sizes)
         elif not kind.endswith("ForCausalLM"):
-            known = "ForCausalLM, ForSequenceClassification and Model"
+            known = "ForCausalLM, ForSequenceClassification, ForTokenClassification and Model"
             raise config.error("architectures", f"one that ends in {known}", kind)
         else:
             model = CausalLM(sizes)

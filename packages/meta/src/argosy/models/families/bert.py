@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.models.configuration import ConfigFile
-from argosy.models.encoder import Encoder, EncoderClassifier, EncoderConfig, MaskedLM
-from argosy.models.families.common import activation
+from argosy.models.encoder import Encoder, EncoderClassifier, EncoderConfig, EncoderTokenClassifier, MaskedLM
+from argosy.models.families.common import activation, classes_of, classifier_dropout
 
 PREFIXES = ("bert.", "ernie.")
 NAMES = (
@@ -51,8 +51,10 @@ def build(config: ConfigFile) -> Any:
     if kind.endswith(("ForMaskedLM", "ForPreTraining")):
         return MaskedLM(sizes)
     if kind.endswith("ForSequenceClassification"):
-        return EncoderClassifier(sizes, len(config.table("id2label").values) or 2)
+        return EncoderClassifier(sizes, classes_of(config))
+    if kind.endswith("ForTokenClassification"):
+        return EncoderTokenClassifier(sizes, classes_of(config), classifier_dropout(config))
     if not kind.endswith("Model"):
-        known = "Model, ForMaskedLM, ForPreTraining and ForSequenceClassification"
+        known = "Model, ForMaskedLM, ForPreTraining, ForSequenceClassification and ForTokenClassification"
         raise config.error("architectures", f"one that ends in {known}", kind)
     return Encoder(sizes, pooled=True)

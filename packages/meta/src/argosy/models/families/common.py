@@ -18,7 +18,16 @@ from argosy.models.configuration import (
 from argosy.models.feedforward import ACTIVATIONS
 from argosy.models.rotary_embedding import read_rotary
 
-__all__ = ["activation", "attention", "decoder", "feedforward", "is_sliding", "positions_of"]
+__all__ = [
+    "activation",
+    "attention",
+    "classes_of",
+    "classifier_dropout",
+    "decoder",
+    "feedforward",
+    "is_sliding",
+    "positions_of",
+]
 
 
 def positions_of(config: ConfigFile) -> int:
@@ -33,6 +42,17 @@ def activation(config: ConfigFile, *keys: str, default: str = "silu") -> str:
     if name not in ACTIVATIONS:
         raise config.error(keys[0], f"one of {', '.join(ACTIVATIONS)}", name)
     return name
+
+
+def classes_of(config: ConfigFile) -> int:
+    """How many classes a head scores."""
+    return len(config.table("id2label").values) or 2
+
+
+def classifier_dropout(config: ConfigFile) -> float:
+    """The probability of dropout before a head that scores tokens."""
+    keys = ("classifier_dropout", "hidden_dropout", "hidden_dropout_prob")
+    return config.number(next((key for key in keys if config.optional(key) is not None), keys[0]), default=0.1)
 
 
 def attention(

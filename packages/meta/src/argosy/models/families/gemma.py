@@ -10,8 +10,6 @@ from argosy.models.families.common import activation, attention, decoder, is_sli
 def configure(config: ConfigFile) -> DecoderConfig:
     """The decoder of a ``gemma2`` or ``gemma3_text`` configuration."""
     third, layers = config.text("model_type") == "gemma3_text", config.integer("num_hidden_layers")
-    if config.flag("use_bidirectional_attention", default=False):
-        raise NotImplementedError(f"{config.path}: 'use_bidirectional_attention' is not implemented in Gemma 3")
     hidden = activation(config, "hidden_activation", "hidden_act", default="gelu_pytorch_tanh")
     return decoder(
         config,
@@ -30,6 +28,8 @@ def _attention(config: ConfigFile, layer: int, layers: int, third: bool) -> Atte
     sliding = is_sliding(config, layer, layers, lambda i: bool((i + 1) % pattern))
     bias = config.flag("attention_bias", default=False)
     given = _with_local_base(config) if third and sliding else config
+    both_ways = third and config.flag("use_bidirectional_attention", default=False)
+    window = config.integer("sliding_window", default=4096) if sliding else None
     return attention(
         given,
         kind="sliding_attention" if sliding else "full_attention",
@@ -37,7 +37,8 @@ def _attention(config: ConfigFile, layer: int, layers: int, third: bool) -> Atte
         output_bias=bias,
         norm="head" if third else "none",
         scale=config.number("query_pre_attn_scalar", default=256.0) ** -0.5,
-        window=config.integer("sliding_window", default=4096) if sliding else None,
+        window=window // 2 + 1 if window and both_ways else window,
+        causal=not both_ways,
         softcap=0.0 if third else config.number("attn_logit_softcapping", default=0.0),
     )
 

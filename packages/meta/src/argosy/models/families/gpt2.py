@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from argosy.models.classifiers import GPTClassifier, GPTTokenClassifier
 from argosy.models.configuration import ConfigFile
+from argosy.models.families.common import activation, classes_of, classifier_dropout
 from argosy.models.gpt import GPT, GPTConfig
 
 PREFIX = "transformer."
 TRANSPOSED = False  # its files hold matrices [in, out], but for the head
-TRANSPOSED_TOO = ("head.weight",)
+TRANSPOSED_TOO = ("head.weight", "score.weight", "classifier.weight")
 NAMES = (
     (r"^tokens\.", "wte."),
     (r"^positions\.", "wpe."),
@@ -25,13 +27,9 @@ IGNORED = (r"\.attn\.(masked_)?bias$",)
 
 
 def build(config: ConfigFile) -> GPT:
-    """The model of a ``gpt2`` configuration. Raises ConfigurationError for an activation that GPT-2 has not."""
-    name = config.text("activation_function", default="gelu_new")
-    if name not in ("gelu_new", "gelu_pytorch_tanh"):
-        raise config.error("activation_function", "gelu_new", name)
-    for key, usual in (("scale_attn_weights", True), ("scale_attn_by_inverse_layer_idx", False)):
-        if config.flag(key, default=usual) != usual:
-            raise NotImplementedError(f"{config.path}: {key!r} {not usual} is not implemented")
+    """The model of a ``gpt2`` configuration, with the head that its ``architectures`` name."""
+    kind = config.architecture("LMHeadModel")
+    scores = next((end for end in ("ForSequenceClassification", "ForTokenClassification") if kind.endswith(end)), None)
     width, heads = config.integer("n_embd"), config.integer("n_head")
     if width % heads:
         raise config.error("n_head", f"a divisor of n_embd ({width})", heads)
@@ -42,8 +40,15 @@ def build(config: ConfigFile) -> GPT:
         layers=config.integer("n_layer"),
         heads=heads,
         dropout=config.number("resid_pdrop", default=0.0),
-        tied=config.flag("tie_word_embeddings", default=True),
+        tied=scores is not None or config.flag("tie_word_embeddings", default=True),
         epsilon=config.number("layer_norm_epsilon", default=1e-5),
         hidden=config.integer("n_inner", default=4 * width),
+        activation=activation(config, "activation_function", default="gelu_new"),
+        scale=None if config.flag("scale_attn_weights", default=True) else 1.0,
+        scaled_by_layer=config.flag("scale_attn_by_inverse_layer_idx", default=False),
     )
-    return GPT(sizes)
+    if scores is None:
+        return GPT(sizes)
+    if scores == "ForSequenceClassification":
+        return GPTClassifier(sizes, classes_of(config))
+    return GPTTokenClassifier(sizes, classes_of(config), classifier_dropout(config))
