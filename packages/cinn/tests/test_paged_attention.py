@@ -13,6 +13,7 @@ from argosy_cinn.forms import paged_attention
 from argosy_cinn.rewrites.indexed_products import ExpandIndexedProducts
 from argosy_cinn.runtime.cache import default_cache
 from argosy_cinn.runtime.workers import set_threads, workers
+from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
@@ -81,6 +82,16 @@ def test_bytes_with_scales_and_values_within_keys(dtype, width):
     sinks = values(rng, query.shape[1:3], dtype)
     report = check(attend(width=width), query, *caches, *numbers, sinks, *scales, scale=4).report()
     assert report["host_calls"] == {}
+
+
+@pytest.mark.skipif(not Target.host().has("avx2"), reason="runs code for vectors of 256 bits")
+@pytest.mark.parametrize(("processor", "dtype"), [("x86-64", "float64"), ("x86-64-v3", "bfloat16")])
+def test_narrower_vectors_give_what_the_interpreter_does(processor, dtype, monkeypatch):
+    """Two and eight lanes: places of a panel are numbered in four turns whatever there are."""
+    narrow = Target.from_name(processor)
+    monkeypatch.setattr(Target, "host", staticmethod(lambda: narrow))
+    operands = problem(np.random.default_rng(0), [1, 90, 9], [1, 20, 1], dtype=dtype)
+    check(attend(window=33), *operands, scale=4)
 
 
 @settings(deadline=None, max_examples=25)

@@ -25,6 +25,11 @@ from argosy_cinn.runtime.workers import scratch
 
 #: Vectors of places in a panel: as many sums as hide the latency of one row's.
 PANEL_VECTORS = 4
+#: Parts of a panel whose places are read in turns: a processor reads ahead along several streams of addresses at once,
+#: of each only so far, and a block is too short a one to come up to speed.
+STREAMS = 4
+#: Vectors of a value that are added at a time, at most.
+VALUE_VECTORS = 8
 #: Rows of a head up to which those of all heads of a chunk pass over a panel before the next one.
 FEW_ROWS = 16
 _MANY_REGISTERS = 32
@@ -45,6 +50,8 @@ class Memory:
         self.lanes = b.module.target.lanes(self.real)
         self.vector = vector(self.element, self.lanes)
         self.panel = PANEL_VECTORS * self.lanes
+        #: Keys whose products with some rows are summed at a time.
+        self.keys_at_once = min(STREAMS, self.lanes)
         whole = not any(size % (2 * self.lanes) for size in (form.query[3], form.width))
         #: Numbers of a cache that are read at a time; sums over channels and those of values are in that order.
         self.unit = self.lanes * (2 if self.cached == "bfloat16" and whole else 1)
@@ -53,29 +60,37 @@ class Memory:
         #: places: no number that is cached is converted, and powers are rounded to bfloat16.
         self.pairs = exact and target.vector_bits == 512 and target.has("avx512bf16")
         self.height = 4 if b.module.target.registers >= _MANY_REGISTERS else 2
+        #: Rows of a head up to which a few places of all heads are passed over before the next ones. With more, sums
+        #: had better stay in registers where pairs are multiplied.
+        self.few_rows = self.height if self.pairs else FEW_ROWS
         self.depth, self._width = form.query[3], self.padded_width(form.width)
         depth, rows = self.padded_width(self.depth), max(form.rows, min(form.rows, FEW_ROWS) * form.heads)
         padded = self.padded_width(rows)
-        counts = [depth * self.panel, rows * self.panel, rows * depth, rows * self._width, padded, padded]
+        parts = min(form.part, self.few_rows) * form.heads * self._part_numbers
+        counts = [depth * self.panel, rows * self.panel, rows * depth, rows * self._width, padded, padded, parts]
         counts += [self.panel, self.panel]
-        size, entries = bytes_of(self.real), self.panel * form.heads
-        slab = scratch(b, sum(counts) * size + 2 * entries * 8 + 64 + PANEL_VECTORS * self.lanes * 2)
+        size, zeros = bytes_of(self.real), VALUE_VECTORS * self.lanes * bytes_of(LLVM_TYPES[self.cached])
+        slab = scratch(b, sum(counts) * size + 6 * self.panel * 8 + zeros)
         places = [b.gep(slab, sum(counts[:i]) * size, I8) for i in range(len(counts) + 1)]
-        self.keys, self.scores, self._queries, self._sums, self.tops, self.totals, *rest = places
+        self.keys, self.scores, self._queries, self._sums, self.tops, self.totals, self._sum_parts, *rest = places
         self.key_scales, self.value_scales, table = rest
-        #: Where the places of two panels in turn are cached.
-        self.entries = (table, b.gep(table, entries, I64))
-        #: Values of a place that a row does not see, beside one that it sees.
-        self.zeros = b.gep(table, 2 * entries, I64)
-        if self.pairs:
-            for v in range(PANEL_VECTORS):
-                b.store(b.zero(vector(BFLOAT, self.lanes)), b.gep(self.zeros, v * self.lanes, BFLOAT))
+        #: Where the places of two panels in turn are cached: offsets of keys, values and scales.
+        self.offsets = (table, b.gep(table, 3 * self.panel, I64))
+        #: Values of a place that a row does not see.
+        self.zeros = b.gep(table, 6 * self.panel, I64)
+        for at in range(0, zeros, self.lanes):
+            b.store(b.zero(vector(I8, self.lanes)), b.gep(self.zeros, at, I8))
+
+    @property
+    def _part_numbers(self) -> int:
+        """Numbers of the sums that a row has of a vector of keys, some keys at a time."""
+        return self.lanes // self.keys_at_once * self.lanes
 
     def rows_from(self, first: Index) -> Memory:
         """The same memory, whose rows begin at number ``first``."""
         b, same = self.b, copy(self)
         same._queries, same._sums = self.query(first), self.sum(first)
-        same.scores = self.score(first)
+        same.scores, same._sum_parts = self.score(first), self.part(first, 0)
         same.tops, same.totals = (b.gep(place, first, self.real) for place in (self.tops, self.totals))
         return same
 
@@ -132,6 +147,11 @@ class Memory:
     def score(self, row: Index, place: Index = 0) -> Value:
         """A row's scores in the panel, later their powers."""
         return self.b.gep(self.scores, self.b.add(self.b.mul(row, self.panel), place), self.real)
+
+    def part(self, row: Index, number: Index) -> Value:
+        """The vector of a row's sums of some keys of a vector of keys."""
+        at = self.b.add(self.b.mul(row, self._part_numbers), self.b.mul(number, self.lanes))
+        return self.b.gep(self._sum_parts, at, self.real)
 
     def store_powers(self, powers: Value, row: Index, place: int) -> None:
         """Store a vector of a row's powers over its scores: as bfloat16 where pairs are multiplied."""

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from argosy_cinn import functions
 from argosy_cinn.contraction.tile import multiply_add
 from argosy_cinn.loops.elementwise import convert
-from argosy_cinn.paged_attention.memory import PANEL_VECTORS, Memory
+from argosy_cinn.paged_attention.memory import PANEL_VECTORS, STREAMS, VALUE_VECTORS, Memory
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import (
     BFLOAT,
@@ -17,18 +17,18 @@ from argosy_cinn.printers.types import (
     I8,
     I32,
     I64,
-    LLVM_TYPES,
     Index,
     Value,
     bytes_of,
     constant,
     vector,
+    vector_constant,
 )
 
+#: The first place of a panel that rows see, and the one behind the last; None where they see all of it.
+Seen: TypeAlias = "tuple[Index, Index] | None"
 #: Vectors of what lies at a place of a key or value, from a number on, under a mask.
 Load: TypeAlias = Callable[[Value, Index, "Value | None"], "list[Value]"]
-#: Keys whose products with some rows are summed at a time.
-_KEYS = 4
 _LINE = 64
 #: The second-level cache, as `Function.prefetch` counts: keys of one head are as far apart as tokens are, so that they
 #: share few sets of the first one.
@@ -36,24 +36,32 @@ _SECOND_LEVEL = 2
 
 
 class Cache(NamedTuple):
-    """Keys or values: ``entry`` gives the ``width`` numbers of an entry; ``scales`` of entries or None; ``ahead``: the
-    entries of the next panel's keys, or of this panel's values, that are to be asked for, in the order of memory, or
-    None where values are read as keys."""
+    """Keys or values of ``width`` used numbers: ``head`` gives those of a head in the first place, from which others
+    are as far as ``offsets`` says for each number of a panel. ``ahead``: the offsets of what is to be asked for, those
+    of the next panel's keys or of this one's values; None where values are read as keys. ``scales``: the same of
+    their factors, or None."""
 
-    entry: Callable[[Value], Value]
+    head: Callable[[Value], Value]
+    element: str
     width: int
-    scales: Value | None
+    offsets: Value
     ahead: Value | None
+    scales: Cache | None
 
 
 class Strip(NamedTuple):
-    """``places`` of a panel, so many, from ``start`` on; what is asked for beside them begins with number ``ahead``, by
-    ``turns`` + 1 tiles of rows in turns, a power of two."""
+    """Some numbers of a panel's places, from ``start`` on and before ``end``."""
 
     start: Value
-    places: Value
-    ahead: Index
-    turns: Value
+    end: Index
+
+
+class Heads(NamedTuple):
+    """``size`` heads from the ``first`` one on and before ``end``, whose caches lie side by side."""
+
+    first: Value
+    size: Index
+    end: Index
 
 
 class Rule(NamedTuple):
@@ -68,8 +76,8 @@ class Rule(NamedTuple):
 
 
 class Panel:
-    """Some places of one sequence that begin at ``start``, for all rows of a run; ``position`` gives that of a row;
-    ``entries``: where a head is cached at each place, which lie ``heads`` apart."""
+    """Some places of one sequence that begin at ``start``, for all rows of a run and one head; ``position`` gives that
+    of a row."""
 
     def __init__(
         self,
@@ -78,69 +86,75 @@ class Panel:
         rule: Rule,
         start: Value,
         position: Callable[[Index], Value],
-        entries: Value,
-        heads: Index,
+        head: Value,
+        heads: Heads,
     ) -> None:
         self.b, self.memory, self.rule, self.start, self.position = b, memory, rule, start, position
-        self.entries, self.heads = entries, heads
-        self.lanes, self.real = memory.lanes, memory.real
+        self.head, self.heads, self.lanes, self.real = head, heads, memory.lanes, memory.real
 
-    def _entry(self, place: Index) -> Value:
-        return self.b.load(I64, self.b.gep(self.entries, self.b.mul(place, self.heads), I64))
+    def _entry(self, cache: Cache, offsets: Value, number: Index) -> Value:
+        b = self.b
+        return b.gep(cache.head(self.head), b.load(I64, b.gep(offsets, number, I64)), cache.element)
 
-    def _prefetch(self, cache: Cache, strip: Strip, number: Index) -> None:
-        """Ask for an entry of a cache that is read later."""
+    def _prefetch(self, cache: Cache, strip: Strip) -> None:
+        """Ask for what is read next at these numbers."""
         b = self.b
         if cache.ahead is None:
             return
-        base = cache.entry(b.load(I64, b.gep(cache.ahead, b.add(strip.ahead, number), I64)))
-        for at in range(0, cache.width * bytes_of(LLVM_TYPES[self.memory.cached]), _LINE):
-            b.prefetch(b.gep(base, at, I8), level=_SECOND_LEVEL)
+        with b.loop(strip.start, strip.end) as loop:
+            self._prefetch_entry(cache, loop.index, self.head)
 
-    def _is_turn(self, strip: Strip, row: Index, number: Index) -> Value:
-        """Whether it is for the tile of rows that begins at ``row`` to ask for an entry."""
-        b = self.b
-        turn = b.binary("and", b.index(number), strip.turns)
-        return b.icmp("eq", b.index(row), b.mul(turn, self.memory.height))
+    def _prefetch_share(self, cache: Cache, strip: Strip, part: Index, parts: Index) -> None:
+        """The same where each head passes over the whole panel: as much, a part at a time, in the order of memory."""
+        b, (first, count, _) = self.b, self.heads
+        if cache.ahead is None:
+            return
+        passed, places = b.mul(b.sub(self.head, first), self.memory.panel), b.sub(strip.end, strip.start)
+        begin, end = (b.add(strip.start, b.div(b.mul(places, n), parts)) for n in (part, b.add(part, 1)))
+        with b.loop(begin, end) as loop:
+            number = b.add(passed, loop.index)
+            self._prefetch_entry(cache, b.div(number, count), b.index(b.add(first, b.rem(number, count))))
 
-    def _prefetch_between(
-        self, cache: Cache, strip: Strip, row: Index, width: int, column: Index, place: Value
-    ) -> None:
-        """The same in even steps, while columns of ``width`` are passed over one after the other, and places of
-        each."""
-        b, passes = self.b, -(-width // (PANEL_VECTORS * self.lanes))
-        passed = b.sub(place, strip.start)
-        first = b.mul(b.div(column, PANEL_VECTORS * self.lanes), b.ceil_div(strip.places, passes))
-        number = b.minimum(b.add(first, b.div(passed, passes)), b.sub(strip.places, 1))
-        is_even = b.icmp("eq", b.index(b.rem(passed, passes)), 0)
-        with b.if_then(b.binary("and", is_even, self._is_turn(strip, row, number))):
-            self._prefetch(cache, strip, number)
+    def _prefetch_entry(self, cache: Cache, number: Index, head: Value) -> None:
+        b, ahead = self.b, cache.ahead
+        assert ahead is not None
+        entry = b.gep(cache.head(head), b.load(I64, b.gep(ahead, number, I64)), cache.element)
+        for at in range(0, cache.width * bytes_of(cache.element), _LINE):
+            b.prefetch(b.gep(entry, at, I8), level=_SECOND_LEVEL)
 
     def _copy_scales(self, cache: Cache, target: Value) -> None:
         """The factors of the panel's places, beside each other."""
-        b = self.b
-        if cache.scales is None:
+        b, scales = self.b, cache.scales
+        if scales is None:
             return
         with b.loop(0, self.memory.panel) as loop:
-            scale = b.load(FLOAT, b.gep(cache.scales, self._entry(loop.index), FLOAT))
+            scale = b.load(FLOAT, self._entry(scales, scales.offsets, loop.index))
             scale = convert(b, scale, "float32", "float64") if self.real == DOUBLE else scale
             b.store(scale, b.gep(target, loop.index, self.real))
 
-    def _groups(self) -> Index:
-        """Places up to the last one's vector."""
+    def scored(self) -> Index:
+        """Where the numbers of places before the last one end, as whole vectors."""
         b, lanes = self.b, self.lanes
-        left = b.minimum(b.sub(self.rule.end, self.start), self.memory.panel)
-        return b.mul(b.ceil_div(left, lanes), lanes)
+        left = b.minimum(b.sub(self.rule.end, self.start), self.memory.panel // STREAMS)
+        return b.mul(b.ceil_div(b.mul(left, STREAMS), lanes), lanes)
 
-    def _copy_keys(self, keys: Cache, values: Cache, strip: Strip) -> None:
+    def seen(self) -> Index:
+        """Where the numbers of places that any row sees end."""
+        return self._numbers(self._bounds(self.rule.high, self.rule.high)[1])
+
+    def _numbers(self, behind: Index) -> Index:
+        """Where the numbers of the places before the ``behind``-th end."""
+        b = self.b
+        return b.mul(b.minimum(behind, self.memory.panel // STREAMS), STREAMS)
+
+    def _copy_keys(self, keys: Cache, values: Cache) -> None:
         """Keys as numbers beside each other, for many rows; values are asked for meanwhile."""
         b, memory, lanes = self.b, self.memory, self.lanes
-        with b.loop(0, self._groups()) as loop:
-            place = loop.index
-            self._prefetch(values, strip, place)
-            source, target = keys.entry(self._entry(place)), memory.key(place)
+        with b.loop(0, self.scored()) as loop:
+            self._prefetch_share(values, Strip(loop.index, b.add(loop.index, 1)), 0, 1)
+            source, target = self._entry(keys, keys.offsets, loop.index), memory.key(loop.index)
 
-            def convert_key(at: Index, mask: Value | None, source: Value = source, target: Value = target) -> None:
+            def convert_key(at: Index, mask: Value | None) -> None:
                 for v, found in enumerate(memory.load_cached(source, at, mask)):
                     b.store(found, b.gep(target, b.add(at, v * lanes), self.real))
 
@@ -159,14 +173,21 @@ class Panel:
         while height > 1:
             height //= 2
             some = b.mul(b.rem(b.div(rows, height), 2), height)
-            with b.if_then(b.icmp("ne", b.index(some), 0)):
+            if isinstance(some, Value):
+                with b.if_then(b.icmp("ne", some, 0)):
+                    build(at, height)
+            elif some:
                 build(at, height)
             at = b.add(at, some)
 
-    def score_copied(self, rows: Index, keys: Cache, values: Cache, strip: Strip) -> None:
+    def _tile_count(self, rows: Index) -> Index:
+        """Tiles of so many rows, at least: smaller ones at their end count as one."""
+        return self.b.ceil_div(rows, self.memory.height)
+
+    def score_copied(self, rows: Index, keys: Cache, values: Cache) -> None:
         """Products of queries and copied keys of the whole panel."""
         b, memory = self.b, self.memory
-        self._copy_keys(keys, values, strip)
+        self._copy_keys(keys, values)
         type, depth = vector(self.real, self.lanes), memory.padded_width(memory.depth)
 
         def load(key: Value, at: Index, mask: Value | None) -> list[Value]:
@@ -174,46 +195,76 @@ class Panel:
             return [b.load(type, b.gep(key, b.add(at, start), self.real)) for start in starts]
 
         def tile(row: Index, height: int) -> None:
-            with b.loop(0, self._groups(), self.lanes) as loop:
-                self._score(row, height, loop.index, memory.key, load, depth)
+            with b.loop(0, self.scored(), self.lanes) as loop:
+                parts = self._parts(row, height, loop.index, self.lanes, memory.key, load, depth)
+                self._store_scores(row, parts, loop.index)
 
         self._tiles(rows, tile)
 
-    def score_cached(self, rows: Index, keys: Cache, values: Cache, strip: Strip) -> None:
-        """Products of queries and a strip's keys where they are cached; values are asked for meanwhile."""
-        b, load = self.b, self.memory.load_pairs if self.memory.pairs else self.memory.load_cached
-        end = b.minimum(b.add(strip.start, strip.places), self._groups())
+    def score_strip(self, rows: Index, keys: Cache, values: Cache, start: Value) -> None:
+        """Products of queries and a vector of keys, where they are cached."""
+        b, strip = self.b, Strip(start, self.b.add(start, self.lanes))
+        steps = self.lanes // self.memory.keys_at_once
 
         def tile(row: Index, height: int) -> None:
-            def ahead(place: Index) -> None:
-                number = b.sub(place, strip.start)
-                with b.if_then(self._is_turn(strip, row, number)):
-                    self._prefetch(values, strip, number)
+            def ahead(step: int) -> None:
+                part = b.add(b.mul(b.div(row, self.memory.height), steps), step)
+                self._prefetch_share(values, strip, part, b.mul(self._tile_count(rows), steps))
 
-            with b.loop(strip.start, end, self.lanes) as loop:
-                entry = lambda place: keys.entry(self._entry(place))  # noqa: E731
-                self._score(row, height, loop.index, entry, load, keys.width, ahead)
+            self._store_scores(row, self._parts_cached(row, height, start, self.lanes, keys, ahead), start)
 
         self._tiles(rows, tile)
 
-    def _score(
-        self, row: Index, height: int, place: Index, key: Callable[[Index], Value],
-        load: Load, depth: int,
-        ahead: Callable[[Index], None] = lambda place: None,
-    ) -> None:  # fmt: skip
-        """Scores of some rows at a vector of places: of each, a sum for each lane of a key, and neighbours added."""
-        b, lanes = self.b, self.lanes
+    def score_part(self, rows: Index, keys: Cache, values: Cache, start: Value) -> None:
+        """The same of as few keys as are summed at a time: sums that `join_parts` adds."""
+        b, memory, count = self.b, self.memory, self.memory.keys_at_once
+        self._prefetch(values, Strip(start, b.add(start, count)))
+        number = b.div(b.rem(start, self.lanes), count)
+
+        def tile(row: Index, height: int) -> None:
+            (parts,) = self._parts_cached(row, height, start, count, keys, lambda step: None)
+            for i, part in enumerate(parts):
+                b.store(part, memory.part(b.add(row, i), number))
+
+        self._tiles(rows, tile)
+
+    def join_parts(self, rows: Index, start: Value) -> None:
+        """Scores of a vector of places."""
+        b, memory, count = self.b, self.memory, self.memory.keys_at_once
+        with b.loop(0, rows) as loop:
+            places = [memory.part(loop.index, number) for number in range(self.lanes // count)]
+            parts = [[b.load(vector(self.real, self.lanes), place)] for place in places]
+            self._store_scores(loop.index, parts, start)
+
+    def _parts_cached(
+        self, row: Index, height: int, start: Value, count: int, keys: Cache, ahead: Callable[[int], None]
+    ) -> list[list[Value]]:
+        load = self.memory.load_pairs if self.memory.pairs else self.memory.load_cached
+        key = lambda n: self._entry(keys, keys.offsets, n)  # noqa: E731
+        return self._parts(row, height, start, count, key, load, keys.width, ahead)
+
+    def _parts(
+        self, row: Index, height: int, start: Value, keys: int, key: Callable[[Index], Value], load: Load, depth: int,
+        ahead: Callable[[int], None] = lambda step: None,
+    ) -> list[list[Value]]:  # fmt: skip
+        """Of so many keys, some at a time, a vector for each row: a sum for each lane of a key, and neighbours added
+        until there is one lane of each key in turns. ``ahead`` asks for memory at each step."""
+        b, parts = self.b, []
         queries = [self.memory.query(b.add(row, i)) for i in range(height)]
-        count, parts = min(_KEYS, lanes), []
-        for first in range(0, lanes, count):
-            places = [b.add(place, first + i) for i in range(count)]
-            for each in places:
-                ahead(each)
-            sums = self._products(queries, [key(each) for each in places], load, depth)
+        count = self.memory.keys_at_once
+        for step in range(keys // count):
+            ahead(step)
+            places = [b.add(start, step * count + i) for i in range(count)]
+            sums = self._products(queries, [key(place) for place in places], load, depth)
             parts.append([self._add_neighbours(sums[i * count : (i + 1) * count], 1) for i in range(height)])
-        for i in range(height):
-            total = self._add_neighbours([part[i] for part in parts], count)
-            b.store(total, self.memory.score(b.add(row, i), place))
+        return parts
+
+    def _store_scores(self, row: Index, parts: list[list[Value]], start: Value) -> None:
+        """The scores of rows at a vector of places, of the `_parts` of all of its keys."""
+        b = self.b
+        for i, part in enumerate(zip(*parts, strict=True)):
+            total = self._add_neighbours(list(part), self.memory.keys_at_once)
+            b.store(total, self.memory.score(b.add(row, i), start))
 
     def _products(self, queries: list[Value], keys: list[Value], load: Load, depth: int) -> list[Value]:
         """For each query and key the sums of products of their lanes."""
@@ -255,6 +306,10 @@ class Panel:
             ]
             distance *= 2
         return sums[0]
+
+    def _place(self, number: int) -> int:
+        """The place in the panel that has a number: numbers go through the panel's parts in turns."""
+        return number % STREAMS * (self.memory.panel // STREAMS) + number // STREAMS
 
     def _bounds(self, low: Value, high: Value) -> tuple[Index, Index]:
         """The panel's places that positions from ``low`` to ``high`` all see."""
@@ -307,7 +362,7 @@ class Panel:
             x = self._scale(x, keys, self.memory.key_scales, v)
             if rule.softcap:
                 x = b.fmul(self._function("tanh", b.fmul(x, 1 / rule.softcap)), rule.softcap)
-            place = b.binary("add", b.iota(I32, lanes), v * lanes)
+            place = vector_constant(I32, [self._place(v * lanes + i) for i in range(lanes)])
             inside = b.icmp("slt", place, bounds[1])
             if rule.window:
                 inside = b.binary("and", inside, b.icmp("sge", place, bounds[0]))
@@ -323,47 +378,60 @@ class Panel:
             place = b.gep(sums, loop.index, self.real)
             b.store(b.fmul(b.load(factor.type, place), factor), place)
 
-    def add_values(self, rows: Index, values: Cache, keys: Cache, strip: Strip) -> None:
-        """Sums of a strip's values by powers: of all rows together where they see the same places of the panel, else
-        row by row, so that what a row does not see is not even multiplied by zero; keys are asked for meanwhile."""
+    def add_values(self, rows: Index, keys: Cache, values: Cache, strip: Strip) -> None:
+        """Sums of a strip's values by powers: of all rows together where they see the whole panel, or are a known
+        number of rows and thus of one token, else row by row."""
         b, rule = self.b, self.rule
-        first, behind = self._bounds(rule.low, rule.high)
-        alike = b.icmp("eq", b.sub(behind, first), self.memory.panel)
-        alike = b.binary("or", alike, b.icmp("eq", rule.low, rule.high))
+        few = isinstance(rows, int) and rows <= self.memory.few_rows
+        bounds, tiles = self._bounds(rule.low, rule.high), self._tile_count(rows)
+        if few:
+            self._prefetch(keys, strip)
 
-        def add_tiles() -> list[Value]:
-            self._tiles(rows, lambda row, height: self._add(row, height, (first, behind), values, keys, strip))
+        def ahead(row: Index, step: Index, steps: int) -> None:
+            if not few:
+                part = b.add(b.mul(b.div(row, self.memory.height), steps), step)
+                self._prefetch_share(keys, strip, part, b.mul(tiles, steps))
+
+        def add_tiles(seen: Seen) -> list[Value]:
+            def add_tile(row: Index, height: int) -> None:
+                self._add(row, height, seen, values, strip, lambda *step: ahead(row, *step))
+
+            self._tiles(rows, add_tile)
             return []
 
         def add_rows() -> list[Value]:
             with b.loop(0, rows) as loop:
                 position = self.position(loop.index)
-                self._add(loop.index, 1, self._bounds(position, position), values, keys, strip)
+                self._add(loop.index, 1, self._bounds(position, position), values, strip)
             return []
 
-        b.either(alike, add_tiles, add_rows)
+        some = (lambda: add_tiles(bounds)) if isinstance(rows, int) else add_rows
+        whole = b.icmp("eq", b.sub(bounds[1], bounds[0]), self.memory.panel)
+        b.either(whole, lambda: add_tiles(None), some)
 
     def _add(
-        self, row: Index, height: int, seen: tuple[Index, Index], values: Cache, keys: Cache, strip: Strip
-    ) -> None:
-        """The sums of some rows over the strip's places from the first one that all of them see up to the last one."""
-        b = self.b
-        places = b.maximum(seen[0], strip.start), b.minimum(seen[1], b.add(strip.start, strip.places))
-        step = PANEL_VECTORS * self.lanes
-        whole, rest = values.width // step * step, values.width % step
-        with self.b.loop(0, whole, step) as loop:
-            none: list[Value | None] = [None] * PANEL_VECTORS
-            self._add_columns(row, height, places, values, loop.index, none, keys, strip)
+        self, row: Index, height: int, seen: Seen, values: Cache, strip: Strip,
+        ahead: Callable[[Index, int], None] = lambda step, steps: None,
+    ) -> None:  # fmt: skip
+        """The sums of some rows over the strip's places up to the last one that they see. ``ahead`` asks for memory at
+        each of so many steps."""
+        b, lanes = self.b, self.lanes
+        if seen is not None:
+            strip = Strip(strip.start, b.minimum(strip.end, self._numbers(seen[1])))
+        count = min(self.memory.height * PANEL_VECTORS // height, VALUE_VECTORS)
+        (steps, rest), width = divmod(values.width, count * lanes), count * lanes
+        with b.loop(0, steps) as loop:
+            ahead(loop.index, steps)
+            none: list[Value | None] = [None] * count
+            self._add_columns(row, height, seen, values, b.index(b.mul(loop.index, width)), none, strip)
         if rest:
-            masks = [
-                self.b.tail_mask(rest - at, self.lanes) if rest - at < self.lanes else None
-                for at in range(0, rest, self.lanes)
-            ]
-            self._add_columns(row, height, places, values, whole, masks, keys, strip)
+            left = range(rest, 0, -lanes)
+            masks = [b.tail_mask(n, lanes) if n < lanes else None for n in left]
+            self._add_columns(row, height, seen, values, constant(I64, steps * width), masks, strip)
 
     def _add_columns(
-        self, row: Index, height: int, seen: tuple[Index, Index], values: Cache, column: Index,
-        masks: list[Value | None], keys: Cache, strip: Strip,
+        self, row: Index, height: int, seen: Seen, values: Cache, column: Value,
+        masks: list[Value | None], strip: Strip,
     ) -> None:  # fmt: skip
         b, memory, lanes, count = self.b, self.memory, self.lanes, len(masks)
         places = [
@@ -374,38 +442,40 @@ class Panel:
         scores = [memory.score(b.add(row, i)) for i in range(height)]
         terms = 2 if memory.pairs else 1
         carry = [b.load(vector(self.real, lanes), place) for place in places]
-        with b.loop(b.sub(seen[0], b.rem(seen[0], terms)), seen[1], terms, carry) as loop:
-            for i in range(terms):
-                self._prefetch_between(keys, strip, row, values.width, column, b.index(b.add(loop.index, i)))
-            if memory.pairs:
-                factors, found = self._paired(scores, seen, values, column, loop.index, count)
-            else:
-                factors, found = self._single(scores, values, column, loop.index, masks)
-            sums = zip([(x, y) for x in factors for y in found], loop.carry, strict=True)
-            loop.yield_values(*(multiply_add(b, terms, x, y, total) for (x, y), total in sums))
+        with b.loop(strip.start, strip.end, STREAMS, carry) as loop:
+            sums, entries = list(loop.carry), self._seen_entries(values, column, loop.index, seen)
+            for i in range(0, STREAMS, terms):
+                powers = [self._power(score, b.add(loop.index, i)) for score in scores]
+                found = self._values(entries[i : i + terms], masks)
+                pairs = zip([(x, y) for x in powers for y in found], sums, strict=True)
+                sums = [multiply_add(b, terms, x, y, total) for (x, y), total in pairs]
+            loop.yield_values(*sums)
         for place, total in zip(places, loop.results, strict=True):
             b.store(total, place)
 
-    def _single(
-        self, scores: list[Value], values: Cache, column: Index, place: Value, masks: list[Value | None]
-    ) -> tuple[list[Value], list[Value]]:
-        """The power of a place in each row, and its values."""
-        b, memory, lanes = self.b, self.memory, self.lanes
-        entry = values.entry(self._entry(place))
-        units = range(0, len(masks), memory.unit // lanes)
-        parts = [memory.load_cached(entry, b.add(column, v * lanes), masks[v]) for v in units]
-        powers = [b.splat(b.load(self.real, b.gep(score, place, self.real)), lanes) for score in scores]
-        return powers, [x for part in parts for x in part]
+    def _seen_entries(self, values: Cache, column: Value, number: Value, seen: Seen) -> list[Value]:
+        """The values from a column on at the places of some numbers: zeros where a row does not see them, for what lies
+        there may be anything."""
+        b, found = self.b, []
+        for i in range(STREAMS):
+            entry = b.gep(self._entry(values, values.offsets, b.add(number, i)), column, values.element)
+            if seen is not None:
+                place = b.index(b.add(b.div(number, STREAMS), self._place(i)))
+                is_seen = b.binary("and", b.icmp("sge", place, seen[0]), b.icmp("slt", place, seen[1]))
+                entry = b.select(is_seen, entry, self.memory.zeros)
+            found.append(entry)
+        return found
 
-    def _paired(
-        self, scores: list[Value], seen: tuple[Index, Index], values: Cache, column: Index, place: Value, count: int
-    ) -> tuple[list[Value], list[Value]]:
-        """The powers of two places in each row, and their values, of which those that are not seen are zero."""
-        b, memory = self.b, self.memory
-        entries = []
-        for each in (place, b.index(b.add(place, 1))):
-            is_seen = b.binary("and", b.icmp("sge", each, seen[0]), b.icmp("slt", each, seen[1]))
-            entries.append(b.select(is_seen, b.gep(values.entry(self._entry(each)), column, BFLOAT), memory.zeros))
-        found = [x for at in range(0, count * self.lanes, memory.unit) for x in memory.load_places(entries, at)]
-        powers = [b.splat(b.load(I32, b.gep(score, place, BFLOAT)), self.lanes) for score in scores]
-        return powers, found
+    def _power(self, score: Value, number: Index) -> Value:
+        """The power of a place in a row, or of two: in all lanes."""
+        b = self.b
+        type, element = (I32, BFLOAT) if self.memory.pairs else (self.real, self.real)
+        return b.splat(b.load(type, b.gep(score, number, element)), self.lanes)
+
+    def _values(self, entries: list[Value], masks: list[Value | None]) -> list[Value]:
+        """Vectors of the values at one place, or of two in turns."""
+        memory, lanes = self.memory, self.lanes
+        units = range(0, len(masks), memory.unit // lanes)
+        if memory.pairs:
+            return [x for v in units for x in memory.load_places(entries, v * lanes)]
+        return [x for v in units for x in memory.load_cached(entries[0], v * lanes, masks[v])]
