@@ -9,8 +9,16 @@ import pytest
 import argosy as paddle
 from argosy import models
 from argosy.models.adapters import read_adapter as read_model_adapter
+from argosy.models.feedforward import Experts
 from argosy.models.importer import program_of
-from argosy.models.quantized_layers import Numbers, QuantizedLinear, linear_layers
+from argosy.models.quantized_layers import (
+    InputBytes,
+    Numbers,
+    QuantizedExperts,
+    QuantizedLinear,
+    layers_of,
+    linear_layers,
+)
 from argosy_infer import (
     Generator,
     Predictor,
@@ -20,7 +28,8 @@ from argosy_infer import (
     make_incremental,
     read_adapter,
 )
-from argosy_infer.compress import round_to_nearest
+from argosy_infer.adapters import Adapter
+from argosy_infer.compress import awq, round_to_nearest, smooth_quant
 from argosy_infer.errors import AdapterError, InputError
 from argosy_tensorcore.safetensors import save_file
 from language.weights_by_name import weights
@@ -114,6 +123,76 @@ def test_integers_in_another_order_take_adapters(folder):
     (made,) = Predictor(adapted).run(ids=IDS, adapter=[2, 1])
     for row, number in enumerate((2, 1)):
         np.testing.assert_allclose(made[row], EXPECTED[number][row], rtol=0, atol=0.05 * np.abs(EXPECTED[2]).max())
+
+
+def test_experts_with_integers_in_another_order_take_adapters():
+    """Each expert's order is its own; the adapter is of the inputs as they are. Inputs in bytes are refused."""
+    model = built("mixtral")
+    adapter = Adapter({
+        f"model.layers.0.mlp.experts.{own}": (
+            weights(f"{own}.a", [shape[0], shape[1], 2]), weights(f"{own}.b", [shape[0], 2, shape[2]])
+        )
+        for own in ("gate_up_proj", "down_proj")
+        for shape in [getattr(model.model.layers[0].mlp.experts, own).shape]
+    })  # fmt: skip
+    (want,) = Predictor(add_adapters(program_of(model), [adapter])).run(ids=IDS, adapter=[1, 0])
+    (plain,) = Predictor(program_of(model)).run(IDS)
+    use_orders(model, None)
+    (made,) = Predictor(add_adapters(program_of(model), [adapter])).run(ids=IDS, adapter=[1, 0])
+    assert np.linalg.norm(made - want) < 0.05 * np.linalg.norm(want)
+    assert np.linalg.norm(plain - want) > 0.2 * np.linalg.norm(want)
+    model = built("mixtral")
+    use_orders(model, InputBytes())
+    with pytest.raises(AdapterError, match="and none with it"):
+        add_adapters(program_of(model), [adapter])
+
+
+def built(family):
+    record = json.loads((HERE / "records" / f"{family}.json").read_text())
+    model = models.build(models.ConfigFile({**record["config"], "num_hidden_layers": 1}))
+    model.eval()
+    for name, parameter in model.named_parameters():
+        parameter.set_value(weights(name, list(parameter.shape)))
+    return model
+
+
+def use_orders(model, inputs):
+    """Give experts eight bits, and inputs in an order of each."""
+    rng = np.random.default_rng(0)
+    for parent, attribute, name, experts in list(layers_of(model, Experts)):
+        parts = []
+        for gate_up, down in zip(experts.gate_up_proj.numpy(), experts.down_proj.numpy(), strict=True):
+            first, second = (rng.permutation(len(each)) for each in (gate_up, down))
+            matrices = [*np.split(gate_up, 2, axis=1), down]
+            parts.append(
+                [in_order(m, order, inputs) for m, order in zip(matrices, (first, first, second), strict=True)]
+            )
+        setattr(parent, attribute, QuantizedExperts(experts, parts, name))
+
+
+def in_order(matrix, order, inputs):
+    scale = np.abs(matrix).max(0, keepdims=True) / 127
+    return Numbers(np.rint(matrix[order] / scale).astype(np.int8), 8, scale, order=order, inputs=inputs)
+
+
+@pytest.mark.parametrize("family", ["olmo2", "llama"])
+def test_adapters_are_of_inputs_as_they_were(family):
+    """Factors that a program multiplies inputs with are for its weights alone (OLMo 2 has no norms before layers);
+    where a norm was divided by them it is too late, and an adapter that is there before keeps its inputs."""
+    name, whole = "model.layers.0.self_attn.q_proj.weight", program_of(built(family))
+    adapter = Adapter({name: (weights("a", [32, 4]), weights("b", [4, 32]))})
+    adapted = add_adapters(whole, [adapter])
+    (want,) = Predictor(adapted).run(ids=IDS, adapter=[1, 0])
+    if family == "olmo2":
+        small = add_adapters(awq(whole, [[IDS]], 8, -1, skip=["*mlp*", "lm_head*"])[0], [adapter])
+    else:
+        scaled, _ = smooth_quant(whole, [[IDS]], skip=["*mlp*", "lm_head*"])
+        with pytest.raises(AdapterError, match=f"inputs of {name} were divided by factors"):
+            add_adapters(scaled, [adapter])
+        small, _ = awq(adapted, [{"ids": IDS, "adapter": [0, 0]}], 8, -1, skip=["*mlp*", "lm_head*"])
+    assert f"{name}.factors" in small.states
+    (made,) = Predictor(small).run(ids=IDS, adapter=[1, 0])
+    assert np.linalg.norm(made - want) < 0.03 * np.linalg.norm(want)
 
 
 def test_sequences_of_a_step_have_their_adapters(generator):

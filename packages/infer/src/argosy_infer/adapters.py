@@ -15,7 +15,7 @@ import numpy as np
 
 from argosy_infer.errors import AdapterError
 from argosy_infer.export import LoadedProgram
-from argosy_infer.weights import FACTOR_NAMES, apply_operator, weight_operand
+from argosy_infer.weights import FACTOR_NAMES, SCALED_INPUTS, apply_operator, weight_operand
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.operator import get_operator
@@ -31,6 +31,8 @@ __all__ = ["ADAPTER", "Adapter", "add_adapters"]
 Array = np.ndarray[Any, Any]
 ADAPTER = "adapter"
 """The input that chooses each row's adapter: 0 for none, else its place in the list, from 1 on."""
+_FACTORS = (".factors", "_factors")
+"""Ends of names of what passes of `compress` multiply inputs with when a program runs."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,12 @@ def add_adapters(loaded: LoadedProgram, adapters: Sequence[Adapter]) -> LoadedPr
     """The program with a further input ``adapter`` [batch] int64: rows with 0 are those of ``loaded``, rows with i
     have ``adapters[i - 1]``. The first input is tokens [batch, sequence]; ``loaded`` stays as it is.
 
-    Products with floats and with weights of few bits take adapters. Raises :class:`AdapterError` naming a weight that
-    the program does not have, or that is of another shape.
+    Products with floats and with weights of few bits take adapters, after passes of `compress` but for weights whose
+    inputs were divided by factors: adapters are for inputs as they were, and should be added before. Raises
+    :class:`AdapterError` naming such a weight, one that the program does not have, or that is of another shape.
     """
     program, states = loaded.program.clone(), dict(loaded.states)
-    products = _products(program)
+    products, scaled = _products(program), program.attributes.get(SCALED_INPUTS, ())
     batch, sequence = program.inputs[0].shape
     chosen = program.add_input(TensorType((batch,), "int64"), ADAPTER)
     first = program.block.first
@@ -59,6 +62,8 @@ def add_adapters(loaded: LoadedProgram, adapters: Sequence[Adapter]) -> LoadedPr
         each = prim.broadcast(chosen, shape=(batch, sequence), axes=(0,))
         rows = prim.reshape(each, shape=(batch * sequence, 1))
     for name in dict.fromkeys(name for adapter in adapters for name in adapter.factors):
+        if name in scaled:
+            raise AdapterError(f"inputs of {name} were divided by factors when it was compressed: add adapters before")
         if name not in products:
             raise AdapterError(
                 f"adapters change {name}; the program has products with {sorted(products)[:3]} ... and none with it"
@@ -92,23 +97,46 @@ class _Product:
 
 def _products(program: Program) -> dict[str, _Product]:
     """The products with a weight by its name; those of numbers of few bits have the name of what they stand for."""
-    names = {state.argument: state.name.removesuffix(".bytes") for state in program.states}
+    names: dict[Value, str] = {state.argument: state.name.removesuffix(".bytes") for state in program.states}
     found = {}
     for op in program.block:
         if op.name == "phi.gather_mm":
             given = get_operator(op.kind).signature.regroup(op.operands, op.attributes)
-            weight = _before(given["weight"], "phi.transpose")
-            if weight in names and _made_by(given["x"]) != "phi.stack":  # each expert has another order of inputs
+            weight, x = _before(given["weight"], "phi.transpose"), _inputs_as_they_are(given["x"], names)
+            if weight in names and not _is_rounded(x):
                 count = int(given["weight"].shape[0])
-                found[names[weight].removesuffix("_numbers")] = _Product(op, given["x"], count, given["index"])
+                found[names[weight].removesuffix("_numbers")] = _Product(op, x, count, given["index"])
         elif (operands := weight_operand(op)) is not None and operands[0].ndim in (2, 3):
             weight = _before(operands[1], "phi.astype")  # routers of 16 bits choose in float32
-            if weight not in names:
+            if weight not in names or operands[0].dtype == "int8":
                 continue
             name = names[weight]
             name = f"{name.removesuffix('.numbers')}.weight" if name.endswith(".numbers") else name
-            found[name] = _Product(op, _before(operands[0], "phi.index_select"))  # as they are, whatever their order
+            found[name] = _Product(op, _inputs_as_they_are(operands[0], names))
     return found
+
+
+def _inputs_as_they_are(value: Value, names: Mapping[Value, str]) -> Value:
+    """The inputs of a product before factors that passes of `compress` multiply them with, and before the order that
+    a weight has them in, or that of each expert."""
+    value = _before(value, "phi.index_select")
+    if _made_by(value) == "phi.stack":
+        places = value.owner.operand(0)  # type: ignore[union-attr]
+        value = _before(_before(places, "phi.index_sample"), "phi.unbind")
+    if _made_by(value) == "phi.multiply":
+        x, factors = value.owner.operands  # type: ignore[union-attr]
+        value = x if names.get(factors, "").endswith(_FACTORS) else value
+    return value
+
+
+def _is_rounded(value: Value) -> bool:
+    """Whether inputs are what bytes stand for: whole numbers times steps."""
+    if _made_by(value) not in ("phi.multiply", "prim.mul"):
+        return False
+    value = value.owner.operand(0)  # type: ignore[union-attr]
+    for name in ("phi.subtract", "phi.clip", "prim.maximum", "prim.minimum"):
+        value = _before(value, name)
+    return _made_by(value) in ("phi.round", "prim.round")
 
 
 def _before(value: Value, name: str) -> Value:

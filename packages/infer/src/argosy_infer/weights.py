@@ -26,6 +26,7 @@ from argosy_tensorcore.storage import StridedArray, host_device
 
 __all__ = [
     "FACTOR_NAMES",
+    "SCALED_INPUTS",
     "Replacement",
     "WeightProduct",
     "apply_operator",
@@ -43,6 +44,10 @@ _PRODUCTS = {"phi.linear": "weight", "phi.matmul": "y"}
 _FLOATS = ("float32", "bfloat16", "float16")
 FACTOR_NAMES = (".lora_a", ".lora_b")
 """Ends of names of adapters' factors, which are no weights of a program though grouped products multiply with them."""
+
+SCALED_INPUTS = "scaled_inputs"
+"""The attribute of a program that names weights whose inputs are no longer those that they were made for: what makes
+them was divided by factors. Adapters of the weights as they were are wrong then."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from argosy_infer.compress.perplexity import perplexity
 from argosy_infer.export import LoadedProgram
 from argosy_infer.latent_attention import latent_weights
 from argosy_infer.weights import (
+    SCALED_INPUTS,
     Replacement,
     WeightProduct,
     find_expert_products,
@@ -103,17 +104,21 @@ def replace_groups(
     ``evaluation``: the tokens that perplexity is measured on; ``skip``: names or patterns of weights that stay."""
     found, skipped = choose_products(loaded, bits, group_size, skip)
     observed = {} if data is None else observe_inputs(loaded, list(found.values()), data)
-    made, layers, folded = {}, {}, []
+    made, layers, folded, scaled = {}, {}, [], list[str](loaded.program.attributes.get(SCALED_INPUTS, ()))
     for group in count_steps(_groups(loaded, found, observed), "layers"):
         replaced, given = replace(group)
         for member, (replacement, report) in zip(group.members, replaced, strict=True):
             made[member.product], layers[member.product.name] = replacement, report
         if given is not None and group.producer is not None:
             folded.append((group.producer, given))
+            scaled += [member.product.name for member in group.members]
+            scaled += [reader.name for reader in group.producer.readers]
     compressed = replace_products(loaded, made)
     states = dict(compressed.states)
     for producer, given in folded:
         producer.scale(states, given)
+    if scaled:
+        compressed.program.attributes[SCALED_INPUTS] = tuple(scaled)
     compressed = LoadedProgram(compressed.program, states)
     measured = None if evaluation is None else (perplexity(loaded, evaluation), perplexity(compressed, evaluation))
     return compressed, QuantizationReport(tuple(layers[name] for name in found), skipped, perplexities=measured)
