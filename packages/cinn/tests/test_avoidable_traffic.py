@@ -1,5 +1,6 @@
 """What a run could save is counted and named: attention in separate kernels, weights that several kernels read."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from programs import build, check
@@ -7,6 +8,7 @@ from test_narrow_products import halves
 
 from argosy_cinn import CinnCompiler, explain
 from argosy_cinn.runtime.cache import ObjectCache
+from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
@@ -117,6 +119,26 @@ def test_products_that_share_a_read_are_one():
     assert compile(program, device("cpu")).report()["weights_read_again"] == []
     (apart,) = compile(program, device("cpu"), options={"without": ["siblings"]}).report()["weights_read_again"]
     assert apart["times"] == 2
+
+
+def test_a_weight_is_read_again_for_each_few_rows_that_do_not_leave_it_in_the_cache():
+    """Where the second-level cache does not hold what a chunk reads; code for all numbers of rows counts those of a
+    call, and few rows read it once."""
+    target, n = Target.host(), SymExpr.symbol("n")
+    together, out = min(8, target.registers // 4), 256
+    for depth, again in ((target.l2_bytes // 512, False), (target.l2_bytes // 128, True)):
+        program = Program("rows")
+        x = program.add_input(TensorType((n, depth), "bfloat16"))
+        weight = program.add_state("weight", TensorType((out, depth), "bfloat16")).argument
+        with emit_at(Builder.at_end(program.block)):
+            made = prim.dot_general(x, weight, lhs_contract=(1,), rhs_contract=(1,), accumulate="float32")
+            program.set_outputs([made], [weight])
+        executable = CinnCompiler().compile(program, device("cpu"), options={"batch_invariant": True})
+        run = executable.bind([StridedArray.from_array(np.zeros((out, depth), ml_dtypes.bfloat16))])
+        for rows in (together, 3 * together):
+            run([StridedArray.from_array(np.zeros((rows, depth), ml_dtypes.bfloat16))])
+            expected = [{"name": "weight", "bytes": 2 * out * depth, "times": 3}] if again and rows > together else []
+            assert executable.report()["weights_read_again"] == expected, (depth, rows)
 
 
 def test_rows_of_a_table_slices_and_trained_weights_are_read_once():

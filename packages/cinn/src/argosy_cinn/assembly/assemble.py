@@ -12,29 +12,34 @@ from functools import partial
 from itertools import count as numbers
 from typing import Any
 
+from argosy_cinn.assembly.products import passes_over_right
 from argosy_cinn.assembly.segments import Call, emit_segment
 from argosy_cinn.emitter import Emitter
 from argosy_cinn.fallback import GroupError
 from argosy_cinn.forms.form import Form, PartialResults
+from argosy_cinn.forms.product import ProductForm
 from argosy_cinn.kinds import emitter_of
 from argosy_cinn.plan.memory import Place
+from argosy_cinn.plan.repeated_reads import WeightReads
 from argosy_cinn.plan.steps import ExecutionPlan, Step
 from argosy_cinn.printers.llvm import Module
+from argosy_cinn.shapes import Size
 from argosy_cinn.target import Target
 from argosy_pir.core import Operation
-from argosy_pir.values import OpResult
+from argosy_pir.values import OpResult, Value
 from argosy_tensorcore.wait_notice import count_steps
 
 
 @dataclass(slots=True)
 class Assembly:
     """A module, the calls of each segment, and the host call after each segment but the last; ``kernels``: the names of
-    functions by the keys of their forms."""
+    functions by the keys of their forms. ``repeated_reads``: weights that a run reads more than once, and the bytes."""
 
     module: Module
     segments: list[list[Call]] = field(default_factory=lambda: [[]])
     hosts: list[Operation] = field(default_factory=list)
     kernels: dict[str, str] = field(default_factory=dict)
+    repeated_reads: list[tuple[WeightReads, Size]] = field(default_factory=list)
 
 
 def assemble(plan: ExecutionPlan, target: Target, traced: bool = False) -> Assembly:
@@ -47,11 +52,20 @@ def assemble(plan: ExecutionPlan, target: Target, traced: bool = False) -> Assem
             assembly.segments.append([])
         else:
             assembly.segments[-1] += _calls_of(assembly, plan, step)
+    passes = partial(_passes_over, target=target)
+    reads = [(each, each.bytes_in(passes)) for each in plan.weight_reads]
+    assembly.repeated_reads = [(each, read) for each, read in reads if each.is_repeated(read)]
     order = numbers() if traced else None
     for i, calls in enumerate(assembly.segments):
         copies = plan.copies if i == len(assembly.segments) - 1 else []
         emit_segment(assembly.module, f"segment{i}", calls, plan, copies, order)
     return assembly
+
+
+def _passes_over(weight: Value, form: Form, target: Target) -> Size:
+    """How many times a kernel reads a weight."""
+    is_right = isinstance(form, ProductForm) and form.product.right.buffer is weight
+    return passes_over_right(form.product, target) if is_right else 1  # type: ignore[attr-defined]
 
 
 def _calls_of(assembly: Assembly, plan: ExecutionPlan, step: Step) -> list[Call]:

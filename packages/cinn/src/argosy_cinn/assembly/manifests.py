@@ -59,7 +59,7 @@ def manifest_from(program: Program, plan: ExecutionPlan, assembly: Assembly) -> 
         guard=plan.guard,
         checks=RECORD in plan.places,
         unfused_attention=_unfused_facts(plan, positions),
-        repeated_reads=_repeated_facts(program, plan, positions),
+        repeated_reads=_repeated_facts(program, assembly, positions),
     )
 
 
@@ -80,16 +80,16 @@ def _unfused_facts(plan: ExecutionPlan, positions: Mapping[Operation, int]) -> l
 
 
 def _repeated_facts(
-    program: Program, plan: ExecutionPlan, positions: Mapping[Operation, int]
+    program: Program, assembly: Assembly, positions: Mapping[Operation, int]
 ) -> list[RepeatedReadFacts]:
     states: dict[Value, int] = {state.argument: i for i, state in enumerate(program.states)}
     return [
         RepeatedReadFacts(
-            states.get(r.weight, -1), nbytes(r.weight), formula(r.read),
-            sorted({positions[v.op] for step in r.steps for part in step.parts for v in part.group.members
+            states.get(reads.weight, -1), nbytes(reads.weight), formula(read),
+            sorted({positions[v.op] for step, *_ in reads.kernels for part in step.parts for v in part.group.members
                     if isinstance(v, OpResult) and v.op in positions}),
         )
-        for r in plan.repeated_reads
+        for reads, read in assembly.repeated_reads
     ]  # fmt: skip
 
 

@@ -24,7 +24,9 @@ from argosy_cinn.loops.vectorize import Evaluator
 from argosy_cinn.printers.instructions import Instructions
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import BFLOAT, FLOAT, I8, LLVM_TYPES, PTR, VOID, Index, Value, bytes_of, lanes_of
+from argosy_cinn.shapes import Size, ceil_div
 from argosy_cinn.target import Target
+from argosy_pir.dims import SymExpr
 
 #: Rows for which copying the right operand does not pay.
 _FEW_ROWS = 64
@@ -88,6 +90,27 @@ def filters_minimally(product: Product, target: Target) -> bool:
         return False
     problem = problem_of(Instructions(), product, None, None)
     return plan_winograd(problem, target) is not None or plan_winograd_weights(problem, target) is not None
+
+
+class _Sizes(Instructions):
+    """Sizes stay formulas: what is looked at, and not emitted."""
+
+    def size(self, formula: SymExpr) -> Any:
+        return formula
+
+
+def passes_over_right(product: Product, target: Target) -> Size:
+    """How many times a product reads its right operand from beyond the second-level cache: once, or for each few rows
+    that it takes together, where what a chunk reads of it does not stay there."""
+    problem = problem_of(_Sizes(), product, None, None)
+    few = isinstance(problem.m, int) and problem.m <= MOST
+    if few or problem.batch or not isinstance(problem.k, int) or not takes_all_rows(problem, target):
+        return 1
+    together = min(_TOGETHER["eight"][0], _row_limit(target))
+    plan = plan_skinny(replace(problem, together=together), target)
+    if plan is None or plan.block * problem.k * bytes_of(problem.b.element) <= target.l2_bytes:
+        return 1
+    return ceil_div(product.rows, together)
 
 
 def problem_of(b: Instructions, product: Product, epilogue: Epilogue | None, pointers: Any) -> Contraction:

@@ -18,7 +18,7 @@ from argosy_cinn.plan.lifetimes import lifetimes_of, merge_lifetimes
 from argosy_cinn.plan.memory import Lifetime, Place, assign_offsets, place_apart
 from argosy_cinn.plan.order import order_groups
 from argosy_cinn.plan.rematerialisation import Facts, Schedule, rematerialise, step_cost
-from argosy_cinn.plan.repeated_reads import repeated_reads
+from argosy_cinn.plan.repeated_reads import weight_reads
 from argosy_cinn.plan.siblings import with_siblings
 from argosy_cinn.plan.state_updates import choose_in_place
 from argosy_cinn.plan.steps import ExecutionPlan, Step
@@ -75,7 +75,7 @@ def make_plan(
     symbols = list(memory.program.symbols())
     made = ExecutionPlan(sequence, places, 0, constants, copies, in_place, lifetimes, symbols, recomputation, guard)
     made.unfused_attention = unfused_attention(memory.program, memory.kinds, memory.regions)
-    made.repeated_reads = repeated_reads(memory.program, constants, sequence, target)
+    made.weight_reads = weight_reads(memory.program, constants, sequence, target)
     if run_time is not None:
         _place_at_run_time(made, run_time)
     else:

@@ -3,12 +3,13 @@ read beyond the first is time lost.
 
 A weight is a constant, or a state that the run does not change, that is a matrix and does not stay in a first-level
 cache. Kernels that read a part of it (rows of a table, a slice) count by the bytes they read, and it is read again
-where these are twice its own.
+where these are twice its own. A product may read its weight several times: for each few rows, see
+`argosy_cinn.assembly.products.passes_over_right`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,31 +26,37 @@ from argosy_pir.values import Value
 
 
 @dataclass(frozen=True, slots=True)
-class RepeatedRead:
-    """A ``weight``, the bytes of it that the kernels of a run read in all, and the steps that read of it."""
+class WeightReads:
+    """A ``weight``, and the kernels of a run that read of it: steps, forms, and the bytes that each reads, once."""
 
     weight: Value
-    read: Size
-    steps: Sequence[Step]
+    kernels: Sequence[tuple[Step, Form, Size]]
+
+    def bytes_in(self, passes: Callable[[Value, Form], Size]) -> Size:
+        """The bytes that a run reads, each kernel ``passes`` times."""
+        return sum((read * passes(self.weight, form) for _, form, read in self.kernels), 0)
+
+    def is_repeated(self, read: Size) -> bool:
+        """Whether ``read`` bytes are twice the weight's, or may be, where sizes decide it."""
+        return not surely_less(read, 2 * nbytes(self.weight))
 
 
-def repeated_reads(
+def weight_reads(
     program: Program, constants: Iterable[Value], steps: Sequence[Step], target: Target
-) -> list[RepeatedRead]:
-    """The weights of which at least twice the bytes that they have are read, or may be, where sizes decide it."""
+) -> list[WeightReads]:
+    """The weights of a program, and what reads them."""
     unchanged = [
         state.argument
         for state, value in zip(program.states, program.state_updates, strict=True)
         if value is state.argument
     ]
     weights = [v for v in (*unchanged, *constants) if _is_large_matrix(v, target.l1_bytes)]
-    readers: dict[Value, list[tuple[Step, Size]]] = {weight: [] for weight in weights}
+    readers: dict[Value, list[tuple[Step, Form, Size]]] = {weight: [] for weight in weights}
     for step in steps:
         for form in step.forms:
             for weight in form.reads() & readers.keys():
-                readers[weight].append((step, _bytes_of(weight, form)))
-    found = [RepeatedRead(w, sum(n for _, n in of), [step for step, _ in of]) for w, of in readers.items()]
-    return [each for each in found if not surely_less(each.read, 2 * nbytes(each.weight))]
+                readers[weight].append((step, form, _bytes_of(weight, form)))
+    return [WeightReads(weight, kernels) for weight, kernels in readers.items() if kernels]
 
 
 def _is_large_matrix(value: Value, cache: int) -> bool:
@@ -80,4 +87,4 @@ def _loaded(weight: Value, order: Iterable[Any], variables: Sequence[Any]) -> in
     return bytes_read([n for n in order if n.kind == "load" and n.payload[0] is weight], variables)
 
 
-__all__ = ["RepeatedRead", "repeated_reads"]
+__all__ = ["WeightReads", "weight_reads"]

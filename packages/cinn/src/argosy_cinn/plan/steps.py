@@ -13,7 +13,7 @@ from argosy_cinn.plan.memory import Lifetime, Place, Recomputation
 from argosy_pir.values import BlockArgument, Value
 
 if TYPE_CHECKING:
-    from argosy_cinn.plan.repeated_reads import RepeatedRead
+    from argosy_cinn.plan.repeated_reads import WeightReads
 
 
 @dataclass(eq=False, slots=True)
@@ -66,4 +66,4 @@ class ExecutionPlan:
     recomputation: Recomputation | None = None
     guard: str = ""
     unfused_attention: list[UnfusedAttention] = field(default_factory=list)
-    repeated_reads: list[RepeatedRead] = field(default_factory=list)
+    weight_reads: list[WeightReads] = field(default_factory=list)
