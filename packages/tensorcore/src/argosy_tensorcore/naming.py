@@ -24,15 +24,25 @@ class UniqueNames:
 process_names = UniqueNames()
 """The counts of the process, which are used unless another source is installed."""
 
-_source: Callable[[str], str] = process_names.generate
+
+def _process_names() -> UniqueNames:
+    return process_names
 
 
-def set_name_source(generate: Callable[[str], str]) -> None:
-    """Install the function that makes unique names from prefixes (say, one per rank's context)."""
+_source: Callable[[], UniqueNames] = _process_names
+
+
+def set_name_source(current: Callable[[], UniqueNames]) -> None:
+    """Install the function that gives the counts which names come from (say, those of a rank's context)."""
     global _source
-    _source = generate
+    _source = current
+
+
+def current_names() -> UniqueNames:
+    """The counts of the current context."""
+    return _source()
 
 
 def generate(prefix: str) -> str:
     """The next unique name of this prefix in the current context."""
-    return _source(prefix)
+    return _source().generate(prefix)

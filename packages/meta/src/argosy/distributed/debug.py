@@ -40,10 +40,10 @@ def run_ranks(fn: Callable[[], T], size: int, timeout: float = 60) -> list[T]:
             _names.value = naming.UniqueNames()
             return fn()
 
-    naming.set_name_source(_generate)
+    naming.set_name_source(_current_names)
     return inproc.run_ranks(rank, size, timeout)
 
 
-def _generate(prefix: str) -> str:
-    """The next name of the calling rank, or of the process outside of ranks."""
-    return _names.value.generate(prefix)
+def _current_names() -> naming.UniqueNames:
+    """The counts of the calling rank, or of the process outside of ranks."""
+    return _names.value

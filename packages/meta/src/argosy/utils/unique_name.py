@@ -17,7 +17,7 @@ def generate(key: str) -> str:
 
 def switch(new_generator: naming.UniqueNames | None = None) -> naming.UniqueNames:
     """Count by ``new_generator`` from now on, by default from 0 again; gives the counts that were in use."""
-    names = naming.process_names
+    names = naming.current_names()
     before = naming.UniqueNames(names.start)
     before.counts = names.counts
     now = naming.UniqueNames() if new_generator is None else new_generator
