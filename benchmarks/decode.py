@@ -7,17 +7,18 @@ SwiGLU of 5632, 32,000 words; 16 layers are 0.89 billion weights with the table 
     python benchmarks/decode.py --model mla --cases bfloat16              # 512 + 64 cached numbers a token and layer
     python benchmarks/decode.py --record --torch ENV/bin/python --llama-cpp ENV/bin/python     # peers beside it
 
-Cases: ``bfloat16``, ``int8`` (a scale for each output), ``int4`` (a scale for each 128 inputs). A step decodes a token
-of each of ``rows`` sequences after ``cached`` others; ``prefill`` in place of rows is a prompt of 128. Beside each
-measurement memory is read by a sum over half a gigabyte, on the same cores in the same process, in turns: ``share`` is
-the time that reading the step's weights and caches takes at the best bandwidth seen, over the best time of a step;
-``multiplied_ms``: what its products take at the rate, in registers, of the ``instructions`` that products of the case
-are made of here (multiply-adds of ``floats``, of ``pairs`` of bfloat16, or of ``bytes``, two digits to a number), which
-is measured in the same process: their least time. The clock is CPU time where other processes took more than 3% of one
+Cases: ``bfloat16``, ``int8`` (a scale for each output), ``int4`` (a scale for each 128 inputs), and these two with
+inputs that are rounded to bytes, a step for each row: ``w8a8``, ``w4a8``. A step decodes a token of each of ``rows``
+sequences after ``cached`` others; ``prefill`` in place of rows is a prompt of 128. Beside each measurement memory is
+read by a sum over half a gigabyte, on the same cores in the same process, in turns: ``share`` is the time that reading
+the step's weights and caches takes at the best bandwidth seen, over the best time of a step; ``multiplied_ms``: what
+its products take at the rate, in registers, of the ``instructions`` that products of the case are made of here
+(multiply-adds of ``floats``, of ``pairs`` of bfloat16, of ``digits``, two bytes to a number, or of ``bytes``), which is
+measured in the same process: their least time. The clock is CPU time where other processes took more than 3% of one
 core. Peers run in interpreters of their own, after ours: torch in eager bfloat16, llama.cpp with f16, q8_0 and q4_0;
 their shares are of the bandwidth that we saw. One JSON line for each row of the table, and one with the goals that were
-missed; ``--record`` keeps them in results/decode[-MODEL]-THREADS.json. Goals: shares of 0.92 (bfloat16), 0.85 (int8)
-and 0.70 (int4) for one row; 8 rows 5 times the tokens of one; a prompt at 0.60 of the rate of our own products in
+missed; ``--record`` keeps them in results/decode[-MODEL]-THREADS.json. Goals: shares of 0.92 (bfloat16), 0.85 (bytes)
+and 0.70 (four bits) for one row; 8 rows 5 times the tokens of one; a prompt at 0.60 of the rate of our own products in
 bfloat16 (``rate``).
 """
 
@@ -36,7 +37,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gemm import byte_chains, chains_rate, vector_chains
+from gemm import byte_chains, chains_rate, four_chains, vector_chains
 from side_by_side import commit, machine
 
 WIDTH, HEADS, SHARED, SIZE, HIDDEN, WORDS, BLOCK = 2048, 16, 8, 128, 5632, 32000, 16
@@ -44,8 +45,8 @@ SHAPES = {
     "q": (WIDTH, WIDTH), "k": (SHARED * SIZE, WIDTH), "v": (SHARED * SIZE, WIDTH), "o": (WIDTH, WIDTH),
     "gate": (HIDDEN, WIDTH), "up": (HIDDEN, WIDTH), "down": (WIDTH, HIDDEN),
 }  # fmt: skip
-CASES, PROMPT = ("bfloat16", "int8", "int4"), 128
-GOALS = {"bfloat16": 0.92, "int8": 0.85, "int4": 0.70}
+CASES, PROMPT = ("bfloat16", "int8", "int4", "w8a8", "w4a8"), 128
+GOALS = {"bfloat16": 0.92, "int8": 0.85, "int4": 0.70, "w8a8": 0.85, "w4a8": 0.70}
 COMMON = {
     "vocab_size": WORDS, "hidden_size": WIDTH, "intermediate_size": HIDDEN, "num_attention_heads": HEADS,
     "num_key_value_heads": SHARED, "max_position_embeddings": 8192, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
@@ -126,7 +127,8 @@ def compiled(loaded: Any, case: str, most: int, layers: int) -> tuple[Any, dict[
     if case == "bfloat16":
         loaded = lay_out_weights(loaded)
     else:
-        loaded, _ = round_to_nearest(loaded, int(case.removeprefix("int")), 128 if case == "int4" else -1)
+        bits, in_bytes = 4 if "4" in case else 8, case.endswith("a8")
+        loaded, _ = round_to_nearest(loaded, bits, 128 if bits == 4 else -1, input_bits=8 if in_bytes else None)
     program = make_incremental(loaded.program, BLOCK)
     found = caches_of(program)
     caches = {cache.name: filled(cache.allocate(most // BLOCK)) for cache in found}
@@ -195,24 +197,28 @@ def instructions(case: str) -> str:
     from argosy_cinn.printers.types import PTR, Value
     from argosy_cinn.target import Target
 
-    null, four = Value(PTR, "null"), case == "int4"
+    null, four, in_bytes = Value(PTR, "null"), "4" in case, case.endswith("a8")
     weight = Matrix(null, 1, WIDTH, "bfloat" if case == "bfloat16" else "i8")
     if four:
         weight.numbers = tuple(float((byte & 15 ^ 8) - 8) for byte in range(256))
         weight.prologue = lambda b, cells: cells.values[0]
+    compute = "i32" if case == "w8a8" else "float"
     problem = Contraction(
-        1, HIDDEN, WIDTH, Matrix(null, WIDTH, 1, "bfloat"), weight, store_rows(null, HIDDEN), narrow=True,
-        scales=Matrix(null, HIDDEN, 1) if four else None, group=128 if four else 0,
+        1, HIDDEN, WIDTH, Matrix(null, WIDTH, 1, "i8" if in_bytes else "bfloat"), weight, store_rows(null, HIDDEN),
+        (), compute, narrow=not in_bytes, scales=Matrix(null, HIDDEN, 1) if four else None, group=128 if four else 0,
     )  # fmt: skip
     plan = plan_skinny(problem, Target.host())
-    return "pairs" if plan and plan.pairs else "bytes" if plan and plan.block_floats else "floats"
+    if plan and plan.block_floats:
+        return "bytes" if in_bytes and Target.host().has("avx512vnni") else "digits"
+    return "pairs" if plan and plan.pairs else "bytes" if plan and plan.bytes else "floats"
 
 
 def rates(options: argparse.Namespace) -> dict[str, float]:
     """Operations a second of the instructions that products of the cases are made of: of one core in its CPU time,
     which others take nothing of, times the threads."""
     emitters = {"floats": partial(vector_chains, compute="float", terms=1),
-                "pairs": partial(vector_chains, compute="float", terms=2), "bytes": byte_chains}  # fmt: skip
+                "pairs": partial(vector_chains, compute="float", terms=2),
+                "digits": byte_chains, "bytes": four_chains}  # fmt: skip
     runs = {kind: chains_rate(emitters[kind]) for kind in map(instructions, options.cases)}
     return {kind: max(run() for _ in range(9)) * 1e9 * options.threads for kind, run in runs.items()}
 

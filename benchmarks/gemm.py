@@ -141,6 +141,20 @@ def vector_chains(b: Any, compute: str, terms: int) -> int:
     return int(2 * lanes * terms * chains * PEAK_STEPS)
 
 
+def four_chains(b: Any) -> int:
+    """Emit products of bytes, four of which are added to a sum in 32 bits (VNNI); returns how many operations."""
+    from argosy_cinn.contraction.packing import byte_products
+    from argosy_cinn.printers.types import vector
+
+    chains, out = b.module.target.registers * 3 // 4, b.arguments[0]
+    x = b.load(vector("i32", 16), out)
+    with b.loop(0, PEAK_STEPS, 1, [x] * chains) as loop:
+        loop.yield_values(*(byte_products(b, total, x, x) for total in loop.carry))
+    for total in loop.results:
+        b.store(total, out)
+    return int(2 * 64 * chains * PEAK_STEPS)
+
+
 def byte_chains(b: Any) -> int:
     """Emit products of bytes, neighbours of which are added in 16 bits, as numbers of two digits take two of; returns
     how many operations on such numbers they are."""

@@ -49,6 +49,8 @@ def test_experts_are_rounded_one_by_one(model):
     assert report.bytes_after < 0.3 * report.bytes_before
     assert lost(whole, small) < 0.01
     assert lost(whole, round_to_float8(whole, skip=OTHERS)[0]) < 0.05
+    bytes_, _ = round_to_nearest(whole, 8, 32, skip=OTHERS, input_bits=8)
+    assert lost(whole, small) < lost(whole, bytes_) < 0.02
     made, (logits,) = Generator(small, 64).generate(list(IDS[0, :9]), 1), Predictor(small).run(IDS[:1, :9])
     assert made == [int(logits[0, -1].argmax())]
 

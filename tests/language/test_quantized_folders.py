@@ -288,6 +288,8 @@ def test_compressed_programs_are_written_as_folders(tmp_path):
     model = models.load_model(folders(tmp_path, "gptq")[1])
     ids = np.random.default_rng(0).integers(0, 64, (4, 40))
     whole = export_program(model, [InputSpec([None, None], "int64", "ids")])
+    with pytest.raises(NotImplementedError, match=r"inputs of .* are bytes, which go with a weight of bytes"):
+        models.use_integers(model, round_to_nearest(whole, 4, GROUP, input_bits=8)[0])
     small, _ = gptq(whole, [[ids]], 4, GROUP, act_order=True)
     (want,) = Predictor(small).run(ids)
     models.use_integers(model, small)

@@ -135,6 +135,45 @@ def test_scales_of_groups_are_in_the_product(kind, rows):
     np.testing.assert_allclose(got, x.astype(np.float64) @ exact.T, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("cpu", ["host", "skylake-avx512", "x86-64-v3", "x86-64-v2"])
+@pytest.mark.parametrize("kind", ["int8", "int8 in 64", "int4 in 128", "int4 in 32", "int4 in 64 from offsets"])
+def test_products_with_inputs_in_bytes_have_exact_sums(kind, cpu, monkeypatch):
+    """Sums of bytes, of groups where there are some, are those of integer arithmetic, with whatever a processor
+    multiplies bytes; a row has the same bits beside any others."""
+    if cpu != "host":
+        if not Target.host().is_x86:
+            pytest.skip("x86 levels")
+        target = Target.from_name(cpu)
+        if target.vector_bits > Target.host().vector_bits:
+            pytest.skip("vectors of 512 bits")
+        monkeypatch.setattr(Target, "host", staticmethod(lambda: target))
+    arrays, exact = weight_of(kind)
+    x = RNG.integers(-128, 128, (9, SIZE)).astype(np.int8)
+    x[0], x[1], x[2] = -128, 127, 0
+    group = group_of(kind) or SIZE
+    executable = CinnCompiler().compile(program_of(kind, arrays, SymExpr.symbol("n"), "int8"), device("cpu"))
+    got = run(executable, x, arrays)
+    of_groups = np.einsum(
+        "rgk,ogk->rgo", *(np.asarray(a, np.float64).reshape(-1, SIZE // group, group) for a in (x, exact))
+    )
+    assert got.dtype == np.float32
+    assert (np.abs(got - of_groups.sum(1)) <= np.abs(of_groups).sum(1) * 2.0**-21 + 1e-4 * ("offsets" in kind)).all()
+    for rows in (1, 3, 8):
+        assert run(executable, x[:rows].copy(), arrays).tobytes() == got[:rows].tobytes()
+    assert not executable.report().get("fallback")
+
+
+@pytest.mark.skipif(not Target.host().has("avx512vnni"), reason="multiplies bytes in fours")
+@pytest.mark.parametrize("kind", ["int8", "int4 in 128"])
+def test_bytes_are_multiplied_in_fours(kind):
+    """Few rows of bytes take neither floats nor pairs where the machine has products of bytes."""
+    program = program_of(kind, weight_of(kind)[0], 8, "int8")
+    Decompose().run(program)
+    code = generated_code(program)
+    assert "vpdpbusd" in code
+    assert "dpbf16" not in code
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 def test_groups_of_four_bits_are_summed_as_integers(rows):
     """Terms down to 2**-7 of the largest of their group lose nothing: what is rounded is a sum of a group, and the sum

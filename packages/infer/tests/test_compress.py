@@ -66,6 +66,45 @@ def test_the_rounded_program_is_that_of_the_weights_that_its_bytes_stand_for(bit
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
 
 
+@pytest.mark.parametrize(("bits", "group_size"), [(8, -1), (8, 64), (4, -1), (4, 64)])
+def test_inputs_in_bytes_are_rounded_by_rows_and_summed_exactly(bits, group_size):
+    """Every layer is integer arithmetic on what its inputs round to; a row that is not finite spoils no other."""
+    source = loaded()
+    made, report = round_to_nearest(source, bits, group_size, input_bits=8)
+    x = np.random.default_rng(1).standard_normal((5, 128)).astype(np.float32)
+    weights = {layer.name: integers_of(made.states, layer.name, bits) for layer in report.layers}
+
+    def product(x, name, turned=False):
+        if name not in weights:
+            return x @ (source.states[name].T if turned else source.states[name])
+        whole, scales = weights[name]
+        steps = np.abs(x).max(1, keepdims=True) / np.float32(127.5)
+        rounded = np.clip(np.rint(x / steps), -128, 127).astype(np.int64)
+        groups = [np.split(a, len(scales), axis=1) for a in (rounded, whole)]
+        return sum((g @ w.T) * s for g, w, s in zip(*groups, scales, strict=True)) * steps
+
+    want = product(product(x, "first") + source.states["bias"], "second", True) @ source.states["tied"]
+    want = product(want @ source.states["tied"], "odd")
+    predictor = Predictor(made)
+    (got,) = predictor.run(x)
+    np.testing.assert_allclose(got, want, rtol=0, atol=0.02 * np.abs(want).max())  # a byte may be its neighbour
+    for number in (np.inf, np.nan, 1e30):
+        special = x.copy()
+        special[2, 7] = number
+        (spoiled,) = predictor.run(special)
+        np.testing.assert_array_equal(np.delete(spoiled, 2, 0), np.delete(got, 2, 0))
+        assert np.isfinite(spoiled[2]).all() == (number == 1e30)
+    with pytest.raises(ValueError, match="input_bits None or 8"):
+        round_to_nearest(source, bits, group_size, input_bits=4)
+
+
+def integers_of(states, name, bits):
+    """The numbers [out, in] of a weight, and its scales [groups, out]."""
+    packed, scales = states[f"{name}.bytes"], states[f"{name}.scales"]
+    whole = packed if bits == 8 else np.concatenate([packed << 4 >> 4, packed >> 4])
+    return whole.astype(np.int64), scales.astype(np.float64).reshape(-1, len(whole))
+
+
 @pytest.mark.parametrize("size", [8, 1 << 20])
 def test_weights_that_are_laid_out_begin_with_a_cache_line(size):
     """Small ones and large ones, which have pages of their own and keep their memory."""

@@ -6,6 +6,9 @@ are exact down to 2**-7 of the largest, and smaller ones are at most 2**-15 of i
 eight bits. Its products with weights, which are numbers of four bits less a constant, are summed by ``pmaddubsw`` in 16
 bits and by ``pmaddwd`` in 32 bits, without an error: a group's sum is rounded once, when it becomes a float.
 
+Skinny vectors of bytes are integers of one digit as they are, and have no scale. A machine that sums four products of
+bytes in 32 bits (VNNI) does so with these.
+
 A byte of the wide operand holds the weights of two products, so that 32 of them are unpacked by three instructions,
 where floats take four for each eight weights and product. Groups with a number that is not finite, or whose numbers are
 so small or large that their scale would not be a float, send their skinny vector the long way
@@ -19,6 +22,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import frexp
 
+from argosy_cinn.contraction.packing import byte_products
 from argosy_cinn.contraction.problem import Contraction, Matrix, exact_in_bfloat
 from argosy_cinn.contraction.terms import Operands
 from argosy_cinn.printers.types import BFLOAT, FLOAT, I1, I8, I16, I32, I64, Index, Value, vector
@@ -32,8 +36,8 @@ _MANTISSA = 23
 _LEAST, _MOST = 127 - 64, 127 + 32
 #: Products of a digit and a weight, two of which are added at a time, in 16 bits: 8 * 2 * 128 * 15 < 2**15.
 _STEPS = 8
-#: Skinny vectors whose sums are in registers at a time.
-_TOGETHER = 2
+#: Skinny vectors whose sums are in registers at a time, at least, and registers for a digit of each of more.
+_TOGETHER, _REGISTERS = 2, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,11 @@ def multiplies_block_floats(problem: Contraction, target: Target) -> bool:
     return len(alike) == 1 and None not in alike and problem.group % line == 0 and problem.group <= _STEPS * line
 
 
+def is_of_bytes(matrix: Matrix) -> bool:
+    """Whether elements are signed bytes, as they are."""
+    return matrix.element == I8 and matrix.prologue is None and not matrix.unsigned
+
+
 class BlockFloatTerms:
     """See `terms.Terms`: a step takes a whole group. ``unsafe`` tells once skinny vectors are prepared which of them, a
     bit each, have a group without a scale."""
@@ -82,28 +91,34 @@ class BlockFloatTerms:
     def __init__(self, operands: Operands, group: int, lanes: int) -> None:
         self.operands, self.width, self.lanes = operands, group, lanes
         self.line = 4 * lanes
+        self.digits = 1 if is_of_bytes(operands.skinny) else 2
+        target = operands.b.module.target
+        self._fours = self.digits == 1 and self.line == 64 and target.has("avx512vnni")
         found = [nibble_of(operands.wide_of(each)) for each in operands.products]
         self.nibbles = [nibble for nibble in found if nibble is not None]
         self.unsafe: Value | None = None
-        self.may_overflow = True
+        self.may_overflow = self.digits == 2
         # Sums of integers are in them, of one wide row at a time.
-        self.registers, self.registers_of_row = 0, operands.b.module.target.registers
+        self.registers, self.registers_of_row = 0, target.registers
+        self._together = max(_TOGETHER, target.registers // (_REGISTERS * self.digits))
         b, words = operands.b, vector(I16, self.line // 2)
         # The factors of the digits, which LLVM else makes anew for each group.
-        self._factors = [b.pin(b.constant(words, factor)) for factor in (1 << _DIGIT, 1)]
+        self._factors = [b.pin(b.constant(words, factor)) for factor in (1 << _DIGIT, 1)[-self.digits :]]
 
     @property
     def bytes_of_term(self) -> int:
         """See `Terms`."""
-        return 2
+        return self.digits
 
     @property
     def units(self) -> list[float]:
         """See `Terms`."""
         return [nibble.unit for nibble in self.nibbles]
 
-    def group_scale(self, t: Index, k: Index) -> Value:
+    def group_scale(self, t: Index, k: Index) -> Value | None:
         """See `Terms`: a power of two."""
+        if self.digits == 1:
+            return None
         return self.operands.b.load(vector(FLOAT, self.lanes), self._scale_place(self._place(t, k)), self.line)
 
     def start(self, t: int, k: Index) -> Value:
@@ -120,12 +135,16 @@ class BlockFloatTerms:
         return self.operands.b.mul(self._groups(), self._group_bytes())
 
     def _group_bytes(self) -> int:
-        return 2 * self.width + 2 * 4 * self.lanes
+        return self.digits * (self.width + self.line)
 
     def prepare(self, memory: Value) -> None:
         """See `Terms`."""
         b = self.operands.b
         self._memory = memory
+        if self.digits == 1:
+            with b.loop(0, self.operands.count) as row, b.loop(0, self.operands.k, self.width) as k:
+                self._copy_group(row.index, k.index)
+            return
         with b.loop(0, self.operands.count, 1, [b.constant(I64, 0)]) as t:
             with b.loop(0, self.operands.k, self.width, [b.constant(I1, False)]) as k:
                 k.yield_values(b.binary("or", k.carry[0], self._prepare_group(t.index, k.index)))
@@ -138,6 +157,21 @@ class BlockFloatTerms:
         b = self.operands.b
         number = b.add(b.mul(b.div(self.operands.k, self.width), t), b.div(k, self.width))
         return b.gep(self._memory, b.mul(number, self._group_bytes()), I8)
+
+    def _copy_group(self, t: Index, k: Index) -> None:
+        """Store a group of bytes."""
+        b, place = self.operands.b, self._place(t, k)
+        for i in range(0, self.width, self.line):
+            terms = self.operands.skinny_elements(t, b.add(k, i), self.line, None).values[0]
+            b.store(terms, b.gep(place, i, I8), self.line)
+        self._store_zero(place)
+
+    def _store_zero(self, group: Value) -> None:
+        """Store what ``zero`` takes from each lane of a group."""
+        b = self.operands.b
+        zeros = b.constant(vector(I8, self.line), self.nibbles[0].zero)
+        ((taken,),) = self._sums([group], lambda _: [zeros], [b.zero(vector(I32, self.lanes))])
+        b.store(b.binary("sub", b.zero(taken.type), taken), self._zero_place(group), self.line)
 
     def _prepare_group(self, t: Index, k: Index) -> Value:
         """Store a group; whether it has no scale."""
@@ -161,18 +195,16 @@ class BlockFloatTerms:
                 (b.binary("ashr", b.binary("add", integer, 1 << _DIGIT - 1), _DIGIT), integer)
             ):
                 b.store(b.convert("trunc", rest, I8), b.gep(place, digit * self.width + i * lanes, I8), lanes)
-        zeros = b.constant(vector(I8, self.line), self.nibbles[0].zero)
-        ((taken,),) = self._sums([place], lambda _: [zeros])
-        b.store(b.binary("sub", b.zero(taken.type), taken), self._zero_place(place), self.line)
+        self._store_zero(place)
         b.store(down, self._scale_place(place), self.line)
         small = b.icmp("ult", b.binary("sub", size, 1), (_LEAST << _MANTISSA) - 1)
         return b.binary("or", small, b.icmp("uge", size, _MOST << _MANTISSA))
 
     def _zero_place(self, group: Value) -> Value:
-        return self.operands.b.gep(group, 2 * self.width, I8)
+        return self.operands.b.gep(group, self.digits * self.width, I8)
 
     def _scale_place(self, group: Value) -> Value:
-        return self.operands.b.gep(group, 2 * self.width + self.line, I8)
+        return self.operands.b.gep(group, self.digits * self.width + self.line, I8)
 
     def _narrow_terms(self, t: Index, k: Index) -> Value:
         """Terms of a skinny vector, rounded to bfloat16."""
@@ -180,34 +212,43 @@ class BlockFloatTerms:
         wide = self.operands.skinny_vector(t, k, self.lanes, None)
         return b.widen_float(b.narrow_float(wide, BFLOAT), FLOAT)
 
-    def _sums(self, groups: list[Value], weights: Callable[[int], list[Value]]) -> list[list[Value]]:
+    def _sums(
+        self, groups: list[Value], weights: Callable[[int], list[Value]], starts: list[Value]
+    ) -> list[list[Value]]:
         """The sums of products of the integers of some ``groups`` with each of the weights that ``weights`` makes of
-        the bytes from a place in the group on, lane by lane."""
-        b = self.operands.b
-        found: list[Value] = []
+        the bytes from a place in the group on, lane by lane, beside what each group ``starts`` with."""
+        b, found = self.operands.b, list[Value]()
         for i in range(0, self.width, self.line):
             lines = weights(i)
-            products = []
-            for group, digit in product(groups, range(2)):
-                terms = b.load(lines[0].type, b.gep(group, digit * self.width + i, I8), self.line)
-                products += [self._call("pmadd.ub.sw", "pmaddubs.w", I16, line, terms) for line in lines]
-            found = [b.binary("add", *pair) for pair in zip(found, products, strict=True)] if found else products
+            places = [b.gep(g, digit * self.width + i, I8) for g, digit in product(groups, range(self.digits))]
+            terms = [b.load(lines[0].type, place, self.line) for place in places]
+            if self._fours and not found:
+                found = [start for start in starts for _ in lines]
+            found = self._add_products(found, [(line, each) for each in terms for line in lines])
             found = [b.pin(x) for x in found]
-        count = len(found) // (2 * len(groups))
+        count = len(found) // (self.digits * len(groups))
+        if self._fours:
+            return [found[first : first + count] for first in range(0, len(found), count)]
         sums = []
-        for high in range(0, len(found), 2 * count):
-            pairs = zip(found[high : high + count], found[high + count : high + 2 * count], strict=True)
-            sums.append([self._integer(*digits) for digits in pairs])
+        for number, start in enumerate(starts):
+            first = number * self.digits * count
+            digits = [found[first + d * count : first + (d + 1) * count] for d in range(self.digits)]
+            sums.append([b.binary("add", self._integer(*each), start) for each in zip(*digits, strict=True)])
         return sums
 
-    def _integer(self, high: Value, low: Value) -> Value:
-        """A sum from those of its digits."""
+    def _add_products(self, sums: list[Value], factors: list[tuple[Value, Value]]) -> list[Value]:
+        """``sums`` (none at first) plus the products of weights and terms."""
         b = self.operands.b
-        parts = [
-            self._call("pmadd.wd", "pmaddw.d", I32, digit, factor)
-            for digit, factor in zip((high, low), self._factors, strict=True)
-        ]
-        return b.binary("add", parts[0], parts[1])
+        if self._fours:
+            return [byte_products(b, total, *pair) for total, pair in zip(sums, factors, strict=True)]
+        products = [self._call("pmadd.ub.sw", "pmaddubs.w", I16, *pair) for pair in factors]
+        return [b.binary("add", *pair) for pair in zip(sums, products, strict=True)] if sums else products
+
+    def _integer(self, *digits: Value) -> Value:
+        """A sum from those of its digits, high ones first."""
+        pairs = zip(digits, self._factors, strict=True)
+        parts = [self._call("pmadd.wd", "pmaddw.d", I32, digit, factor) for digit, factor in pairs]
+        return parts[0] if len(parts) == 1 else self.operands.b.binary("add", parts[0], parts[1])
 
     def _call(self, name: str, wide_name: str, element: str, x: Value, y: Value) -> Value:
         """A multiplication of the machine that adds neighbouring products."""
@@ -222,12 +263,12 @@ class BlockFloatTerms:
         def weights(i: int) -> list[Value]:
             return [line for row in rows for line in self._weights(row, b.add(k, i))]
 
-        for first in range(0, count, _TOGETHER):
-            numbers = range(first, min(first + _TOGETHER, count))
+        for first in range(0, count, self._together):
+            numbers = range(first, min(first + self._together, count))
             groups = [self._place(t, k) for t in numbers]
-            for t, group, integers in zip(numbers, groups, self._sums(groups, weights), strict=True):
-                zero = b.load(vector(I32, self.lanes), self._zero_place(group), self.line)
-                found[t::count] = [b.convert("sitofp", b.binary("add", x, zero), FLOAT) for x in integers]
+            starts = [b.load(vector(I32, self.lanes), self._zero_place(group), self.line) for group in groups]
+            for t, integers in zip(numbers, self._sums(groups, weights, starts), strict=True):
+                found[t::count] = [b.convert("sitofp", x, FLOAT) for x in integers]
         return found
 
     def _weights(self, row: Index, k: Index) -> list[Value]:

@@ -274,7 +274,8 @@ class Packer:
 
 def byte_products(f: Function, total: Value, unsigned: Value, signed: Value) -> Value:
     """``total`` plus, in each of sixteen int32 lanes, four products of unsigned with signed bytes."""
-    return f.call("llvm.x86.avx512.vpdpbusd.512", total.type, total, unsigned, signed)
+    bytes_ = (f.bitcast(x, total.type) for x in (unsigned, signed))
+    return f.call("llvm.x86.avx512.vpdpbusd.512", total.type, total, *bytes_)
 
 
 def read_strided(f: Function, start: Value, element: str, stride: Index, lanes: int, mask: Value | None) -> Value:

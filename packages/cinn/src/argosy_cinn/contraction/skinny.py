@@ -17,7 +17,8 @@ the second-level cache. The last ones repeat the last row, of which one result i
 
 from __future__ import annotations
 
-from argosy_cinn.contraction.block_floats import BlockFloatTerms
+from argosy_cinn.contraction.block_floats import BlockFloatTerms, is_of_bytes
+from argosy_cinn.contraction.byte_terms import ByteTerms
 from argosy_cinn.contraction.group_offsets import GroupOffsets
 from argosy_cinn.contraction.pairs import PairTerms
 from argosy_cinn.contraction.problem import Cells, Contraction, coordinates
@@ -64,7 +65,8 @@ class _Skinny:
         self.wide_rows = problem.n if plan.few_rows else problem.m
         self.wide = problem.b if plan.few_rows else problem.a
         # Where arithmetic fills the time, the hardware's prefetchers see too little of what comes next.
-        self.prefetches = plan.count > 1 or self.wide.element == I8
+        of_bytes = plan.bytes or (plan.block_floats and is_of_bytes(problem.a))
+        self.prefetches = plan.count > 1 or (self.wide.element == I8 and not of_bytes)
         # A wide row takes one sum for each of the products that read it, and each skinny vector.
         self.products = (problem, *problem.siblings)
         self.sums = plan.count * len(self.products)
@@ -92,6 +94,8 @@ class _Skinny:
         floats = FloatTerms(self.operands, plan.lanes, plan.dots)
         if plan.pairs:
             self._narrow(PairTerms(self.operands, self.problem.group), floats)
+        elif plan.bytes:
+            self._narrow(ByteTerms(self.operands), floats)
         elif plan.block_floats:
             self._narrow(BlockFloatTerms(self.operands, self.problem.group, plan.lanes), floats)
         else:
@@ -103,7 +107,7 @@ class _Skinny:
                 self._sweeps(floats)
         self._finish()
 
-    def _narrow(self, narrow: PairTerms | BlockFloatTerms, floats: FloatTerms) -> None:
+    def _narrow(self, narrow: PairTerms | ByteTerms | BlockFloatTerms, floats: FloatTerms) -> None:
         """Terms narrower than floats, and of skinny vectors where those would overflow, floats: one wide row after the
         other, which is rare. Vectors beside them keep their bits."""
         b = self.b
@@ -155,7 +159,7 @@ class _Skinny:
             self._dot_block(terms, together, block.index, b.minimum(left, depth), first, last)
 
     def _thin_bytes(self) -> int:
-        fast = self.plan.block_floats or (self.plan.pairs and self.wide.element == BFLOAT)
+        fast = self.plan.block_floats or self.plan.bytes or (self.plan.pairs and self.wide.element == BFLOAT)
         return _THIN_FAST if fast else _THIN_BYTES
 
     def _dot_block(

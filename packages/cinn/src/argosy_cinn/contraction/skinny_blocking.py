@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from argosy_cinn.contraction.block_floats import multiplies_block_floats
+from argosy_cinn.contraction.block_floats import is_of_bytes, multiplies_block_floats
+from argosy_cinn.contraction.byte_terms import multiplies_bytes
 from argosy_cinn.contraction.pairs import PAIRED_TERMS, multiplies_pairs
 from argosy_cinn.contraction.problem import Contraction, exact_in_bfloat
 from argosy_cinn.loops.schedule import batch_invariant
@@ -26,7 +27,7 @@ _LINE = 64
 class SkinnyBlocking:
     """How a skinny product runs: ``few_rows`` (else few columns), ``dots`` (else sweeps), ``count`` skinny
     vectors, ``block`` wide rows of a chunk, ``lanes`` of a vector; ``pairs``: terms are multiplied in pairs of
-    bfloat16; ``block_floats``: in integers, a group at a time."""
+    bfloat16; ``bytes``: in fours of bytes; ``block_floats``: in integers, a group at a time."""
 
     few_rows: bool
     dots: bool
@@ -34,6 +35,7 @@ class SkinnyBlocking:
     block: int
     lanes: int
     pairs: bool = False
+    bytes: bool = False
     block_floats: bool = False
 
 
@@ -50,13 +52,15 @@ def plan_skinny(problem: Contraction, target: Target) -> SkinnyBlocking | None:
     pairs = dots and multiplies_pairs(problem, few_rows, target)
     if problem.scales is not None:
         pairs = pairs and problem.group % PAIRED_TERMS == 0
-        block_floats = not pairs and dots and multiplies_block_floats(problem, target)
-        return SkinnyBlocking(True, True, count, _DOT_BLOCK, lanes, pairs, block_floats)
+        block_floats = dots and multiplies_block_floats(problem, target) and (is_of_bytes(problem.a) or not pairs)
+        pairs = pairs and not block_floats
+        return SkinnyBlocking(True, True, count, _DOT_BLOCK, lanes, pairs, block_floats=block_floats)
     is_short = isinstance(problem.k, int) and problem.k < lanes
     if is_short or count == 0 or problem.column_sums is not None or _rounds_operands(problem, few_rows, pairs):
         return None
     if dots:
-        return SkinnyBlocking(few_rows, True, count, _DOT_BLOCK, lanes, pairs)
+        bytes_ = multiplies_bytes(problem, few_rows, target)
+        return SkinnyBlocking(few_rows, True, count, _DOT_BLOCK, lanes, pairs, bytes_)
     if isinstance(along_r, int) and along_r == 1:
         return SkinnyBlocking(few_rows, False, count, _sweep_block(problem, few_rows, count), lanes)
     return None

@@ -36,7 +36,9 @@ def classify(op: Operation) -> str:
         return REDUCE if op.result.dtype in DTYPES and reduction_axes(op) is not None else HOST
     if op.name in KIND_OF_OPERATION:
         return OWN
-    if op.name in ("prim.dot_general", SCALED):
+    if op.name == SCALED:
+        return PRODUCT
+    if op.name == "prim.dot_general":
         return PRODUCT if has_product(op.operand(0).dtype, op.attributes["accumulate"] or op.result.dtype) else HOST
     if op.name == "prim.scatter":
         return UPDATE if _has_scatter(op) else HOST

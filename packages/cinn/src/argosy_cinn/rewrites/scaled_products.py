@@ -20,6 +20,8 @@ from argosy_pir.values import OpResult, Value
 
 #: Terms of a group that are whole vectors, whatever their width.
 _UNIT = 16
+#: Products of bytes whose sum floats hold exactly.
+_MOST_BYTES = 1 << 10
 #: Dtypes of numbers of grouped products.
 _NUMBERS = ("int8", "float8_e4m3fn")
 
@@ -30,10 +32,22 @@ def scaled_product(op: Operation) -> Value | None:
     if scaled is None:
         return None
     for product, factor in (scaled.operands, scaled.operands[::-1]):
-        dot, spread = defined_by(product, "prim.dot_general"), defined_by(factor, "prim.broadcast")
+        dot, spread = _product_of(product), defined_by(factor, "prim.broadcast")
         if dot is not None and spread is not None and _fits(dot, spread) and len(product.users) == 1:
             return _product(dot, spread.operand(0), op)
     return None
+
+
+def _product_of(value: Value) -> Operation | None:
+    """The product that a value is: in float32, or of bytes in int32, converted to it, which sums in float32 equal."""
+    dot = defined_by(value, "prim.dot_general")
+    if dot is not None or value.dtype != "float32":
+        return dot if value.dtype == "float32" else None
+    wide = defined_by(value, "prim.cast")
+    dot = None if wide is None else defined_by(wide.operand(0), "prim.dot_general")
+    if dot is None or dot.result.dtype != "int32" or dot.operand(0).dtype != "int8" or len(dot.result.users) > 1:
+        return None
+    return dot if sizes(dot.operand(0))[-1] <= _MOST_BYTES else None
 
 
 def offset_product(op: Operation) -> Value | None:
@@ -110,7 +124,7 @@ def _fits(dot: Operation, spread: Operation) -> bool:
     """Whether a batch of products has one for each group, and a scale for each group and output."""
     a, last = dot.attributes, len(dot.operand(0).shape) - 2
     axes = [tuple(a[name]) for name in ("lhs_batch", "lhs_contract", "rhs_batch", "rhs_contract")]
-    if axes != [(last,), (last + 1,), (1,), (2,)] or dot.operand(1).ndim != 3 or dot.result.dtype != "float32":
+    if axes != [(last,), (last + 1,), (1,), (2,)] or dot.operand(1).ndim != 3:
         return False
     out, groups, each = sizes(dot.operand(1))
     known = all(isinstance(n, int) for n in (out, groups, each)) and 0 not in sizes(dot.operand(0))
@@ -124,6 +138,8 @@ def _product(dot: Operation, scales: Value, op: Operation) -> Value:
     outer = sizes(x)[:-2]
     rows = emit("reshape", x, shape=(*outer, groups * each))
     matrix = emit("reshape", weight, shape=(out, groups * each))
+    if matrix.dtype == "int8":  # what few bits stand for is computed where it is read, as of every weight in floats
+        matrix = emit("cast", matrix, dtype="float32")
     attributes = {
         "lhs_contract": (len(outer),), "rhs_contract": (1,), "lhs_batch": (), "rhs_batch": (),
         "accumulate": "float32",

@@ -37,19 +37,19 @@ def gptq(
     damping: float = 0.01,
     evaluation: Array | None = None,
     skip: Sequence[str] = (),
+    input_bits: int | None = None,
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with its linear layers' and experts' weights in ``bits`` (8 or 4), a scale for each output and
     ``group_size`` inputs (-1, 32, 64, 128), rounded so that their outputs on ``data`` stay, experts by the tokens that
     they are chosen for, their inputs in order (and to the nearest where that is none). ``loaded`` stays as it is.
 
     data: entries of the program's inputs, in order or by name. damping: what is added to the diagonal of H, as a share
-    of its mean; evaluation: ids [rows, tokens] that the report's perplexities are of; skip: as in
-    :func:`round_to_nearest`. Raises ValueError for other bits
-    and groups, InputError for no data.
+    of its mean; evaluation: ids [rows, tokens] that the report's perplexities are of; skip and input_bits:
+    as in :func:`round_to_nearest`. Raises ValueError for other bits and groups, InputError for no data.
     """
     linear = partial(_quantize_matrix, bits=bits, group_size=group_size, act_order=act_order, damping=damping)
     expert = partial(_quantize_matrix, bits=bits, group_size=group_size, act_order=False, damping=damping)
-    return quantize_weights("gptq", loaded, bits, group_size, linear, data, evaluation, skip, expert)
+    return quantize_weights("gptq", loaded, bits, group_size, linear, data, evaluation, skip, expert, input_bits)
 
 
 def _quantize_matrix(

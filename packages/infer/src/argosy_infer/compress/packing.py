@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from argosy_infer.compress.byte_inputs import product_of_bytes, rounded_inputs
 from argosy_infer.weights import Replacement, WeightProduct, apply_operator, lay_out_array
+from argosy_phi_ops import prim
 from argosy_pir.values import Value
 
 __all__ = [
@@ -117,12 +119,17 @@ def round_matrix(matrix: Array, bits: int, group_size: int) -> QuantizedWeight:
 
 
 def packed_layer(
-    product: WeightProduct, before: Sequence[Array], made: Sequence[QuantizedWeight], folded: bool = False
+    product: WeightProduct,
+    before: Sequence[Array],
+    made: Sequence[QuantizedWeight],
+    folded: bool = False,
+    input_bits: int | None = None,
 ) -> tuple[Replacement, LayerReport]:
     """What takes the place of a product whose weights [in, out] (one, or one of each expert) were ``before``, and the
-    report of it; ``folded``: what makes the inputs multiplies them with the factors."""
+    report of it; ``folded``: what makes the inputs multiplies them with the factors; ``input_bits``: 8 rounds inputs to
+    bytes."""
     pack = _pack_matrix if product.chosen is None else _pack_experts
-    packed = pack(product, made, None if folded else made[0].factors)
+    packed = pack(product, made, None if folded else made[0].factors, input_bits)
     return packed, report_layer(product.name, before, [each.dequantize() for each in made], packed.states)
 
 
@@ -137,7 +144,9 @@ def report_layer(
     return LayerReport(name, large, small, float(np.sqrt(lost)) / norm)
 
 
-def _pack_matrix(product: WeightProduct, parts: Sequence[QuantizedWeight], factors: Array | None) -> Replacement:
+def _pack_matrix(
+    product: WeightProduct, parts: Sequence[QuantizedWeight], factors: Array | None, input_bits: int | None
+) -> Replacement:
     """What takes the place of a linear layer."""
     name, (made,) = product.name, parts
     numbers = made.whole.T
@@ -159,14 +168,19 @@ def _pack_matrix(product: WeightProduct, parts: Sequence[QuantizedWeight], facto
             x = apply_operator("index_select", x, given[f"{name}.order"], axis=-1, location=where)
         weight, scales = given[f"{name}.bytes"], given[f"{name}.scales"]
         dtype = f"int{made.bits}" if made.whole.dtype == np.int8 else made.whole.dtype.name
-        form = {"weight_dtype": dtype, "group_size": made.group_size}
-        return apply_operator("weight_only_linear", x, weight, bias, scales, location=where, **form)
+        form: dict[str, Any] = {"weight_dtype": dtype, "group_size": made.group_size}
+        if input_bits is None:
+            return apply_operator("weight_only_linear", x, weight, bias, scales, location=where, **form)
+        return product_of_bytes(x, bias, weight, scales, location=where, **form)
 
     return Replacement(states, build)
 
 
-def _pack_experts(product: WeightProduct, parts: Sequence[QuantizedWeight], factors: Array | None) -> Replacement:
-    """What takes the place of a grouped product. Numbers of four bits take eight: grouped products read bytes."""
+def _pack_experts(
+    product: WeightProduct, parts: Sequence[QuantizedWeight], factors: Array | None, input_bits: int | None
+) -> Replacement:
+    """What takes the place of a grouped product. Numbers of four bits take eight: grouped products read bytes. They
+    multiply floats: inputs in bytes are what these stand for."""
     name = product.name
     states = {
         f"{name}_numbers": lay_out_array(np.stack([part.whole.T for part in parts])),
@@ -180,6 +194,11 @@ def _pack_experts(product: WeightProduct, parts: Sequence[QuantizedWeight], fact
         if f"{name}_factors" in given:
             x = apply_operator("multiply", x, given[f"{name}_factors"], location=where)
         weight = apply_operator("transpose", given[f"{name}_numbers"], perm=[0, 2, 1], location=where)
-        return apply_operator("gather_mm", x, chosen, weight, bias, given[f"{name}_scales"], location=where)
+        scales = given[f"{name}_scales"]
+        if input_bits is None:
+            return apply_operator("gather_mm", x, chosen, weight, bias, scales, location=where)
+        wide = None if bias is None else prim.cast(bias, dtype="float32")
+        made = apply_operator("gather_mm", rounded_inputs(x), chosen, weight, wide, scales, location=where)
+        return prim.cast(made, dtype=x.dtype)  # type: ignore[no-any-return]
 
     return Replacement(states, build)

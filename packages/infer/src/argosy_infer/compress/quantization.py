@@ -32,11 +32,14 @@ def quantize_weights(
     evaluation: Array | None = None,
     skip: Sequence[str] = (),
     quantize_expert: Callable[[Array, Any], QuantizedWeight] | None = None,
+    input_bits: int | None = None,
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with the weights that ``quantize(matrix, inputs)`` gives, for the pass ``name``; those of experts
     by ``quantize_expert`` where that is another, and to the nearest where ``data`` chooses them for no token. Raises
     ValueError for bits and groups that have no code."""
     check_form(name, bits, group_size)
+    if input_bits not in (None, 8):
+        raise ValueError(f"{name}: input_bits None or 8; got {input_bits}")
 
     def rounded(member: GroupMember) -> list[QuantizedWeight]:
         own = quantize if member.product.chosen is None else quantize_expert or quantize
@@ -47,6 +50,7 @@ def quantize_weights(
         ]
 
     def replaced(group: ProductGroup) -> Replaced:
-        return [packed_layer(each.product, each.matrices, rounded(each)) for each in group.members], None
+        made = [(each, rounded(each)) for each in group.members]
+        return [packed_layer(e.product, e.matrices, parts, input_bits=input_bits) for e, parts in made], None
 
     return replace_groups(loaded, bits, group_size, replaced, data, evaluation, skip)

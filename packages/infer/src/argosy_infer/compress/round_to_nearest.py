@@ -36,20 +36,24 @@ def round_to_nearest(
     group_size: int = -1,
     evaluation: Array | None = None,
     skip: Sequence[str] = (),
+    input_bits: int | None = None,
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with its linear layers' and experts' weights in ``bits`` (8 or 4), a scale for each output, or
     for each of those and ``group_size`` (32, 64, 128) inputs. ``loaded`` stays as it is.
 
     Weights that are used otherwise as well, such as tied embeddings, and those whose sizes do not divide stay floats
     and are reported, as are those that ``skip`` names, or has patterns of ("lm_head.*", as other tools do); evaluation:
-    ids [rows, tokens] that the report's perplexities are of. Raises ValueError for other bits and groups, and for
-    patterns of no weight.
+    ids [rows, tokens] that the report's perplexities are of; input_bits: 8 rounds the inputs of these layers to bytes
+    while the program runs, with a step for each row, and sums in integers (W8A8, W4A8): faster with several rows, less
+    exact. Raises ValueError for other bits and groups, and for patterns of no weight.
     """
 
     def nearest(matrix: Array, inputs: None) -> QuantizedWeight:
         return round_matrix(matrix, bits, group_size)
 
-    return quantize_weights("round_to_nearest", loaded, bits, group_size, nearest, None, evaluation, skip)
+    return quantize_weights(
+        "round_to_nearest", loaded, bits, group_size, nearest, None, evaluation, skip, None, input_bits
+    )
 
 
 @announce_wait("rounding weights to the nearest of e4m3")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy_infer.compress.byte_inputs import SMALLEST, STEPS, product_of_bytes, rounded_inputs
 from argosy_infer.compress.folding import Producer
 from argosy_infer.compress.packing import QuantizationReport, report_layer, round_with, scales_of
 from argosy_infer.compress.product_groups import (
@@ -30,9 +31,6 @@ from argosy_tensorcore.wait_notice import announce_wait
 __all__ = ["smooth_quant"]
 
 Array = np.ndarray[Any, Any]
-_SMALLEST = np.float32(1e-5)
-_STEPS = np.float32(127.5)
-"""Of the largest magnitude: as compressed-tensors rounds inputs, to bytes from -128 to 127."""
 
 
 @announce_wait("quantising products by SmoothQuant")
@@ -65,7 +63,7 @@ def _smooth_group(group: ProductGroup, alpha: np.float32, static: bool, multiply
         if factors is None:
             factors = _factors([member], alpha, None) if multiply_inputs else np.ones_like(member.inputs[0].largest)
         largest = np.stack([each.largest for each in member.inputs]) / factors
-        step = np.array(np.maximum(largest.max(), _SMALLEST) / _STEPS, np.float32) if static else None
+        step = np.array(np.maximum(largest.max(), SMALLEST) / STEPS, np.float32) if static else None
         folded = producer is not None or not multiply_inputs
         smooth = _smooth_product if member.product.chosen is None else _smooth_experts
         given = np.broadcast_to(factors, largest.shape)
@@ -92,7 +90,7 @@ def _factors(members: Sequence[GroupMember], alpha: np.float32, producer: Produc
         return np.ones_like(peaks)
     if producer is not None:
         peaks, rows = producer.pool(peaks, np.maximum), producer.pool(rows, np.maximum)
-    made: Array = np.maximum(peaks, _SMALLEST) ** alpha / np.maximum(rows, _SMALLEST) ** (1 - alpha)
+    made: Array = np.maximum(peaks, SMALLEST) ** alpha / np.maximum(rows, SMALLEST) ** (1 - alpha)
     return made
 
 
@@ -117,7 +115,8 @@ def _smooth_product(
     states = _parts(name, {"bytes": lay_out_array(whole[0].T), "scales": scales[0][0]}, factors, step)
 
     def build(x: Value, bias: Value | None, parts: Mapping[str, Value]) -> Value:
-        return _product_of_bytes(x, bias, *(parts.get(name + part) for part in ("bytes", "scales", "factors", "step")))
+        factors, step = (parts.get(name + part) for part in ("factors", "step"))
+        return product_of_bytes(x, bias, parts[f"{name}bytes"], parts[f"{name}scales"], factors, step)
 
     return Replacement(states, build)
 
@@ -131,41 +130,10 @@ def _smooth_experts(
 
     def build(x: Value, bias: Value | None, parts: Mapping[str, Value]) -> Value:
         where = product.op.location
-        spread, steps = _round_inputs(x, parts.get(f"{name}factors"), parts.get(f"{name}step"))
-        wide = prim.mul(spread, prim.broadcast(steps, shape=spread.shape, axes=tuple(range(x.ndim - 1))))
+        wide = rounded_inputs(x, parts.get(f"{name}factors"), parts.get(f"{name}step"))
         weight = apply_operator("transpose", parts[f"{name}numbers"], perm=[0, 2, 1], location=where)
         bias = None if bias is None else prim.cast(bias, dtype="float32")
         made = apply_operator("gather_mm", wide, parts["chosen"], weight, bias, parts[f"{name}scales"], location=where)
         return prim.cast(made, dtype=x.dtype)  # type: ignore[no-any-return]
 
     return Replacement(_parts(name, numbers, factors, step), build)
-
-
-def _product_of_bytes(
-    x: Value, bias: Value | None, weight: Any, scales: Any, factors: Value | None, step: Value | None
-) -> Value:
-    """``x * factors`` [..., in] rounded to bytes, times ``weight`` [out, in], times both scales, plus ``bias``."""
-    last, outer, dtype = x.ndim - 1, tuple(range(x.ndim - 1)), x.dtype
-    spread, steps = _round_inputs(x, factors, step)
-    whole = prim.cast(spread, dtype="int8")
-    sums = prim.dot_general(whole, weight, lhs_contract=(last,), rhs_contract=(1,), accumulate="int32")
-    made = prim.mul(prim.cast(sums, dtype="float32"), prim.broadcast(steps, shape=sums.shape, axes=outer))
-    made = prim.mul(made, prim.broadcast(scales, shape=sums.shape, axes=(last,)))
-    if bias is not None:
-        made = prim.add(made, prim.broadcast(prim.cast(bias, dtype="float32"), shape=sums.shape, axes=(last,)))
-    return prim.cast(made, dtype=dtype)  # type: ignore[no-any-return]
-
-
-def _round_inputs(x: Value, factors: Value | None, step: Value | None) -> tuple[Any, Any]:
-    """``x * factors`` [..., in] as whole numbers of a byte in float32, and their steps [...]."""
-    last, outer = x.ndim - 1, tuple(range(x.ndim - 1))
-    wide: Any = prim.cast(x, dtype="float32")
-    if factors is not None:
-        wide = prim.mul(wide, prim.broadcast(factors, shape=wide.shape, axes=(last,)))
-    if step is None:
-        peak = prim.maximum(prim.reduce_max(prim.abs(wide), axes=(last,)), float(_SMALLEST))
-        steps = prim.div(peak, float(_STEPS))
-    else:
-        steps = prim.broadcast(step, shape=x.shape[:-1], axes=())
-    spread = prim.round(prim.div(wide, prim.broadcast(steps, shape=wide.shape, axes=outer)))
-    return prim.maximum(prim.minimum(spread, 127.0), -128.0), steps

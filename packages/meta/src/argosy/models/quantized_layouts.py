@@ -47,7 +47,8 @@ def use_integers(model: Layer, compressed: LoadedProgram) -> None:
     layouts of other tools.
 
     Raises NotImplementedError for inputs that the pass multiplies when the program runs (AWQ and SmoothQuant do, where
-    nothing takes factors: ``multiply_inputs=False`` leaves these alone), which no layout holds, ValueError for a
+    nothing takes factors: ``multiply_inputs=False`` leaves these alone), which no layout holds, and for inputs in
+    bytes beside weights in four bits or with scales of groups, ValueError for a
     program that holds none of the model's weights as integers.
     """
     states, found = compressed.states, list[tuple[Layer, str, Layer]]()
@@ -59,9 +60,16 @@ def use_integers(model: Layer, compressed: LoadedProgram) -> None:
         if f"{name}.weight.factors" in states:
             _refuse_factors(name)
         out, step, inputs = int(layer.weight.shape[1]), states.get(f"{name}.weight.step"), None
-        if any(user.name == "prim.dot_general" for user in users[f"{name}.weight.bytes"]):
+        made = _numbers_of(name, out, states)
+        products = [user for user in users[f"{name}.weight.bytes"] if user.name == "phi.weight_only_linear"]
+        if any(product.operand(0).dtype == "int8" for product in products):
             inputs = InputBytes(None if step is None else float(step))
-        made = replace(_numbers_of(name, out, states), inputs=inputs)
+            if made.bits != 8 or len(made.scales) > 1:
+                raise NotImplementedError(
+                    f"use_integers(): inputs of {name} are bytes, which go with a weight of bytes and a scale for each "
+                    "output alone"
+                )
+        made = replace(made, inputs=inputs)
         fresh = QuantizedLinear(made, layer.bias is not None)
         fresh.bias = layer.bias
         found.append((parent, attribute, fresh))

@@ -79,11 +79,12 @@ def weight_only_linear(
     group_size: int = -1,
     weight_offset: Tensor | None = None,
 ) -> Tensor:
-    """``x @ weight + bias`` with a weight quantised by `weight_quantize`; ``x`` [..., in] is a float and stays one.
+    """``x @ weight + bias`` with a weight quantised by `weight_quantize`; ``x`` [..., in] is a float and stays one, or
+    int8, as a step for each row makes it: products with integers are then exact, in int32, and the result is float32.
 
     ``weight_dtype`` is "int8" or "int4", or "float8_e4m3fn" for such numbers instead of integers; ``group_size`` that
     of the scales. ``weight_offset``, of the scales' shape, is added to the scaled numbers of a group: the weight is
-    ``number * scale + offset`` (a zero point makes ``-zero * scale``). Sums are in float32.
+    ``number * scale + offset`` (a zero point makes ``-zero * scale``). Sums of floats, and of groups, are in float32.
     """
     if weight_scale is None:
         raise OperatorError("weight_only_linear: weight_scale is missing; weight_quantize gives it with the weight")
@@ -91,7 +92,7 @@ def weight_only_linear(
         raise DTypeError(
             f"weight_only_linear: weight_dtype must be 'int8', 'int4' or 'float8_e4m3fn', got {weight_dtype!r}"
         )
-    check_dtype("weight_only_linear", x.type, FLOATING)
+    check_dtype("weight_only_linear", x.type, FLOATING if weight_dtype == "float8_e4m3fn" else FLOATING | {"int8"})
     size = x.shape[-1]
     if weight.shape[1] != size:
         raise ShapeError(f"weight_only_linear: x {x.type} has not the features of weight {weight.type} [out, in]")
@@ -106,7 +107,7 @@ def weight_only_linear(
         own = None if offsets is None else prim.slice(offsets, **cut)
         results.append(_scaled_product(x, part, prim.slice(scales, **cut), own))
     result = results[0] if len(results) == 1 else prim.concat(*results, axis=x.ndim - 1)
-    return _finish(result, bias, x.dtype)
+    return _finish(result, bias, "float32" if x.dtype == "int8" else x.dtype)
 
 
 @operator(promote="none")
@@ -187,17 +188,24 @@ def _scaled_product(x: Tensor, weight: Tensor, scales: Tensor, offsets: Tensor |
     *outer, size = x.shape
     last, values = len(outer), prim.cast(weight, dtype=x.dtype)
     if groups == 1 and offsets is None:
-        y = prim.dot_general(x, values, lhs_contract=(last,), rhs_contract=(1,), accumulate="float32")
+        y = _product(x, values, lhs_contract=(last,), rhs_contract=(1,))
         return prim.mul(y, prim.broadcast(prim.reshape(scales, shape=(out,)), shape=y.shape, axes=(last,)))
     grouped = prim.reshape(x, shape=(*outer, groups, size // groups))
     values = prim.reshape(values, shape=(out, groups, size // groups))
     contract = {"lhs_contract": (last + 1,), "rhs_contract": (2,), "lhs_batch": (last,), "rhs_batch": (1,)}
-    parts = prim.dot_general(grouped, values, accumulate="float32", **contract)  # [groups, ..., out]
+    parts = _product(grouped, values, **contract)  # [groups, ..., out]
     y = prim.reduce_sum(prim.mul(parts, prim.broadcast(scales, shape=parts.shape, axes=(0, last + 1))), axes=(0,))
     if offsets is None:
         return y
     sums = prim.reduce_sum(prim.cast(grouped, dtype="float32"), axes=(last + 1,))  # [..., groups]
     return prim.add(y, prim.dot_general(sums, offsets, lhs_contract=(last,), rhs_contract=(0,)))
+
+
+def _product(x: Tensor, values: Tensor, **axes: tuple[int, ...]) -> Tensor:
+    """A product in float32, of bytes in int32 first."""
+    if x.dtype != "int8":
+        return prim.dot_general(x, values, accumulate="float32", **axes)
+    return prim.cast(prim.dot_general(x, values, accumulate="int32", **axes), dtype="float32")
 
 
 def _finish(result: Tensor, bias: Tensor | None, dtype: str) -> Tensor:
@@ -228,6 +236,7 @@ def _(rng: np.random.Generator) -> Iterator[Sample]:
     x = rng.standard_normal((2, 3, 17)).astype(np.float32)
     weight, scale = _weights(rng, 6, 17)
     yield Sample(x, weight, rng.standard_normal(6).astype(np.float32), scale)
+    yield Sample(rng.integers(-128, 128, (2, 17)).astype(np.int8), weight, None, scale)
     yield Sample(x, weight, None, scale)
 
 
