@@ -101,7 +101,7 @@ def test_factors_of_experts_are_within_what_makes_their_inputs(model):
     np.testing.assert_allclose(Predictor(few).run(IDS)[0], Predictor(dequantized(whole, few)).run(IDS)[0], atol=1e-4)
 
 
-@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize("static", [pytest.param(False, marks=pytest.mark.exhaustive), True])
 def test_inputs_of_experts_are_bytes(model, static):
     """SmoothQuant's: weights in bytes, and inputs that are what bytes stand for."""
     whole = program_of(model)

@@ -132,6 +132,8 @@ def test_names_of_transformers_are_told_in_ours(llama):
     for name, meant in (("do_sample", "temperature"), ("stop_strings", "stop"), ("max_length", "max_new_tokens")):
         with pytest.raises(TypeError, match=f"{name}.*{meant}"):
             language.generate("fox", **{name: 1})
+    with pytest.raises(NotImplementedError, match="no code for 'num_beams'"):
+        language.generate("fox", num_beams=4)
     with pytest.raises(TypeError, match="no setting 'heat': there are"):
         language.generate("fox", heat=1)
 

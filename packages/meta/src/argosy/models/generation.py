@@ -19,9 +19,16 @@ _OF_TRANSFORMERS = {
     "do_sample": "temperature (0 takes the likeliest token)",
     "max_length": "max_new_tokens", "max_tokens": "max_new_tokens", "min_length": "min_new_tokens",
     "stop_strings": "stop", "eos_token_id": "stop", "bad_words_ids": "bad_words", "suppress_tokens": "suppressed",
+    "assistant_model": "speculative=True: the model's own modules guess",
     "generation_config": "options, an argosy_infer.SamplingOptions", "streamer": "stream(...), an iterator",
 }  # fmt: skip
 """What has another name here."""
+_NOT_IMPLEMENTED = (
+    "num_beams", "num_beam_groups", "length_penalty", "early_stopping", "diversity_penalty", "constraints",
+    "force_words_ids", "guidance_scale", "negative_prompt_ids", "penalty_alpha", "prompt_lookup_num_tokens",
+    "forced_bos_token_id", "forced_eos_token_id", "sequence_bias", "encoder_repetition_penalty", "dola_layers",
+)  # fmt: skip
+"""Settings of transformers that have no code: beams, contrastive search, guidance, forced and biased tokens."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +77,12 @@ def request_of(
     """The request of one prompt. ``room``: how many tokens a model has positions for.
 
     Raises TypeError for names that are no settings, saying what they are here, NotImplementedError for settings of the
-    folder that are not implemented, ValueError for texts that should end ids.
+    folder and of transformers that are not implemented, ValueError for texts that should end ids.
     """
     known = {field.name for field in fields(SamplingOptions)} | {"max_new_tokens", "min_new_tokens"}
-    for name in changes.keys() - known:
+    for name in sorted(changes.keys() - known):
+        if name in _NOT_IMPLEMENTED:
+            raise NotImplementedError(f"generate() has no code for {name!r}")
         meant = _OF_TRANSFORMERS.get(name)
         hint = f"give {meant}" if meant else f"there are stop, options, {', '.join(sorted(known))}"
         raise TypeError(f"generate() has no setting {name!r}: {hint}")
