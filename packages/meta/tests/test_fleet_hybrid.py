@@ -2,6 +2,7 @@
 does."""
 
 from functools import partial
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -68,8 +69,8 @@ def described(source):
 
 def fill(model, rank=0, ranks=1):
     """Give every parameter its part of numbers that are those of one process."""
-    rng = np.random.default_rng(1)
-    for name, p in sorted(model.named_parameters()):
+    for name, p in model.named_parameters():
+        rng = np.random.default_rng(crc32(name.encode()))
         axis = getattr(p, "split_axis", 0) if getattr(p, "is_distributed", False) else None
         shape = [n * ranks if i == axis else n for i, n in enumerate(p.shape)]
         value = rng.standard_normal(shape).astype(np.float32) / 4

@@ -76,9 +76,12 @@ def train(degree, copies=1, schedule="1F1B", scaler=None, **options):
     scaler = None if scaler is None else fleet.distributed_scaler(paddle.amp.GradScaler(**scaler))
     losses = []
     for x, y in batches():
+        if len(losses) == 2:
+            made = len(model._pipeline._steps)
         order = np.arange(ROWS).reshape(COUNT, copies, -1).transpose(1, 0, 2).reshape(copies, -1)
         mine = order[groups.get_data_parallel_rank()]
         losses.append(float(model.train_batch([x[mine], y[mine]], optimizer, lr_scheduler=rate, scaler=scaler)))
+    assert len(model._pipeline._steps) == made  # no batch but the first ones is captured
     held = {n: p._local_value().numpy() for n, p in model._layers.named_parameters() if p.payload.is_held}
     return losses, held, groups.stage_id
 
@@ -230,7 +233,7 @@ def test_batches_are_evaluated():
         fleet.init(is_collective=True, strategy=strategy)
         model = fleet.distributed_model(prepared(2)[0])
         x, y = batches()[0]
-        return float(model.eval_batch([x, y])), model.eval_batch([x, y], compute_loss=False).numpy()
+        return float(model.eval_batch([x, y], True)), model.eval_batch([x, y]).numpy()
 
     model, _, _ = prepared(1)
     model.eval()
@@ -240,12 +243,79 @@ def test_batches_are_evaluated():
         np.testing.assert_allclose(loss, float(loss_of(model(x), y)), rtol=1e-5)
 
 
+def test_losses_of_all_functions_are_given():
+    """That of ``loss_fn_idx`` is trained; in the order of the functions, whole or of each microbatch."""
+    functions = [lambda out, y: (out - y).abs().mean(), nn.MSELoss()]
+
+    def program(copies):
+        strategy = fleet.DistributedStrategy()
+        strategy.hybrid_configs = {"pp_degree": 2, "sharding_degree": copies}
+        strategy.pipeline_configs = {"accumulate_steps": 2, "micro_batch_size": ROWS // 2 // copies}
+        fleet.init(is_collective=True, strategy=strategy)
+        layers = [nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)]
+        net = parts.PipelineLayer(layers, 2, loss_fn=functions)
+        for layer in layers:
+            layer.weight.set_value(np.eye(WIDTH, dtype=np.float32))
+            layer.bias.set_value(np.zeros(WIDTH, np.float32))
+        model, place = fleet.distributed_model(net), fleet.get_hybrid_communicate_group().get_sharding_parallel_rank()
+        optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.5, parameters=model.parameters()))
+        x = paddle.to_tensor(
+            np.split(np.arange(ROWS * WIDTH, dtype=np.float32).reshape(ROWS, WIDTH) / 16, copies)[place]
+        )
+        evaluated = model.eval_batch([x, x * 0], True)
+        losses = model.train_batch([x, x * 0], optimizer, loss_fn_idx=1)
+        each = model.train_batch([x, x * 0], optimizer, loss_fn_idx=0, return_micro_batch_loss=True)
+        with pytest.raises(ValueError, match="no loss_fn of number 2"):
+            model.train_batch([x, x * 0], optimizer, loss_fn_idx=2)
+        return [float(x) for x in evaluated], [float(x) for x in losses], [list(x.shape) for x in each]
+
+    values = np.arange(ROWS * WIDTH) / 16
+    for copies in (1, 2):
+        for evaluated, losses, each in run_ranks(partial(program, copies), 2 * copies):
+            np.testing.assert_allclose(evaluated, [values.mean(), (values**2).mean()], rtol=1e-5)
+            np.testing.assert_allclose(losses, evaluated, rtol=1e-5)
+            assert each == [[2], [2]]
+
+
+def test_a_rank_has_its_stages_parameters():
+    """In the order of its layers, the last stage of five layers with three; the optimizer's groups by what each rank
+    says, and hooks of gradients, which all ranks have, act on every microbatch's. Labels of one in a tuple are one."""
+
+    def program():
+        strategy = fleet.DistributedStrategy()
+        strategy.hybrid_configs = {"pp_degree": 2}
+        strategy.pipeline_configs = {"accumulate_steps": 2, "micro_batch_size": 1}
+        fleet.init(is_collective=True, strategy=strategy)
+        layers = [nn.Linear(1, 1) for _ in range(5)]
+        net = parts.PipelineLayer(layers, 2, loss_fn=lambda out, labels: (out * labels[0]).mean())
+        rank = fleet.worker_index()
+        assert net.segment_parts == [0, 2, 5]
+        assert [p is q for p, q in zip(net.parameters()[::2], [x.weight for x in layers[2 * rank :]], strict=False)]
+        assert len(net.parameters()) == (4, 6)[rank]
+        assert len(net.whole_parameters()) == 10
+        for p in net.whole_parameters():
+            p.set_value(np.ones(p.shape, np.float32) * (p.ndim == 2))
+            p.register_hook(lambda gradient: gradient * 2)
+        model = fleet.distributed_model(net)
+        weights = [p for p in model.parameters() if p.ndim == 2]
+        biases = [p for p in model.parameters() if p.ndim == 1]
+        groups = [{"params": weights}, {"params": biases, "learning_rate": 0.0}]
+        optimizer = fleet.distributed_optimizer(paddle.optimizer.SGD(0.25, parameters=groups))
+        assert [len(group.params) for group in optimizer._inner_opt._groups] == [5, 5]
+        x = paddle.ones([2, 1])
+        model.train_batch([x, (x,)], optimizer)
+        return [float(p._local_value()) for p in model.parameters()]
+
+    first, last = run_ranks(program, 2)
+    assert first + last == [0.5, 0.0] * 5
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ({"num_stages": 9}, ValueError, "8 layers do not make 9 stages"),
         ({"num_stages": 2, "seg_method": "layer:Conv2D"}, ValueError, "0 layers of class Conv2D do not make 2 stages"),
-        ({"num_stages": 2, "seg_method": [0, 8]}, ValueError, "is not 3 increasing numbers from 0 to 8"),
+        ({"num_stages": 3, "seg_method": [0, 8]}, ValueError, "is not 4 increasing numbers from 0 to 8"),
         ({"num_stages": 2, "seg_method": "even"}, ValueError, "seg_method is 'uniform'"),
         ({}, ValueError, "give num_stages or topology"),
     ],
@@ -376,7 +446,7 @@ def test_layers_are_saved_one_by_one(tmp_path, other):
         model.train_batch([first, second], optimizer)
         model._layers.save_state_dict(str(tmp_path))
         own = model.is_pipeline_first_stage(), model.is_pipeline_last_stage()
-        return own, float(model.eval_batch([first, second]))
+        return own, float(model.eval_batch([first, second], True))
 
     def again():
         model, _ = start(other)
@@ -384,7 +454,7 @@ def test_layers_are_saved_one_by_one(tmp_path, other):
         layers.set_state_dir(str(tmp_path))
         if other == 1:
             return float(loss_of(layers(first), second))
-        return float(model.eval_batch([first, second]))
+        return float(model.eval_batch([first, second], True))
 
     results = run_ranks(program, 2)
     assert [own for own, _ in results] == [(True, False), (False, True)]

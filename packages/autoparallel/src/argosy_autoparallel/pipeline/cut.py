@@ -148,7 +148,7 @@ class _Cutter:
         order = {key: i for i, key in enumerate(self.drafts)}
         pieces = {key: self._piece(key, self.drafts[key]) for key in sorted(self.drafts, key=order.__getitem__)}
         crossing = {value for piece in pieces.values() for value in (*piece.inputs, *piece.outputs)}
-        return Cut(self.program, stages, pieces, {value: self._name(value) for value in crossing})
+        return Cut(self.program, stages, pieces, self._names(crossing))
 
     # ---- what a piece needs
 
@@ -289,9 +289,15 @@ class _Cutter:
 
         return tuple(sorted(values, key=order))
 
-    def _name(self, value: Value) -> str:
-        if isinstance(value, OpResult):
-            return f"v{self.number[value.op]}" + (f".{value.index}" if value.index else "")
+    def _names(self, crossing: Iterable[Value]) -> dict[Value, str]:
+        """Results are numbered among those that cross, so that ranks which compute other things in between agree."""
+        made = [value for value in crossing if isinstance(value, OpResult)]
+        made.sort(key=lambda value: (self.number[value.op], value.index))
+        return {v: f"v{i}" for i, v in enumerate(made)} | {
+            value: self._argument_name(value) for value in crossing if not isinstance(value, OpResult)
+        }
+
+    def _argument_name(self, value: Value) -> str:
         number = self.place[value] - self.first_state
         return (
             f"input{self.place[value]}"

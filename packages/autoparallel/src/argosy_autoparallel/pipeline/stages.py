@@ -6,7 +6,7 @@ on one mesh for each stage, the meshes say it. What neither does lies where it i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from argosy_autoparallel.mesh import ProcessMesh
 from argosy_autoparallel.schedule.lists import ScheduleError
@@ -15,7 +15,7 @@ from argosy_autoparallel.value_layouts import captured_values
 from argosy_pir import Operation, Program, Value
 from argosy_pir.values import OpResult
 
-__all__ = ["BACKWARD", "FORWARD", "INPUT", "WEIGHT", "assign_stages", "piece_name"]
+__all__ = ["BACKWARD", "FORWARD", "INPUT", "WEIGHT", "assign_stages", "piece_name", "tag_gradient_hooks"]
 
 FORWARD, BACKWARD, INPUT, WEIGHT = "forward", "backward", "backward_input", "backward_weight"
 _PHASES = {"input-gradient": INPUT, "weight-gradient": WEIGHT}
@@ -84,6 +84,30 @@ def _users(value: Value, program: Program) -> list[Operation]:
             user = outer
         made.append(user)
     return made
+
+
+def tag_gradient_hooks(program: Program, gradients: Sequence[int]) -> None:
+    """Tag what hooks of gradients compute as parts of the backward pass, and of the stage of the gradient: what reads a
+    gradient and goes nowhere but into gradients, of parameters (the outputs ``gradients``) or others."""
+    finals = {program.outputs[position] for position in gradients}
+    others = {v for position, v in enumerate(program.outputs) if position not in set(gradients)}
+    others |= set(program.state_updates)
+    hooks: set[Operation] = set()
+    for op in reversed(list(program.block)):
+        uses = {user for result in op.results for user in _users(result, program)} - {program.block.last}
+        if "phase" in op.annotations or any(result in others for result in op.results):
+            continue
+        if (uses or any(r in finals for r in op.results)) and all(u in hooks or "phase" in u.annotations for u in uses):
+            hooks.add(op)
+    for op in (op for op in program.block if op in hooks):
+        sources = [v.op for v in op.operands if isinstance(v, OpResult) and "phase" in v.op.annotations]
+        if sources:
+            leads_on = any(user not in hooks for r in op.results for user in _users(r, program)) and not any(
+                result in finals for result in op.results
+            )
+            op.annotate(phase="input-gradient" if leads_on else "weight-gradient")
+            if stage_marks := [s.annotations["stage"] for s in sources if "stage" in s.annotations]:
+                op.annotate(stage=min(stage_marks))
 
 
 def _check_order(found: Mapping[Operation, int], stages: int) -> None:

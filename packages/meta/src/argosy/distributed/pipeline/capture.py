@@ -13,7 +13,7 @@ from argosy.jit.guards import Guards
 from argosy.jit.partitioned_program import layouts_of
 from argosy.jit.static_function import StaticFunction
 from argosy_autoparallel.pipeline.cut import Cut, cut
-from argosy_autoparallel.pipeline.stages import assign_stages
+from argosy_autoparallel.pipeline.stages import assign_stages, tag_gradient_hooks
 from argosy_autoparallel.schedule import ScheduleError
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.capture.tracer import CapturedProgram
@@ -90,6 +90,7 @@ class PipelinedFunction(StaticFunction):
             raise NotImplementedError(f"{self.__name__} writes to its inputs, which stages of a pipeline do not share")
         program = captured.program
         lowering.simplify(program)
+        tag_gradient_hooks(program, [position for _, position, _ in captured.grads if position is not None])
         meshes = self._find_meshes(_marked_stages(program), captured)
         stages = assign_stages(program, len(meshes.of_stages), *meshes.known_stages(captured))
         gradients = [position for _, position, _ in captured.grads if position is not None]

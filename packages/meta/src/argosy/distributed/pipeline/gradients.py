@@ -18,6 +18,7 @@ from argosy_autoparallel.dist_tensor import ShardedArray
 from argosy_autoparallel.placement import Partial, Placement
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.context import context
+from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.storage import StridedArray
 from argosy_tensorcore.tensor import Tensor
 
@@ -58,11 +59,12 @@ class Gradients:
         """Take in a tensor whose gradient is asked for."""
         self._tensors.setdefault(id(tensor), (tensor, tuple(placements)))
 
-    def sum(self, tensor: Tensor, shape: Sequence[int]) -> StridedArray:
-        """This rank's sum of a tensor's gradient, a part of ``shape``; zero at first."""
+    def sum(self, tensor: Tensor, shape: Sequence[int], dtype: str | None = None) -> StridedArray:
+        """This rank's sum of a tensor's gradient, a part of ``shape``, by default of the tensor's dtype; zero at
+        first."""
         key = id(tensor)
         if key not in self._sums:
-            zeros = np.zeros(tuple(shape), tensor.payload.dtype.numpy)
+            zeros = np.zeros(tuple(shape), (tensor.payload.dtype if dtype is None else as_dtype(dtype)).numpy)
             self._sums[key] = StridedArray.from_array(zeros, tensor.payload.device)
         return self._sums[key]
 
@@ -147,7 +149,8 @@ class Gradients:
             local = StridedArray.from_array(np.zeros(0, np.bool_), payload.local.device)
         else:
             local = self.sum(tensor, layout.local_slice(payload.shape, context().rank).shape)
-        return Tensor._wrap(ShardedArray(local, payload.shape, payload.dtype, layout))
+        dtype = local.dtype if payload.is_held else payload.dtype
+        return Tensor._wrap(ShardedArray(local, payload.shape, dtype, layout))
 
     @staticmethod
     def _layout(tensor: Tensor, placements: Sequence[Placement]) -> Layout:

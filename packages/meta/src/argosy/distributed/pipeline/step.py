@@ -187,7 +187,7 @@ class PipelineStep:
         bound = [p.local if type(p) is ShardedArray else p for p in payloads]
         terms = program.outputs[len(piece.outputs) :]
         for position, term in zip(piece.gradients, terms, strict=True):
-            bound.append(self.gradients.sum(captured.gradients[position], static_shape(term)))
+            bound.append(self.gradients.sum(captured.gradients[position], static_shape(term), term.dtype))
         add_accumulation(program, len(terms))
         if not program.outputs and not program.state_updates:
             return _nothing, 0

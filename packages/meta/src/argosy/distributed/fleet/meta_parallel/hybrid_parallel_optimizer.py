@@ -11,6 +11,7 @@ from argosy.distributed.buffers import read_values
 from argosy.distributed.captured_collectives import is_capturing
 from argosy.distributed.collective import all_reduce
 from argosy.distributed.fleet.layers.mpu.mp_ops import sum_of
+from argosy.distributed.fleet.meta_parallel.parallel_layers.pp_layers import complete_stages
 from argosy.distributed.fleet.meta_parallel.sharding_optimizer import (
     DygraphShardingOptimizer,
     DygraphShardingOptimizerV2,
@@ -129,6 +130,8 @@ class HybridParallelOptimizer(WrappedOptimizer):
     def __init__(self, optimizer: Any, hcg: Any = None, strategy: Any = None) -> None:
         base = inner_optimizer(optimizer, type(self).__name__)
         piped = hcg is not None and hcg.get_pipe_parallel_world_size() > 1
+        if piped:
+            complete_stages(base, hcg.get_pipe_parallel_group())
         shards = None if hcg is None else group_or_none(hcg.get_sharding_parallel_group())
         sharding = None if hcg is None else sharding_of_stages(hcg, strategy)
         if sharding is not None:

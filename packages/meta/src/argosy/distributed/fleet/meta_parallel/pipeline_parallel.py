@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from argosy.amp import GradScaler
+from argosy.distributed.collective import all_reduce
 from argosy.distributed.fleet.base.topology import HybridCommunicateGroup
 from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer
-from argosy.distributed.fleet.meta_parallel.parallel_layers.pp_layers import PipelineLayer
+from argosy.distributed.fleet.meta_parallel.parallel_layers.pp_layers import PipelineLayer, complete_stages
 from argosy.distributed.fleet.meta_parallel.pipeline_hooks import PassHooks, PipelineParallelMicroStepLocations
 from argosy.distributed.fleet.meta_parallel.sharding_optimizer import DygraphShardingOptimizer
 from argosy.distributed.fleet.meta_parallel.stage_sharding import sharding_of_stages
 from argosy.distributed.pipeline.memory import PeakBytes
 from argosy.distributed.pipeline.trainer import Pipeline, PipelineSettings
+from argosy.distributed.reduction import ReduceOp
 from argosy.distributed.wrapped_layer import equalize
 from argosy.nn.layer import Layer
 from argosy_autograd.modes import no_grad
@@ -25,6 +27,17 @@ from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
 __all__ = ["DualPipeVParallel", "PipelineDatasetPreprocessor", "PipelineParallel"]
+
+
+class _BatchForm(NamedTuple):
+    """What a batch's tensors are, for which a step is captured: so many inputs, then labels; which of them were given
+    in a tuple; the number of the function of loss."""
+
+    inputs: int
+    has_input_tuple: bool = False
+    has_label_tuple: bool = False
+    loss: int = 0
+
 
 _LETTERS = {"forward": "f", "backward": "b", "backward_input": "b", "backward_weight": "w"}
 
@@ -68,7 +81,7 @@ class PipelineParallel(Layer):
             )
         self.total_loss: Tensor | None = None
         self._hooks = PassHooks(layers.get_num_virtual_stages() * self.accumulate_steps)
-        self._inputs = self._loss_number = 0
+        self._batch_form = _BatchForm(1)
         self._optimizer: Any = None
         self._pipeline: Pipeline | None = None
         self._sharding = sharding_of_stages(hcg, strategy)
@@ -91,7 +104,8 @@ class PipelineParallel(Layer):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The model's outputs for a batch of microbatches, on every rank. Raises ValueError for another batch."""
-        outputs = self._make_pipeline().predict(self._entries(inputs))
+        form = _BatchForm(len(inputs), len(inputs) > 1)
+        outputs = self._make_pipeline().predict([*self._entries(inputs), tuple(form)])
         return outputs[0] if len(outputs) == 1 else outputs
 
     def train_batch(
@@ -99,12 +113,14 @@ class PipelineParallel(Layer):
         loss_fn_idx: int = 0, return_micro_batch_loss: bool = False,
     ) -> Tensor:  # fmt: skip
         """One step for ``data``, inputs and labels; the mean loss from before it, on every rank, or with
-        ``return_micro_batch_loss`` the share of each microbatch in it, [accumulate_steps]."""
+        ``return_micro_batch_loss`` the share of each microbatch in it, [accumulate_steps]. Of a model with several
+        functions of loss that number ``loss_fn_idx`` is trained; the values of all are returned, in a list."""
         self._layers.train()
         chosen = optimizer
         while isinstance(chosen, (HybridParallelOptimizer, DygraphShardingOptimizer)):
             chosen = chosen._inner_opt
         if self._optimizer is not chosen:
+            complete_stages(chosen, self._hcg.get_pipe_parallel_group())
             self._optimizer, self._pipeline = chosen, None
         entries = self._set(data, loss_fn_idx)
         if scaler is None or not scaler.is_enable():
@@ -113,13 +129,22 @@ class PipelineParallel(Layer):
             loss = self._make_pipeline().train_scaled(entries, scaler, chosen)
         if lr_scheduler is not None:
             lr_scheduler.step()
-        self.total_loss = self._share_of_each() if return_micro_batch_loss else loss
+        self.total_loss = self._losses(loss, return_micro_batch_loss)
         return self.total_loss
 
-    def _share_of_each(self) -> Tensor:
-        losses = self._make_pipeline().losses
-        assert losses is not None
-        return losses / self.accumulate_steps
+    def _losses(self, loss: Tensor, each: bool = False) -> Any:
+        """The mean loss, or with ``each`` the share of each microbatch in it; of several functions all of them."""
+        pipeline = self._make_pipeline()
+        assert pipeline.losses is not None
+        found = [loss]
+        if each:
+            found = [pipeline.losses / self.accumulate_steps]
+        for others in pipeline.outputs:
+            for group in (*self._copies, *([self._shards] if self._shards else [])):
+                all_reduce(others, ReduceOp.AVG, group)
+            found.append(others / self.accumulate_steps if each else others.mean())
+        found.insert(self._batch_form.loss, found.pop(0))
+        return found[0] if len(found) == 1 else found
 
     def _prepare_training(self, data: Any, optimizer: Any, lr_scheduler: Any) -> Any:
         """``data``, for trainers that call :meth:`forward_backward_pipeline` and update themselves."""
@@ -139,7 +164,7 @@ class PipelineParallel(Layer):
         self._layers.train()
         scaled = scaler if scaler is not None and scaler.is_enable() else None
         loss = self._make_pipeline().accumulate(self._set(data, 0), scaled)
-        self.total_loss = self._share_of_each() if return_micro_batch_loss else loss
+        self.total_loss = self._losses(loss, return_micro_batch_loss)
         return self.total_loss
 
     def get_static_scheduler(self) -> str:
@@ -152,14 +177,17 @@ class PipelineParallel(Layer):
         place = {stage: f"_vp{i}" if chunks > 1 else "" for i, stage in enumerate(sorted({r.chunk for r in own}))}
         return "".join(f"{_LETTERS[run.piece]}{run.microbatch}{place[run.chunk]};" for run in own)
 
-    def eval_batch(self, data: Any, compute_loss: bool = True, loss_fn_idx: int = 0) -> Any:
-        """The mean loss of ``data`` on every rank, or the outputs for its inputs."""
+    def eval_batch(
+        self, data: Any, compute_loss: bool = False, loss_fn_idx: int = 0, return_host_tensor: bool = False
+    ) -> Any:
+        """The outputs for the inputs of ``data`` on every rank, or with ``compute_loss`` the mean loss, as
+        :meth:`train_batch` gives it. ``return_host_tensor`` changes nothing."""
         self._layers.eval()
         entries = self._set(data, loss_fn_idx)
         with no_grad():
             if compute_loss:
-                return self._make_pipeline().evaluate(entries)
-            outputs = self._make_pipeline().predict(entries[: self._inputs])
+                return self._losses(self._make_pipeline().evaluate(entries))
+            outputs = self._make_pipeline().predict([*entries[: self._batch_form.inputs], entries[-1]])
             return outputs[0] if len(outputs) == 1 else outputs
 
     def peak_bytes(self) -> PeakBytes:
@@ -174,6 +202,15 @@ class PipelineParallel(Layer):
         """Whether this rank has the last stage; of those in a V with DualPipeV that is the first rank."""
         last = self._layers._num_layers - 1
         return bool(self._layers.get_stage_from_index(last) == self._hcg.get_stage_id())
+
+    def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Tensor]]:
+        """Names and parameters of this rank's stages."""
+        own = {id(x) for x in self._layers.parameters()}
+        return (pair for pair in super().named_parameters(*args, **kwargs) if id(pair[1]) in own)
+
+    def parameters(self, include_sublayers: bool = True) -> list[Tensor]:
+        """The parameters of this rank's stages."""
+        return self._layers.parameters(include_sublayers)
 
     # ---- hooks
 
@@ -234,9 +271,10 @@ class PipelineParallel(Layer):
                 "microbatches in the place of a tensor"
             )
         inputs, labels = (tuple(map(self._batch, _tuple(given))) for given in data)
-        self._inputs = self._hooks.inputs = len(inputs)
-        self._loss_number = loss_number
-        return self._entries([*inputs, *labels])
+        tuples = isinstance(data[0], tuple), isinstance(data[1], tuple)
+        self._batch_form = _BatchForm(len(inputs), tuples[0], tuples[1], loss_number)
+        self._hooks.inputs = len(inputs)
+        return [*self._entries([*inputs, *labels]), tuple(self._batch_form)]  # a plain value of the capture's key
 
     def _batch(self, given: Any) -> Any:
         """The batch of which a list gives the microbatches."""
@@ -256,14 +294,20 @@ class PipelineParallel(Layer):
         return [_part_of_all(x, mesh) if type(x) is Tensor and x.ndim else x for x in tensors]
 
     def _loss_of(self, entries: Sequence[Any]) -> Any:
-        loss = self._layers._loss_fn[self._loss_number]
-        if loss is None:
-            raise ValueError("PipelineParallel: the PipelineLayer has no loss_fn")
-        labels = entries[self._inputs :]
-        return loss(self._outputs_of(entries[: self._inputs]), labels[0] if len(labels) == 1 else tuple(labels))
+        *tensors, given_form = entries
+        form = _BatchForm(*given_form)
+        functions = self._layers._loss_fn
+        if not 0 <= form.loss < len(functions) or functions[form.loss] is None:
+            raise ValueError(f"PipelineParallel: the PipelineLayer has no loss_fn of number {form.loss}")
+        labels, outputs = tensors[form.inputs :], self._outputs_of([*tensors[: form.inputs], given_form])
+        given = tuple(labels) if form.has_label_tuple else labels[0]
+        made = [loss(outputs, given) for loss in functions]
+        trained = made.pop(form.loss)
+        return [trained, *(other.detach().reshape([1]) for other in made)]
 
     def _outputs_of(self, entries: Sequence[Any]) -> Any:
-        return self._layers(entries[0] if len(entries) == 1 else tuple(entries))
+        *inputs, form = entries
+        return self._layers(tuple(inputs) if _BatchForm(*form).has_input_tuple else inputs[0])
 
     def _update(self) -> None:
         self._optimizer.step()

@@ -27,7 +27,8 @@ class MixPrecisionLayer(WrappedLayer):
         super().__init__(layers)
         if as_dtype(dtype).name not in ("float16", "bfloat16"):
             raise ValueError(f"MixPrecisionLayer(dtype={dtype!r}): expected 'float16' or 'bfloat16'")
-        for parameter in layers.parameters():
+        every = getattr(layers, "whole_parameters", layers.parameters)  # all ranks of a pipeline capture one step
+        for parameter in every():
             if not parameter.stop_gradient:
                 parameter.register_hook(_widen)
                 link_main_gradient(parameter)

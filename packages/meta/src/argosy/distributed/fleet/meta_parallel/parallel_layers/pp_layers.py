@@ -4,24 +4,40 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 from argosy.distributed.collective import broadcast
 from argosy.distributed.environment import get_rank
 from argosy.distributed.fleet.base.topology import CommunicateTopology, groups
 from argosy.distributed.fleet.meta_parallel.pp_utils.forward_backward_overlap_utils import ScheduleChunk
 from argosy.distributed.fleet.recompute import recompute
+from argosy.distributed.group import Group
+from argosy.distributed.objects import all_gather_object
 from argosy.distributed.pipeline.marks import enter_stage
 from argosy.framework.serialization import load, save
 from argosy.nn.container import LayerDict
 from argosy.nn.layer import Layer
+from argosy.optimizer.optimizer import Optimizer
+from argosy_phi_ops.context import RankState
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["LayerDesc", "LocalSharedLayerDesc", "PipelineLayer", "PipelineLayerChunk", "SharedLayerDesc"]
+__all__ = [
+    "LayerDesc",
+    "LocalSharedLayerDesc",
+    "PipelineLayer",
+    "PipelineLayerChunk",
+    "SharedLayerDesc",
+    "complete_stages",
+]
+
+
+_made: RankState[list[ref[PipelineLayer]]] = RankState("argosy.pipeline_layers", list)
+"""The models of this rank."""
 
 
 class LayerDesc:
@@ -67,11 +83,12 @@ class PipelineLayer(Layer):
     """Layers, descriptions of layers and functions, called one after the other, ``num_virtual_pipeline_stages`` stages
     of them on each of ``num_stages`` ranks.
 
-    ``seg_method``: "uniform", or "layer:Name" to cut before layers of a class, evenly (``Name`` is a regular
-    expression that is found in the name of the class); or the numbers of the layers with which stages begin, and
-    the number of layers. ``loss_fn`` is kept for the training loop. With ``recompute_interval`` of n, n layers of a
-    stage at a time are one recomputed region. As in Paddle, layer number i is made with the generator seeded to
-    1234 + i; every rank makes all of them, and gives up what others have at the first step.
+    ``seg_method``: "uniform", or "layer:Name" to cut after layers of a class, evenly (``Name`` is a regular
+    expression that is found in the name of the class), last stages having what does not divide; or the numbers of
+    the layers with which stages begin, and perhaps the number of layers. ``loss_fn`` is kept for the training loop.
+    With ``recompute_interval`` of n, n layers of a stage at a time are one recomputed region. As in Paddle, layer
+    number i is made with the generator seeded to 1234 + i; every rank makes all of them, and gives up what others
+    have at the first step. Parameters and states are those of this rank's stages; :meth:`whole_parameters` are all.
 
     With ``use_dualpipev`` each rank has two stages, the second of rank r the one before that of rank r - 1.
 
@@ -113,6 +130,28 @@ class PipelineLayer(Layer):
         self.run_function: list[Callable[..., Any]] = [
             self._build_layer(*numbered) for numbered in enumerate(self._layers_desc)
         ]
+        _made.value = [*(each for each in _made.value if each() is not None), ref(self)]
+
+    def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Tensor]]:
+        """Names and parameters of this rank's stages."""
+        own = self._own_ids()
+        for name, parameter in super().named_parameters(*args, **kwargs):
+            if own is None or id(parameter) in own:
+                yield name, parameter
+
+    def parameters(self, include_sublayers: bool = True) -> list[Tensor]:
+        """The parameters of this rank's stages."""
+        return [parameter for _, parameter in self.named_parameters(include_sublayers=include_sublayers)]
+
+    def whole_parameters(self) -> list[Tensor]:
+        """The parameters of all stages."""
+        return [parameter for _, parameter in super().named_parameters()]
+
+    def _own_ids(self) -> set[int] | None:
+        """Parameters and buffers of this rank's stages by identity; None where all are."""
+        if self._num_stages == 1 or self._topo is None:
+            return None
+        return {id(x) for _, layer in self._own_layers() for x in (*layer.parameters(), *layer.buffers())}
 
     def _build_layer(self, number: int, given: Any) -> Callable[..., Any]:
         from argosy.framework.random import seed
@@ -160,8 +199,7 @@ class PipelineLayer(Layer):
     ) -> dict[str, Tensor]:  # fmt: skip
         """The states of this rank's layers, as in Paddle: other stages' are other ranks'."""
         found = super()._state_dict_impl(None, include_sublayers, structured_name_prefix, *args, **kwargs)
-        if self._num_stages > 1:
-            own = {id(x) for _, layer in self._own_layers() for x in (*layer.parameters(), *layer.buffers())}
+        if (own := self._own_ids()) is not None:
             names = {name for name, x in (*self.named_parameters(), *self.named_buffers()) if id(x) in own}
             found = {name: x for name, x in found.items() if name.removeprefix(structured_name_prefix) in names}
         if destination is None:
@@ -317,6 +355,7 @@ def _segments(layers: Sequence[Any], method: str | Sequence[int], stages: int) -
     """The number of the first layer of each stage, and the number of layers."""
     if not isinstance(method, str):
         made = list(method)
+        made += [len(layers)] * (len(made) == stages)
         if len(made) != stages + 1 or made != sorted(set(made)) or (made[0], made[-1]) != (0, len(layers)):
             raise ValueError(
                 f"PipelineLayer: seg_method {made} is not {stages + 1} increasing numbers from 0 to {len(layers)}"
@@ -330,7 +369,8 @@ def _segments(layers: Sequence[Any], method: str | Sequence[int], stages: int) -
         what = "layers" if kind == "uniform" else f"layers of class {name}"
         raise ValueError(f"PipelineLayer: {len(chosen)} {what} do not make {stages} stages")
     each, more = divmod(len(chosen), stages)
-    return [0, *(chosen[stage * each + min(stage, more)] for stage in range(1, stages)), len(layers)]
+    lasts = [stage * each + max(0, stage - (stages - more)) - 1 for stage in range(1, stages)]
+    return [0, *(chosen[last] + 1 for last in lasts), len(layers)]
 
 
 def _matches(layer: Any, pattern: str) -> bool:
@@ -342,3 +382,20 @@ def _class_name(layer: Any) -> str:
     return (
         layer.layer_func.__name__ if isinstance(layer, LayerDesc) else getattr(layer, "__name__", type(layer).__name__)
     )
+
+
+def complete_stages(optimizer: Optimizer, stages: Group) -> None:
+    """Let an optimizer of this rank's stages have those of the other ranks', in the groups in which they have them: all
+    ranks of a pipeline capture one update, of which each has its part. All of them call."""
+    given = {id(p): number for number, group in enumerate(optimizer._groups) for p in group.params}
+    for model in (made for each in _made.value if (made := each()) is not None):
+        whole = model.whole_parameters()
+        if model._num_stages == 1 or not any(id(p) in given for p in whole):
+            continue
+        found: list[dict[int, int]] = []
+        all_gather_object(found, {i: given[id(p)] for i, p in enumerate(whole) if id(p) in given}, stages)
+        numbers = {i: number for each in found for i, number in each.items()}
+        inside = {id(p) for p in whole}
+        for number, group in enumerate(optimizer._groups):
+            ordered = [whole[i] for i in sorted(numbers) if numbers[i] == number]
+            group.params = [*ordered, *(p for p in group.params if id(p) not in inside)]
