@@ -16,6 +16,7 @@ __all__ = ["CACHE", "Cache", "caches_of"]
 
 CACHE = "cache"
 """The attribute ``role`` of a state that is a cache."""
+_LINE = 64
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,12 @@ class Cache:
         return prod(self.block) * ITEM_SIZES[self.dtype]
 
     def allocate(self, blocks: int) -> np.ndarray[Any, Any]:
-        """An empty cache of so many blocks."""
-        return np.zeros((blocks, *self.block), as_dtype(self.dtype).numpy)
+        """An empty cache of so many blocks, which begins with a cache line of the processor: each vector of 64 bytes
+        that lies on two lines is read twice."""
+        size = blocks * self.block_bytes
+        memory = np.zeros(size + _LINE, np.uint8)
+        start = -memory.ctypes.data % _LINE
+        return memory[start : start + size].view(as_dtype(self.dtype).numpy).reshape(blocks, *self.block)
 
 
 def caches_of(program: Program) -> tuple[Cache, ...]:
