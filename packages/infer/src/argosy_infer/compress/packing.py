@@ -84,8 +84,8 @@ class QuantizedWeight:
 
     def dequantize(self) -> Array:
         """The matrix [in, out] in float32 that is multiplied with the inputs as they were."""
-        spread = np.repeat(self.scales.astype(np.float32), self.whole.shape[0] // len(self.scales), axis=0)
-        made = self.whole.astype(np.float32) * spread
+        groups = self.whole.astype(np.float32).reshape(len(self.scales), -1, self.whole.shape[1])
+        made = (groups * self.scales.astype(np.float32)[:, None]).reshape(self.whole.shape)
         if self.order is not None:
             made = made[np.argsort(self.order)]
         return made if self.factors is None else made * self.factors.astype(np.float32)[:, None]
