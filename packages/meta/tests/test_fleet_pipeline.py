@@ -87,6 +87,7 @@ def train(degree, copies=1, schedule="1F1B", scaler=None, **options):
 
 
 CASES = {
+    "one stage": ({"degree": 1}, 1), "copies of one stage": ({"degree": 1, "copies": 2}, 2),
     "two stages": ({"degree": 2}, 2), "four stages": ({"degree": 4}, 4), "copies": ({"degree": 2, "copies": 2}, 4),
     "virtual stages": ({"degree": 2, "num_virtual_pipeline_stages": 2}, 2),
     "by class": ({"degree": 2, "seg_method": "layer:Linear"}, 2),
@@ -118,6 +119,22 @@ def test_scripts_of_fleet_train_pipelines(expected, case):
     table = "shared_layers.table.weight"
     last = 0 if options.get("use_dualpipev") else max(stage for _, _, stage in results)
     assert all((table in held) == (stage in (0, last)) for _, held, stage in results)
+
+
+def test_copies_of_one_stage_train_eagerly(expected):
+    """Called as other models are: gradients are means over the copies."""
+
+    def program():
+        strategy = fleet.DistributedStrategy()
+        strategy.hybrid_configs = {"dp_degree": 2}
+        fleet.init(is_collective=True, strategy=strategy)
+        net = nn.Linear(2, 1)
+        model = fleet.distributed_model(parts.PipelineLayer([net], 1))
+        assert type(model) is parts.NoPipelineParallel
+        model(paddle.full([1, 2], float(fleet.worker_index()))).sum().backward()
+        return net.weight.grad.numpy().ravel().tolist()
+
+    assert run_ranks(program, 2) == [[0.5, 0.5]] * 2
 
 
 def test_recomputed_regions_keep_what_goes_into_them():

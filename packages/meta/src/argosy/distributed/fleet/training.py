@@ -14,7 +14,12 @@ from argosy.distributed.environment import get_world_size
 from argosy.distributed.fleet.base.topology import HybridCommunicateGroup, ParallelMode
 from argosy.distributed.fleet.job import require_job
 from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer, average_gradients
-from argosy.distributed.fleet.meta_parallel.pipeline_parallel import DualPipeVParallel, PipelineParallel
+from argosy.distributed.fleet.meta_parallel.parallel_layers.pp_layers import PipelineLayer
+from argosy.distributed.fleet.meta_parallel.pipeline_parallel import (
+    DualPipeVParallel,
+    NoPipelineParallel,
+    PipelineParallel,
+)
 from argosy.distributed.fleet.meta_parallel.stage_sharding import refuse_split_gradients
 from argosy.distributed.fleet.meta_parallel.wrappers import SegmentParallel, ShardingParallel, TensorParallel
 from argosy.distributed.fleet.strategy import DistributedStrategy
@@ -32,9 +37,10 @@ __all__ = [
 
 
 def distributed_model(model: Layer) -> Layer:
-    """``model`` for the grid of :func:`init`: a ``PipelineLayer`` as ``PipelineParallel``, one of split layers as
-    ``TensorParallel``, of split states as ``ShardingParallel``, of split sequences as ``SegmentParallel``, copies as
-    :class:`argosy.distributed.DataParallel`; itself where there is one rank.
+    """``model`` for the grid of :func:`init`: a ``PipelineLayer`` as ``PipelineParallel``, one of one stage as
+    ``NoPipelineParallel``, one of split layers as ``TensorParallel``, of split states as ``ShardingParallel``, of
+    split sequences as ``SegmentParallel``, copies as :class:`argosy.distributed.DataParallel`; itself where there
+    is one rank.
 
     Raises RuntimeError before :func:`init`, NotImplementedError for ``sharding_configs`` of ``stage`` 2 and 3 without
     a pipeline.
@@ -51,6 +57,9 @@ def distributed_model(model: Layer) -> Layer:
     if mode == ParallelMode.PIPELINE_PARALLEL:
         kind = DualPipeVParallel if getattr(model, "_use_dualpipev", False) else PipelineParallel
         return kind(model, job.groups, job.strategy)
+    is_copied = mode == ParallelMode.DATA_PARALLEL and not job.strategy.averages_later
+    if is_copied and isinstance(model, PipelineLayer) and model._num_stages == 1:
+        return NoPipelineParallel(model, job.groups, job.strategy)
     if get_world_size() == 1:
         return model
     if mode == ParallelMode.DATA_PARALLEL and job.strategy.averages_later:

@@ -22,6 +22,7 @@ from argosy.distributed.fleet.meta_parallel.pipeline_hooks import (
 )
 from argosy.distributed.fleet.meta_parallel.pipeline_parallel import (
     DualPipeVParallel,
+    NoPipelineParallel,
     PipelineDatasetPreprocessor,
     PipelineParallel,
 )
@@ -29,7 +30,7 @@ from argosy.distributed.fleet.meta_parallel.pp_utils.forward_backward_overlap_ut
 from argosy.distributed.fleet.meta_parallel.wrappers import SegmentParallel, ShardingParallel, TensorParallel
 
 __all__ = [
-    "ColumnParallelLinear", "DualPipeVParallel", "LayerDesc", "LayerSpec", "LocalSharedLayerDesc",
+    "ColumnParallelLinear", "DualPipeVParallel", "LayerDesc", "LayerSpec", "LocalSharedLayerDesc", "NoPipelineParallel",
     "ParallelCrossEntropy", "PipelineDatasetPreprocessor", "PipelineHook", "PipelineLayer", "PipelineParallel",
     "PipelineParallelMicroStepCallback", "PipelineParallelMicroStepLocations", "RNGStatesTracker",
     "RowParallelLinear", "ScheduleChunk", "ScheduleNode", "SegmentParallel", "ShardingParallel", "SharedLayerDesc",

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from argosy.amp import GradScaler
 from argosy.distributed.collective import all_reduce
+from argosy.distributed.data_parallel import DataParallel
 from argosy.distributed.fleet.base.topology import HybridCommunicateGroup
 from argosy.distributed.fleet.meta_parallel.hybrid_parallel_optimizer import HybridParallelOptimizer
 from argosy.distributed.fleet.meta_parallel.parallel_layers.pp_layers import PipelineLayer, complete_stages
@@ -26,7 +27,7 @@ from argosy_phi_ops.context import context
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_tensorcore.tensor import Tensor
 
-__all__ = ["DualPipeVParallel", "PipelineDatasetPreprocessor", "PipelineParallel"]
+__all__ = ["DualPipeVParallel", "NoPipelineParallel", "PipelineDatasetPreprocessor", "PipelineParallel"]
 
 
 class _BatchForm(NamedTuple):
@@ -318,6 +319,19 @@ class DualPipeVParallel(PipelineParallel):
     """A ``PipelineLayer`` made with ``use_dualpipev``: two stages on each rank, by the schedule DualPipeV."""
 
     _schedule = "DualPipeV"
+
+
+class NoPipelineParallel(PipelineParallel):
+    """A ``PipelineLayer`` of one stage: ``train_batch`` and the like as of several; called it computes eagerly, and
+    gradients of backward passes are means over the copies."""
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """What the layers give."""
+        made = vars(self).get("_eager")  # no sublayer: parameters are those of the layers
+        if made is None:
+            copies = self._hcg.get_dp_sep_parallel_group()
+            made = vars(self)["_eager"] = DataParallel(self._layers) if copies.nranks > 1 else self._layers
+        return made(*inputs, **kwargs)
 
 
 def _tuple(given: Any) -> tuple[Any, ...]:
