@@ -9,7 +9,7 @@ import tokenizers
 import argosy as paddle
 from argosy import models
 from argosy.models.importer import program_of
-from argosy.models.pooling import Pooling
+from argosy.models.pooling import Pooling, Projection
 from argosy_cinn import explain
 from argosy_infer import Generator, SamplingOptions
 from argosy_infer.llm import GenerationSettings
@@ -255,16 +255,22 @@ def test_sentence_encoders_pool_as_their_modules_say(bert, tmp_path, mode):
 def test_folders_of_sentence_encoders_are_laid_out_as_sentence_transformers_does(bert, tmp_path):
     """Modules in folders of their own; texts are as long as sentence_bert_config.json says."""
     language = models.load(bert)
-    language.pooling = Pooling("first", normalised=True, length=4)
+    language.pooling = Pooling("first", True, 4, (Projection(32, 48, False, "Identity"), Projection(48, 8)))
     language.save(tmp_path)
     modules = json.loads((tmp_path / "modules.json").read_text())
-    assert [module["path"] for module in modules] == ["", "1_Pooling", "2_Normalize"]
+    assert [module["path"] for module in modules] == ["", "1_Pooling", "2_Dense", "3_Dense", "4_Normalize"]
     table = json.loads((tmp_path / "1_Pooling" / "config.json").read_text())
     assert (table["word_embedding_dimension"], table["pooling_mode_cls_token"]) == (32, True)
     again, text = models.load(tmp_path), "the quick brown fox and the lazy dog"
     assert again.pooling.length == 4
     hidden = language.hidden(language.tokenizer.encode(text)[:4]).numpy()[0, 0]
+    for layer in (each.linear for each in language.pooling.projections):
+        hidden = hidden @ layer.weight.numpy() + (0 if layer.bias is None else layer.bias.numpy())
+    hidden = np.tanh(hidden)
     np.testing.assert_allclose(again.embed(text).numpy()[0], hidden / np.linalg.norm(hidden), rtol=0, atol=1e-5)
+    (tmp_path / "3_Dense" / "config.json").write_text(json.dumps({"in_features": 48, "out_features": 9}))
+    with pytest.raises(CheckpointError, match=r"3_Dense.*expected linear.weight of shape \[9, 48\], found \[8, 48\]"):
+        models.load(tmp_path)
     with pytest.raises(NotImplementedError, match="pooled vectors"):
         language.save(tmp_path / "model.gguf")
 
@@ -272,8 +278,8 @@ def test_folders_of_sentence_encoders_are_laid_out_as_sentence_transformers_does
 def test_modules_that_are_not_known_are_refused(bert, tmp_path):
     for path in bert.iterdir():
         (tmp_path / path.name).symlink_to(path)
-    (tmp_path / "modules.json").write_text(json.dumps([{"path": "", "type": "sentence_transformers.models.Dense"}]))
-    with pytest.raises(models.ConfigurationError, match="Dense"):
+    (tmp_path / "modules.json").write_text(json.dumps([{"path": "", "type": "sentence_transformers.models.LSTM"}]))
+    with pytest.raises(models.ConfigurationError, match="got LSTM"):
         models.load(tmp_path)
 
 
