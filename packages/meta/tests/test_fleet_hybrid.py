@@ -246,6 +246,7 @@ def test_slices_are_of_rules_of_elements_and_go_on_from_their_states():
             return layer.weight.numpy()
 
         model, first, second = fleet.distributed_model(layer), made(), made()
+        first._set_all_gather_overlap_forward(True, layer)
         step(first)
         values, states = layer.state_dict(), {k: x.numpy() for k, x in first.state_dict().items()}
         values = {k: x.numpy() for k, x in values.items()}

@@ -141,6 +141,9 @@ class DygraphShardingOptimizerV2(WrappedOptimizer):
         for buffer in self._comm_buffer_list:
             buffer.publish()
 
+    def _set_all_gather_overlap_forward(self, all_gather_overlap_forward: bool, layers: Any) -> None:
+        """Nothing: parameters are whole when :meth:`step` returns, so that nobody reads old ones."""
+
     def clear_grad(self, set_to_zero: bool = True) -> None:
         """Forget the gradients of parameters and slices."""
         self._inner_opt.clear_grad(set_to_zero)
