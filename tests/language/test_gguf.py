@@ -115,6 +115,8 @@ def test_blocks_are_multiplied_with_as_integers(kind, tmp_path):
     floats = [name for name, p in made.named_parameters() if p.ndim == 2 and "embed" not in name]
     assert not [name for name in floats if "down_proj" in name or not drawn]
     np.testing.assert_allclose(made(ids).numpy(), expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+    with pytest.raises(ValueError, match=r"got 'gguf', which only files that end so hold: give format"):
+        models.save(made, tmp_path / "packed")
     if kind in ("Q4_1", "Q4_K"):
         with pytest.raises(NotImplementedError, match=r"down_proj has no .* layout: its offsets are no multiples"):
             models.save(made, tmp_path / "packed", "compressed-tensors")

@@ -152,7 +152,8 @@ def pack_layers(model: Layer, family: ModuleType, layout: str) -> tuple[dict[str
     if layout == "mxfp4":
         raise NotImplementedError("save(): mxfp4 is read, and not written")
     if layout not in LAYOUTS:
-        raise ValueError(f"layouts of integer weights are {', '.join(LAYOUTS)}; got {layout!r}")
+        hint = ", which only files that end so hold: give format" if layout == "gguf" else ""
+        raise ValueError(f"layouts of integer weights are {', '.join(LAYOUTS)}; got {layout!r}{hint}")
     numbers = dict(integer_matrices(model, family))
     pack, describe = LAYOUTS[layout]
     tensors = {}
