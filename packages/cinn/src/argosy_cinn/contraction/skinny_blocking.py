@@ -15,7 +15,8 @@ from argosy_hwadapt.cpu.features import physical_cores
 
 #: Most vectors on the skinny side.
 MOST = 8
-_DOT_BLOCK = 128
+#: Wide rows of a chunk. Those of bytes are multiplied in so little time that what a chunk does once counts.
+_DOT_BLOCK, _BYTE_BLOCK = 128, 256
 #: Bytes of results that rows of the wide operand are added to, which stay in the second-level cache.
 _SWEEP_BYTES = 64 << 10
 #: Least results of a chunk, which reads stretches of memory as long.
@@ -60,7 +61,8 @@ def plan_skinny(problem: Contraction, target: Target) -> SkinnyBlocking | None:
         return None
     if dots:
         bytes_ = multiplies_bytes(problem, few_rows, target)
-        return SkinnyBlocking(few_rows, True, count, _DOT_BLOCK, lanes, pairs, bytes_)
+        block = _BYTE_BLOCK if bytes_ else _DOT_BLOCK
+        return SkinnyBlocking(few_rows, True, count, block, lanes, pairs, bytes_)
     if isinstance(along_r, int) and along_r == 1:
         return SkinnyBlocking(few_rows, False, count, _sweep_block(problem, few_rows, count), lanes)
     return None
