@@ -1,6 +1,7 @@
 """Scripts that train a ``PipelineLayer`` by ``fleet``: the losses and parameters of one process."""
 
 from functools import partial
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -340,6 +341,23 @@ def test_a_rank_has_its_stages_parameters():
 def test_models_that_cannot_be_cut_are_named(options, error, message):
     with pytest.raises(error, match=message):
         parts.PipelineLayer(described(), **options)
+
+
+def test_stages_cost_alike():
+    """The most parameters of a stage are the least that there can be, by trying all cuts."""
+    widths = [4, 16, 2, 32, 8, 8, 1]
+    layers = [parts.LayerDesc(nn.Linear, *pair) for pair in pairwise(widths)]
+    described_ = [parts.LayerDesc(nn.Embedding, 3, 4), *layers, nn.functional.relu]
+    costs = [12, *(i * o + o for i, o in pairwise(widths)), 0]
+    for stages in (1, 2, 3, 8):
+        made = parts.PipelineLayer(described_, num_stages=stages, seg_method="cost").segment_parts
+
+        def most(cuts):
+            return max(sum(costs[a:b]) for a, b in pairwise([0, *cuts, len(costs)]))
+
+        assert most(made[1:-1]) == min(map(most, combinations(range(1, len(costs)), stages - 1)))
+    with pytest.raises(ValueError, match="8 layers do not make 9 stages"):
+        parts.PipelineLayer(described_, num_stages=9, seg_method="cost")
 
 
 def test_a_shared_weight_is_in_a_stage():

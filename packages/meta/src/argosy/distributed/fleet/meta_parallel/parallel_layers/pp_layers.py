@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 from weakref import ref
@@ -83,12 +83,13 @@ class PipelineLayer(Layer):
     """Layers, descriptions of layers and functions, called one after the other, ``num_virtual_pipeline_stages`` stages
     of them on each of ``num_stages`` ranks.
 
-    ``seg_method``: "uniform", or "layer:Name" to cut after layers of a class, evenly (``Name`` is a regular
-    expression that is found in the name of the class), last stages having what does not divide; or the numbers of
-    the layers with which stages begin, and perhaps the number of layers. ``loss_fn`` is kept for the training loop.
-    With ``recompute_interval`` of n, n layers of a stage at a time are one recomputed region. As in Paddle, layer
-    number i is made with the generator seeded to 1234 + i; every rank makes all of them, and gives up what others
-    have at the first step. Parameters and states are those of this rank's stages; :meth:`whole_parameters` are all.
+    ``seg_method``: "uniform", "cost" (the most parameters of a stage are least), or "layer:Name" to cut after
+    layers of a class, evenly (``Name`` is a regular expression that is found in the name of the class), last stages
+    having what does not divide; or the numbers of the layers with which stages begin, and perhaps the number of
+    layers. ``loss_fn`` is kept for the training loop. With ``recompute_interval`` of n, n layers of a stage at a
+    time are one recomputed region. As in Paddle, layer number i is made with the generator seeded to 1234 + i;
+    every rank makes all of them, and gives up what others have at the first step. Parameters and states are those
+    of this rank's stages; :meth:`whole_parameters` are all.
 
     With ``use_dualpipev`` each rank has two stages, the second of rank r the one before that of rank r - 1.
 
@@ -123,13 +124,13 @@ class PipelineLayer(Layer):
         self._recompute_interval, self.recompute_ctx = recompute_interval, recompute_ctx
         self._layers_desc = list(layers)
         self._num_layers = len(self._layers_desc)
-        self.segment_parts = _segments(self._layers_desc, seg_method, ranks * self._virtual)
-        self._start_pos, self._end_pos = self.segment_parts[self._stage_id], self.segment_parts[self._stage_id + 1]
         vars(self)["_pipeline_stages"] = ranks * self._virtual
         self.shared_layers = LayerDict()
         self.run_function: list[Callable[..., Any]] = [
             self._build_layer(*numbered) for numbered in enumerate(self._layers_desc)
         ]
+        self.segment_parts = _segments(self._layers_desc, seg_method, ranks * self._virtual, self.run_function)
+        self._start_pos, self._end_pos = self.segment_parts[self._stage_id], self.segment_parts[self._stage_id + 1]
         _made.value = [*(each for each in _made.value if each() is not None), ref(self)]
 
     def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Tensor]]:
@@ -351,8 +352,12 @@ def _grid_of(stages: int) -> CommunicateTopology | None:
     return grid if fits else None
 
 
-def _segments(layers: Sequence[Any], method: str | Sequence[int], stages: int) -> list[int]:
-    """The number of the first layer of each stage, and the number of layers."""
+def _segments(
+    layers: Sequence[Any], method: str | Sequence[int], stages: int, built: Sequence[Callable[..., Any]]
+) -> list[int]:
+    """The number of the first layer of each stage, and the number of layers. ``built`` are the layers themselves."""
+    if method == "cost" and len(layers) >= stages:
+        return _balanced([_cost(each) for each in built], stages)
     if not isinstance(method, str):
         made = list(method)
         made += [len(layers)] * (len(made) == stages)
@@ -362,15 +367,33 @@ def _segments(layers: Sequence[Any], method: str | Sequence[int], stages: int) -
             )
         return made
     kind, _, name = method.partition(":")
-    if kind not in ("uniform", "layer"):
-        raise ValueError(f"PipelineLayer: seg_method is 'uniform', 'layer:Name' or a list, not {method!r}")
-    chosen = [i for i, layer in enumerate(layers) if kind == "uniform" or _matches(layer, name)]
+    if kind not in ("uniform", "cost", "layer"):
+        raise ValueError(f"PipelineLayer: seg_method is 'uniform', 'cost', 'layer:Name' or a list, not {method!r}")
+    chosen = [i for i, layer in enumerate(layers) if kind != "layer" or _matches(layer, name)]
     if len(chosen) < stages:
-        what = "layers" if kind == "uniform" else f"layers of class {name}"
+        what = "layers" if kind != "layer" else f"layers of class {name}"
         raise ValueError(f"PipelineLayer: {len(chosen)} {what} do not make {stages} stages")
     each, more = divmod(len(chosen), stages)
     lasts = [stage * each + max(0, stage - (stages - more)) - 1 for stage in range(1, stages)]
     return [0, *(chosen[last] + 1 for last in lasts), len(layers)]
+
+
+def _cost(function: Callable[..., Any]) -> int:
+    """How many numbers a row meets in a layer: the elements of its parameters; 1 for a function without any."""
+    layer = function.args[0] if isinstance(function, partial) else function
+    return 1 + sum(p.size for p in layer.parameters()) if isinstance(layer, Layer) else 1
+
+
+def _balanced(costs: Sequence[int], stages: int) -> list[int]:
+    """Where stages begin, each with a layer at least, so that the most that one of them costs is least."""
+    total = [0, *accumulate(costs)]
+    best: dict[int, tuple[int, list[int]]] = {end: (total[end], [0, end]) for end in range(1, len(total))}
+    for stage in range(2, stages + 1):
+        best = {
+            end: min((max(best[i][0], total[end] - total[i]), [*best[i][1], end]) for i in range(stage - 1, end))
+            for end in range(stage, len(total))
+        }
+    return best[len(costs)][1]
 
 
 def _matches(layer: Any, pattern: str) -> bool:
