@@ -290,3 +290,33 @@ def test_code_for_few_rows_is_emitted_for_weights_and_once():
         assert len({body for _, body in found}) == len(found)
         few = {name.rpartition(".")[2] for name, _ in found} & {"one", "two", "four", "eight"}
         assert few > {"one"} if (columns, depth) == (OUT, SIZE) else few == {"one"}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_weights_of_heads_are_read_by_few_rows_as_any_other(dtype, is_turned):
+    """A batch of weights [heads, in, out] or [heads, out, in]: the same bits alone and beside other rows."""
+    heads, size, out = 3, 160, 96
+    weight = RNG.standard_normal((heads, *((out, size) if is_turned else (size, out)))).astype(np.float32)
+    x = RNG.standard_normal((max(ROWS), heads, size)).astype(np.float32)
+    real = np.float32 if dtype == "float32" else ml_dtypes.bfloat16
+    weight, x = weight.astype(real), x.astype(real)
+    program = Program("heads")
+    given = program.add_input(TensorType((SymExpr.symbol("t"), heads, size), dtype), "x")
+    matrices = program.add_input(TensorType(weight.shape, dtype), "w")
+    with emit_at(Builder.at_end(program.block)):
+        contracted = {"lhs_contract": (2,), "rhs_contract": (2 if is_turned else 1,)}
+        program.set_outputs([prim.dot_general(given, matrices, **contracted, lhs_batch=(1,), rhs_batch=(0,))])
+    executable = CinnCompiler().compile(program, device("cpu"), options={"batch_invariant": True})
+
+    def multiply(rows):
+        inputs = [StridedArray.from_array(np.ascontiguousarray(a)) for a in (rows, weight)]
+        return executable.run(inputs, [])[0].array()
+
+    together = multiply(x)
+    wide = [a.astype(np.float64) for a in (x, weight)]
+    exact = np.einsum("thi,hoi->hto" if is_turned else "thi,hio->hto", *wide)
+    tolerance = np.abs(exact).max() * (1e-5 if dtype == "float32" else 1e-2)
+    np.testing.assert_allclose(together.astype(np.float64), exact, atol=tolerance)
+    for rows in ROWS:
+        np.testing.assert_array_equal(multiply(x[:rows]), together[:, :rows])

@@ -51,7 +51,7 @@ def emit_product(module: Module, name: str, form: ProductForm, slots: Mapping[An
             problem, blocking = variant(b, whole, what)
             emit(b, problem, chunk, chunks, blocking)
 
-    if isinstance(product.rows, int) or product.batch:
+    if not _has_variants(product.rows, product.columns, product.depth, product.batch):
         emit_variant(name, "any")
         return
     with module.function(name, PARAMETERS, export=False, attributes="noinline") as b:
@@ -195,11 +195,17 @@ def _no_buffers(buffer: Any) -> Value:
     raise RuntimeError(f"an operand of a product reads {buffer} besides its own element")
 
 
+def _has_variants(rows: Any, columns: Any, depth: Any, batch: Any) -> bool:
+    """Whether a product's number of rows is known at run time, and a batch of them is one of weights."""
+    return not isinstance(rows, int) and (not batch or (isinstance(columns, int) and isinstance(depth, int)))
+
+
 def variants_of(b: Function, problem: Contraction) -> list[str]:
     """What code a product has: one whose number of rows is known at run time has some of its own for one row, and for
     few rows, which read the right operand where it lies. Each is a function: together they would be worse code."""
-    if isinstance(problem.m, int) or problem.batch:
+    if not _has_variants(problem.m, problem.n, problem.k, problem.batch):
         return ["any"]
+    is_weight = isinstance(problem.n, int) and isinstance(problem.k, int)  # else B has open sizes as A has
     target = b.module.target
     few = _few_variants(problem, target)
     if takes_all_rows(problem, target):
@@ -207,7 +213,6 @@ def variants_of(b: Function, problem: Contraction) -> list[str]:
     skinny = plan_skinny(replace(problem, m=1), target) is not None
     if not choose(replace(problem, m=_FEW_ROWS), target).packs_b:
         return ["one", "few", "any"] if skinny else ["few", "any"]
-    is_weight = isinstance(problem.n, int) and isinstance(problem.k, int)  # else B has open sizes as A has
     return [*(few if is_weight else few[:1]), "any"] if skinny else ["any"]
 
 
