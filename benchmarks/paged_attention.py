@@ -1,5 +1,5 @@
 """Attention of one token of each row over a paged cache, whose 8 heads serve ``shared`` each of the query: 16 layers'
-worth of caches in turns, so that they are read from memory.
+worth of caches in one call, so that they are read from memory.
 
     python benchmarks/paged_attention.py                              # float32, bfloat16, and int8 with scales
     python benchmarks/paged_attention.py --cases int8 --cached 512 4096 --rows 1 8 --shared 2 4 --threads 2
@@ -47,19 +47,18 @@ def layers_step(case: str, rows: int, cached: int, shared: int) -> tuple[decode.
     from argosy_tensorcore.storage import StridedArray
 
     made, tables = arrays(case, rows, cached, shared)
+    given = [*made[:5], *tables, *made[6:]]
     program = Program("attention")
-    inputs = [program.add_input(TensorType(x.shape, str(x.dtype))) for x in made]
+    inputs = [program.add_input(TensorType(x.shape, str(x.dtype))) for x in given]
+    own, others = inputs[:5], inputs[5 + LAYERS :]
     with emit_at(Builder.at_end(program.block)):
-        program.set_outputs([prim.paged_attention(*inputs, scale=decode.SIZE**-0.5)])
+        layers = [
+            prim.paged_attention(*own, table, *others, scale=decode.SIZE**-0.5) for table in inputs[5 : 5 + LAYERS]
+        ]
+        program.set_outputs(layers)
     call = CinnCompiler().compile(program, device("cpu"))
-    given = [StridedArray.from_array(x) for x in made]
-    layers = [[*given[:5], StridedArray.from_array(table.copy()), *given[6:]] for table in tables]
-
-    def step() -> None:
-        for layer in layers:
-            call.run(layer, [])
-
-    return step, sum(x.nbytes for x in (*made[1:3], *made[6:]))
+    arguments = [StridedArray.from_array(np.ascontiguousarray(x)) for x in given]
+    return lambda: call.run(arguments, []), sum(x.nbytes for x in (*made[1:3], *made[6:]))
 
 
 def main() -> None:
