@@ -9,6 +9,8 @@ import argosy_autoparallel.schedule as schedule
 from argosy import nn
 from argosy.distributed.debug import run_ranks
 from argosy.distributed.launch.arguments import parse
+from argosy_autoparallel.passes.tokens import COMMUNICATION
+from argosy_autoparallel.pipeline import local_pieces
 from argosy_hwadapt.errors import CommunicatorError
 
 
@@ -38,15 +40,47 @@ def test_programs_of_all_ranks_are_compared_unless_that_is_turned_off(monkeypatc
         assert all(any(op.name == "prim.all_reduce" for op in program.walk()) for program in programs)
 
 
+def refuse(programs):
+    raise schedule.ScheduleError("rank 0 and rank 1 differ")
+
+
 def test_a_program_that_fails_the_check_does_not_run(monkeypatch):
     """Its error is the check's, on the rank and before anything was communicated."""
-
-    def refuse(programs):
-        raise schedule.ScheduleError("rank 0 and rank 1 differ")
 
     monkeypatch.setattr(schedule, "verify_programs", refuse)
     with pytest.raises(schedule.ScheduleError, match="rank 0 and rank 1 differ"):
         run_ranks(train, 2)
+
+
+def train_stages():
+    """A step of two stages, each of two ranks, which add up terms of products."""
+    mesh = dist.ProcessMesh([[0, 1], [2, 3]], ["pp", "mp"])
+    dist.set_mesh(mesh)
+    paddle.seed(0)
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)) for _ in range(2)])
+    adam = paddle.optimizer.Adam(parameters=model.parameters())
+    plan = {"[01].0": dist.ColWiseParallel(), "[01].1": dist.RowWiseParallel()}
+    config = {"pp_config": {"split_spec": {"0": dist.SplitPoint.END}}, "mp_config": {"parallelize_plan": plan}}
+    model, adam = dist.parallelize(model, adam, mesh, config)
+    strategy = dist.Strategy({"pipeline": {"enable": True, "schedule_mode": "1F1B", "accumulate_steps": 2}})
+    trained = dist.to_static(model, None, nn.MSELoss(), adam, strategy)
+    return float(trained(paddle.ones([8, 4]), paddle.ones([8, 4])))
+
+
+def test_pieces_of_stages_are_compared(monkeypatch):
+    """By the ranks of a stage, each with those that have nothing to do with it."""
+    seen = []
+    verify_programs = local_pieces.verify_programs
+    monkeypatch.setattr(local_pieces, "verify_programs", lambda p: seen.append(list(p)) or verify_programs(p))
+    losses = run_ranks(train_stages, 4)
+    assert len(set(losses)) == 1
+    assert seen
+    for programs in seen:
+        communicate = [any(op.dialect == "prim" and op.name in COMMUNICATION for op in p.walk()) for p in programs]
+        assert communicate in ([True, True], [False, False, True, True])
+    monkeypatch.setattr(local_pieces, "verify_programs", refuse)
+    with pytest.raises(schedule.ScheduleError, match="rank 0 and rank 1 differ"):
+        run_ranks(train_stages, 4)
 
 
 def ask_for_different_results():

@@ -132,6 +132,7 @@ def test_sequences_are_split_between_layers(name, dims):
     ("config", "error", "message"),
     [
         ({"mp_config": {"parallelize_plan": {"wde": dist.ColWiseParallel()}}}, ValueError, "'wde' matches no layer"),
+        ({"mp_config": {"parallelize_plan": {"*.w": dist.ColWiseParallel()}}}, ValueError, r"'\*.w' is no regular"),
         ({"mp_config": {"parallelize_plan": {"wide": "columns"}}}, TypeError, "not one as ColWiseParallel"),
         ({"dp_config": {"sharding_level": 4}}, ValueError, "sharding_level is 0, 1, 2 or 3, not 4"),
         ({"dp_config": {"sharding_level": 1}}, ValueError, "sharding_level=1 needs a mesh dimension 'dp'"),

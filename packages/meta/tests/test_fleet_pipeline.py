@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import argosy as paddle
+import argosy.distributed as dist
 from argosy import nn
 from argosy.distributed import debug, fleet
 from argosy.distributed.fleet import meta_parallel as parts
+from argosy_autoparallel.schedule import InstructionError, Update
 
 run_ranks = partial(debug.run_ranks, timeout=600)
 STEPS, COUNT, ROWS, WIDTH = 3, 4, 8, 6
@@ -136,6 +138,33 @@ def test_copies_of_one_stage_train_eagerly(expected):
         return net.weight.grad.numpy().ravel().tolist()
 
     assert run_ranks(program, 2) == [[0.5, 0.5]] * 2
+
+
+def test_the_list_of_a_step_ends_with_the_update():
+    """What the update raises is named as that of any other instruction is, on each rank; no gradient is lost."""
+
+    class Unsound(paddle.optimizer.SGD):
+        def step(self):
+            raise ArithmeticError("this rule has no step")
+
+    def body():
+        strategy = fleet.DistributedStrategy()
+        strategy.hybrid_configs = {"pp_degree": 2}
+        strategy.pipeline_configs = {"accumulate_steps": COUNT, "micro_batch_size": ROWS // COUNT}
+        fleet.init(is_collective=True, strategy=strategy)
+        model, *_ = prepared(2)
+        unsound = fleet.distributed_optimizer(Unsound(0.1, parameters=model.parameters()))
+        model = fleet.distributed_model(model)
+        place = (
+            rf"rank {dist.get_rank()}, instruction \d+: update update\[0\].*: ArithmeticError: this rule has no step"
+        )
+        with pytest.raises(InstructionError, match=place):
+            model.train_batch(batches()[0], unsound)
+        (step,) = model._pipeline._steps.values()
+        assert [i for i in step.own if isinstance(i, Update)] == [step.own.instructions[-1]]
+        assert all(p.grad is not None for p in model._layers.parameters() if not p.is_dist() or p.payload.is_held)
+
+    run_ranks(body, 2)
 
 
 def test_recomputed_regions_keep_what_goes_into_them():

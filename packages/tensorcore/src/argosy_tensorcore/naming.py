@@ -33,7 +33,8 @@ _source: Callable[[], UniqueNames] = _process_names
 
 
 def set_name_source(current: Callable[[], UniqueNames]) -> None:
-    """Install the function that gives the counts which names come from (say, those of a rank's context)."""
+    """Install ``current``, the function that gives the counts which names come from (say, those of a rank's
+    context)."""
     global _source
     _source = current
 

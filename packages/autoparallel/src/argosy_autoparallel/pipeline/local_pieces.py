@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from argosy_autoparallel.mesh import ProcessMesh
-from argosy_autoparallel.partition import partition
+from argosy_autoparallel.partition import partition, partition_ranks
 from argosy_autoparallel.passes.tokens import COMMUNICATION, thread_tokens
 from argosy_autoparallel.pipeline.cut import Cut, Key, Piece
 from argosy_autoparallel.placement import Placement
 from argosy_autoparallel.resharding.emitter import static_shape
 from argosy_autoparallel.schedule.lists import ScheduleError
+from argosy_autoparallel.schedule.programs import verify_programs
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
@@ -24,7 +25,8 @@ __all__ = ["LocalPieces", "StateLayouts", "add_accumulation", "localize_pieces"]
 
 StateLayouts = Sequence[Mapping[int, Layout]]
 """For each state its layout on the mesh of each stage that has it; nothing for a state that every rank has whole."""
-_LAYOUTS = frozenset({"prim.relayout", "prim.to_local", "prim.from_local"})
+_PARTS = frozenset({"prim.to_local", "prim.from_local"})
+_LAYOUTS = frozenset({"prim.relayout", *_PARTS})
 
 
 @dataclass
@@ -56,19 +58,19 @@ class LocalPieces:
 def localize_pieces(
     whole: Cut, meshes: Sequence[ProcessMesh], inputs: Mapping[Value, Layout | None], states: StateLayouts, rank: int,
     gradients: Mapping[int, tuple[Placement, ...]] | None = None,
-    parts: Mapping[int, tuple[Placement, ...]] | None = None,
+    parts: Mapping[int, tuple[Placement, ...]] | None = None, check: bool = False,
 ) -> LocalPieces:  # fmt: skip
     """The programs of ``rank``. ``meshes`` are those of the stages; ``inputs`` the layouts of what pieces are given;
     ``gradients`` how terms of gradients must lie, where that is known; ``parts`` into which their sums are scattered,
-    where they are.
+    where they are. With ``check`` what each piece communicates is compared with that of the other ranks of its mesh.
 
-    Raises :class:`ScheduleError` for meshes of different shapes.
+    Raises :class:`ScheduleError` for meshes of different shapes, and for ranks that do not communicate alike.
     """
     if len({tuple(mesh.shape) for mesh in meshes}) > 1:
         raise ScheduleError(f"stages lie on meshes of different shapes: {', '.join(map(repr, meshes))}")
     made = LocalPieces(whole, meshes, layouts=dict(inputs), gradients=dict(gradients or {}), parts=parts or {})
     for key in whole.order():
-        _localize(made, key, states, rank)
+        _localize(made, key, states, rank, check)
     return made
 
 
@@ -77,7 +79,7 @@ def layout_on_mesh(layout: Layout, mesh: ProcessMesh) -> Layout:
     return layout if layout.mesh == mesh else Layout(mesh, layout.placements)
 
 
-def _localize(made: LocalPieces, key: Key, states: StateLayouts, rank: int) -> None:
+def _localize(made: LocalPieces, key: Key, states: StateLayouts, rank: int, check: bool) -> None:
     piece, stage = made.cut.pieces[key], key[1]
     mesh = made.meshes[stage]
     inputs = [made.layout(value, stage) for value in piece.inputs]
@@ -88,7 +90,7 @@ def _localize(made: LocalPieces, key: Key, states: StateLayouts, rank: int) -> N
         if program is not None and any(op.name in COMMUNICATION for op in program.block):
             thread_tokens(program)
     else:
-        program, layouts = _partition(made, piece, stage, inputs, own, rank)
+        program, layouts = _partition(made, piece, stage, inputs, own, rank, check)
     made.programs[key] = program
     made.layouts.update(zip(piece.outputs, layouts, strict=False))
     terms = layouts[len(piece.outputs) :]
@@ -98,18 +100,35 @@ def _localize(made: LocalPieces, key: Key, states: StateLayouts, rank: int) -> N
 
 def _partition(
     made: LocalPieces, piece: Piece, stage: int, inputs: Sequence[Layout | None], states: Sequence[Layout | None],
-    rank: int,
+    rank: int, check: bool,
 ) -> tuple[Program | None, Sequence[Layout | None]]:  # fmt: skip
     """The rank's program and the layouts of its outputs. What is a sum of terms stays so within a stage only."""
     mesh = made.meshes[stage]
-    found = partition(piece.program, inputs, states, rank)
+    found, asked = partition(piece.program, inputs, states, rank), list[Layout | None]()
     wanted = [_requested_layout(made, *of, stage) for of in zip(piece.outputs, found.output_layouts, strict=False)]
     terms = found.output_layouts[len(wanted) :]
     known = [_gradient_layout(made, *of, mesh) for of in zip(piece.gradients, terms, strict=True)]
     differs = any(a is not None and a != b for a, b in zip(known, terms, strict=True))
     if differs or any(layout is not None for layout in wanted):
-        found = partition(piece.program, inputs, states, rank, [*wanted, *known])
-    return found.program if mesh.contains(rank) else None, found.output_layouts
+        asked = [*wanted, *known]
+        found = partition(piece.program, inputs, states, rank, asked)
+    if not mesh.contains(rank):
+        return None, found.output_layouts
+    if check and not _is_of_one_rank(piece.program) and _is_of_one_rank(found.program):
+        others = [each for each in mesh.process_ids if each != rank]
+        theirs = partition_ranks(piece.program, inputs, states, asked, others)
+        _compare({rank: found.program, **{n: each.program for n, each in zip(others, theirs, strict=True)}})
+    return found.program, found.output_layouts
+
+
+def _is_of_one_rank(program: Program) -> bool:
+    """Whether a program has what ranks have each for themselves: communication, and parts of tensors."""
+    return any(op.name in COMMUNICATION or op.name in _PARTS for op in program.walk())
+
+
+def _compare(programs: Mapping[int, Program]) -> None:
+    """Raise ScheduleError where these ranks, among those that do nothing, do not communicate alike."""
+    verify_programs([programs.get(rank) or Program() for rank in range(max(programs) + 1)])
 
 
 def _requested_layout(made: LocalPieces, value: Value, layout: Layout | None, stage: int) -> Layout | None:

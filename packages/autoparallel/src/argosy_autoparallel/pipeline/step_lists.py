@@ -16,10 +16,12 @@ from argosy_autoparallel.schedule.instructions import Instruction, Receive, Ref,
 from argosy_autoparallel.schedule.lists import InstructionList, Port, Signature
 from argosy_pir import TensorType, Value
 
-__all__ = ["LAST", "Pieces", "forward_orders", "ranks_of_stages", "step_lists"]
+__all__ = ["LAST", "UPDATE", "Pieces", "forward_orders", "ranks_of_stages", "step_lists"]
 
 LAST = "_last"
 """What the names of pieces end in for a last microbatch of another size."""
+UPDATE = "update", None
+"""The piece that ends a step of training. It has no values: parameters, gradients and states are the rank's own."""
 Order = Sequence[Run | Update]
 Pieces = Mapping[tuple[str, int | None], Signature]
 
@@ -41,11 +43,11 @@ def forward_orders(ranks: Sequence[int], microbatches: int) -> list[list[Run]]:
 
 def step_lists(
     orders: Sequence[Sequence[Run]], pieces: Sequence[LocalPieces], microbatches: int, size: int,
-    results: Sequence[Sequence[Value]],
+    results: Sequence[Sequence[Value]], updates: bool = False,
 ) -> list[InstructionList]:  # fmt: skip
     """The lists of ``size`` ranks. ``pieces`` are those of a microbatch, and perhaps those of a last one of another
     size; ``results`` the values of each that every pipeline rank is to have in the end, where they are called
-    ``result0[microbatch]`` and so on.
+    ``result0[microbatch]`` and so on. With ``updates`` all ranks run `UPDATE` at the end.
     """
     first = pieces[0]
     owners = ranks_of_stages(orders, first.cut.stages)
@@ -54,7 +56,12 @@ def step_lists(
         ranks = {owners[stage]: first.meshes[stage].process_ids[lane] for stage in range(first.cut.stages)}
         for rank, one in _lane(orders, pieces, microbatches, ranks, results).items():
             lists[rank] = one
-    return lists
+    return [_with_update(one) for one in lists] if updates else lists
+
+
+def _with_update(one: InstructionList) -> InstructionList:
+    pieces = {**one.pieces, UPDATE: Signature((), ())}
+    return replace(one, instructions=(*one.instructions, Update(UPDATE[0])), pieces=pieces)
 
 
 def _lane(

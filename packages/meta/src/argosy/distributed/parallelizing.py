@@ -129,6 +129,10 @@ def _matches(model: Layer, plans: Mapping[str, Any]) -> list[tuple[str, Layer, P
         wrong = [plan for plan in chosen if not isinstance(plan, PlanBase)]
         if wrong:
             raise TypeError(f"parallelize: the plan of {key!r} is {wrong[0]!r}, not one as ColWiseParallel()")
+        try:
+            re.compile(key)
+        except re.error as error:
+            raise ValueError(f"parallelize: {key!r} is no regular expression ({error}): '.*' stands for any") from None
         layers = model.named_sublayers(include_self=True)
         hits = [
             (name, layer, meant)

@@ -27,7 +27,7 @@ def _last_states(x_BTD: Any, padding_BT: Any) -> Any:
 
 
 class SequenceClassifier(Layer):
-    """Scores [B, C] of sequences by the hidden state of their last token."""
+    """Scores [B, ``classes``] of sequences by the hidden state of their last token."""
 
     def __init__(self, config: DecoderConfig, classes: int) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class SequenceClassifier(Layer):
 
 
 class TokenClassifier(Layer):
-    """Scores [B, T, C] of tokens."""
+    """Scores [B, T, ``classes``] of tokens."""
 
     def __init__(self, config: DecoderConfig, classes: int, dropout: float = 0.0) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class TokenClassifier(Layer):
 
 
 class GPTClassifier(GPT):
-    """Scores [B, C] of sequences by the hidden state of their last token."""
+    """Scores [B, ``classes``] of sequences by the hidden state of their last token."""
 
     def __init__(self, config: GPTConfig, classes: int) -> None:
         super().__init__(config)
@@ -68,7 +68,7 @@ class GPTClassifier(GPT):
 
 
 class GPTTokenClassifier(GPT):
-    """Scores [B, T, C] of tokens."""
+    """Scores [B, T, ``classes``] of tokens."""
 
     def __init__(self, config: GPTConfig, classes: int, dropout: float = 0.0) -> None:
         super().__init__(config)

@@ -14,11 +14,12 @@ from argosy.distributed.pipeline.gradients import Gradients
 from argosy.distributed.pipeline.memory import bytes_on_rank
 from argosy.distributed.pipeline.rank_list import run_list
 from argosy.jit import lowering
+from argosy.settings import CHECK_PROGRAMS
 from argosy_autoparallel.dist_tensor import ShardedArray
 from argosy_autoparallel.groups import communicators
 from argosy_autoparallel.pipeline.cut import extract
 from argosy_autoparallel.pipeline.local_pieces import LocalPieces, add_accumulation, localize_pieces
-from argosy_autoparallel.pipeline.step_lists import LAST, step_lists
+from argosy_autoparallel.pipeline.step_lists import LAST, UPDATE, step_lists
 from argosy_autoparallel.resharding.emitter import static_shape
 from argosy_autoparallel.schedule import InstructionList, Ref, Run, VerificationResult, verify
 from argosy_autoparallel.schedule.runner import Held, host_array
@@ -50,14 +51,15 @@ class Hooks(Protocol):
 
 class PipelineStep:
     """The lists of all ranks for ``orders``, and this rank's pieces, compiled. ``captured`` are the steps of a
-    microbatch, and of a last one of another size; ``gradients`` is where they add up.
+    microbatch, and of a last one of another size; ``gradients`` is where they add up. With ``updates`` the lists end
+    with the update.
 
     Raises :class:`~argosy_autoparallel.schedule.ScheduleError` for lists that cannot run.
     """
 
     def __init__(
         self, captured: Sequence[CapturedStep], orders: Sequence[Sequence[Run]], microbatches: int,
-        gradients: Gradients, backend: lowering.Backend,
+        gradients: Gradients, backend: lowering.Backend, updates: bool = False,
     ) -> None:  # fmt: skip
         self.captured, self.microbatches, self.gradients, self.backend = captured, microbatches, gradients, backend
         self.device = _device_of(captured[0])
@@ -66,7 +68,7 @@ class PipelineStep:
         self.results = [_results(each) for each in captured]
         pieces = [self._local_pieces(each, LAST if number else "") for number, each in enumerate(captured)]
         size = context().size
-        lists = step_lists(orders, pieces, microbatches, size, self.results)
+        lists = step_lists(orders, pieces, microbatches, size, self.results, updates)
         lists = [replace(one, resident_bytes=self._resident_bytes(rank)) for rank, one in enumerate(lists)]
         lists[context().rank] = self._with_arenas(lists[context().rank])
         self.lists: list[InstructionList] = lists
@@ -75,10 +77,15 @@ class PipelineStep:
         counter = captured[0].counter
         self._advance = None if counter is None else _next_random_state(captured[0], counter, backend)
 
-    def run(self, microbatches: Sequence[Sequence[Tensor]], hooks: Hooks | None = None) -> list[list[Array]]:
-        """Run the list of this rank for the tensors of each microbatch, ``hooks`` around its passes; returns the
-        results of each."""
+    def run(
+        self, microbatches: Sequence[Sequence[Tensor]], hooks: Hooks | None = None,
+        update: Callable[[], None] | None = None,
+    ) -> list[list[Array]]:  # fmt: skip
+        """Run the list of this rank for the tensors of each microbatch, ``hooks`` around its passes, then ``update``,
+        where it ends with one; returns the results of each."""
         functions = self._with_hooks(hooks) if hooks else self.functions
+        if update is not None:
+            functions = {**functions, UPDATE: update}
         left = run_list(self.own, functions, self._values(microbatches))
         count = range(len(self.results[0]))
         return [[host_array(left[Ref(f"result{i}", (m,))]) for i in count] for m in range(self.microbatches)]
@@ -167,7 +174,8 @@ class PipelineStep:
         known = {p: found for p, tensor in captured.gradients.items() if (found := self.gradients.placements(tensor))}
         meshes = captured.meshes.of_stages
         parts = {p: self.gradients.parts(tensor, meshes[0].ndim) for p, tensor in captured.gradients.items()}
-        local = localize_pieces(whole, meshes, inputs, states, context().rank, known, parts)
+        check = context().size <= (CHECK_PROGRAMS.read() or 0)
+        local = localize_pieces(whole, meshes, inputs, states, context().rank, known, parts, check)
         for position, placements in local.gradients.items():
             self.gradients.add(captured.gradients[position], placements)
         for key, made in local.programs.items():

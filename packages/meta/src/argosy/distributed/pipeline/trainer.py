@@ -134,34 +134,40 @@ class Pipeline:
 
     def train(self, entries: Sequence[Any]) -> Tensor:
         """One step; the mean of the microbatches' losses from before it, on every rank."""
-        loss = self.accumulate(entries)
-        self._update()
-        self.gradients.publish()
-        self.gradients.clear()
-        return loss
+        return self._mean(self._run("train", entries, lambda: self._end_step(self._update)), entries)
 
     def train_scaled(self, entries: Sequence[Any], scaler: GradScaler, optimizer: Any) -> Tensor:
         """As :meth:`train`, with the losses scaled up by ``scaler``, which skips the step on every rank where a
         gradient anywhere overflows."""
         shard_scaler(scaler)
-        loss = self.accumulate(entries, scaler)
-        scaler.step(optimizer)
-        scaler.update()
-        self.gradients.publish()
-        self.gradients.clear()
-        return loss
+
+        def update() -> None:
+            scaler.step(optimizer)
+            scaler.update()
+
+        given = [*entries, _scale_of(scaler)]
+        return self._mean(self._run("train_scaled", given, lambda: self._end_step(update)), entries)
 
     def accumulate(self, entries: Sequence[Any], scaler: GradScaler | None = None) -> Tensor:
         """The forward and backward passes alone, whose gradients are added to those that parameters have; the mean
         loss, on every rank."""
-        self.gradients.begin()
         if scaler is None:
             results = self._run("train", entries)
         else:
-            results = self._run("train_scaled", [*entries, scaler.scale(Tensor(np.ones((), np.float32)))])
+            results = self._run("train_scaled", [*entries, _scale_of(scaler)])
+        self._hand_out_gradients()
+        return self._mean(results, entries)
+
+    def _end_step(self, update: Callable[[], Any]) -> None:
+        """What the list of a step ends with."""
+        self._hand_out_gradients()
+        update()
+        self.gradients.publish()
+        self.gradients.clear()
+
+    def _hand_out_gradients(self) -> None:
         self.gradients.average(self.copies)
         self.gradients.hand_out()
-        return self._mean(results, entries)
 
     def evaluate(self, entries: Sequence[Any]) -> Tensor:
         """The mean of the microbatches' losses, on every rank."""
@@ -180,21 +186,26 @@ class Pipeline:
         found = self.losses.payload.array()
         return Tensor._wrap(StridedArray(np.asarray(sum(found[1:], found[0]) / len(found), losses.dtype)))
 
-    def _run(self, mode: str, entries: Sequence[Any]) -> list[list[Any]]:
+    def _run(self, mode: str, entries: Sequence[Any], update: Callable[[], None] | None = None) -> list[list[Any]]:
         microbatches = split_batch(entries, self.settings.microbatches, self.settings.rows)
         given = [[x for x in m if type(x) is Tensor] for m in microbatches]
-        return self.step(mode, microbatches).run(given, self.hooks if mode.startswith("train") else None)
+        hooks = self.hooks
+        if mode.startswith("train"):
+            self.gradients.begin()
+        else:
+            hooks = None
+        return self.step(mode, microbatches, update is not None).run(given, hooks, update)
 
-    def step(self, mode: str, microbatches: Sequence[Sequence[Any]]) -> PipelineStep:
-        """The lists and pieces for such microbatches, made when there are none."""
+    def step(self, mode: str, microbatches: Sequence[Sequence[Any]], updates: bool = False) -> PipelineStep:
+        """The lists and pieces for such microbatches, made when there are none; with ``updates`` they end with it."""
         function = self._functions[mode]
         captured = [function.find(*microbatches[0])]
         if [_shape(x) for x in microbatches[-1]] != [_shape(x) for x in microbatches[0]]:
             captured.append(function.find(*microbatches[-1]))
             captured[0] = function.find(*microbatches[0])  # another one where the second capture moved states
-        key = tuple(map(id, captured))
+        key = (updates, *map(id, captured))
         if key not in self._steps:
-            self._steps[key] = self._make_step(mode, captured)
+            self._steps[key] = self._make_step(mode, captured, updates)
         return self._steps[key]
 
     def peak_bytes(self, optimizer: Optimizer | None) -> PeakBytes:
@@ -208,7 +219,7 @@ class Pipeline:
             state_bytes(optimizer), max(step.peak_of_values for step in steps),
         )  # fmt: skip
 
-    def _make_step(self, mode: str, captured: Sequence[CapturedStep]) -> PipelineStep:
+    def _make_step(self, mode: str, captured: Sequence[CapturedStep], updates: bool) -> PipelineStep:
         settings = self.settings
         read = {id(tensor) for tensor in captured[0].captured.states}
         if absent := [weight.name for weight in self.shared if id(weight) not in read]:
@@ -217,7 +228,7 @@ class Pipeline:
         orders = settings.orders(stages)
         if not mode.startswith("train"):
             orders = forward_orders(ranks_of_stages(orders, stages), settings.microbatches)
-        return PipelineStep(captured, orders, settings.microbatches, self.gradients, self.backend)
+        return PipelineStep(captured, orders, settings.microbatches, self.gradients, self.backend, updates)
 
     # ---- where stages lie
 
@@ -258,6 +269,10 @@ def _own_meshes(captured: CapturedProgram) -> list[ProcessMesh]:
     """The meshes of the states, in the order in which they are first read."""
     meshes = [getattr(tensor.payload, "mesh", None) for tensor in captured.states]
     return list(dict.fromkeys(mesh for mesh in meshes if mesh is not None))
+
+
+def _scale_of(scaler: GradScaler) -> Any:
+    return scaler.scale(Tensor(np.ones((), np.float32)))
 
 
 def _as_list(made: Any) -> list[Any]:
