@@ -85,7 +85,7 @@ def test_inputs_in_bytes_are_rounded_by_rows_and_summed_exactly(bits, group_size
 
     want = product(product(x, "first") + source.states["bias"], "second", True) @ source.states["tied"]
     want = product(want @ source.states["tied"], "odd")
-    predictor = Predictor(made)
+    predictor = Predictor(made, "reference")
     (got,) = predictor.run(x)
     np.testing.assert_allclose(got, want, rtol=0, atol=0.02 * np.abs(want).max())  # a byte may be its neighbour
     for number in (np.inf, np.nan, 1e30):
