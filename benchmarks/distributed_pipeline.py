@@ -182,7 +182,7 @@ def time_pieces(step: Any, batch: list[Any], steps: int) -> dict[str, Any]:
     everyone: list[Any] = []
     dist.all_gather_object(everyone, {key: statistics.median(each) for key, each in taken.items()})
     costs = {key: seconds for mine in everyone for key, seconds in mine.items() if key[1] is not None}
-    form = simulate(of_step.lists, Costs({**costs, "report": 0.0})).seconds
+    form = simulate(of_step.lists, Costs({**costs, "report": 0.0, "update": 0.0})).seconds
     pieces = {f"{name}[{stage}]": round(seconds * 1e3, 3) for (name, stage), seconds in sorted(costs.items())}
     return {"pieces_ms": pieces, "simulated_ms": round(form * 1e3, 3)}
 

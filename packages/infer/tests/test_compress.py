@@ -7,7 +7,7 @@ import pytest
 
 from argosy_infer import LoadedProgram, Predictor, load_program, save_program
 from argosy_infer.compress import round_to_nearest
-from argosy_infer.weights import lay_out_array
+from argosy_infer.weights import lay_out_array, lay_out_weights
 from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir.builder import Builder
@@ -115,6 +115,17 @@ def test_weights_that_are_laid_out_begin_with_a_cache_line(size):
     assert made.flags.writeable
     gc.collect()
     np.testing.assert_array_equal(made, weight)
+
+
+def test_weights_that_a_file_has_in_order_stay_its_pages():
+    """What is mapped as [out, in] takes no second copy; the rest is turned."""
+    source = loaded()
+    pages = np.ascontiguousarray(source.states["first"].T)
+    laid = lay_out_weights(LoadedProgram(source.program, {**source.states, "first": pages.T}))
+    assert np.shares_memory(laid.states["first"], pages)
+    assert laid.states["first"].shape == (64, 128)
+    np.testing.assert_array_equal(laid.states["odd"], source.states["odd"].T)
+    assert not np.shares_memory(laid.states["odd"], source.states["odd"])
 
 
 def test_what_does_not_divide_is_named():

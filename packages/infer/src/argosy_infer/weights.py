@@ -194,7 +194,8 @@ def lay_out_array(array: Array) -> Array:
 
 
 def lay_out_weights(loaded: LoadedProgram) -> LoadedProgram:
-    """The program with weights [out, in] in all weight products, copied where they lie otherwise."""
+    """The program with weights [out, in] in all weight products, copied where they lie otherwise: those that are mapped
+    from a file of that order stay its pages."""
     found, _ = find_weight_products(loaded.program)
     return replace_products(
         loaded, {p: _transpose_weight(p, loaded.states[p.name]) for p in found.values() if not p.is_turned}
@@ -207,4 +208,5 @@ def _transpose_weight(product: WeightProduct, weight: Array) -> Replacement:
         made = apply_operator("matmul", x, states[product.name], transpose_y=True, location=where)
         return made if bias is None else apply_operator("add", made, bias, location=where)
 
-    return Replacement({product.name: lay_out_array(weight.T)}, build)
+    turned = weight.T
+    return Replacement({product.name: turned if turned.flags.c_contiguous else lay_out_array(turned)}, build)
