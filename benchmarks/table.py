@@ -130,7 +130,7 @@ def eager_table() -> list[str]:
 
 
 def decode_table(threads: int, short: bool = False) -> list[str]:
-    """The lines of the table of language models' steps: ours in three formats beside a peer's nearest ones; ``short``:
+    """The lines of the table of language models' steps: ours in five formats beside a peer's nearest ones; ``short``:
     of one row of text alone, without where they were taken."""
     paths = {title: HERE / "results" / f"decode{mark}-{threads}.json" for mark, title in MODELS.items()}
     records = {title: json.loads(path.read_text(encoding="utf-8")) for title, path in paths.items() if path.exists()}
@@ -150,9 +150,9 @@ def _decode_lines(record: dict[str, Any], short: bool) -> list[str]:
     """The lines of one model: where its record has peers, those beside one."""
     rows = {(r["framework"], r["case"], r["rows"], r["cached"]): r for r in record["rows"]}
     has_peers, lines = any(framework != "argosy" for framework, *_ in rows), []
-    nearest = {"bfloat16": "f16", "int8": "q8_0", "int4": "q4_0"}
+    nearest = {"bfloat16": "f16", "int8": "q8_0", "int4": "q4_0", "w8a8": "q8_0", "w4a8": "q4_0"}
     for (framework, case, count, cached), row in rows.items():
-        if framework != "argosy" or (short and count != 1):
+        if framework != "argosy" or (short and (count != 1 or case.endswith("a8"))):
             continue
         peers = [rows.get((*peer, count, cached)) for peer in (("llama.cpp", nearest[case]), ("torch", case))]
         if has_peers and not any(peers):
