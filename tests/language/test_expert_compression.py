@@ -9,7 +9,7 @@ from argosy.models.importer import program_of
 from argosy_infer import Generator, LoadedProgram, Predictor
 from argosy_infer.compress import awq, gptq, mixed_precision, round_to_float8, round_to_nearest, smooth_quant
 from argosy_infer.compress.packing import round_matrix
-from language.test_compression import text, windows
+from language.test_compression import text, train, windows
 from language.weights_by_name import weights
 
 CONFIG = {
@@ -134,20 +134,7 @@ def test_a_trained_mixture_loses_less_where_factors_are_folded():
     models are (Dettmers et al., 2022): the norm's are multiplied, and its readers divided. AWQ undoes that."""
     paddle.seed(0)
     model = models.build(models.ConfigFile({**CONFIG, "vocab_size": 128}))
-    optimizer = paddle.optimizer.AdamW(3e-3, parameters=model.parameters())
-
-    @paddle.jit.to_static(full_graph=True)
-    def step(ids):
-        logits = model(ids[:, :-1])
-        loss = paddle.nn.functional.cross_entropy(logits.reshape([-1, 128]), ids[:, 1:].reshape([-1]))
-        loss.backward()
-        optimizer.step()
-        optimizer.clear_grad()
-        return loss
-
-    data, rng = windows(text(0, 60_000)), np.random.default_rng(1)
-    for _ in range(160):
-        step(paddle.to_tensor(data[rng.integers(0, len(data), 16)]))
+    train(model, 3e-3, 160)
     model.eval()
     layer = model.model.layers[0]
     factors = np.ones(64, np.float32)
