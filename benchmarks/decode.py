@@ -126,11 +126,10 @@ def compiled(loaded: Any, case: str, most: int, layers: int) -> tuple[Any, dict[
     token_terms = sum(
         array.size // (4 if ".experts." in n else 1) for n, array in loaded.states.items() if "embed" not in n
     )
-    if case == "bfloat16":
-        loaded = lay_out_weights(loaded)
-    else:
+    if case != "bfloat16":
         bits, in_bytes = 4 if "4" in case else 8, case.endswith("a8")
         loaded, _ = round_to_nearest(loaded, bits, 128 if bits == 4 else -1, input_bits=8 if in_bytes else None)
+    loaded = lay_out_weights(loaded)  # those that stay floats
     program = make_incremental(loaded.program, BLOCK)
     found = caches_of(program)
     caches = {cache.name: filled(cache.allocate(most // BLOCK)) for cache in found}
