@@ -44,18 +44,27 @@ def test_every_dtype_and_layout_gives_what_the_interpreter_does(layout, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
-@pytest.mark.parametrize(("numbers", "groups"), [("int8", 2), ("float8_e4m3fn", 2), ("int8", 1)])
-def test_matrices_in_few_bits_are_multiplied_as_they_are(numbers, groups, dtype):
-    """With scales of groups, which are no whole cache lines, and of integers offsets: no matrix of floats is in memory.
-    Groups of none to many rows."""
+@pytest.mark.parametrize(
+    ("numbers", "groups", "size"),
+    [("int8", 2, 96), ("float8_e4m3fn", 2, 96), ("int8", 1, 96), ("int4", 2, 96), ("int4", 2, 256), ("int4", 1, 640)],
+)
+def test_matrices_in_few_bits_are_multiplied_as_they_are(numbers, groups, size, dtype):
+    """With scales of groups, which are no whole cache lines, and of integers offsets: no matrix of floats is in memory,
+    and none of bytes that hold two numbers each. Groups of none to many rows."""
     rng = np.random.default_rng(4)
-    wide = rng.integers(-127, 128, (4, 24, 96)) if numbers == "int8" else rng.standard_normal((4, 24, 96))
+    least, above = {"int8": (-127, 128), "int4": (-8, 8)}.get(numbers, (0, 1))
+    wide = rng.standard_normal((4, 24, size)) if above == 1 else rng.integers(least, above, (4, 24, size))
     index = np.concatenate([np.zeros(40, np.int64), np.full(3, 2), [3]])[:, None]
-    of_groups = [rng.uniform(0.01, 0.02, (4, groups, 24)).astype(np.float32) for _ in range(2 - (numbers != "int8"))]
-    x, bias = (values(rng, shape, dtype, -1, 1) for shape in ((44, 1, 96), (4, 24)))
-    weight = wide.astype(ml_dtypes.float8_e4m3fn if numbers != "int8" else np.int8)
+    of_groups = [rng.uniform(0.01, 0.02, (4, groups, 24)).astype(np.float32) for _ in range(1 + (above > 1))]
+    x, bias = (values(rng, shape, dtype, -1, 1) for shape in ((44, 1, size), (4, 24)))
+    exact = weight = wide.astype(ml_dtypes.float8_e4m3fn if above == 1 else np.int8)
+    if numbers == "int4":
+        weight = (exact[:, :12] & 15) | (exact[:, 12:] << 4)
 
     def product(x, index, weight, *rest):
+        if numbers == "int4":
+            halves = prim.shift_right(prim.shift_left(weight, 4), 4), prim.shift_right(weight, 4)
+            weight = prim.concat(*halves, axis=1)
         turned = prim.transpose(weight, permutation=(0, 2, 1))
         return get_operator("gather_mm")(x, index, turned, *rest)
 
@@ -63,11 +72,11 @@ def test_matrices_in_few_bits_are_multiplied_as_they_are(numbers, groups, dtype)
     Decompose().run(program)
     names = [op.name for op in lower_program(program, Target.host()).block]
     assert "cinn.scaled_grouped_dot" in names
-    assert not {"prim.grouped_dot", "prim.transpose"} & set(names)
+    assert not {"prim.grouped_dot", "prim.transpose", "prim.concat"} & set(names)
     given = [StridedArray.from_array(a) for a in (x, index, weight, bias, *of_groups)]
     (made,) = CinnCompiler().compile(program, device("cpu")).run(given)
-    scales, *offsets = (np.repeat(a, 96 // groups, 1).astype(np.float64) for a in of_groups)
-    matrices = weight.astype(np.float64).swapaxes(1, 2) * scales + sum(offsets)
+    scales, *offsets = (np.repeat(a, size // groups, 1).astype(np.float64) for a in of_groups)
+    matrices = exact.astype(np.float64).swapaxes(1, 2) * scales + sum(offsets)
     want = np.einsum("nck,nckm->ncm", x.astype(np.float64), matrices[index]) + bias.astype(np.float64)[index]
     room = {"float32": 2.0**-20, "float16": 2.0**-9, "bfloat16": 2.0**-6}[dtype] * np.abs(want).max()
     np.testing.assert_allclose(made.array().astype(np.float64), want, rtol=0, atol=room)

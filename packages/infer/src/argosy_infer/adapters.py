@@ -102,7 +102,7 @@ def _products(program: Program) -> dict[str, _Product]:
     for op in program.block:
         if op.name == "phi.gather_mm":
             given = get_operator(op.kind).signature.regroup(op.operands, op.attributes)
-            weight, x = _before(given["weight"], "phi.transpose"), _inputs_as_they_are(given["x"], names)
+            weight, x = _numbers_of(given["weight"]), _inputs_as_they_are(given["x"], names)
             if weight in names and not _is_rounded(x):
                 count = int(given["weight"].shape[0])
                 found[names[weight].removesuffix("_numbers")] = _Product(op, x, count, given["index"])
@@ -114,6 +114,16 @@ def _products(program: Program) -> dict[str, _Product]:
             name = f"{name.removesuffix('.numbers')}.weight" if name.endswith(".numbers") else name
             found[name] = _Product(op, _inputs_as_they_are(operands[0], names))
     return found
+
+
+def _numbers_of(weight: Value) -> Value:
+    """What lies in memory of the weight of a grouped product: two numbers may share a byte, in whose high half the
+    last ones are."""
+    weight = _before(weight, "phi.transpose")
+    for concat, shift in (("phi.concat", "phi.bitwise_right_shift"), ("prim.concat", "prim.shift_right")):
+        if _made_by(weight) == concat:
+            weight = _before(weight.owner.operand(1), shift)  # type: ignore[union-attr]
+    return weight
 
 
 def _inputs_as_they_are(value: Value, names: Mapping[Value, str]) -> Value:

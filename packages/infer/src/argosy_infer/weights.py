@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from argosy_infer.export import LoadedProgram
+from argosy_phi_ops import prim
 from argosy_phi_ops.context import context, emit_at
 from argosy_phi_ops.declare.operator import get_operator
 from argosy_pir.builder import Builder
@@ -34,7 +35,10 @@ __all__ = [
     "find_weight_products",
     "lay_out_array",
     "lay_out_weights",
+    "pack_outputs",
     "replace_products",
+    "unpack_experts",
+    "unpack_outputs",
     "weight_operand",
 ]
 
@@ -191,6 +195,25 @@ def lay_out_array(array: Array) -> Array:
     made = StridedArray.empty(array.shape, array.dtype, host_device()).ndarray
     made[...] = array
     return made
+
+
+def pack_outputs(numbers: Array) -> Array:
+    """Numbers of four bits [..., out, in] two to a byte [..., out / 2, in], as `weight_quantize` packs them: output
+    ``i`` is in the low half, and ``i + out / 2`` in the high one."""
+    half = numbers.shape[-2] // 2
+    packed: Array = (numbers[..., :half, :] & 15) | (numbers[..., half:, :] << 4)
+    return packed
+
+
+def unpack_outputs(packed: Array) -> Array:
+    """The numbers [..., out, in] that :func:`pack_outputs` has packed."""
+    return np.concatenate([(packed << 4).astype(np.int8) >> 4, packed >> 4], axis=-2)
+
+
+def unpack_experts(packed: Value) -> Value:
+    """The same within a program: [experts, out / 2, in] to [experts, out, in]."""
+    low = prim.shift_right(prim.shift_left(packed, 4), 4)
+    return prim.concat(low, prim.shift_right(packed, 4), axis=1)  # type: ignore[no-any-return]
 
 
 def lay_out_weights(loaded: LoadedProgram) -> LoadedProgram:

@@ -20,6 +20,7 @@ class GroupedForm(Form):
     """Rows of ``lhs`` times the ``rhs`` matrix of their group, or, ``outer``, for each group the product of both sides'
     rows, the left one's transposed. ``scales`` (or None) [groups of rows, groups of terms, columns] are of the sums
     over a group of terms of ``rhs``, numbers in few bits, and ``offsets`` (or None) are added to its scaled numbers.
+    Where it is ``packed``, bytes of ``rhs`` [groups of rows, columns / 2, terms] hold those of two columns.
     """
 
     kind: ClassVar[str] = "grouped product"
@@ -32,6 +33,7 @@ class GroupedForm(Form):
     transposed: bool
     scales: Value | None = None
     offsets: Value | None = None
+    packed: bool = False
 
     @property
     def operands(self) -> tuple[Value, ...]:
@@ -60,7 +62,7 @@ class GroupedForm(Form):
         for buffer in buffers:
             slots.setdefault(buffer, len(slots))
         types = [(slots[v], str(v.type)) for v in buffers]
-        return f"grouped {types} {self.outer} {self.transposed}"
+        return f"grouped {types} {self.outer} {self.transposed} {self.packed}"
 
     def name(self) -> str:
         """Groups and widths."""

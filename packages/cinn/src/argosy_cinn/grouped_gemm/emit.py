@@ -5,18 +5,23 @@ whose size is read when it runs. Groups of one row and of few have code of their
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from argosy_cinn.assembly.products import choose_variant, variant, variants_of
 from argosy_cinn.contraction import Cells, Contraction, Matrix, emit, grid
+from argosy_cinn.contraction.packing import convert_element
 from argosy_cinn.contraction.problem import Prologue
 from argosy_cinn.emitter import Emitter
 from argosy_cinn.forms.grouped_product import GroupedForm
 from argosy_cinn.loops.elementwise import load_element, store_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.printers.llvm import Function, Module
-from argosy_cinn.printers.types import DOUBLE, FLOAT, I64, LLVM_TYPES, VOID, Index, Value, lanes_of
+from argosy_cinn.printers.types import DOUBLE, FLOAT, I32, I64, LLVM_TYPES, VOID, Index, Value, lanes_of
 from argosy_cinn.shapes import sizes
+
+#: The numbers of four bits in the low and in the high half of each byte.
+_HALVES = tuple(tuple(float((byte >> shift & 15 ^ 8) - 8) for byte in range(256)) for shift in (0, 4))
 
 
 def emit_grouped(module: Module, name: str, form: GroupedForm, slots: Mapping[Any, int]) -> None:
@@ -86,11 +91,22 @@ def _start(b: Function, form: GroupedForm, pointers: Pointers, group: Index) -> 
 
 
 def _problem(b: Function, form: GroupedForm, pointers: Pointers, group: Index) -> Contraction:
-    """The product of one group."""
+    """The product of one group; of numbers that share bytes that of the first columns, and beside it that of the
+    others."""
+    if not form.packed:
+        return _product(b, form, pointers, group, None)
+    low, high = (_product(b, form, pointers, group, half) for half in range(2))
+    low.siblings = (high,)
+    return low
+
+
+def _product(b: Function, form: GroupedForm, pointers: Pointers, group: Index, half: int | None) -> Contraction:
+    """The product of one group, with all columns or with those whose numbers are in one half of the bytes."""
     dtype = form.result.dtype
     element = LLVM_TYPES[dtype]
     rows = _rows(b, form, pointers, group)
     depth, columns = b.number(sizes(form.lhs)[1]), b.number(sizes(form.result)[-1])
+    own, first = (columns, 0) if half is None else (columns // 2, half * (columns // 2))
     left, right, out = (b.gep(pointers(v), 0, LLVM_TYPES[v.dtype]) for v in (form.lhs, form.rhs, form.result))
     left = b.gep(left, b.mul(rows.first, depth), element)
     if form.outer:
@@ -102,24 +118,26 @@ def _problem(b: Function, form: GroupedForm, pointers: Pointers, group: Index) -
         a = Matrix(left, depth, 1, element)
         row, column = (1, depth) if form.transposed else (columns, 1)
         numbers = LLVM_TYPES[form.rhs.dtype]
-        start = b.gep(right, b.mul(group, b.mul(depth, columns)), numbers)
+        start = b.gep(right, b.mul(group, b.mul(depth, own)), numbers)
         other = Matrix(start, row, column, numbers, prologue=_widening(form.rhs.dtype))
-        out = b.gep(out, b.mul(rows.first, columns), element)
-        shape = rows.number, columns, depth
+        if half is not None:
+            other.prologue, other.numbers = partial(_half_of_bytes, half=half), _HALVES[half]
+        out = b.gep(out, b.add(b.mul(rows.first, columns), first), element)
+        shape = rows.number, own, depth
     compute = DOUBLE if dtype == "float64" else FLOAT
     return Contraction(
         *shape, a, other, lambda b, cells: _store(b, cells, out, columns, dtype), compute=compute,
-        narrow=dtype == "bfloat16", **_scales(b, form, pointers, group),
+        narrow=dtype == "bfloat16", **_scales(b, form, pointers, group, first),
     )  # fmt: skip
 
 
-def _scales(b: Function, form: GroupedForm, pointers: Pointers, group: Index) -> dict[str, Any]:
-    """The scales and offsets of a group's matrix, and of how many terms each is."""
+def _scales(b: Function, form: GroupedForm, pointers: Pointers, group: Index, first: int) -> dict[str, Any]:
+    """The scales and offsets of a group's matrix from column ``first`` on, and of how many terms each is."""
     found: dict[str, Any] = {}
     for name, value in (("scales", form.scales), ("offsets", form.offsets)):
         if value is not None:
             _, groups, columns = sizes(value)
-            start = b.gep(pointers(value), b.mul(group, groups * columns), LLVM_TYPES[value.dtype])
+            start = b.gep(pointers(value), b.add(b.mul(group, groups * columns), first), LLVM_TYPES[value.dtype])
             prologue = _widening(value.dtype)
             found[name] = Matrix(start, columns, 1, LLVM_TYPES[value.dtype], prologue=prologue)
             found["group"] = sizes(form.lhs)[1] // groups
@@ -131,6 +149,14 @@ def _widening(dtype: str) -> Prologue | None:
     if not dtype.startswith("float8"):
         return None
     return lambda b, cells: load_element(b, cells.values[0], dtype)
+
+
+def _half_of_bytes(b: Function, cells: Cells, half: int) -> Value:
+    """The numbers of four bits in the low or the high halves of bytes."""
+    (value,) = cells.values
+    wide = b.convert("sext", value, I32)
+    bits = wide if half else b.binary("shl", wide, 28)
+    return convert_element(b, b.binary("ashr", bits, 4 if half else 28), FLOAT, False)
 
 
 def _store(b: Function, cells: Cells, out: Value, columns: Index, dtype: str) -> None:

@@ -9,6 +9,8 @@ from argosy_pir.core import Operation
 def lower_grouped(op: Operation) -> GroupedForm:
     """The form of a grouped product."""
     outer = op.name == "prim.grouped_outer"
-    lhs, rhs, starts, *scales = op.operands
+    lhs, rhs, starts, *others = op.operands
+    scales, offsets = (*others, None, None)[:2]
     turned = not outer and op.attributes["transposed"]
-    return GroupedForm(lhs, rhs, starts, op.result, outer, turned, *scales)
+    packed = bool(op.attributes.get("packed"))
+    return GroupedForm(lhs, rhs, starts, op.result, outer, turned, scales, offsets, packed)

@@ -6,13 +6,14 @@ Written in primitives, such a product is a batch of products, one for each group
 the sums of each group's inputs are added, ``offsets[g, o] * (sum over k in g of x[..., k])`` is part of it.
 
 ``cinn.scaled_grouped_dot(lhs, rhs, starts, scales, offsets)`` is a grouped product with ``rhs`` [e, m, k] in few bits,
-scales and offsets [e, groups, m], where else the matrices that they stand for would be in memory.
+scales and offsets [e, groups, m], where else the matrices that they stand for would be in memory. Where it is
+``packed``, ``rhs`` [e, m / 2, k] has two numbers of four bits in a byte, those of output ``i`` and of ``i + m / 2``.
 """
 
 from __future__ import annotations
 
 from argosy_cinn.dialect import SCALED, SCALED_GROUPED
-from argosy_cinn.rewrites.builders import create, defined_by, emit, result_type
+from argosy_cinn.rewrites.builders import create, defined_by, emit, is_number, result_type
 from argosy_cinn.shapes import sizes
 from argosy_pir.core import Operation
 from argosy_pir.types import ITEM_SIZES
@@ -88,9 +89,28 @@ def scaled_grouped_product(op: Operation) -> Value | None:
             continue
         numbers = turned.operand(0)
         if numbers.dtype in _NUMBERS and lhs.dtype != "float64" and not op.attributes["transposed"]:
-            operands = (lhs, numbers, starts, scales, *added)
-            return create(SCALED_GROUPED, operands, {"transposed": True}, result_type(op), op.location)
+            packed = _packed_outputs(numbers)
+            operands = (lhs, numbers if packed is None else packed, starts, scales, *added)
+            attributes = {"transposed": True, "packed": packed is not None}
+            return create(SCALED_GROUPED, operands, attributes, result_type(op), op.location)
     return None
+
+
+def _packed_outputs(numbers: Value) -> Value | None:
+    """The bytes [e, m / 2, k] whose low halves are the first of ``numbers`` [e, m, k], and the high ones the others;
+    None where they are not made so."""
+    halves = defined_by(numbers, "prim.concat")
+    if halves is None or halves.attributes["axis"] != 1 or len(halves.operands) != 2:
+        return None
+    low, high = (_shifted(half, "prim.shift_right") for half in halves.operands)
+    low = None if low is None else _shifted(low, "prim.shift_left")
+    return low if low is not None and low is high and low.dtype == "int8" else None
+
+
+def _shifted(value: Value, name: str) -> Value | None:
+    """What a value is shifted by four bits from."""
+    op = defined_by(value, name)
+    return op.operand(0) if op is not None and is_number(op.operand(1), 4) else None
 
 
 def _either_way(op: Operation | None) -> tuple[tuple[Value, ...], ...]:

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 from argosy_infer.compress.byte_inputs import product_of_bytes, rounded_inputs
-from argosy_infer.weights import Replacement, WeightProduct, apply_operator, lay_out_array
+from argosy_infer.weights import (
+    Replacement,
+    WeightProduct,
+    apply_operator,
+    lay_out_array,
+    pack_outputs,
+    unpack_experts,
+)
 from argosy_phi_ops import prim
 from argosy_pir.values import Value
 
@@ -149,10 +156,7 @@ def _pack_matrix(
 ) -> Replacement:
     """What takes the place of a linear layer."""
     name, (made,) = product.name, parts
-    numbers = made.whole.T
-    if made.bits == 4:  # two outputs in a byte: see `weight_quantize`
-        low, high = numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]
-        numbers = (low & 15) | (high << 4)
+    numbers = pack_outputs(made.whole.T) if made.bits == 4 else made.whole.T
     scales = made.scales if made.group_size > 0 else made.scales[0]
     states = {f"{name}.bytes": lay_out_array(numbers), f"{name}.scales": scales}
     if made.order is not None:
@@ -179,11 +183,11 @@ def _pack_matrix(
 def _pack_experts(
     product: WeightProduct, parts: Sequence[QuantizedWeight], factors: Array | None, input_bits: int | None
 ) -> Replacement:
-    """What takes the place of a grouped product. Numbers of four bits take eight: grouped products read bytes. They
-    multiply floats: inputs in bytes are what these stand for."""
-    name = product.name
+    """What takes the place of a grouped product. It multiplies floats: inputs in bytes are what these stand for."""
+    name, is_packed = product.name, parts[0].bits == 4 and parts[0].whole.shape[1] % 2 == 0
+    matrices = [pack_outputs(part.whole.T) if is_packed else part.whole.T for part in parts]
     states = {
-        f"{name}_numbers": lay_out_array(np.stack([part.whole.T for part in parts])),
+        f"{name}_numbers": lay_out_array(np.stack(matrices)),
         f"{name}_scales": np.stack([part.scales for part in parts]),
     }
     if factors is not None:
@@ -193,8 +197,9 @@ def _pack_experts(
         where, chosen = product.op.location, given["chosen"]
         if f"{name}_factors" in given:
             x = apply_operator("multiply", x, given[f"{name}_factors"], location=where)
-        weight = apply_operator("transpose", given[f"{name}_numbers"], perm=[0, 2, 1], location=where)
-        scales = given[f"{name}_scales"]
+        numbers, scales = given[f"{name}_numbers"], given[f"{name}_scales"]
+        numbers = unpack_experts(numbers) if is_packed else numbers
+        weight = apply_operator("transpose", numbers, perm=[0, 2, 1], location=where)
         if input_bits is None:
             return apply_operator("gather_mm", x, chosen, weight, bias, scales, location=where)
         wide = None if bias is None else prim.cast(bias, dtype="float32")

@@ -20,10 +20,10 @@ from argosy.models.feedforward import Experts, gather_mm
 from argosy.models.weights import file_name
 from argosy.nn.layer import Layer
 from argosy.nn.quant import weight_only_linear
+from argosy_infer.weights import pack_outputs, unpack_outputs
 
 __all__ = [
     "InputBytes", "Numbers", "QuantizedExperts", "QuantizedLinear", "expert_matrices", "layers_of", "linear_layers",
-    "unpack_outputs",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
@@ -48,8 +48,8 @@ class QuantizedLinear(Layer):
         self.dtype_of_numbers = f"int{made.bits}" if made.numbers.dtype == np.int8 else made.numbers.dtype.name
         self.group_size = size // self.groups if self.groups > 1 else -1
         whole = np.ascontiguousarray(made.numbers.T)
-        if made.bits == 4:  # two outputs in a byte: see `weight_quantize`
-            whole = (whole[: out // 2] & 15) | (whole[out // 2 :] << 4)
+        if made.bits == 4:
+            whole = pack_outputs(whole)
         scales = made.scales if self.groups > 1 else made.scales[0]
         self.register_buffer("numbers", paddle.to_tensor(whole))
         self.register_buffer("scales", paddle.to_tensor(np.ascontiguousarray(scales)))
@@ -87,16 +87,12 @@ class QuantizedLinear(Layer):
         """What the layer was made of."""
         bits = 4 if self.dtype_of_numbers == "int4" else 8
         order = None if self.order is None else self.order.numpy()
-        whole = unpack_outputs(self.numbers.payload.array(), bits).T
+        packed = self.numbers.payload.array()
+        whole = (unpack_outputs(packed) if bits == 4 else packed).T
         offsets = None
         if self.offsets is not None and self.zeros is None:
             offsets = np.atleast_2d(self.offsets.payload.array())
         return Numbers(whole, bits, np.atleast_2d(self.scales.payload.array()), self.zeros, order, offsets, self.inputs)
-
-
-def unpack_outputs(packed: Array, bits: int) -> Array:
-    """The numbers [out, in] of a weight as `weight_only_linear` reads it."""
-    return packed if bits == 8 else np.concatenate([(packed << 4).astype(np.int8) >> 4, packed >> 4])
 
 
 @dataclass(frozen=True)
@@ -164,8 +160,8 @@ class Numbers:
 
 
 class QuantizedExperts(Experts):
-    """Experts whose matrices are numbers in eight bits (those of four bits are, too) with a scale, and an offset or
-    none, for each group of inputs and output. Inputs in bytes are multiplied as the floats that these stand for, and
+    """Experts whose matrices are numbers in eight bits, or in four, two to a byte, with a scale, and an offset or none,
+    for each group of inputs and output. Inputs in bytes are multiplied as the floats that these stand for, and
     summed in float32.
 
     ``parts``: of each expert the gate, what is gated, and the way back. Raises NotImplementedError, naming ``where``,
@@ -176,7 +172,7 @@ class QuantizedExperts(Experts):
     def __init__(self, floats: Experts, parts: list[list[Numbers]], where: str) -> None:
         Layer.__init__(self)
         self.config, self.zeros = floats.config, [[each.zeros for each in matrices] for matrices in parts]
-        self.bits, self.width = parts[0][0].bits, parts[0][0].numbers.shape[0]
+        self.bits, self.width = [[each.bits for each in matrices] for matrices in parts], len(parts[0][0].numbers)
         self.inputs = [[each.inputs for each in matrices] for matrices in parts]
         for name, members in (("gate_up_proj", slice(0, 2)), ("down_proj", slice(2, 3))):
             if len({tuple(each.scales.shape) for matrices in parts for each in matrices[members]}) > 1:
@@ -192,6 +188,8 @@ class QuantizedExperts(Experts):
             if orders := _orders_of(parts, members, where):
                 joined["order"] = orders
             joined.update(_input_bytes_of(parts, members, where))
+            if all(each.bits == 4 for matrices in parts for each in matrices[members]):
+                joined["numbers"] = _packed(joined["numbers"])
             for part, arrays in joined.items():
                 self.register_buffer(f"{name}_{part}", paddle.to_tensor(np.stack(arrays)))
             if floats.config.bias:
@@ -203,21 +201,24 @@ class QuantizedExperts(Experts):
         places = (("gate_up_proj", slice(0, width)), ("gate_up_proj", slice(width, None)), ("down_proj", slice(None)))
         return [
             [
-                replace(self._part(expert, *place, zeros[i]), inputs=self.inputs[expert][i])
+                replace(self._part(expert, *place, zeros[i], self.bits[expert][i]), inputs=self.inputs[expert][i])
                 for i, place in enumerate(places)
             ]
             for expert, zeros in enumerate(self.zeros)
         ]
 
-    def _part(self, expert: int, name: str, outputs: slice, zeros: Array | None) -> Numbers:
+    def _part(self, expert: int, name: str, outputs: slice, zeros: Array | None, bits: int) -> Numbers:
         numbers, scales = (getattr(self, f"{name}_{part}").payload.array()[expert] for part in ("numbers", "scales"))
+        numbers = unpack_outputs(numbers) if len(numbers) < scales.shape[1] else numbers
         orders = getattr(self, f"{name}_order", None)
         order = None if orders is None else orders.numpy()[expert]
-        return Numbers(numbers[outputs].T, self.bits, scales[:, outputs], zeros, order)
+        return Numbers(numbers[outputs].T, bits, scales[:, outputs], zeros, order)
 
     def _multiply(self, x: Any, experts_NC: Any, name: str) -> Any:
         numbers, scales = getattr(self, f"{name}_numbers"), getattr(self, f"{name}_scales")
         bias, offsets = getattr(self, f"{name}_bias", None), getattr(self, f"{name}_offsets", None)
+        if numbers.shape[1] < scales.shape[2]:
+            numbers = paddle.concat([(numbers << 4) >> 4, numbers >> 4], axis=1)
         if bias is None:
             bias = paddle.zeros(numbers.shape[:2], x.dtype)
         if (order := getattr(self, f"{name}_order", None)) is not None:
@@ -261,6 +262,11 @@ def _input_bytes_of(parts: list[list[Numbers]], members: slice, where: str) -> d
     scales = [np.float32(one.scale) for one in given if one.scale is not None]
     zeros = [np.int32(one.zero) for one in given if one.zero is not None]
     return ({"input_scale": scales} if scales else {}) | ({"input_zero": zeros} if zeros else {})
+
+
+def _packed(matrices: list[Array]) -> list[Array]:
+    """Numbers of four bits [out, in] two to a byte, where that is possible."""
+    return matrices if len(matrices[0]) % 2 else [pack_outputs(each) for each in matrices]
 
 
 def _offsets_or_zeros(made: Numbers) -> Array:

@@ -26,12 +26,12 @@ from argosy.models.quantized_layers import (
     expert_matrices,
     layers_of,
     linear_layers,
-    unpack_outputs,
 )
 from argosy.models.quantized_weights import AWQ_ORDER
 from argosy.models.weights import file_name
 from argosy.nn.layer import Layer
 from argosy_infer.export import LoadedProgram
+from argosy_infer.weights import unpack_outputs
 from argosy_tensorcore.storage import StridedArray
 
 __all__ = ["LAYOUTS", "integer_matrices", "pack_layers", "use_integers"]
@@ -99,15 +99,15 @@ def _numbers_of(name: str, out: int, states: Mapping[str, Any]) -> Numbers:
     """The numbers of a layer that a pass has rounded."""
     packed, order = states[f"{name}.weight.bytes"], states.get(f"{name}.weight.order")
     bits = 4 if packed.shape[0] != out else 8
-    return Numbers(unpack_outputs(packed, bits).T, bits, np.atleast_2d(states[f"{name}.weight.scales"]), None, order)
+    numbers = unpack_outputs(packed) if bits == 4 else packed
+    return Numbers(numbers.T, bits, np.atleast_2d(states[f"{name}.weight.scales"]), None, order)
 
 
 def _input_bytes_of(name: str, users: Mapping[str, Any], states: Mapping[str, Any]) -> InputBytes | None:
     """What becomes of the inputs of experts' matrices. Raises NotImplementedError for inputs that are multiplied."""
     if f"{name}_factors" in states:
         _refuse_factors(name)
-    (turned,) = (user for user in users[f"{name}_numbers"] if user.name != "builtin.return")
-    (product,) = turned.result.users
+    (product,) = (user for user in users[f"{name}_scales"] if user.name != "builtin.return")
     step = states.get(f"{name}_step")
     is_rounded = product.operand(0).op.name == "prim.mul"  # `smooth_quant` multiplies whole numbers by their steps
     return InputBytes(None if step is None else float(step)) if is_rounded else None
@@ -132,11 +132,14 @@ def _parts_of_experts(
             )
         return []
     width, parts = experts.config.width, list[list[Numbers]]()
+    outputs = (2 * width, packed[0].shape[2])
+    few = [array.shape[1] < out for array, out in zip(packed, outputs, strict=True)]
     for expert in range(experts.config.experts):
         row = []
-        for own, array in zip(("gate_up_proj", "down_proj"), packed, strict=True):
-            numbers, scales = array[expert].T, states[f"{name}.{own}_scales"][expert]
-            bits = 4 if numbers.dtype == np.int8 and np.abs(numbers).max() < 8 else 8
+        for own, array, is_packed in zip(("gate_up_proj", "down_proj"), packed, few, strict=True):
+            numbers = (unpack_outputs(array[expert]) if is_packed else array[expert]).T
+            scales = states[f"{name}.{own}_scales"][expert]
+            bits = 4 if is_packed or (numbers.dtype == np.int8 and np.abs(numbers).max() < 8) else 8
             made = Numbers(numbers, bits, scales, inputs=_input_bytes_of(f"{name}.{own}", users, states))
             halves = (slice(0, width), slice(width, None)) if own == "gate_up_proj" else (slice(None),)
             row += [made.take_outputs(half) for half in halves]
