@@ -82,6 +82,47 @@ def test_matrices_in_few_bits_are_multiplied_as_they_are(numbers, groups, size, 
     np.testing.assert_allclose(made.array().astype(np.float64), want, rtol=0, atol=room)
 
 
+@pytest.mark.parametrize("cpu", ["host", "skylake-avx512", "x86-64-v3", "x86-64-v2"])
+@pytest.mark.parametrize(("numbers", "groups"), [("int8", 1), ("int8", 4), ("int4", 4)])
+def test_rows_in_bytes_have_sums_of_integers(numbers, groups, cpu, monkeypatch):
+    """Of groups where there are some, with whatever a processor multiplies bytes."""
+    if cpu != "host":
+        if not Target.host().is_x86:
+            pytest.skip("x86 levels")
+        target = Target.from_name(cpu)
+        if target.vector_bits > Target.host().vector_bits:
+            pytest.skip("vectors of 512 bits")
+        monkeypatch.setattr(Target, "host", staticmethod(lambda: target))
+    rng, size = np.random.default_rng(5), 512
+    bound = 8 if numbers == "int4" else 128
+    exact = rng.integers(-bound, bound, (4, 38, size)).astype(np.int8)
+    exact[0, :2], index = -bound, np.concatenate([np.zeros(90, np.int64), np.full(3, 2), [3]])[:, None]
+    x = rng.integers(-128, 128, (94, 1, size)).astype(np.int8)
+    x[0], x[93] = -128, 127
+    scales = rng.uniform(0.01, 0.02, (4, groups, 38)).astype(np.float32)
+    weight = exact if numbers == "int8" else (exact[:, :19] & 15) | (exact[:, 19:] << 4)
+
+    def product(x, index, weight, scales):
+        if numbers == "int4":
+            weight = prim.concat(prim.shift_right(prim.shift_left(weight, 4), 4), prim.shift_right(weight, 4), axis=1)
+        turned = prim.transpose(weight, permutation=(0, 2, 1))
+        return get_operator("gather_mm")(x, index, turned, None, scales)
+
+    program = build(product, [x, index, weight, scales])
+    Decompose().run(program)
+    (op,) = (op for op in lower_program(program, Target.host()).block if op.name == "cinn.scaled_grouped_dot")
+    assert op.operand(0).dtype == "int8"
+    given = [StridedArray.from_array(a) for a in (x, index, weight, scales)]
+    executable = CinnCompiler().compile(program, device("cpu"))
+    ((made,), ((want,), _)) = executable.run(given), interpret(program, [x, index, weight, scales])
+    terms = x.astype(np.int64).reshape(94, 1, groups, -1) * exact[index[:, 0]].reshape(94, 38, groups, -1)
+    sums = (terms.sum(-1).swapaxes(1, 2) * scales[index[:, 0]].astype(np.float64)).sum(1)[:, None]
+    rounded = sums if groups == 1 else np.abs(terms).sum((2, 3))[:, None] * scales.max()  # lanes of groups are
+    assert (np.abs(made.array() - sums) <= np.abs(rounded) * 2.0**-23).all()
+    assert np.abs(made.array() - want).max() <= 1e-5 * np.abs(want).max()
+    assert not executable.report().get("fallback")
+
+
 @settings(deadline=None, max_examples=20)
 @given(st.data())
 def test_groups_of_any_sizes(data):

@@ -489,3 +489,5 @@ def test_scales_and_offsets_of_other_shapes_are_named():
         get_operator("gather_mm")(rows, index, matrices, None, scales, offset)
     with pytest.raises(OperatorError, match="scale is missing"):
         get_operator("gather_mm")(rows, index, matrices, None, None, offset)
+    with pytest.raises(OperatorError, match=r"x int8 .* is multiplied with numbers that have a scale"):
+        get_operator("gather_mm")(Tensor(np.ones((1, 2, 64), "i1")), index, matrices)

@@ -140,7 +140,9 @@ def _inputs_as_they_are(value: Value, names: Mapping[Value, str]) -> Value:
 
 
 def _is_rounded(value: Value) -> bool:
-    """Whether inputs are what bytes stand for: whole numbers times steps."""
+    """Whether inputs are bytes, or what these stand for: whole numbers times steps."""
+    if value.dtype == "int8":
+        return True
     if _made_by(value) not in ("phi.multiply", "prim.mul"):
         return False
     value = value.owner.operand(0)  # type: ignore[union-attr]

@@ -20,7 +20,8 @@ class GroupedForm(Form):
     """Rows of ``lhs`` times the ``rhs`` matrix of their group, or, ``outer``, for each group the product of both sides'
     rows, the left one's transposed. ``scales`` (or None) [groups of rows, groups of terms, columns] are of the sums
     over a group of terms of ``rhs``, numbers in few bits, and ``offsets`` (or None) are added to its scaled numbers.
-    Where it is ``packed``, bytes of ``rhs`` [groups of rows, columns / 2, terms] hold those of two columns.
+    Where it is ``packed``, bytes of ``rhs`` [groups of rows, columns / 2, terms] hold those of two columns. With scales
+    ``lhs`` may be bytes.
     """
 
     kind: ClassVar[str] = "grouped product"
@@ -39,6 +40,12 @@ class GroupedForm(Form):
     def operands(self) -> tuple[Value, ...]:
         """What is read."""
         return tuple(v for v in (self.lhs, self.rhs, self.starts, self.scales, self.offsets) if v is not None)
+
+    @property
+    def sums_integers(self) -> bool:
+        """Whether bytes are multiplied with bytes, and a sum has one scale: it is one of integers, then."""
+        plain = self.lhs.dtype == self.rhs.dtype == "int8" and self.offsets is None and not self.packed
+        return plain and self.scales is not None and sizes(self.scales)[1] == 1
 
     @property
     def groups(self) -> int:

@@ -17,7 +17,7 @@ from argosy_cinn.forms.grouped_product import GroupedForm
 from argosy_cinn.loops.elementwise import load_element, store_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.printers.llvm import Function, Module
-from argosy_cinn.printers.types import DOUBLE, FLOAT, I32, I64, LLVM_TYPES, VOID, Index, Value, lanes_of
+from argosy_cinn.printers.types import DOUBLE, FLOAT, I32, I64, LLVM_TYPES, VOID, Index, Value, lanes_of, vector
 from argosy_cinn.shapes import sizes
 
 #: The numbers of four bits in the low and in the high half of each byte.
@@ -103,19 +103,19 @@ def _problem(b: Function, form: GroupedForm, pointers: Pointers, group: Index) -
 def _product(b: Function, form: GroupedForm, pointers: Pointers, group: Index, half: int | None) -> Contraction:
     """The product of one group, with all columns or with those whose numbers are in one half of the bytes."""
     dtype = form.result.dtype
-    element = LLVM_TYPES[dtype]
+    element, terms = LLVM_TYPES[dtype], LLVM_TYPES[form.lhs.dtype]
     rows = _rows(b, form, pointers, group)
     depth, columns = b.number(sizes(form.lhs)[1]), b.number(sizes(form.result)[-1])
     own, first = (columns, 0) if half is None else (columns // 2, half * (columns // 2))
     left, right, out = (b.gep(pointers(v), 0, LLVM_TYPES[v.dtype]) for v in (form.lhs, form.rhs, form.result))
-    left = b.gep(left, b.mul(rows.first, depth), element)
+    left = b.gep(left, b.mul(rows.first, depth), terms)
     if form.outer:
-        a = Matrix(left, 1, depth, element)
+        a = Matrix(left, 1, depth, terms)
         other = Matrix(b.gep(right, b.mul(rows.first, columns), element), columns, 1, element)
         out = b.gep(out, b.mul(group, b.mul(depth, columns)), element)
         shape = depth, columns, rows.number
     else:
-        a = Matrix(left, depth, 1, element)
+        a = Matrix(left, depth, 1, terms)
         row, column = (1, depth) if form.transposed else (columns, 1)
         numbers = LLVM_TYPES[form.rhs.dtype]
         start = b.gep(right, b.mul(group, b.mul(depth, own)), numbers)
@@ -124,10 +124,14 @@ def _product(b: Function, form: GroupedForm, pointers: Pointers, group: Index, h
             other.prologue, other.numbers = partial(_half_of_bytes, half=half), _HALVES[half]
         out = b.gep(out, b.add(b.mul(rows.first, columns), first), element)
         shape = rows.number, own, depth
-    compute = DOUBLE if dtype == "float64" else FLOAT
+    compute, scales = DOUBLE if dtype == "float64" else FLOAT, _scales(b, form, pointers, group, first)
+    scale = None
+    if form.sums_integers:
+        compute, scale = I32, scales.pop("scales")
+        del scales["group"]
     return Contraction(
-        *shape, a, other, lambda b, cells: _store(b, cells, out, columns, dtype), compute=compute,
-        narrow=dtype == "bfloat16", **_scales(b, form, pointers, group, first),
+        *shape, a, other, lambda b, cells: _store(b, cells, out, columns, dtype, scale), compute=compute,
+        narrow=dtype == "bfloat16", **scales,
     )  # fmt: skip
 
 
@@ -159,19 +163,31 @@ def _half_of_bytes(b: Function, cells: Cells, half: int) -> Value:
     return convert_element(b, b.binary("ashr", bits, 4 if half else 28), FLOAT, False)
 
 
-def _store(b: Function, cells: Cells, out: Value, columns: Index, dtype: str) -> None:
-    """Finished elements, rounded to the result's dtype."""
+def _store(b: Function, cells: Cells, out: Value, columns: Index, dtype: str, scale: Matrix | None) -> None:
+    """Finished elements, times a ``scale`` of each column, rounded to the result's dtype."""
     element = LLVM_TYPES[dtype]
     for v, (value, mask) in enumerate(zip(cells.values, cells.masks, strict=True)):
-        lanes, made = lanes_of(value.type), store_element(b, value, dtype)
+        lanes = lanes_of(value.type)
         along = v * lanes
         row, column = (cells.row, b.add(cells.column, along)) if cells.axis else (b.add(cells.row, along), cells.column)
+        value = value if scale is None else _scaled(b, value, scale, column, mask, cells.axis == 1)
+        made = store_element(b, value, dtype)
         place = b.gep(out, b.add(b.mul(row, columns), column), element)
         if cells.axis or lanes == 1:
             b.masked_store(made, place, mask)
         else:
             steps = b.binary("mul", b.iota(I64, lanes), b.splat(b.index(columns), lanes))
             b.scatter(made, place, steps, mask)
+
+
+def _scaled(b: Function, sums: Value, scale: Matrix, column: Index, mask: Value | None, differ: bool) -> Value:
+    """Sums of integers times the scale of their column, or columns from that on where they ``differ``."""
+    lanes, place = lanes_of(sums.type), b.gep(scale.pointer, column, scale.element)
+    if differ:
+        read = b.masked_load(vector(scale.element, lanes), place, mask)
+    else:
+        read = b.splat(b.load(scale.element, place), lanes)
+    return b.fmul(b.convert("sitofp", sums, FLOAT), convert_element(b, read, FLOAT))
 
 
 def _clear_others(b: Function, form: GroupedForm, pointers: Pointers) -> None:

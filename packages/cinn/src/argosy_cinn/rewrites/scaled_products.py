@@ -8,6 +8,7 @@ the sums of each group's inputs are added, ``offsets[g, o] * (sum over k in g of
 ``cinn.scaled_grouped_dot(lhs, rhs, starts, scales, offsets)`` is a grouped product with ``rhs`` [e, m, k] in few bits,
 scales and offsets [e, groups, m], where else the matrices that they stand for would be in memory. Where it is
 ``packed``, ``rhs`` [e, m / 2, k] has two numbers of four bits in a byte, those of output ``i`` and of ``i + m / 2``.
+``lhs`` may be bytes, whose sums are exact.
 """
 
 from __future__ import annotations
@@ -90,10 +91,17 @@ def scaled_grouped_product(op: Operation) -> Value | None:
         numbers = turned.operand(0)
         if numbers.dtype in _NUMBERS and lhs.dtype != "float64" and not op.attributes["transposed"]:
             packed = _packed_outputs(numbers)
-            operands = (lhs, numbers if packed is None else packed, starts, scales, *added)
+            operands = (_bytes_of(lhs), numbers if packed is None else packed, starts, scales, *added)
             attributes = {"transposed": True, "packed": packed is not None}
             return create(SCALED_GROUPED, operands, attributes, result_type(op), op.location)
     return None
+
+
+def _bytes_of(lhs: Value) -> Value:
+    """The bytes that a value in float32 holds; itself where it holds none."""
+    wide = defined_by(lhs, "prim.cast")
+    source = lhs if wide is None else wide.operand(0)
+    return source if source.dtype == "int8" and lhs.dtype == "float32" else lhs
 
 
 def _packed_outputs(numbers: Value) -> Value | None:

@@ -10,7 +10,7 @@ from argosy_infer.weights import apply_operator
 from argosy_phi_ops import prim
 from argosy_pir.values import Value
 
-__all__ = ["SMALLEST", "STEPS", "product_of_bytes", "round_inputs", "rounded_inputs"]
+__all__ = ["SMALLEST", "STEPS", "experts_of_bytes", "product_of_bytes", "round_inputs"]
 
 SMALLEST = np.float32(1e-5)
 """Magnitude that steps are of at least."""
@@ -40,10 +40,26 @@ def product_of_bytes(
     return prim.cast(made, dtype=x.dtype)  # type: ignore[no-any-return]
 
 
-def rounded_inputs(x: Value, factors: Value | None = None, step: Value | None = None) -> Value:
-    """What the bytes stand for that ``x * factors`` [..., in] is rounded to, in float32."""
+def experts_of_bytes(
+    x: Value,
+    chosen: Value,
+    bias: Value | None,
+    weight: Value,
+    scales: Value,
+    factors: Value | None = None,
+    step: Value | None = None,
+    location: Any = None,
+) -> Value:
+    """The same of x [tokens, c, in] with the matrices of ``weight`` [experts, in, out] that ``chosen`` [tokens, c]
+    names, ``bias`` [experts, out] likewise; with ``scales`` [experts, groups, out]."""
     spread, steps = round_inputs(x, factors, step)
-    return prim.mul(spread, prim.broadcast(steps, shape=spread.shape, axes=tuple(range(x.ndim - 1))))  # type: ignore[no-any-return]
+    whole = prim.cast(spread, dtype="int8")
+    sums = apply_operator("gather_mm", whole, chosen, weight, None, scales, location=location)
+    made: Any = prim.mul(sums, prim.broadcast(steps, shape=sums.shape, axes=(0, 1)))
+    if bias is not None:
+        index = prim.reshape(prim.cast(chosen, dtype="int64"), shape=(*chosen.shape, 1))
+        made = prim.add(made, prim.gather(prim.cast(bias, dtype="float32"), index, axes=(0,)))
+    return prim.cast(made, dtype=x.dtype)  # type: ignore[no-any-return]
 
 
 def round_inputs(x: Value, factors: Value | None = None, step: Value | None = None) -> tuple[Any, Any]:

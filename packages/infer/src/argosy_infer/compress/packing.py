@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_infer.compress.byte_inputs import product_of_bytes, rounded_inputs
+from argosy_infer.compress.byte_inputs import experts_of_bytes, product_of_bytes
 from argosy_infer.weights import (
     Replacement,
     WeightProduct,
@@ -18,7 +18,6 @@ from argosy_infer.weights import (
     pack_outputs,
     unpack_experts,
 )
-from argosy_phi_ops import prim
 from argosy_pir.values import Value
 
 __all__ = [
@@ -183,7 +182,7 @@ def _pack_matrix(
 def _pack_experts(
     product: WeightProduct, parts: Sequence[QuantizedWeight], factors: Array | None, input_bits: int | None
 ) -> Replacement:
-    """What takes the place of a grouped product. It multiplies floats: inputs in bytes are what these stand for."""
+    """What takes the place of a grouped product."""
     name, is_packed = product.name, parts[0].bits == 4 and parts[0].whole.shape[1] % 2 == 0
     matrices = [pack_outputs(part.whole.T) if is_packed else part.whole.T for part in parts]
     states = {
@@ -202,8 +201,6 @@ def _pack_experts(
         weight = apply_operator("transpose", numbers, perm=[0, 2, 1], location=where)
         if input_bits is None:
             return apply_operator("gather_mm", x, chosen, weight, bias, scales, location=where)
-        wide = None if bias is None else prim.cast(bias, dtype="float32")
-        made = apply_operator("gather_mm", rounded_inputs(x), chosen, weight, wide, scales, location=where)
-        return prim.cast(made, dtype=x.dtype)  # type: ignore[no-any-return]
+        return experts_of_bytes(x, chosen, bias, weight, scales, location=where)
 
     return Replacement(states, build)

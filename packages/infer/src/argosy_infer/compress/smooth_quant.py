@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_infer.compress.byte_inputs import SMALLEST, STEPS, product_of_bytes, rounded_inputs
+from argosy_infer.compress.byte_inputs import SMALLEST, STEPS, experts_of_bytes, product_of_bytes
 from argosy_infer.compress.folding import Producer
 from argosy_infer.compress.packing import QuantizationReport, report_layer, round_with, scales_of
 from argosy_infer.compress.product_groups import (
@@ -24,7 +24,6 @@ from argosy_infer.compress.product_groups import (
 )
 from argosy_infer.export import LoadedProgram
 from argosy_infer.weights import Replacement, WeightProduct, apply_operator, lay_out_array
-from argosy_phi_ops import prim
 from argosy_pir.values import Value
 from argosy_tensorcore.wait_notice import announce_wait
 
@@ -45,7 +44,7 @@ def smooth_quant(
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with products of bytes in its linear layers: weights with a scale for each output, inputs with one
     for each row, found when it runs, or where ``static`` is True with one for all, found on ``data``. Sums are exact,
-    in int32; those of experts, whose inputs are rounded to bytes, too, in float32. ``loaded`` stays as it is.
+    in int32, those of experts, too. ``loaded`` stays as it is.
 
     data: entries of the program's inputs, in order or by name; evaluation: ids [rows, tokens] that the report's
     perplexities are of; skip: as in :func:`round_to_nearest`; multiply_inputs: False leaves inputs alone that nothing
@@ -124,16 +123,13 @@ def _smooth_product(
 def _smooth_experts(
     product: WeightProduct, whole: Sequence[Array], scales: Sequence[Array], factors: Array | None, step: Array | None
 ) -> Replacement:
-    """The same of experts. Grouped products multiply floats: inputs are what their bytes stand for."""
+    """The same of experts."""
     name = f"{product.name}_"
     numbers = {"numbers": lay_out_array(np.stack([part.T for part in whole])), "scales": np.stack(scales)}
 
     def build(x: Value, bias: Value | None, parts: Mapping[str, Value]) -> Value:
-        where = product.op.location
-        wide = rounded_inputs(x, parts.get(f"{name}factors"), parts.get(f"{name}step"))
+        where, factors, step = product.op.location, parts.get(f"{name}factors"), parts.get(f"{name}step")
         weight = apply_operator("transpose", parts[f"{name}numbers"], perm=[0, 2, 1], location=where)
-        bias = None if bias is None else prim.cast(bias, dtype="float32")
-        made = apply_operator("gather_mm", wide, parts["chosen"], weight, bias, parts[f"{name}scales"], location=where)
-        return prim.cast(made, dtype=x.dtype)  # type: ignore[no-any-return]
+        return experts_of_bytes(x, parts["chosen"], bias, weight, parts[f"{name}scales"], factors, step, where)
 
     return Replacement(_parts(name, numbers, factors, step), build)

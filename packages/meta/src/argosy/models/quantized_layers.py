@@ -161,8 +161,8 @@ class Numbers:
 
 class QuantizedExperts(Experts):
     """Experts whose matrices are numbers in eight bits, or in four, two to a byte, with a scale, and an offset or none,
-    for each group of inputs and output. Inputs in bytes are multiplied as the floats that these stand for, and
-    summed in float32.
+    for each group of inputs and output. Inputs in bytes are summed in integers, but for those that are not symmetric,
+    which are multiplied as the floats that they stand for.
 
     ``parts``: of each expert the gate, what is gated, and the way back. Raises NotImplementedError, naming ``where``,
     where experts differ in groups or in what becomes of inputs, or a gate has other inputs than what it gates: in
@@ -219,24 +219,21 @@ class QuantizedExperts(Experts):
         bias, offsets = getattr(self, f"{name}_bias", None), getattr(self, f"{name}_offsets", None)
         if numbers.shape[1] < scales.shape[2]:
             numbers = paddle.concat([(numbers << 4) >> 4, numbers >> 4], axis=1)
-        if bias is None:
-            bias = paddle.zeros(numbers.shape[:2], x.dtype)
         if (order := getattr(self, f"{name}_order", None)) is not None:
             places = zip(x.unbind(1), order[experts_NC].unbind(1), strict=True)
             x = paddle.stack([paddle.index_sample(one, rows) for one, rows in places], axis=1)
-        made = self._round_inputs(x, experts_NC, name)
-        weight = numbers.transpose([0, 2, 1])
-        return gather_mm(made, experts_NC, weight, bias.astype(made.dtype), scales, offsets).astype(x.dtype)
-
-    def _round_inputs(self, x: Any, experts_NC: Any, name: str) -> Any:
-        """The inputs that bytes stand for, in float32, where inputs become bytes."""
+        form = {"weight": numbers.transpose([0, 2, 1]), "scale": scales, "offset": offsets}
         taken = self.inputs[0][2 if name == "down_proj" else 0]
         if taken is None:
-            return x
+            return gather_mm(x, experts_NC, bias=None if bias is None else bias.astype(x.dtype), **form)
         scale, zero = (getattr(self, f"{name}_input_{part}", None) for part in ("scale", "zero"))
         scale, zero = (None if part is None else part[experts_NC].unsqueeze(-1) for part in (scale, zero))
         spread, steps, zero = taken.round(x.astype("float32"), scale, zero)
-        return (spread if zero is None else spread - zero.astype("float32")) * steps
+        if zero is None:
+            made = gather_mm(spread.astype("int8"), experts_NC, **form) * steps
+        else:
+            made = gather_mm((spread - zero.astype("float32")) * steps, experts_NC, **form)
+        return (made if bias is None else made + bias.astype("float32")[experts_NC]).astype(x.dtype)
 
 
 def _orders_of(parts: list[list[Numbers]], members: slice, where: str) -> list[Array]:

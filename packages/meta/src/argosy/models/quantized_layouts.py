@@ -109,8 +109,8 @@ def _input_bytes_of(name: str, users: Mapping[str, Any], states: Mapping[str, An
         _refuse_factors(name)
     (product,) = (user for user in users[f"{name}_scales"] if user.name != "builtin.return")
     step = states.get(f"{name}_step")
-    is_rounded = product.operand(0).op.name == "prim.mul"  # `smooth_quant` multiplies whole numbers by their steps
-    return InputBytes(None if step is None else float(step)) if is_rounded else None
+    in_bytes = product.operand(0).dtype == "int8"
+    return InputBytes(None if step is None else float(step)) if in_bytes else None
 
 
 def _refuse_factors(name: str) -> None:

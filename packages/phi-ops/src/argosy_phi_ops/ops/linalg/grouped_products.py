@@ -26,7 +26,8 @@ def gather_mm(
     """``x[n, c] @ weight[index[n, c]] + bias[index[n, c]]`` for ``x`` [n, c, k] and ``weight`` [e, k, m].
 
     With a ``scale`` [e, g, m] the weight is numbers in int8 or float8_e4m3fn, and each of its g groups of inputs is
-    multiplied by a scale for each output, to which an ``offset`` [e, g, m] is added.
+    multiplied by a scale for each output, to which an ``offset`` [e, g, m] is added. ``x`` may be int8 then, as a step
+    for each row makes it; the result is float32.
 
     The work is that of the chosen matrices: rows are sorted by their matrix, which each group of them is multiplied
     with at once, and put back (Gale et al., MegaBlocks, 2023).
@@ -39,10 +40,14 @@ def gather_mm(
     prim.check_index(index, operator="gather_mm", low=0, size=matrices)
     flat = prim.reshape(prim.cast(index, dtype="int64"), shape=(rows,))
     chosen, order = prim.sort(flat, prim.iota(shape=(rows,), axis=0, dtype="int64"), axis=0)
+    if scale is None and x.dtype == "int8":
+        raise OperatorError(f"gather_mm: x {x.type} is multiplied with numbers that have a scale, and scale is missing")
     if scale is None and offset is not None:
         raise OperatorError(f"gather_mm: an offset {offset.type} is added to scaled numbers, and scale is missing")
-    wide = weight if scale is None else _dequantize(weight, scale, offset, x.dtype)
-    made = prim.grouped_dot(_rows(prim.reshape(x, shape=(rows, x.shape[2])), order), wide, _starts(flat, matrices))
+    dtype = "float32" if x.dtype == "int8" else x.dtype
+    wide = weight if scale is None else _dequantize(weight, scale, offset, dtype)
+    given = _rows(prim.reshape(x, shape=(rows, x.shape[2])), order)
+    made = prim.grouped_dot(prim.cast(given, dtype=dtype), wide, _starts(flat, matrices))
     if bias is not None:
         made = prim.add(made, _rows(bias, chosen))
     back = prim.scatter(
