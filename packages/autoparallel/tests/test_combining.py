@@ -52,7 +52,7 @@ def limited(monkeypatch):
     """A function that sets the size of buckets."""
 
     def limit(nbytes):
-        made = partial(CombineCollectives, limit=nbytes)
+        made = partial(CombineCollectives, limit=nbytes, sums=nbytes)
         monkeypatch.setattr(import_module("argosy_autoparallel.partition"), "CombineCollectives", made)
 
     return limit

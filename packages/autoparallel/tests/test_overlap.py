@@ -86,7 +86,7 @@ def values(case, made):
 @pytest.fixture(autouse=True)
 def small_buckets(monkeypatch):
     """Two of the gradients fill a bucket."""
-    made = partial(CombineCollectives, limit=2 * 4 * N * N)
+    made = partial(CombineCollectives, limit=2 * 4 * N * N, sums=2 * 4 * N * N)
     monkeypatch.setattr(import_module("argosy_autoparallel.partition"), "CombineCollectives", made)
 
 

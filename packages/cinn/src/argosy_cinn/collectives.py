@@ -85,7 +85,10 @@ class _Direct:
             self._communicator().send(given, a["peer"], a["tag"])
         elif kind != "create_token":
             sent = self._operand(self.op.operand(0)) if isinstance(self.op.operand(0).type, TensorType) else None
-            self._call(kind, self.attributes, sent, self._operand(results[0])).wait()
+            made = self._operand(results[0])
+            if sent is not None and sent.buffer is made.buffer and sent.offset == made.offset:
+                made = sent  # as communicators are told that they are one
+            self._call(kind, self.attributes, sent, made).wait()
 
     def _start(self) -> _Started:
         """Begin on memory of its own, since that of the program may be used again meanwhile."""

@@ -22,7 +22,7 @@ from argosy_phi_ops.process_fuel import process_fuel, settle
 from argosy_pir.rewrite.fuel import Session, observe
 
 KINDS = (
-    "rewrite", "fold", "cse", "control", "attention", "fuse", "recompute", "in-place", "stream", "siblings",
+    "rewrite", "fold", "cse", "control", "join", "attention", "fuse", "recompute", "in-place", "stream", "siblings",
     "batch-tiling", "rematerialise", "winograd",
 )  # fmt: skip
 #: Steps of passes that lower: what comes later cannot do without them.

@@ -15,14 +15,17 @@ where they are asked for, since what they give is larger than what they are give
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import accumulate
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 from argosy_autoparallel.passes.tokens import builder_at, communicates_within, materialize_before, thread_tokens
 from argosy_autoparallel.resharding.emitter import CollectiveNote, static_shape
+from argosy_autoparallel.value_layouts import bytes_of
 from argosy_phi_ops import prim
 from argosy_phi_ops.context import emit_at
 from argosy_pir import Operation, Program, Value
@@ -36,6 +39,8 @@ _NAMES = ("prim.all_reduce", "prim.reduce_scatter", "prim.all_gather")
 _SUMS, _GATHERS, _SMALLEST = 8, 16, 1 << 16
 """How many buckets of early sums and of gathers there should be, so that something is left to hide each behind and few
 are held at a time (of gathers the parts are held as well), and their least size in bytes."""
+_LARGE, _LINE = 1 << 14, 64
+"""Bytes from which on a part of a bucket is worth a place of its own there, and those of a cache line."""
 _VECTORS = 1 / 32
 """The share of a bucket up to which what is gathered is put together with its like only: biases are read again later,
 and would keep the weights beside them in memory."""
@@ -44,14 +49,16 @@ and would keep the weights beside them in memory."""
 @register_pass("combine-collectives")
 @dataclass(frozen=True)
 class CombineCollectives(Pass):
-    """Joins all-reduces, reduce-scatters and all-gathers of a rank's program in buckets of at most ``limit`` bytes, the
-    same on all ranks; the pass ``spmd-partition`` notes which may be.
+    """Joins reduce-scatters and all-gathers of a rank's program in buckets of at most ``limit`` bytes, all-reduces that
+    nothing overlaps with in buckets of ``sums``, the same on all ranks; the pass ``spmd-partition`` notes which may be.
 
-    Copying larger tensors into a bucket and out of it costs more than another collective takes to start. With ``early``
-    gathers of at least ``divided`` bytes that products need travel alone: `chunk-products` divides them.
+    Copying larger tensors into a bucket and out of it costs more than another collective takes to start. The parts of a
+    bucket of sums lie one after the other, so that a compiler has them made there. With ``early`` gathers of at least
+    ``divided`` bytes that products need travel alone: `chunk-products` divides them.
     """
 
     limit: int = 1 << 20
+    sums: int = 25 << 20
     early: bool = False
     divided: int = 1 << 19
 
@@ -61,7 +68,8 @@ class CombineCollectives(Pass):
         kinds = ("all_reduce", "reduce_scatter") if self.early else ("reduce_scatter",)
         done = frozenset() if communicates_within(program) else _make_early(program, notes, self.limit, kinds)
         alone = frozenset(i for i, n in enumerate(notes) if self.early and self._is_divided(n))
-        for members in _buckets(notes, self.limit, done, alone):
+        limits = {"all_reduce": self.limit if self.early else self.sums}
+        for members in _buckets(notes, self.limit, done, alone, limits):
             if len(members) > 1:
                 ops = [notes[i].op for i in members]
                 _replace(ops, *_emit(ops, ops[0]))
@@ -140,17 +148,22 @@ def _by_readiness(notes: Sequence[CollectiveNote], numbers: Sequence[int], limit
 
 
 def _buckets(
-    notes: Sequence[CollectiveNote], limit: int, done: frozenset[int], single: frozenset[int] = frozenset()
+    notes: Sequence[CollectiveNote],
+    limit: int,
+    done: frozenset[int],
+    single: frozenset[int] = frozenset(),
+    limits: Mapping[str, int] = MappingProxyType({}),
 ) -> list[list[int]]:
     """The numbers of collectives that will be one, where the first of them is: all but those that are ``done``. What
-    takes more than half a bucket, or is to be ``single``, travels alone, and others are put together across it."""
+    takes more than half a bucket, or is to be ``single``, travels alone, and others are put together across it.
+    ``limits``: of those kinds that have another one than ``limit``."""
     gathers = _bucket_size(limit, [n for n in notes if n.op.kind == "all_gather"], _GATHERS)
     found: list[list[int]] = []
     last: dict[Any, list[int]] = {}  # by key and size
     place: list[int] = []  # of each: the number of the one whose place it takes
     for number, each in enumerate(notes):
         gathered = each.op.kind == "all_gather"
-        most = gathers if gathered else limit
+        most = gathers if gathered else limits.get(each.op.kind, limit)
         key = each.key, gathered and each.nbytes <= most * _VECTORS
         bucket = last.get(key, [])
         alone = each.nbytes > most / 2 or number in single
@@ -187,27 +200,51 @@ def _emit(ops: Sequence[Operation], before: Operation) -> tuple[list[Value], Val
             return [whole], token
         rows = attributes["size"] if first.kind == "reduce_scatter" else 1
         attributes |= {"axis": 0} if "axis" in attributes else {}
-        flat = [_rows_first(x, op.attributes.get("axis", 0), rows) for x, op in zip(operands, ops, strict=True)]
-        joined = prim.concat(*flat, axis=1)
-        length = static_shape(joined)[1]
-        whole, token = getattr(prim, first.kind)(
-            prim.reshape(joined, shape=(rows * length,)), first.operand(1), **attributes
-        )
+        tables = [_rows_first(x, op.attributes.get("axis", 0), rows) for x, op in zip(operands, ops, strict=True)]
+        joined, starts = _join_tables(tables, rows)
+        whole, token = getattr(prim, first.kind)(joined, first.operand(1), **attributes)
     needed_by = tuple(sorted({name for op in ops for name in op.annotations.get("needed_by", ())}))
     if needed_by:
         whole.op.annotate(needed_by=needed_by)
     asked = reduce(lambda one, other: other if other.is_before(one) else one, ops)
     with emit_at(builder_at(asked, first)):
         rows = attributes["size"] if first.kind == "all_gather" else 1
-        table = prim.reshape(whole, shape=(rows, length))
-        made, start = [], 0
-        for op in ops:
-            shape = static_shape(op.results[0])
-            stop = start + prod(shape) // rows
-            part = prim.slice(table, start=(0, start), limit=(rows, stop), stride=(1, 1))
-            made.append(_join_rows(part, shape, op.attributes.get("axis", 0)))
-            start = stop
-    return made, token
+        table = prim.reshape(whole, shape=(rows, prod(static_shape(whole)) // rows))
+        return [_part(table, start, op) for op, start in zip(ops, starts, strict=True)], token
+
+
+def _join_tables(tables: Sequence[Value], rows: int) -> tuple[Value, list[int]]:
+    """The rows of tables side by side, as one tensor without other axes, and where each table's columns begin.
+
+    Of a single row what is large comes first, then all that is small as one: each may be made in its place, at the
+    start of a cache line, and little is left to be copied.
+    """
+    widths = [static_shape(table)[1] for table in tables]
+    order = sorted(range(len(tables)), key=lambda i: rows == 1 and not _has_lines(tables[i]))
+    starts = [0] * len(tables)
+    for i, start in zip(order, accumulate((widths[i] for i in order), initial=0), strict=False):
+        starts[i] = start
+    if rows > 1:
+        return prim.reshape(prim.concat(*tables, axis=1), shape=(rows * sum(widths),)), starts
+    flat = [prim.reshape(tables[i], shape=(widths[i],)) for i in order]
+    large = [x for x in flat if _has_lines(x)]
+    small = flat[len(large) :]
+    rest = [prim.concat(*small, axis=0)] if len(small) > 1 else small
+    return (prim.concat(*large, *rest, axis=0) if large else rest[0]), starts
+
+
+def _has_lines(x: Value) -> bool:
+    """Whether a part is large, and whole cache lines long."""
+    nbytes = bytes_of(x)
+    return nbytes >= _LARGE and nbytes % _LINE == 0
+
+
+def _part(table: Value, start: int, op: Operation) -> Value:
+    """The result of ``op``, from column ``start`` of a bucket on."""
+    shape, rows = static_shape(op.results[0]), static_shape(table)[0]
+    stop = start + prod(shape) // rows
+    part = prim.slice(table, start=(0, start), limit=(rows, stop), stride=(1, 1))
+    return _join_rows(part, shape, op.attributes.get("axis", 0))
 
 
 def _rows_first(x: Value, axis: int, rows: int) -> Value:

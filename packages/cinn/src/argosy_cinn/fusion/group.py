@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -51,6 +51,14 @@ class KernelKind:
     def in_place(self, forms: list[Form]) -> list[Form]:
         """The forms of a group that writes over what it reads."""
         return forms
+
+    def places(self, group: Group) -> dict[Value, tuple[Value, int]]:
+        """The values that lie in the memory of another one, with that and the byte they begin at."""
+        return {}
+
+    def overwrite_candidates(self, group: Group, forms: list[Form]) -> Iterable[tuple[Value, list[Value]]]:
+        """Results with the operands in whose memory they may lie, see `argosy_cinn.forms.form.Form`."""
+        return forms[0].overwrite_candidates() if len(forms) == 1 else ()
 
 
 @dataclass(eq=False, slots=True)

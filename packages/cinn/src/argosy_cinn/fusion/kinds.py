@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from math import prod
 
 from argosy_cinn.attention.lowering import lower_attention
@@ -15,11 +15,12 @@ from argosy_cinn.forms.nest import REDUCTIONS, LoopNest, phases
 from argosy_cinn.fusion.forms import lower_copy, lower_nest, lower_product
 from argosy_cinn.fusion.group import Group, KernelKind
 from argosy_cinn.fusion.group_lowering import KnownReads
+from argosy_cinn.fusion.joins import offsets_in
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.fusion.products import lay_out
 from argosy_cinn.fusion.reads import host_reads
 from argosy_cinn.kinds import lower_alone
-from argosy_cinn.lowering.classify import CONTROL, HOST, OWN, PRODUCT, UPDATE, reduction_axes
+from argosy_cinn.lowering.classify import CONTROL, HOST, JOIN, OWN, PRODUCT, UPDATE, reduction_axes
 from argosy_cinn.lowering.elements import ElementLowering
 from argosy_cinn.shapes import at_least_one, count, sizes
 from argosy_pir.core import Operation
@@ -184,6 +185,11 @@ class HostCall(KernelKind):
         """Nothing."""
         return []
 
+    def overwrite_candidates(self, group: Group, forms: list[Form]) -> Iterable[tuple[Value, list[Value]]]:
+        """Sums over ranks are made where their terms are."""
+        op = group.operation
+        return [(op.results[0], [op.operand(0)])] if op.name == "prim.all_reduce" else ()
+
 
 class Control(HostCall):
     """Branches and loops whose regions have code."""
@@ -195,9 +201,34 @@ class Control(HostCall):
         return [memory.native[group.operation]]
 
 
+class Join(KernelKind):
+    """Parts that are made where they are to lie: nothing is left to do."""
+
+    opaque = True
+
+    def group(self, op: Operation, number: int, order: int, memory: Memory, reads: KnownReads) -> Group:
+        """The whole."""
+        return Group(number, self, order, {op.result: "join"}, op=op, reads=set(op.operands))
+
+    def lower(self, group: Group, memory: Memory, stored: Container[Value]) -> list[Form]:
+        """Nothing."""
+        return []
+
+    def places(self, group: Group) -> dict[Value, tuple[Value, int]]:
+        """Each part in the whole, from a byte on."""
+        op = group.operation
+        return {x: (op.result, start) for x, start in zip(op.operands, offsets_in(op), strict=True)}
+
+
 ATTENTION, NEST = Attention(), Nest()
 _ALONE = {effect: StandaloneKernel(always_runs=effect) for effect in (False, True)}
-_KINDS: dict[str, KernelKind] = {HOST: HostCall(), CONTROL: Control(), PRODUCT: MatrixProduct(), UPDATE: Update()}
+_KINDS: dict[str, KernelKind] = {
+    HOST: HostCall(),
+    CONTROL: Control(),
+    PRODUCT: MatrixProduct(),
+    UPDATE: Update(),
+    JOIN: Join(),
+}
 
 
 def kind_of(op: Operation, classified: str) -> KernelKind:

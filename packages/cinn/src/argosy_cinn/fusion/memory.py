@@ -17,8 +17,20 @@ from argosy_cinn.dialect import KEPT, PATCHES
 from argosy_cinn.forms.cost import COSTS
 from argosy_cinn.forms.elementwise import OPERATIONS
 from argosy_cinn.forms.form import Form
+from argosy_cinn.fusion.joins import find_joins
 from argosy_cinn.fusion.products import operand_matrix
-from argosy_cinn.lowering.classify import CONSTANT, CONTROL, HOST, INLINE, PRODUCT, REDUCE, SCAN, UPDATE, classify
+from argosy_cinn.lowering.classify import (
+    CONSTANT,
+    CONTROL,
+    HOST,
+    INLINE,
+    JOIN,
+    PRODUCT,
+    REDUCE,
+    SCAN,
+    UPDATE,
+    classify,
+)
 from argosy_cinn.lowering.elements import VIEWS, splat_constant
 from argosy_cinn.shapes import count, estimate
 from argosy_pir.core import Operation
@@ -48,6 +60,7 @@ class Memory:
         self.kinds: dict[Operation, str] = {
             op: CONTROL if op in self.native else classify(op) for op in block if op is not block.last
         }
+        self.kinds.update(dict.fromkeys(find_joins(program, self.kinds), JOIN))
         attention = attention and spend("attention", program.name)
         found = find_regions(program, self.kinds) if attention else Regions([], set(), list(block))
         self.regions = found

@@ -14,7 +14,7 @@ from argosy_pir.core import Operation
 from argosy_pir.types import TensorType
 
 INLINE, REDUCE, PRODUCT, HOST, CONSTANT = "inline", "reduce", "product", "host", "constant"
-UPDATE, SCAN, CONTROL, OWN = "update", "scan", "control", "own"
+UPDATE, SCAN, CONTROL, OWN, JOIN = "update", "scan", "control", "own", "join"
 #: A dynamic_update_slice that writes at most this share of its operand is an update; others are computed like views.
 _SMALL_UPDATE = 0.25
 
@@ -24,8 +24,8 @@ def classify(op: Operation) -> str:
 
     ``inline``: computed inside its users' loops or in a loop of its own. ``reduce``, ``product`` (a matrix product).
     ``update``: a copy of an operand, some elements of which are written over. ``scan``: a cumulative. ``constant``.
-    ``own``: a kernel alone, see `argosy_cinn.kinds`. ``control`` (which `Memory`
-    is told): a branch or loop with native regions.
+    ``own``: a kernel alone, see `argosy_cinn.kinds`. Two are found by `Memory`, not here. ``control``: a branch or loop
+    with native regions. ``join``: parts that are made where they are to lie, see `argosy_cinn.fusion.joins`.
     ``host``: there is no native code, the reference kernel runs it between native segments.
     """
     if op.name == "builtin.constant":

@@ -20,7 +20,7 @@ def choose_overwriting(steps: Sequence[Step], lifetimes: Sequence[Lifetime]) -> 
     found: dict[Value, Value] = {}
     taken: set[Value] = set()
     for i, step in enumerate(steps):
-        for value, operands in step.forms[0].overwrite_candidates() if len(step.forms) == 1 else ():
+        for value, operands in step.group.kind.overwrite_candidates(step.group, step.forms):
             if value not in lives or not is_static(value.shape) or lives[value].nbytes < LARGE:
                 continue
             for operand in operands:

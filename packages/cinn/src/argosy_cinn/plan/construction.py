@@ -14,7 +14,7 @@ from argosy_cinn.fusion.groups import Fusion
 from argosy_cinn.fusion.memory import Memory
 from argosy_cinn.kinds import emitter_of
 from argosy_cinn.plan.buffer_reuse import choose_overwriting
-from argosy_cinn.plan.lifetimes import lifetimes_of, merge_lifetimes
+from argosy_cinn.plan.lifetimes import join_lifetimes, lifetimes_of, merge_lifetimes, whole_of
 from argosy_cinn.plan.memory import Lifetime, Place, assign_offsets, place_apart
 from argosy_cinn.plan.order import order_groups
 from argosy_cinn.plan.rematerialisation import Facts, Schedule, rematerialise, step_cost
@@ -53,8 +53,13 @@ def make_plan(
     places = _entries(memory, constants, changed, in_place, checked and inner)
     copies = [(value, argument) for value, argument in changed if value not in in_place and 0 not in sizes(value)]
     sequence = [steps[number] for number in order_groups(fusion, after)]
+    parts = {v: place for group in fusion.groups.values() for v, place in group.kind.places(group).items()}
+
+    def lifetimes_in(steps: Sequence[Step]) -> list[Lifetime]:
+        return join_lifetimes(lifetimes_of(steps, stored, places, copies), parts)
+
     apart = run_time is not None or bool(guard)
-    over = {} if apart else _choose_overwriting(sequence, lifetimes_of(sequence, stored, places, copies), budget)
+    over = {} if apart else _choose_overwriting(sequence, lifetimes_in(sequence), budget)
     if not inner:
         choose_streaming(sequence, stored, in_place | over.keys(), target)
     recomputation = None
@@ -65,10 +70,10 @@ def make_plan(
         schedule = _schedule(sequence, stored, places, {v for v, _ in copies}, writers)
         orders = [sequence, schedule.order_by_memory(after)]
         sequence, recomputation = rematerialise(
-            schedule, orders, budget, lambda steps: assign_offsets(lifetimes_of(steps, stored, places, copies))[1]
+            schedule, orders, budget, lambda steps: assign_offsets(lifetimes_in(steps))[1]
         )
     sequence = with_siblings(sequence, in_place)
-    lifetimes = merge_lifetimes(lifetimes_of(sequence, stored, places, copies), over)
+    lifetimes = merge_lifetimes(lifetimes_in(sequence), over)
     if checked and not inner:
         lifetimes.append(Lifetime(RECORD, RECORD_BYTES, 0, len(sequence)))
     places.update((key, Place(0)) for form in memory.native.values() for key in form.arenas())
@@ -82,6 +87,9 @@ def make_plan(
         offsets, made.arena_bytes = place_apart(lifetimes, guard) if guard else assign_offsets(lifetimes)
         places.update((key, Place(0, offset)) for key, offset in offsets.items())
     places.update((value, places[first]) for value, first in over.items())
+    for value in parts:
+        whole, start = whole_of(value, parts)
+        places[value] = places[whole].advance(start)
     return made
 
 

@@ -35,6 +35,28 @@ def lifetimes_of(
     return [*(Lifetime(key, bytes_of[key], first[key], last[key]) for key in first), *found]
 
 
+def join_lifetimes(lifetimes: Sequence[Lifetime], parts: Mapping[Value, tuple[Value, int]]) -> list[Lifetime]:
+    """The lifetimes where values lie in others, which then begin with the first of them and end with the last."""
+    if not parts:
+        return list(lifetimes)
+    first: dict[Hashable, int] = {}
+    last: dict[Hashable, int] = {}
+    for life in lifetimes:
+        key = whole_of(life.key, parts)[0]
+        first[key] = min(life.first, first.get(key, life.first))
+        last[key] = max(life.last, last.get(key, life.last))
+    return [replace(v, first=first[v.key], last=last[v.key]) for v in lifetimes if v.key not in parts]
+
+
+def whole_of(key: Hashable, parts: Mapping[Value, tuple[Value, int]]) -> tuple[Hashable, int]:
+    """What a value lies in, in the end, and at which byte of it."""
+    start = 0
+    while key in parts:
+        key, offset = parts[key]  # type: ignore[index]
+        start += offset
+    return key, start
+
+
 def merge_lifetimes(lifetimes: Sequence[Lifetime], over: Mapping[Value, Value]) -> list[Lifetime]:
     """The lifetimes where values that take another's memory only make that one live longer."""
     last: dict[Hashable, int] = {}

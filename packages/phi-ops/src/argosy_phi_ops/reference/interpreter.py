@@ -137,13 +137,13 @@ def _plan_primitive(op: Operation) -> Step:
         raise CompileError(f"'{op.name}'{where} has neither a lowering nor a reference kernel") from error
     operands, results = op.operands, op.results
     symbolic = any(has_symbols(value) for value in op.attributes.values())
-    communicates = any(not isinstance(v.type, TensorType) for v in (*operands, *results))
+    effects = communicates(op)
 
     def step(run: Execution, environment: Environment) -> None:
         keywords: Mapping[str, Any] = op.attributes
         if symbolic:
             keywords = evaluate_attributes(op.attributes, run.symbols)
-        if communicates:
+        if effects:
             keywords = {**keywords, "communicators": run.communicators}
             RUNNING.value = op
         try:
@@ -153,7 +153,7 @@ def _plan_primitive(op: Operation) -> Step:
             error.add_note(f"while interpreting '{op.name}'{where}")
             raise
         finally:
-            if communicates:
+            if effects:
                 RUNNING.value = None
         run.calls[op.name] = run.calls.get(op.name, 0) + 1
         values = (outcome,) if len(results) == 1 else outcome
@@ -194,7 +194,8 @@ def _check_result(op: Operation, result: Value, value: Any, symbols: Symbols) ->
 
 
 def plan_into(op: Operation) -> Callable[..., None] | None:
-    """``(out, *operands)`` writes the one result of `op` to an array; None where its kernel has no such form.
+    """``(out, *operands)`` writes the one tensor that `op` gives to an array; None where its kernel has no such form.
+    What communicates takes its ``communicators``, too.
 
     Symbolic attributes and results without elements are for `plan_operation`.
     """
@@ -202,6 +203,11 @@ def plan_into(op: Operation) -> Callable[..., None] | None:
     if call is None or any(has_symbols(value) for value in op.attributes.values()):
         return None
     return partial(call, **op.attributes)
+
+
+def communicates(op: Operation) -> bool:
+    """Whether an operation takes or gives what is no tensor: it is in a chain of effects."""
+    return any(not isinstance(v.type, TensorType) for v in (*op.operands, *op.results))
 
 
 def _plan_constant(op: Operation) -> Step:

@@ -1,7 +1,8 @@
 """Collectives through a `Communicator` (argosy_hwadapt): each call is one call of it, in program order.
 
 Every kernel takes the keyword `communicators`: from a `group` (a tuple of ranks, empty for all) to its
-communicator. Tokens carry no value; they are None.
+communicator. Tokens carry no value; they are None. Those that write to a given array need no memory of their own where
+parts are along the first axis, since these lie one after the other.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_phi_ops.reference.kernels.registry import Array, kernel, numpy_dtype
+from argosy_phi_ops.reference.kernels.registry import Array, kernel, kernel_into, numpy_dtype
 
 Communicators = Mapping[tuple[int, ...], Any]
 
@@ -45,8 +46,24 @@ def all_reduce(
 ) -> tuple[Array, None]:
     """The sum (prod, max, min) of every rank's `x`."""
     result = np.empty(x.shape, x.dtype)
-    communicator_of(communicators, group, "all_reduce").all_reduce(np.ascontiguousarray(x), result, op=kind)
+    all_reduce_into(result, x, token, group=group, size=size, kind=kind, communicators=communicators)
     return result, None
+
+
+@kernel_into("all_reduce")
+def all_reduce_into(
+    out: Array,
+    x: Array,
+    token: None,
+    *,
+    group: Sequence[int] = (),
+    size: int,
+    kind: str = "sum",
+    communicators: Communicators,
+) -> None:
+    """`all_reduce` to `out`, which may have the memory of `x`."""
+    send = out if _is_same_memory(out, x) else np.ascontiguousarray(x)
+    communicator_of(communicators, group, "all_reduce").all_reduce(send, out, op=kind)
 
 
 @kernel("all_gather")
@@ -60,9 +77,27 @@ def all_gather(
     communicators: Communicators,
 ) -> tuple[Array, None]:
     """Every rank's `x`, joined along `axis` in the order of the ranks."""
-    parts = np.empty((size, *x.shape), x.dtype)
+    result = np.empty((*x.shape[:axis], size * x.shape[axis], *x.shape[axis + 1 :]), x.dtype)
+    all_gather_into(result, x, token, group=group, size=size, axis=axis, communicators=communicators)
+    return result, None
+
+
+@kernel_into("all_gather")
+def all_gather_into(
+    out: Array,
+    x: Array,
+    token: None,
+    *,
+    group: Sequence[int] = (),
+    size: int,
+    axis: int = 0,
+    communicators: Communicators,
+) -> None:
+    """`all_gather` to `out`."""
+    parts = out if axis == 0 else np.empty((size, *x.shape), x.dtype)
     communicator_of(communicators, group, "all_gather").all_gather(np.ascontiguousarray(x), parts)
-    return np.concatenate(list(parts), axis), None
+    if parts is not out:
+        np.concatenate(list(parts), axis, out=out)
 
 
 @kernel("reduce_scatter")
@@ -77,10 +112,25 @@ def reduce_scatter(
     communicators: Communicators,
 ) -> tuple[Array, None]:
     """This rank's part along `axis` of the reduced `x`."""
-    parts = np.ascontiguousarray(np.stack(np.split(x, size, axis)))  # stack keeps the order of strides
-    result = np.empty(parts.shape[1:], x.dtype)
-    communicator_of(communicators, group, "reduce_scatter").reduce_scatter(parts, result, op=kind)
+    result = np.empty((*x.shape[:axis], x.shape[axis] // size, *x.shape[axis + 1 :]), x.dtype)
+    reduce_scatter_into(result, x, token, group=group, size=size, axis=axis, kind=kind, communicators=communicators)
     return result, None
+
+
+@kernel_into("reduce_scatter")
+def reduce_scatter_into(
+    out: Array,
+    x: Array,
+    token: None,
+    *,
+    group: Sequence[int] = (),
+    size: int,
+    axis: int = 0,
+    kind: str = "sum",
+    communicators: Communicators,
+) -> None:
+    """`reduce_scatter` to `out`."""
+    communicator_of(communicators, group, "reduce_scatter").reduce_scatter(_parts(x, size, axis), out, op=kind)
 
 
 @kernel("all_to_all")
@@ -95,7 +145,7 @@ def all_to_all(
     communicators: Communicators,
 ) -> tuple[Array, None]:
     """Part `r` along `split_axis` goes to rank `r`; what arrives is joined along `concat_axis`."""
-    parts = np.ascontiguousarray(np.stack(np.split(x, size, split_axis)))
+    parts = _parts(x, size, split_axis)
     arrived = np.empty_like(parts)
     communicator_of(communicators, group, "all_to_all").all_to_all(parts, arrived)
     return np.concatenate(list(arrived), concat_axis), None
@@ -148,9 +198,8 @@ def start(
 ) -> tuple[Array, _StartedCollective, None]:  # fmt: skip
     """Begin a collective on a copy of `x`, whose memory may be used again before it is done."""
     communicator = communicator_of(communicators, group, "start")
-    send = np.array(x, order="C")
-    if collective in ("reduce_scatter", "all_to_all"):
-        send = np.ascontiguousarray(np.stack(np.split(send, size, axis)))
+    send = _parts(x, size, axis) if collective in ("reduce_scatter", "all_to_all") else np.ascontiguousarray(x)
+    send = send.copy() if np.may_share_memory(send, x) else send
     if collective == "all_reduce":
         made = _StartedCollective(communicator.start_all_reduce(send, send, kind), send)
     elif collective == "all_gather":
@@ -187,6 +236,12 @@ def wait(x: Array, handle: _StartedCollective, token: None, *, communicators: Co
     return handle.wait(), None
 
 
+@kernel_into("wait")
+def wait_into(out: Array, x: Array, handle: _StartedCollective, token: None, *, communicators: Communicators) -> None:
+    """`wait` to `out`."""
+    handle.wait_into(out)
+
+
 class _StartedCollective:
     """A collective on its way: its handle, where it puts its parts, and the axis that they are joined along."""
 
@@ -195,10 +250,32 @@ class _StartedCollective:
 
     def placeholder(self) -> Array:
         """An array of the result's shape, which nobody reads."""
-        zeros = np.zeros_like(self._parts)
-        return zeros if self._axis is None else np.concatenate(list(zeros), self._axis)
+        shape = self._parts.shape
+        if self._axis is not None:
+            shape = tuple(n * shape[0] if i == self._axis else n for i, n in enumerate(shape[1:]))
+        return np.broadcast_to(np.zeros((), self._parts.dtype), shape)
 
     def wait(self) -> Array:
         """The result."""
         self._handle.wait()
         return self._parts if self._axis is None else np.concatenate(list(self._parts), self._axis)
+
+    def wait_into(self, out: Array) -> None:
+        """Write the result to ``out``."""
+        self._handle.wait()
+        if self._axis is None:
+            out[...] = self._parts
+        else:
+            np.concatenate(list(self._parts), self._axis, out=out)
+
+
+def _parts(x: Array, size: int, axis: int) -> Array:
+    """Equal parts of `x` along `axis`, one after the other: `x` itself where they lie so."""
+    if axis == 0:
+        return np.ascontiguousarray(x).reshape(size, x.shape[0] // size, *x.shape[1:])
+    return np.ascontiguousarray(np.stack(np.split(x, size, axis)))  # stack keeps the order of strides
+
+
+def _is_same_memory(one: Array, other: Array) -> bool:
+    same: bool = one.__array_interface__["data"] == other.__array_interface__["data"]
+    return same and one.flags.c_contiguous and other.flags.c_contiguous and one.shape == other.shape
