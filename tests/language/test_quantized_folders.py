@@ -3,6 +3,7 @@ the tools themselves, give what the dequantised weights give; nothing is a float
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import ml_dtypes
@@ -288,8 +289,6 @@ def test_compressed_programs_are_written_as_folders(tmp_path):
     model = models.load_model(folders(tmp_path, "gptq")[1])
     ids = np.random.default_rng(0).integers(0, 64, (4, 40))
     whole = export_program(model, [InputSpec([None, None], "int64", "ids")])
-    with pytest.raises(NotImplementedError, match=r"inputs of .* are bytes, which go with a weight of bytes"):
-        models.use_integers(model, round_to_nearest(whole, 4, GROUP, input_bits=8)[0])
     small, _ = gptq(whole, [[ids]], 4, GROUP, act_order=True)
     (want,) = Predictor(small).run(ids)
     models.use_integers(model, small)
@@ -425,6 +424,63 @@ def test_inputs_in_bytes_are_integer_arithmetic(static, symmetric, tmp_path):
     assert Generator(whole, capacity=64).generate(list(ids[0]), 1) == [int(logits[0, -1].argmax())]
 
 
+@pytest.mark.parametrize(("bits", "groups"), [(4, GROUP), (4, -1), (8, GROUP)])
+def test_few_bits_beside_inputs_in_bytes_are_written_as_folders(bits, groups, tmp_path):
+    """As compressed-tensors has them (W4A8): numbers in a byte each, and a scale for each group; packed ones and zeros
+    are read, too."""
+    model = models.load_model(folders(tmp_path, "gptq")[1])
+    ids = np.random.default_rng(0).integers(0, 64, (4, 40))
+    whole = export_program(model, [InputSpec([None, None], "int64", "ids")])
+    small, _ = round_to_nearest(whole, bits, groups, input_bits=8)
+    (want,), (floats,) = Predictor(small).run(ids), Predictor(round_to_nearest(whole, bits, groups)[0]).run(ids)
+    models.use_integers(model, small)
+    models.save(model, tmp_path / "bytes")
+
+    def check(folder):
+        got = models.load_model(folder)(paddle.to_tensor(ids)).numpy()
+        assert np.linalg.norm(got - want) < 0.5 * np.linalg.norm(got - floats)  # a few inputs become the next byte
+
+    check(tmp_path / "bytes")
+    config = json.loads((tmp_path / "bytes" / "config.json").read_text())["quantization_config"]
+    (group,) = config["config_groups"].values()
+    assert (config["format"], group["weights"]["num_bits"]) == ("int-quantized", bits)
+    assert group["input_activations"] == {
+        "num_bits": 8, "type": "int", "symmetric": True, "dynamic": True, "strategy": "token"
+    }  # fmt: skip
+    tensors = load_file(tmp_path / "bytes" / "model.safetensors")
+    name = "model.layers.0.mlp.up_proj.weight"
+    assert (tensors[name].dtype, tensors[name].shape) == ("int8", (HIDDEN, WIDTH))
+
+    def pack(tensors):
+        for key in [key for key in tensors if tensors[key].dtype == np.int8]:
+            numbers = tensors.pop(key)
+            unsigned = (numbers.astype(np.int16) + (1 << bits - 1)).astype(np.uint32)
+            shifts = np.arange(0, 32, bits, dtype=np.uint32)
+            words = (unsigned.reshape(len(numbers), -1, len(shifts)) << shifts).sum(-1, dtype=np.uint32)
+            tensors |= {f"{key}_packed": words.view(np.int32), f"{key}_shape": np.array(numbers.shape)}
+
+    def shift(tensors):
+        for key in [key for key in tensors if key.endswith("weight_scale")]:
+            tensors[key.replace("scale", "zero_point")] = np.full(tensors[key].shape, -1, np.int8)
+            weight = key.removesuffix("_scale")
+            tensors[weight] = tensors[weight] - np.int8(1)
+
+    shutil.copytree(tmp_path / "bytes", tmp_path / "packed")
+    rewritten(tmp_path / "packed", lambda c: c.update(format="pack-quantized"), pack)
+    check(tmp_path / "packed")
+    shutil.copytree(tmp_path / "bytes", tmp_path / "zeros")
+    rewritten(tmp_path / "zeros", lambda c: c["config_groups"]["group_0"]["weights"].update(symmetric=False), shift)
+    check(tmp_path / "zeros")
+    again = models.load_model(tmp_path / "zeros")
+    models.save(again, tmp_path / "again")
+    before, after = (load_file(tmp_path / folder / "model.safetensors") for folder in ("zeros", "again"))
+    assert {n: np.array(a).tobytes() for n, a in before.items()} == {n: np.array(a).tobytes() for n, a in after.items()}
+    rewritten(tmp_path / "bytes", lambda c: None, lambda t: t.update({name: t[name] + np.int8(100)}))
+    if bits == 4:
+        with pytest.raises(CheckpointError, match=r"up_proj.weight has numbers that are none of four bits"):
+            models.load_model(tmp_path / "bytes")
+
+
 def check_layers_of_several_precisions(tmp_path, whole, ids):
     """Bits by layer in folders of compressed-tensors, whose groups name their layers, or give patterns of names, and of
     GPTQ, whose ``dynamic`` does; AWQ has four bits alone."""
@@ -541,13 +597,16 @@ WRONG = {
     "no weight": (lambda c, t, n: t.pop(f"{n}.weight"), CheckpointError, "q_proj.weight is missing"),
     "weight of floats": (
         lambda c, t, n: t.update({f"{n}.weight": t[f"{n}.weight"].astype(np.float32)}),
-        NotImplementedError, "q_proj.weight is float32; (int|float)-quantized is read as symmetric",
+        NotImplementedError, "q_proj.weight is float32; (int|float)-quantized is read as",
     ),
     "strategy of weights": (
         lambda c, t, n: c["weights"].update(strategy="block"),
         NotImplementedError, "weights: strategy 'block' of (int|float)-quantized; there are channel, tensor",
     ),
-    "asymmetric weights": (lambda c, t, n: c["weights"].update(symmetric=False), NotImplementedError, "as symmetric"),
+    "asymmetric weights": (
+        lambda c, t, n: c["weights"].update(symmetric=False),
+        (CheckpointError, NotImplementedError), "zero_point is missing|float-quantized is read as symmetric",
+    ),
     "bits": (lambda c, t, n: c["weights"].update(num_bits=6), ConfigurationError, "'num_bits' should be 4 or 8, got 6"),
     "targets": (lambda c, t, n: c.update(targets=["Conv2D"]), ConfigurationError, "groups of which one names model"),
 }  # fmt: skip

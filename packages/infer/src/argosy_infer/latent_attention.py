@@ -159,8 +159,9 @@ def dequantize_latent_weights(program: Program) -> None:
 
 
 def _products_of_few_bits(program: Program) -> list[Operation]:
-    """Those without a bias."""
-    return [op for op in program.block if op.name == "phi.weight_only_linear" and _operands(op).get("bias") is None]
+    """Those of floats, without a bias."""
+    found = [op for op in program.block if op.name == "phi.weight_only_linear"]
+    return [op for op in found if _operands(op).get("bias") is None and _operands(op)["x"].dtype != "int8"]
 
 
 def _multiply_floats(op: Operation) -> None:

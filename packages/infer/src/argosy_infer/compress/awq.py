@@ -41,6 +41,7 @@ def awq(
     evaluation: Array | None = None,
     skip: Sequence[str] = (),
     multiply_inputs: bool = True,
+    input_bits: int | None = None,
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with its linear layers' and experts' weights in ``bits`` (8 or 4), a scale for each output and
     ``group_size`` inputs (-1, 32, 64, 128), and its inputs multiplied by one factor each: within the norm or layer that
@@ -48,23 +49,26 @@ def awq(
     program runs. ``loaded`` stays as it is.
 
     data: entries of the program's inputs, in order or by name; evaluation: ids [rows, tokens] that the report's
-    perplexities are of; skip: as in :func:`round_to_nearest`; multiply_inputs: False leaves inputs alone that nothing
-    takes factors of, as files of other tools have to. Raises ValueError for other bits and groups, InputError
-    for no data.
+    perplexities are of; skip and input_bits: as in :func:`round_to_nearest`; multiply_inputs: False leaves inputs alone
+    that nothing takes factors of, as files of other tools have to. Raises ValueError for other bits and groups,
+    InputError for no data.
     """
-    check_form("awq", bits, group_size)
-    found = partial(_replace_group, bits=bits, group_size=group_size, multiply_inputs=multiply_inputs)
+    check_form("awq", bits, group_size, input_bits)
+    found = partial(
+        _replace_group, bits=bits, group_size=group_size, multiply_inputs=multiply_inputs, input_bits=input_bits
+    )
     return replace_groups(loaded, bits, group_size, found, data, evaluation, skip)
 
 
-def _replace_group(group: ProductGroup, bits: int, group_size: int, multiply_inputs: bool) -> Replaced:
+def _replace_group(
+    group: ProductGroup, bits: int, group_size: int, multiply_inputs: bool, input_bits: int | None
+) -> Replaced:
     search = partial(_search_scales, bits=bits, group_size=group_size)
+    pack = partial(packed_layer, input_bits=input_bits)
     producer = group.producer
     if producer is None:
         alone = [search([member], trials=_TRIALS if multiply_inputs else 1) for member in group.members]
-        return [
-            packed_layer(m.product, m.matrices, made) for m, (made,) in zip(group.members, alone, strict=True)
-        ], None
+        return [pack(m.product, m.matrices, made) for m, (made,) in zip(group.members, alone, strict=True)], None
     if producer.chosen is None:
         made = search(group.members, producer=producer)
         given = made[0][0].factors
@@ -76,7 +80,7 @@ def _replace_group(group: ProductGroup, bits: int, group_size: int, multiply_inp
         size = len(producer.channels)
         given = np.stack([np.ones(size, np.float32) if one is None else one.astype(np.float32) for one in found])
     pairs = zip(group.members, made, strict=True)
-    return [packed_layer(member.product, member.matrices, parts, folded=True) for member, parts in pairs], given
+    return [pack(member.product, member.matrices, parts, folded=True) for member, parts in pairs], given
 
 
 def _search_scales(

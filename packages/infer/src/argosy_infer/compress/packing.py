@@ -21,13 +21,13 @@ from argosy_infer.weights import (
 from argosy_pir.values import Value
 
 __all__ = [
-    "GROUPS", "LARGEST", "LayerReport", "QuantizationReport", "QuantizedWeight", "check_form", "packed_layer",
+    "LARGEST", "LayerReport", "QuantizationReport", "QuantizedWeight", "check_form", "packed_layer",
     "report_layer", "round_matrix", "round_with", "scales_of",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
 LARGEST = {8: 127.0, 4: 7.0}
-GROUPS = (-1, 32, 64, 128)
+_GROUPS = (-1, 32, 64, 128)
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,11 @@ class QuantizedWeight:
         return made if self.factors is None else made * self.factors.astype(np.float32)[:, None]
 
 
-def check_form(name: str, bits: int, group_size: int) -> None:
+def check_form(name: str, bits: int, group_size: int, input_bits: int | None = None) -> None:
     """Raises ValueError for bits and groups that have no code."""
-    if bits not in LARGEST or group_size not in GROUPS:
+    if input_bits not in (None, 8):
+        raise ValueError(f"{name}: input_bits None or 8; got {input_bits}")
+    if bits not in LARGEST or group_size not in _GROUPS:
         raise ValueError(f"{name}: bits 8 or 4, groups of -1, 32, 64 or 128; got {bits} and {group_size}")
 
 

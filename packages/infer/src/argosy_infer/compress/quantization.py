@@ -37,9 +37,7 @@ def quantize_weights(
     """The program with the weights that ``quantize(matrix, inputs)`` gives, for the pass ``name``; those of experts
     by ``quantize_expert`` where that is another, and to the nearest where ``data`` chooses them for no token. Raises
     ValueError for bits and groups that have no code."""
-    check_form(name, bits, group_size)
-    if input_bits not in (None, 8):
-        raise ValueError(f"{name}: input_bits None or 8; got {input_bits}")
+    check_form(name, bits, group_size, input_bits)
 
     def rounded(member: GroupMember) -> list[QuantizedWeight]:
         own = quantize if member.product.chosen is None else quantize_expert or quantize

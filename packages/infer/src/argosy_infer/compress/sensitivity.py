@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy_infer.compress.packing import GROUPS, QuantizationReport, packed_layer, round_matrix
+from argosy_infer.compress.packing import QuantizationReport, check_form, packed_layer, round_matrix
 from argosy_infer.compress.product_groups import (
     CalibrationData,
     ProductGroup,
@@ -37,19 +37,19 @@ def mixed_precision(
     group_size: int = -1,
     evaluation: Array | None = None,
     skip: Sequence[str] = (),
+    input_bits: int | None = None,
 ) -> tuple[LoadedProgram, QuantizationReport]:
     """The program with its linear layers' and experts' weights in 4 or 8 bits, ``average_bits`` of a weight at most,
     rounded to the nearest: 8 where results on ``data`` change most for the bits that it takes, of a layer's experts for
     all or none. ``loaded`` stays as it is.
 
     The report's ``sensitivity`` is the mean square of that change, relative to that of the results; its perplexities
-    are those of ``evaluation`` (ids [rows, tokens]); skip: as in :func:`round_to_nearest`. Raises ValueError for fewer
-    bits than 4 and other groups, InputError for no data.
+    are those of ``evaluation`` (ids [rows, tokens]); skip and input_bits: as in :func:`round_to_nearest`. Raises
+    ValueError for fewer bits than 4 and other groups, InputError for no data.
     """
-    if average_bits < 4 or group_size not in GROUPS:
-        raise ValueError(
-            f"mixed_precision: 4 bits or more, groups of -1, 32, 64 or 128; got {average_bits}, {group_size}"
-        )
+    if average_bits < 4:
+        raise ValueError(f"mixed_precision: 4 bits or more; got {average_bits}")
+    check_form("mixed_precision", 4, group_size, input_bits)
     products, _ = choose_products(loaded, 4, group_size, skip)
     found = _sensitivities(loaded, products, data, group_size)
     sizes = {name: loaded.states[name].size for name in products}
@@ -57,16 +57,16 @@ def mixed_precision(
     for name in sorted(found, key=lambda name: found[name] / sizes[name], reverse=True):
         if 4 * sizes[name] <= room:
             bits[name], room = 8, room - 4 * sizes[name]
-    chosen = partial(_replace, bits=bits, group_size=group_size)
+    chosen = partial(_replace, bits=bits, group_size=group_size, input_bits=input_bits)
     made, report = replace_groups(loaded, 4, group_size, chosen, evaluation=evaluation, skip=skip)
     return made, replace(report, sensitivity=found)
 
 
-def _replace(group: ProductGroup, bits: Mapping[str, int], group_size: int) -> Replaced:
+def _replace(group: ProductGroup, bits: Mapping[str, int], group_size: int, input_bits: int | None) -> Replaced:
     made = []
     for member in group.members:
         parts = [round_matrix(matrix, bits[member.product.name], group_size) for matrix in member.matrices]
-        made.append(packed_layer(member.product, member.matrices, parts))
+        made.append(packed_layer(member.product, member.matrices, parts, input_bits=input_bits))
     return made, None
 
 

@@ -61,27 +61,34 @@ class QuantizedLinear(Layer):
         self.inputs, taken = made.inputs, made.inputs or InputBytes()
         self.register_buffer("input_scale", None if taken.scale is None else paddle.to_tensor(np.float32(taken.scale)))
         self.register_buffer("input_zero", None if taken.zero is None else paddle.to_tensor(np.int32(taken.zero)))
-        sums = None if taken.symmetric else paddle.to_tensor(made.numbers.sum(0, dtype=np.int32))
+        is_plain = made.bits == 8 and self.groups == 1 and offsets is None and made.order is None
+        sums = paddle.to_tensor(made.numbers.sum(0, dtype=np.int32)) if is_plain and not taken.symmetric else None
         self.register_buffer("sums", sums)  # what each step of inputs' zero takes from the outputs
 
     def forward(self, x: Any) -> Any:
         """The outputs [..., out] of ``x`` [..., in]."""
-        if self.inputs is not None:
-            return self._multiply_bytes(x)
         if self.order is not None:
             x = paddle.index_select(x, self.order, axis=-1)
+        if self.inputs is None:
+            return self._multiply(x, self.bias)
+        made = self._multiply_bytes(x)
+        return (made if self.bias is None else made + self.bias.astype("float32")).astype(x.dtype)
+
+    def _multiply(self, x: Any, bias: Any = None) -> Any:
         form = {"weight_dtype": self.dtype_of_numbers, "group_size": self.group_size, "weight_offset": self.offsets}
-        return weight_only_linear(x, self.numbers, self.bias, self.scales, **form)
+        return weight_only_linear(x, self.numbers, bias, self.scales, **form)
 
     def _multiply_bytes(self, x: Any) -> Any:
-        """The outputs, of inputs rounded to bytes. Products of integers that were int8 are products of bytes."""
+        """The outputs in float32, of inputs rounded to bytes. Those that are not symmetric are multiplied as the floats
+        that they stand for, unless all inputs are one group of bytes."""
         assert self.inputs is not None
         spread, steps, zero = self.inputs.round(x.astype("float32"), self.input_scale, self.input_zero)
+        if zero is None:
+            return self._multiply(spread.astype("int8")) * steps
+        if self.sums is None:
+            return self._multiply((spread - zero.astype("float32")) * steps)
         sums = paddle.matmul(spread.astype("int8").astype("int32"), self.numbers.astype("int32"), transpose_y=True)
-        if zero is not None:
-            sums = sums - zero * self.sums
-        made = sums.astype("float32") * steps * self.scales.astype("float32")
-        return (made if self.bias is None else made + self.bias.astype("float32")).astype(x.dtype)
+        return (sums - zero * self.sums).astype("float32") * steps * self.scales.astype("float32")
 
     def to_numbers(self) -> Numbers:
         """What the layer was made of."""

@@ -47,8 +47,7 @@ def use_integers(model: Layer, compressed: LoadedProgram) -> None:
     layouts of other tools.
 
     Raises NotImplementedError for inputs that the pass multiplies when the program runs (AWQ and SmoothQuant do, where
-    nothing takes factors: ``multiply_inputs=False`` leaves these alone), which no layout holds, and for inputs in
-    bytes beside weights in four bits or with scales of groups, ValueError for a
+    nothing takes factors: ``multiply_inputs=False`` leaves these alone), which no layout holds, ValueError for a
     program that holds none of the model's weights as integers.
     """
     states, found = compressed.states, list[tuple[Layer, str, Layer]]()
@@ -64,11 +63,6 @@ def use_integers(model: Layer, compressed: LoadedProgram) -> None:
         products = [user for user in users[f"{name}.weight.bytes"] if user.name == "phi.weight_only_linear"]
         if any(product.operand(0).dtype == "int8" for product in products):
             inputs = InputBytes(None if step is None else float(step))
-            if made.bits != 8 or len(made.scales) > 1:
-                raise NotImplementedError(
-                    f"use_integers(): inputs of {name} are bytes, which go with a weight of bytes and a scale for each "
-                    "output alone"
-                )
         made = replace(made, inputs=inputs)
         fresh = QuantizedLinear(made, layer.bias is not None)
         fresh.bias = layer.bias
@@ -301,10 +295,14 @@ def _format_of(made: Numbers) -> str:
 
 
 def _bytes(made: Numbers) -> Packed:
-    if len(made.scales) > 1 or made.all_offsets() is not None or made.order is not None:
-        raise ValueError("bytes have one scale for each output, and nothing else")
+    if made.offsets is not None or made.order is not None:
+        raise ValueError("numbers in bytes take their inputs in order, and offsets that are multiples of scales")
+    if made.numbers.dtype != np.int8 and len(made.scales) > 1:
+        raise ValueError("numbers in e4m3 have one scale for each output")
     inputs = made.inputs or InputBytes()
     parts = {"weight": np.ascontiguousarray(made.numbers.T), "weight_scale": np.ascontiguousarray(made.scales.T)}
+    if made.zeros is not None:
+        parts["weight_zero_point"] = np.ascontiguousarray(made.zeros.T.astype(np.int8))
     if inputs.scale is not None:
         parts["input_scale"] = np.array([inputs.scale], np.float32)
     if inputs.zero is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -223,7 +224,8 @@ class _Awq:
 class _CompressedTensors:
     """weight_packed [out, in * bits / 32], weight_scale [out, groups], weight_zero_point [out * bits / 32, groups] if
     the file is not symmetric, weight_g_idx [in]; the middle is added to numbers. Of the other formats weight [out, in]
-    in int8 or e4m3, weight_scale [out, 1] or [1]. Inputs of int8 weights are bytes where ``input_activations`` says so,
+    in int8, whose numbers may be of four bits, or e4m3, weight_scale [out, groups], of one group also [1], and
+    weight_zero_point [out, groups] of int8. Inputs of integers are bytes where ``input_activations`` says so,
     with a scale for each row, or one in input_scale [1] and, where they are not symmetric, input_zero_point [1]; others
     stay floats, whatever is said of them."""
 
@@ -252,8 +254,10 @@ class _CompressedTensors:
     def read(self, part: _Part) -> Numbers:
         group = self._group_of(part.base)
         weights = group.table("weights")
+        inputs = group.table("input_activations")
+        taken = self._inputs(part, inputs) if self._form != "float-quantized" and inputs.values else None
         if self._form in _WHOLE:
-            return self._read_whole(part, weights, group.table("input_activations"))
+            return replace(self._read_whole(part, weights), inputs=taken)
         bits = weights.integer("num_bits")
         groups, each = part.groups(weights.integer("group_size", default=-1, least=-1)), 32 // bits
         numbers = _centre(_unpack(part.tensor("weight_packed", part.out, part.size // each), bits, 1), bits).T
@@ -265,27 +269,40 @@ class _CompressedTensors:
             part.tensor("weight_shape", 2)
         if part.has("weight_g_idx"):
             numbers, order = _order_rows(numbers, part.tensor("weight_g_idx", part.size), groups, part)
-        return Numbers(numbers, bits, scales, zeros, order)
+        return Numbers(numbers, bits, scales, zeros, order, inputs=taken)
 
-    def _read_whole(self, part: _Part, weights: ConfigFile, inputs: ConfigFile) -> Numbers:
-        """A matrix whose numbers are bytes, with one scale for all outputs or one for each."""
+    def _read_whole(self, part: _Part, weights: ConfigFile) -> Numbers:
+        """A matrix whose numbers are bytes, with one scale for all outputs, one for each, or of integers one for each
+        group of inputs, too."""
         numbers, strategy = part.tensor("weight", part.out, part.size), weights.text("strategy", default="channel")
-        if numbers.dtype.name != _WHOLE[self._form] or not weights.flag("symmetric", default=True):
+        symmetric, bits, in_integers = weights.flag("symmetric", default=True), 8, self._form == "int-quantized"
+        if numbers.dtype.name != _WHOLE[self._form] or not (symmetric or in_integers):
             raise NotImplementedError(
-                f"{part.where}: {part.base}.weight is {numbers.dtype}; {self._form} is read as symmetric "
-                f"{_WHOLE[self._form]}"
+                f"{part.where}: {part.base}.weight is {numbers.dtype}; {self._form} is read as "
+                f"{'' if in_integers else 'symmetric '}{_WHOLE[self._form]}"
             )
-        if strategy not in ("channel", "tensor"):
+        known = ("channel", "tensor", "group") if in_integers else ("channel", "tensor")
+        if strategy not in known:
             raise NotImplementedError(
-                f"{weights.path}: strategy {strategy!r} of {self._form}; there are channel, tensor"
+                f"{weights.path}: strategy {strategy!r} of {self._form}; there are {', '.join(known)}"
             )
-        taken = self._inputs(part, inputs) if self._form == "int-quantized" and inputs.values else None
+        if in_integers and (bits := weights.integer("num_bits")) == 4 and not _fits(numbers, 4):
+            raise CheckpointError(f"{part.where}: {part.base}.weight has numbers that are none of four bits")
         for unused in ("input_scale", "input_zero_point"):
             if part.has(unused):
                 part.used.add(f"{part.base}.{unused}")
-        of_all = tuple(part.known.shape(f"{part.base}.weight_scale")) == (1,)
-        scales = part.tensor("weight_scale", *((1,) if of_all else (part.out, 1)))
-        return Numbers(numbers.T, 8, np.broadcast_to(scales.reshape(1, -1), (1, part.out)), inputs=taken)
+        size = weights.integer("group_size") if strategy == "group" else -1
+        groups = part.groups(size) if strategy == "group" or bits == 4 else 1
+        of_all = groups == 1 and tuple(part.known.shape(f"{part.base}.weight_scale")) == (1,)
+        scales = part.tensor("weight_scale", *((1,) if of_all else (part.out, groups)))
+        scales, zeros = np.broadcast_to(scales.reshape(-1, groups).T, (groups, part.out)), None
+        if not symmetric:
+            stored = part.tensor("weight_zero_point", *((1,) if of_all else (part.out, groups)))
+            if not _fits(stored, 8):
+                raise CheckpointError(f"{part.where}: {part.base}.weight_zero_point has numbers that are no bytes")
+            stored = np.broadcast_to(stored.reshape(-1, groups).T.astype(np.int32), scales.shape)
+            zeros = stored if stored.any() else None
+        return Numbers(numbers.T, bits, scales, zeros)
 
     @staticmethod
     def _inputs(part: _Part, inputs: ConfigFile) -> InputBytes:
@@ -305,6 +322,12 @@ class _CompressedTensors:
         if zero is not None and not -128 <= zero <= 127:
             raise CheckpointError(f"{part.where}: {part.base}.input_zero_point is {zero}, which is no byte")
         return InputBytes(float(part.tensor("input_scale", 1)[0]), symmetric, zero)
+
+
+def _fits(numbers: Array, bits: int) -> bool:
+    """Whether whole numbers are of so many bits."""
+    half = 1 << (bits - 1)
+    return bool(numbers.dtype.kind == "i" and (-half <= numbers).all() and (numbers < half).all())
 
 
 def _matches(target: Any, base: str) -> bool:
