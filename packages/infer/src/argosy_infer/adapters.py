@@ -33,6 +33,13 @@ ADAPTER = "adapter"
 """The input that chooses each row's adapter: 0 for none, else its place in the list, from 1 on."""
 _FACTORS = (".factors", "_factors")
 """Ends of names of what passes of `compress` multiply inputs with when a program runs."""
+_ROUNDS, _DIVIDES, _MULTIPLIES = ({f"phi.{a}", f"prim.{b}"} for a, b in (
+    ("round", "round"), ("divide", "div"), ("multiply", "mul")
+))  # fmt: skip
+_ROUNDING = _ROUNDS | _DIVIDES | _MULTIPLIES | {
+    "phi.astype", "prim.cast", "phi.clip", "prim.maximum", "prim.minimum", "phi.subtract", "phi.add",
+}  # fmt: skip
+"""What makes bytes of inputs, and of these what they stand for."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,8 @@ def add_adapters(loaded: LoadedProgram, adapters: Sequence[Adapter]) -> LoadedPr
     """The program with a further input ``adapter`` [batch] int64: rows with 0 are those of ``loaded``, rows with i
     have ``adapters[i - 1]``. The first input is tokens [batch, sequence]; ``loaded`` stays as it is.
 
-    Products with floats and with weights of few bits take adapters, after passes of `compress` but for weights whose
+    Products with floats and with weights of few bits take adapters, also beside inputs in bytes that are symmetric
+    (factors are multiplied with the inputs as floats), after passes of `compress` but for weights whose
     inputs were divided by factors: adapters are for inputs as they were, and should be added before. Raises
     :class:`AdapterError` naming such a weight, one that the program does not have, or that is of another shape.
     """
@@ -73,7 +81,7 @@ def add_adapters(loaded: LoadedProgram, adapters: Sequence[Adapter]) -> LoadedPr
         arguments = []
         for end, array in zip(FACTOR_NAMES, stacked, strict=True):
             state = f"{name}{end}"
-            arguments.append(program.add_state(state, TensorType(array.shape, product.op.result.dtype)).argument)
+            arguments.append(program.add_state(state, TensorType(array.shape, product.x.dtype)).argument)
             states[state] = array
         _add_delta(product, rows, arguments)
     return LoadedProgram(program, states)
@@ -81,8 +89,8 @@ def add_adapters(loaded: LoadedProgram, adapters: Sequence[Adapter]) -> LoadedPr
 
 @dataclass(frozen=True)
 class _Product:
-    """The product ``op`` of ``x`` with a weight [in, out], or with those of ``experts`` (how many: ``count``) that
-    ``chosen`` [tokens, c] names for x [tokens, c, in]."""
+    """The product of ``x`` with a weight [in, out] that ``op`` has as its result, or with those of ``experts`` (how
+    many: ``count``) that ``chosen`` [tokens, c] names for x [tokens, c, in]."""
 
     op: Operation
     x: Value
@@ -102,18 +110,29 @@ def _products(program: Program) -> dict[str, _Product]:
     for op in program.block:
         if op.name == "phi.gather_mm":
             given = get_operator(op.kind).signature.regroup(op.operands, op.attributes)
-            weight, x = _numbers_of(given["weight"]), _inputs_as_they_are(given["x"], names)
-            if weight in names and not _is_rounded(x):
+            weight, made = _numbers_of(given["weight"]), _made_of_floats(op, given["x"], names)
+            if weight in names and made is not None:
                 count = int(given["weight"].shape[0])
-                found[names[weight].removesuffix("_numbers")] = _Product(op, x, count, given["index"])
+                found[names[weight].removesuffix("_numbers")] = _Product(*made, count, given["index"])
         elif (operands := weight_operand(op)) is not None and operands[0].ndim in (2, 3):
             weight = _before(operands[1], "phi.astype")  # routers of 16 bits choose in float32
-            if weight not in names or operands[0].dtype == "int8":
+            made = _made_of_floats(op, operands[0], names)
+            if weight not in names or made is None:
                 continue
             name = names[weight]
             name = f"{name.removesuffix('.numbers')}.weight" if name.endswith(".numbers") else name
-            found[name] = _Product(op, _inputs_as_they_are(operands[0], names))
+            found[name] = _Product(*made)
     return found
+
+
+def _made_of_floats(op: Operation, x: Value, names: Mapping[Value, str]) -> tuple[Operation, Value] | None:
+    """What gives the results of the product ``op`` of ``x`` in floats, and the floats that they are made of. None for
+    inputs in bytes that are not symmetric."""
+    given = _before_rounding(x)
+    if x.dtype != "int8":
+        return (op, _inputs_as_they_are(x, names)) if given is None and "int" not in x.dtype else None
+    users = [user for user in op.result.users if user.name in _MULTIPLIES]  # by the steps of rows
+    return (users[0], _inputs_as_they_are(given, names)) if given is not None and len(users) == 1 else None
 
 
 def _numbers_of(weight: Value) -> Value:
@@ -133,22 +152,20 @@ def _inputs_as_they_are(value: Value, names: Mapping[Value, str]) -> Value:
     if _made_by(value) == "phi.stack":
         places = value.owner.operand(0)  # type: ignore[union-attr]
         value = _before(_before(places, "phi.index_sample"), "phi.unbind")
-    if _made_by(value) == "phi.multiply":
+    if _made_by(value) in _MULTIPLIES:
         x, factors = value.owner.operands  # type: ignore[union-attr]
-        value = x if names.get(factors, "").endswith(_FACTORS) else value
+        value = x if names.get(_before(factors, "prim.broadcast"), "").endswith(_FACTORS) else value
     return value
 
 
-def _is_rounded(value: Value) -> bool:
-    """Whether inputs are bytes, or what these stand for: whole numbers times steps."""
-    if value.dtype == "int8":
-        return True
-    if _made_by(value) not in ("phi.multiply", "prim.mul"):
-        return False
-    value = value.owner.operand(0)  # type: ignore[union-attr]
-    for name in ("phi.subtract", "phi.clip", "prim.maximum", "prim.minimum"):
-        value = _before(value, name)
-    return _made_by(value) in ("phi.round", "prim.round")
+def _before_rounding(value: Value) -> Value | None:
+    """The floats that inputs in bytes, or what these stand for, were rounded from; None for other inputs."""
+    is_rounded = False
+    while (name := _made_by(value)) in _ROUNDING:
+        value, is_rounded = value.owner.operand(0), is_rounded or name in _ROUNDS  # type: ignore[union-attr]
+        if name in _DIVIDES:
+            return _before(_before(value, "prim.cast"), "phi.astype") if is_rounded else None
+    return None
 
 
 def _before(value: Value, name: str) -> Value:
@@ -168,7 +185,7 @@ def _stack_factors(name: str, adapters: Sequence[Adapter], product: _Product) ->
     pairs = [adapter.factors.get(name) for adapter in adapters]
     rank = max(pair[0].shape[-1] for pair in pairs if pair is not None)
     sizes, experts = product.sizes, (product.count,) if product.count else ()
-    dtype = as_dtype(product.op.result.dtype).numpy
+    dtype = as_dtype(product.x.dtype).numpy
     down, up = (np.zeros((len(pairs) + 1, *experts, *shape), dtype) for shape in ((sizes[0], rank), (rank, sizes[1])))
     for i, pair in enumerate(pairs):
         if pair is None:
@@ -196,6 +213,6 @@ def _add_delta(product: _Product, rows: Value, factors: Sequence[Value]) -> None
             rows = prim.add(prim.cast(product.chosen, dtype="int64"), prim.mul(first, count))
         for factor in factors:
             made = apply_operator("gather_mm", made, rows, factor, location=op.location)
-        total = prim.add(result, prim.reshape(made, shape=result.shape))
+        total = prim.add(result, prim.cast(prim.reshape(made, shape=result.shape), dtype=result.dtype))
     for user, index in uses:
         user.set_operand(index, total)
