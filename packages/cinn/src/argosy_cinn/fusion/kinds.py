@@ -23,6 +23,7 @@ from argosy_cinn.kinds import lower_alone
 from argosy_cinn.lowering.classify import CONTROL, HOST, JOIN, OWN, PRODUCT, UPDATE, reduction_axes
 from argosy_cinn.lowering.elements import ElementLowering
 from argosy_cinn.shapes import at_least_one, count, sizes
+from argosy_phi_ops.reference.interpreter import plan_into
 from argosy_pir.core import Operation
 from argosy_pir.effects import is_pure
 from argosy_pir.rewrite.fuel import spend
@@ -185,6 +186,10 @@ class HostCall(KernelKind):
         """Nothing."""
         return []
 
+    def may_write_over(self, group: Group, forms: list[Form], argument: Value, value: Value) -> bool:
+        """Where its kernel writes to the place of the result, and reads nothing there."""
+        return argument not in group.reads and plan_into(group.operation) is not None
+
     def overwrite_candidates(self, group: Group, forms: list[Form]) -> Iterable[tuple[Value, list[Value]]]:
         """Sums over ranks are made where their terms are."""
         op = group.operation
@@ -195,6 +200,10 @@ class Control(HostCall):
     """Branches and loops whose regions have code."""
 
     on_host = False
+
+    def may_write_over(self, group: Group, forms: list[Form], argument: Value, value: Value) -> bool:
+        """Never: regions may read it."""
+        return False
 
     def lower(self, group: Group, memory: Memory, stored: Container[Value]) -> list[Form]:
         """The form that was planned before."""
