@@ -31,13 +31,16 @@ from argosy_cinn.shapes import ceil_div
 
 #: Least bytes from what is read of the wide operand to what is asked for.
 _AHEAD_BYTES = 8 << 10
+#: The part of the second-level cache that wide rows fill which are multiplied before the next ones, where sums wait,
+#: while those are asked for. The fewer, the more often skinny vectors come from there, and then requests are lost.
+_GROUP_SHARE = 4
 _LINE = 64
 #: The second-level cache, as `Function.prefetch` counts: it has more lines on their way than the first one.
 _SECOND_LEVEL = 2
 #: Bytes of skinny vectors that are read again and again: of integers, and of pairs beside a wide operand that is read
 #: as it lies, which take less time than it takes to read them from the second-level cache, as the first one holds
-#: beside what streams through it.
-_THIN_BYTES, _THIN_FAST = 64 << 10, 24 << 10
+#: beside what streams through it; with pairs the requests for that are lost if it holds more.
+_THIN_BYTES, _THIN_FAST, _THIN_PAIRS = 64 << 10, 24 << 10, 18 << 10
 #: Bytes of a wide operand from memory that are multiplied at a time with one skinny vector: these are enough sums to
 #: keep up with memory, which is read the slower the more places it is read at.
 _STREAMED = 128
@@ -140,8 +143,8 @@ class _Skinny:
     # -- contiguous along k
 
     def _dots(self, terms: Terms, together: int) -> None:
-        """Blocks of k for which the skinny vectors stay in the first-level cache; sums wait in scratch
-        memory between them. ``together`` wide rows at a time.
+        """Blocks of k for which the skinny vectors stay in the first-level cache; sums of a group of wide rows wait in
+        scratch memory between them. ``together`` wide rows at a time.
         """
         b, k = self.b, self.problem.k
         if self.problem.group:
@@ -151,35 +154,52 @@ class _Skinny:
         if isinstance(k, int) and k > depth:
             depth = ceil_div(ceil_div(k, ceil_div(k, depth)), unit) * unit
         if self.plan.count <= 2 or (isinstance(k, int) and k <= depth):
-            self._dot_block(terms, together, 0, k, None, None)
+            self.ahead = self._steps_ahead(together)
+            self._dot_block(terms, together, (0, self.rows), (0, k), None, None)
             return
-        with b.loop(0, b.maximum(k, 1), depth) as block:
+        self.ahead = self._rows_of_group(together)
+        with b.loop(0, self.rows, self.ahead) as rows, b.loop(0, b.maximum(k, 1), depth) as block:
+            group = (rows.index, b.minimum(b.sub(self.rows, rows.index), self.ahead))
             left = b.sub(k, block.index)
             first, last = b.icmp("eq", block.index, 0), b.icmp("sle", left, depth)
-            self._dot_block(terms, together, block.index, b.minimum(left, depth), first, last)
+            self._dot_block(terms, together, group, (block.index, b.minimum(left, depth)), first, last)
+
+    def _rows_of_group(self, together: int) -> int:
+        """Wide rows over which a block of k is multiplied before the next one: the chunk's in even parts."""
+        k, block = self.problem.k, self.plan.block
+        size = k * bytes_of(self.wide.element) if isinstance(k, int) else _AHEAD_BYTES
+        parts = ceil_div(block, max(self.b.module.target.l2_bytes // _GROUP_SHARE // size, together))
+        return ceil_div(ceil_div(block, parts), together) * together
 
     def _thin_bytes(self) -> int:
-        fast = self.plan.block_floats or self.plan.bytes or (self.plan.pairs and self.wide.element == BFLOAT)
-        return _THIN_FAST if fast else _THIN_BYTES
+        if self.plan.pairs and self.wide.element == BFLOAT:
+            return _THIN_PAIRS
+        return _THIN_FAST if self.plan.block_floats or self.plan.bytes else _THIN_BYTES
 
     def _dot_block(
-        self, terms: Terms, together: int, k0: Index, depth: Index, first: Value | None, last: Value | None
+        self,
+        terms: Terms,
+        together: int,
+        group: tuple[Index, Index],
+        block: tuple[Index, Index],
+        first: Value | None,
+        last: Value | None,
     ) -> None:
-        """All wide rows of the chunk, over one block of k. ``first`` and ``last`` are None for the
-        only block.
+        """A ``group`` of the chunk's wide rows, over one ``block`` of k: where both begin, and how many they are.
+        ``first`` and ``last`` are None for the only block.
         """
-        b = self.b
+        b, (row0, rows), (k0, depth) = self.b, group, block
         if isinstance(self.wide_rows, int):
             together = min(together, self.wide_rows)
         # Rows that are computed together are far apart, so that each is followed by its neighbour in memory: as many
         # streams for the hardware's prefetchers. A row past the end repeats the last one, which stores the same values
         # to the same places; where sums wait, at the same time, lest it be added twice.
-        part, end = b.ceil_div(self.rows, together), b.sub(self.rows, 1)
+        part, end = b.ceil_div(rows, together), b.sub(rows, 1)
         between, step = (part, 1) if first is None else (1, together)
-        self.ahead = (1 if first is None else together) * self._steps_ahead(together)
         with b.loop(0, part) as i:
-            local = [b.minimum(b.add(b.mul(i.index, step), b.mul(between, q)), end) for q in range(together)]
-            start, places = self._start(terms, local, first)
+            waiting = [b.minimum(b.add(b.mul(i.index, step), b.mul(between, q)), end) for q in range(together)]
+            start, places = self._start(terms, waiting, first)
+            local = [b.add(row0, x) for x in waiting]
             sums = self._dot_products(terms, [b.add(self.row0, x) for x in local], k0, depth, start)
             if last is None:
                 self._reduce(local, sums)
