@@ -25,7 +25,7 @@ from argosy_cinn.contraction.problem import Cells, Contraction, coordinates
 from argosy_cinn.contraction.skinny_blocking import SkinnyBlocking
 from argosy_cinn.contraction.terms import FloatTerms, Operands, Terms
 from argosy_cinn.printers.llvm import Function
-from argosy_cinn.printers.types import BFLOAT, I8, Index, Value, bytes_of, is_float, vector
+from argosy_cinn.printers.types import I8, Index, Value, bytes_of, is_float, vector
 from argosy_cinn.runtime.workers import scratch
 from argosy_cinn.shapes import ceil_div
 
@@ -37,10 +37,10 @@ _GROUP_SHARE = 4
 _LINE = 64
 #: The second-level cache, as `Function.prefetch` counts: it has more lines on their way than the first one.
 _SECOND_LEVEL = 2
-#: Bytes of skinny vectors that are read again and again: of integers, and of pairs beside a wide operand that is read
-#: as it lies, which take less time than it takes to read them from the second-level cache, as the first one holds
-#: beside what streams through it; with pairs the requests for that are lost if it holds more.
-_THIN_BYTES, _THIN_FAST, _THIN_PAIRS = 64 << 10, 24 << 10, 18 << 10
+#: Bytes of skinny vectors that are read again and again: of integers, which take less time than it takes to read them
+#: from the second-level cache, as the first one holds beside what streams through it. More pairs than these are read
+#: from there in the place of what was asked for; beside bytes, which take longer, whole vectors may be more.
+_THIN_BYTES, _THIN_FAST, _THIN_PAIRS, _THIN_WHOLE = 64 << 10, 24 << 10, 18 << 10, 32 << 10
 #: Bytes of a wide operand from memory that are multiplied at a time with one skinny vector: these are enough sums to
 #: keep up with memory, which is read the slower the more places it is read at.
 _STREAMED = 128
@@ -150,7 +150,7 @@ class _Skinny:
         if self.problem.group:
             self._copy_scales(terms)
         unit = self.problem.group or terms.width
-        depth = max(self._thin_bytes() // (self.plan.count * terms.bytes_of_term) // unit, 1) * unit
+        depth = max(self._thin_bytes(terms) // (self.plan.count * terms.bytes_of_term) // unit, 1) * unit
         if isinstance(k, int) and k > depth:
             depth = ceil_div(ceil_div(k, ceil_div(k, depth)), unit) * unit
         if self.plan.count <= 2 or (isinstance(k, int) and k <= depth):
@@ -171,10 +171,11 @@ class _Skinny:
         parts = ceil_div(block, max(self.b.module.target.l2_bytes // _GROUP_SHARE // size, together))
         return ceil_div(ceil_div(block, parts), together) * together
 
-    def _thin_bytes(self) -> int:
-        if self.plan.pairs and self.wide.element == BFLOAT:
-            return _THIN_PAIRS
-        return _THIN_FAST if self.plan.block_floats or self.plan.bytes else _THIN_BYTES
+    def _thin_bytes(self, terms: Terms) -> int:
+        if isinstance(terms, PairTerms):
+            size = self.problem.k * self.plan.count * terms.bytes_of_term if isinstance(self.problem.k, int) else 0
+            return _THIN_WHOLE if terms.is_bytes and 0 < size <= _THIN_WHOLE else _THIN_PAIRS
+        return _THIN_BYTES if isinstance(terms, FloatTerms) else _THIN_FAST
 
     def _dot_block(
         self,
