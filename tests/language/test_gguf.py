@@ -19,7 +19,7 @@ from argosy_tensorcore.safetensors import CheckpointError, save_file
 from language.weights_by_name import weights
 
 RECORDS = Path(__file__).parent / "records"
-CASES = ["llama", "llama-biases-tied", "qwen2", "qwen3", "gemma2"]
+CASES = ["llama", "llama-biases-tied", "qwen2", "qwen3", "gemma2", "gemma3_text"]
 
 
 def model_of(case, folder):
@@ -44,7 +44,12 @@ def test_a_file_gives_what_the_folder_gives(case, tmp_path):
         assert record["config"]["rope_parameters"]["rope_type"] == "default"
     ids = paddle.to_tensor(record["ids"])
     expected = model(ids).numpy()
-    if case == "gemma2":  # a GGUF file does not hold the scale: it is that of the head
+    if case.startswith("gemma"):  # a GGUF file does not hold the scale: it is that of the head
+        if case == "gemma3_text":  # nor which layers have windows: all but each sixth one
+            with pytest.raises(ValueError, match=r"say nothing of layer_types: expected \['sliding_attention', "):
+                models.save(model, tmp_path / "model.gguf")
+            record["config"]["layer_types"] = ["sliding_attention"] * 3
+            record["config"]["rope_parameters"]["full_attention"]["rope_theta"] = 500.0
         record["config"]["query_pre_attn_scalar"] = record["config"]["head_dim"]
         (tmp_path / "config.json").write_text(json.dumps(record["config"]))
         model = models.load_model(tmp_path)

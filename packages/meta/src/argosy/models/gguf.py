@@ -20,12 +20,24 @@ from argosy.models.gguf_blocks import PARTS_OF_BLOCKS, read_blocks
 from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.safetensors import CheckpointError
 
-__all__ = ["ARCHITECTURES", "PARTS", "WHOLE", "Architecture", "GgufFile", "gguf_library", "rearrange", "rows_by_halves"]
+__all__ = [
+    "ARCHITECTURES",
+    "GEMMA3",
+    "PARTS",
+    "WHOLE",
+    "Architecture",
+    "GgufFile",
+    "gguf_library",
+    "rearrange",
+    "rows_by_halves",
+]
 
 Array = np.ndarray[Any, Any]
 _FLOATS = {"F32": as_dtype("float32"), "F16": as_dtype("float16"), "BF16": as_dtype("bfloat16")}
 _READ = (*_FLOATS, "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K")
 _NORMS = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"}
+_BY_WIDTH = {"gemma2": 46, "gemma3": 62}
+"""Layers of the model that scales scores by the width of all heads, not that of one."""
 _SANDWICH = {
     "input_layernorm": "attn_norm", "post_attention_layernorm": "post_attention_norm",
     "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm",
@@ -54,7 +66,12 @@ ARCHITECTURES = {
     "qwen2": Architecture("qwen2", _NORMS),
     "qwen3": Architecture("qwen3", _NORMS),
     "gemma2": Architecture("gemma2", _SANDWICH, offset=1.0),
+    "gemma3": Architecture("gemma3_text", _SANDWICH, offset=1.0),
 }
+
+GEMMA3: Mapping[str, Any] = {"sliding_window_pattern": 6, "rope_local_base_freq": 10000.0}
+"""What llama.cpp knows of Gemma 3, and its files do not say: each sixth layer has no window, the others a base of
+their own for positions."""
 
 
 class GgufFile(Mapping[str, Array]):
@@ -131,8 +148,20 @@ class GgufFile(Mapping[str, Array]):
 
 def _reader(path: str) -> Any:
     gguf = gguf_library()
+
+    class Reader(gguf.GGUFReader):  # type: ignore[misc, name-defined]
+        """The library's, on a plain array: parts of a memory map, one for each word, take twice as long to make."""
+
+        @property
+        def data(self) -> Array:
+            return self._bytes
+
+        @data.setter
+        def data(self, mapped: Array) -> None:
+            self._bytes = np.asarray(mapped)
+
     try:
-        return gguf.GGUFReader(path, "c")
+        return Reader(path, "c")
     except FileNotFoundError:
         raise CheckpointError(f"{path} does not exist") from None
     except (ValueError, IndexError, KeyError, TypeError, OSError, OverflowError, MemoryError, RuntimeWarning) as error:
@@ -199,14 +228,14 @@ def _config(file: GgufFile, stored: Mapping[str, Any]) -> dict[str, Any]:
         }
     if "rope_freqs.weight" in stored:
         raise CheckpointError(f"{file.path}: rope_freqs.weight, a factor for each frequency, is not implemented")
+    if file.name in _BY_WIDTH:
+        largest = config["num_hidden_layers"] == _BY_WIDTH[file.name]
+        config["query_pre_attn_scalar"] = width // heads if largest else config["head_dim"]
+        config["sliding_window"] = own("attention.sliding_window")
     if file.name == "gemma2":
-        config |= {
-            "sliding_window": own("attention.sliding_window"),
-            "attn_logit_softcapping": own("attn_logit_softcapping"),
-            "final_logit_softcapping": own("final_logit_softcapping"),
-            "query_pre_attn_scalar": width // heads if config["num_hidden_layers"] == 46 else config["head_dim"],
-        }
-    return config
+        config["attn_logit_softcapping"] = own("attn_logit_softcapping")
+        config["final_logit_softcapping"] = own("final_logit_softcapping")
+    return {**config, **GEMMA3} if file.name == "gemma3" else config
 
 
 def _own_name(name: str, architecture: Architecture) -> str | None:

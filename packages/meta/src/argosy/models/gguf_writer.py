@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from argosy.models.configuration import ConfigFile
-from argosy.models.gguf import ARCHITECTURES, PARTS, WHOLE, Architecture, gguf_library, rearrange
+from argosy.models.gguf import ARCHITECTURES, GEMMA3, PARTS, WHOLE, Architecture, gguf_library, rearrange
 from argosy.models.gguf_blocks import WRITTEN, pack_numbers
 from argosy.models.gguf_tokenizer import write_tokenizer
 from argosy.models.quantized_layers import Numbers
@@ -117,6 +117,10 @@ def _write_metadata(writer: Any, name: str, config: ConfigFile) -> dict[str, int
     writer.add_rope_dimension_count(head_width)
     writer.add_layer_norm_rms_eps(config.number("rms_norm_eps", default=1e-6))
     rotary = config.table("rope_parameters")
+    if name == "gemma3":
+        _check_gemma3(config, rotary.table("sliding_attention"), head_width)
+        rotary = rotary.table("full_attention")
+        writer.add_sliding_window(config.integer("sliding_window", default=4096))
     if rotary.text("rope_type", default="default") != "default" or "rope_scaling" in config:
         raise ValueError("write_gguf() writes plain rotary positions; the model scales them")
     writer.add_rope_freq_base(rotary.number("rope_theta", default=config.number("rope_theta", default=10000.0)))
@@ -125,6 +129,26 @@ def _write_metadata(writer: Any, name: str, config: ConfigFile) -> dict[str, int
         writer.add_attn_logit_softcapping(config.number("attn_logit_softcapping", default=0.0))
         writer.add_final_logit_softcapping(config.number("final_logit_softcapping", default=0.0))
     return {"q_proj": heads, "k_proj": key_heads}
+
+
+def _check_gemma3(config: ConfigFile, local: ConfigFile, head_width: int) -> None:
+    """Raises ValueError for a Gemma 3 that is not as files have them, whose metadata say nothing of it."""
+    layers, pattern = config.integer("num_hidden_layers"), GEMMA3["sliding_window_pattern"]
+    own = config.integer("sliding_window_pattern", "_sliding_window_pattern", default=6)
+    kinds, windows = (
+        ["sliding_attention" if (i + 1) % each else "full_attention" for i in range(layers)] for each in (pattern, own)
+    )
+    base = config.number("rope_local_base_freq", default=GEMMA3["rope_local_base_freq"])
+    found = {
+        "layer_types": (config.texts("layer_types", layers) or windows, kinds),
+        "the base of layers with windows": (local.number("rope_theta", default=base), GEMMA3["rope_local_base_freq"]),
+        "query_pre_attn_scalar": (config.number("query_pre_attn_scalar", default=256.0), head_width),
+        "use_bidirectional_attention": (config.flag("use_bidirectional_attention", default=False), False),
+        "final_logit_softcapping": (config.number("final_logit_softcapping", default=0.0), 0.0),
+    }
+    for what, (got, expected) in found.items():
+        if got != expected:
+            raise ValueError(f"write_gguf(): files of gemma3 say nothing of {what}: expected {expected}, got {got}")
 
 
 def _file_name(own: str, architecture: Architecture) -> str:
