@@ -1,5 +1,6 @@
 """Scripts that train a ``PipelineLayer`` by ``fleet``: the losses and parameters of one process."""
 
+from contextlib import nullcontext
 from functools import partial
 from itertools import combinations, pairwise
 
@@ -41,8 +42,9 @@ def batches():
     return [[paddle.to_tensor(rng.integers(0, 16, (ROWS,))) for _ in range(2)] for _ in range(STEPS)]
 
 
-def prepared(stages, loss_fn=loss_of, dropout=0.2, **options):
-    model = parts.PipelineLayer(described(dropout), num_stages=stages, loss_fn=loss_fn, **options)
+def prepared(stages, loss_fn=loss_of, dropout=0.2, lazy=False, **options):
+    with paddle.LazyGuard() if lazy else nullcontext():
+        model = parts.PipelineLayer(described(dropout), num_stages=stages, loss_fn=loss_fn, **options)
     paddle.seed(7)
     rate = paddle.optimizer.lr.StepDecay(0.1, 2)
     return model, paddle.optimizer.Momentum(rate, parameters=model.parameters()), rate
@@ -95,6 +97,7 @@ CASES = {
     "virtual stages": ({"degree": 2, "num_virtual_pipeline_stages": 2}, 2),
     "by class": ({"degree": 2, "seg_method": "layer:Linear"}, 2),
     "by numbers": ({"degree": 2, "seg_method": [0, 2, 8]}, 2),
+    "filled by stages": ({"degree": 2, "copies": 2, "lazy": True}, 4),
     "scaled": ({"degree": 2, "scaler": {"init_loss_scaling": 1024.0}}, 2),
     "recomputed": ({"degree": 2, "recompute_interval": 3}, 2),
     "ZBH1, recomputed": ({"degree": 2, "schedule": "ZBH1", "recompute_interval": 2}, 2),
@@ -322,6 +325,31 @@ def test_losses_of_all_functions_are_given():
             np.testing.assert_allclose(evaluated, [values.mean(), (values**2).mean()], rtol=1e-5)
             np.testing.assert_allclose(losses, evaluated, rtol=1e-5)
             assert each == [[2], [2]]
+
+
+def test_lazy_layers_are_filled_by_their_stages():
+    """With the values that they would have had; the generator goes on as it was."""
+    whole = run_ranks(lambda: [p.numpy() for p in parts.PipelineLayer(described(), num_stages=1).parameters()], 1)[0]
+
+    def program():
+        strategy = fleet.DistributedStrategy()
+        strategy.hybrid_configs = {"pp_degree": 2}
+        fleet.init(is_collective=True, strategy=strategy)
+        with paddle.LazyGuard():
+            net = parts.PipelineLayer(described(), num_stages=2, loss_fn=loss_of)
+        paddle.seed(3)
+        assert not any(p._is_initialized() for p in net.whole_parameters())
+        fleet.distributed_model(net)
+        own = {id(p) for p in net.parameters()}
+        numbers = [number for number, p in enumerate(net.whole_parameters()) if id(p) in own]
+        for number, p in zip(numbers, net.parameters(), strict=True):
+            np.testing.assert_array_equal(p.numpy(), whole[number])
+        return float(paddle.rand([])), numbers
+
+    (first, one), (second, other) = run_ranks(program, 2)
+    assert first == second
+    assert sorted({*one, *other}) == [*range(len(whole))]
+    assert len(one) + len(other) == len(whole) + 1  # the table is on both
 
 
 def test_a_rank_has_its_stages_parameters():

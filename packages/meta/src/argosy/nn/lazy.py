@@ -10,7 +10,7 @@ from argosy_phi_ops.context import context
 from argosy_tensorcore.tensor import Tensor
 from argosy_tensorcore.uninitialized_payload import give_memory
 
-__all__ = ["LazyGuard", "initialize", "initialize_in", "is_lazy", "on_initialization", "set_init_func"]
+__all__ = ["LazyGuard", "initialize", "initialize_in", "is_lazy", "leave_empty", "on_initialization", "set_init_func"]
 
 _KEY = "nn.lazy"
 _FILL = "_init_func"  # where a parameter keeps what is to fill it
@@ -62,6 +62,14 @@ def on_initialization(parameter: Tensor, change: Callable[[Tensor], None]) -> No
         change(filled)
 
     parameter.__dict__[_FILL] = change_both
+
+
+def leave_empty(parameter: Tensor) -> None:
+    """Have a parameter that waits to be filled not wait: another rank has its values. Its memory here is untouched, so
+    that the system gives it no pages."""
+    if not parameter._is_initialized():
+        parameter.__dict__.pop(_FILL, None)
+        give_memory(parameter)
 
 
 def initialize_in(parameter: Tensor, make_payload: Callable[[], Any]) -> None:

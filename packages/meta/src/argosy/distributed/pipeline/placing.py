@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from argosy_autoparallel import Placement, ProcessMesh, Replicate
+from argosy_autoparallel.api import empty_payload
 from argosy_autoparallel.dist_tensor import ShardedArray, replicated_payload
 from argosy_autoparallel.groups import ensure_groups
 from argosy_autoparallel.pipeline.cut import Cut
 from argosy_autoparallel.tensor_layout import Layout
 from argosy_phi_ops.capture.tracer import CapturedProgram
+from argosy_phi_ops.context import context
 from argosy_pir import Value
 from argosy_tensorcore.tensor import Tensor
 
@@ -64,6 +66,9 @@ class StageMeshes:
         if type(payload) is ShardedArray and payload.layout == target:
             return
         ensure_groups(target.mesh)
+        if type(payload) is not ShardedArray and not target.mesh.contains(context().rank):
+            tensor.payload = empty_payload(payload.shape, payload.dtype, target.mesh, target.placements)
+            return
         whole = payload if type(payload) is ShardedArray else replicated_payload(payload.to_host(), target.mesh)
         tensor.payload = whole.relayout(target).on_device(payload.device)
 

@@ -19,9 +19,11 @@ from argosy.distributed.fleet.recompute import recompute
 from argosy.distributed.group import Group
 from argosy.distributed.objects import all_gather_object
 from argosy.distributed.pipeline.marks import enter_stage
+from argosy.framework.random import get_rng_state, seed, set_rng_state
 from argosy.framework.serialization import load, save
 from argosy.nn.container import LayerDict
 from argosy.nn.layer import Layer
+from argosy.nn.lazy import initialize, leave_empty
 from argosy.optimizer.optimizer import Optimizer
 from argosy_phi_ops.context import RankState
 from argosy_tensorcore.tensor import Tensor
@@ -35,6 +37,8 @@ __all__ = [
     "complete_stages",
 ]
 
+
+_SEED = 1234
 
 _made: RankState[list[ref[PipelineLayer]]] = RankState("argosy.pipeline_layers", list)
 """The models of this rank."""
@@ -88,8 +92,10 @@ class PipelineLayer(Layer):
     having what does not divide; or the numbers of the layers with which stages begin, and perhaps the number of
     layers. ``loss_fn`` is kept for the training loop. With ``recompute_interval`` of n, n layers of a stage at a
     time are one recomputed region. As in Paddle, layer number i is made with the generator seeded to 1234 + i;
-    every rank makes all of them, and gives up what others have at the first step. Parameters and states are those
-    of this rank's stages; :meth:`whole_parameters` are all.
+    every rank makes all of them, and gives up what others have at the first step, unless they are made within
+    :class:`argosy.LazyGuard`: then each rank fills those of its stages, with the same values, when
+    ``fleet.distributed_model`` is called, and touches no memory of the others. Parameters and states are those of this
+    rank's stages; :meth:`whole_parameters` are all.
 
     With ``use_dualpipev`` each rank has two stages, the second of rank r the one before that of rank r - 1.
 
@@ -126,6 +132,7 @@ class PipelineLayer(Layer):
         self._num_layers = len(self._layers_desc)
         vars(self)["_pipeline_stages"] = ranks * self._virtual
         self.shared_layers = LayerDict()
+        self._first_numbers: dict[Layer, int] = {}
         self.run_function: list[Callable[..., Any]] = [
             self._build_layer(*numbered) for numbered in enumerate(self._layers_desc)
         ]
@@ -155,12 +162,11 @@ class PipelineLayer(Layer):
         return {id(x) for _, layer in self._own_layers() for x in (*layer.parameters(), *layer.buffers())}
 
     def _build_layer(self, number: int, given: Any) -> Callable[..., Any]:
-        from argosy.framework.random import seed
-
-        seed(1234 + number)
+        seed(_SEED + number)
         if isinstance(given, SharedLayerDesc):
             if given.layer_name not in self.shared_layers:
                 self.shared_layers[given.layer_name] = given.build_layer()
+                self._first_numbers[self.shared_layers[given.layer_name]] = number
             shared: Layer = self.shared_layers[given.layer_name]
             if missing := [name for name in given.shared_weight_attr if not hasattr(shared, name)]:
                 raise ValueError(f"SharedLayerDesc {given.layer_name!r}: {type(shared).__name__} has no {missing}")
@@ -168,7 +174,22 @@ class PipelineLayer(Layer):
         made = given.build_layer() if isinstance(given, LayerDesc) else given
         if isinstance(made, Layer):
             self.add_sublayer(str(number), made)
+            self._first_numbers.setdefault(made, number)
         return made
+
+    def initialize_stages(self) -> None:
+        """Fill what was made within ``LazyGuard`` of this rank's stages, and leave what others have untouched. The
+        generator is as before."""
+        before = get_rng_state()
+        for _, layer in self._own_layers():
+            waiting = [p for p in layer.parameters() if not p._is_initialized()]
+            if waiting:
+                seed(_SEED + self._first_numbers[layer])
+                for parameter in waiting:
+                    initialize(parameter)
+        set_rng_state(before)
+        for parameter in self.whole_parameters():
+            leave_empty(parameter)
 
     def get_stage_from_index(self, layer_idx: int) -> int:
         """The rank of the pipeline that has a layer. Raises IndexError for a layer that is not there."""
