@@ -106,7 +106,7 @@ def test_empty_blocks_have_no_numbers():
     assert _array(empty).shape == (0, 64)
 
 
-@pytest.mark.parametrize("kind", ["Q8_0", "Q4_0", "Q4_1", "Q4_K", "Q6_K"])
+@pytest.mark.parametrize("kind", ["Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K"])
 def test_blocks_are_multiplied_with_as_integers(kind, tmp_path):
     """No layer of blocks has float weights, and logits are those of the float32 that blocks stand for; the integers go
     into other layouts as they are, but for minima of groups, which are no multiples of scales."""
@@ -122,7 +122,7 @@ def test_blocks_are_multiplied_with_as_integers(kind, tmp_path):
     np.testing.assert_allclose(made(ids).numpy(), expected, rtol=0, atol=1e-5 * np.abs(expected).max())
     with pytest.raises(ValueError, match=r"got 'gguf', which only files that end so hold: give format"):
         models.save(made, tmp_path / "packed")
-    if kind in ("Q4_1", "Q4_K"):
+    if kind in ("Q4_1", "Q5_1", "Q4_K", "Q5_K"):
         with pytest.raises(NotImplementedError, match=r"down_proj has no .* layout: its offsets are no multiples"):
             models.save(made, tmp_path / "packed", "compressed-tensors")
         return

@@ -76,7 +76,7 @@ their own for positions."""
 
 class GgufFile(Mapping[str, Array]):
     """The tensors of a file by transformers' names; ``config``: its metadata as a ``config.json``. With ``integers``
-    a matrix NAME.weight of Q8_0, Q4_0, Q4_1, Q4_K or Q6_K is its parts by `gguf_blocks`, such as NAME.numbers
+    a matrix NAME.weight of blocks is its parts by `gguf_blocks`, such as NAME.numbers
     [out, in].
 
     Raises CheckpointError naming the file for one that is damaged, an architecture or a format of blocks that is not

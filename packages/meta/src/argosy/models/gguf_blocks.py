@@ -1,9 +1,10 @@
 """Blocks of GGUF files as integers with scales: what a layer multiplies with instead of the float32 they stand for;
 and blocks of 256 numbers made of floats, which the library ``gguf`` reads alone.
 
-A row is a sequence of blocks. Q8_0 and Q4_0 have 32 numbers and a scale; Q4_1 has a minimum, too, which is added. Q4_K
-and Q6_K have 256 numbers, in 8 groups of 32 or 16 groups of 16, whose scales are small integers times one of the block;
-Q4_K also has a minimum for each group, made in the same way, which is taken from each of its numbers.
+A row is a sequence of blocks. Q8_0, Q5_0 and Q4_0 have 32 numbers and a scale; Q4_1 and Q5_1 have a minimum, too, which
+is added. Q4_K, Q5_K and Q6_K have 256 numbers, in 8 groups of 32 or 16 groups of 16, whose scales are small integers
+times one of the block; the first two also have a minimum for each group, made in the same way, which is taken from each
+of its numbers. Numbers of five and six bits take eight in memory.
 """
 
 from __future__ import annotations
@@ -58,16 +59,49 @@ def _q4_1(blocks: Array, part: str) -> Array:
     return scales if part == "scales" else 8 * scales + _half(blocks, _HALF)
 
 
+def _five_bits(low: Array, high: Array, width: int) -> Array:
+    """Numbers less their middle of the four lower bits (see :func:`_bits`) and the fifth ones: of ``width`` bytes of
+    these first the lowest bits; 0: eight of a byte follow each other."""
+    fifth = _bits(high, width, 1) if width else np.unpackbits(high, axis=1, bitorder="little")
+    made: Array = (low | fifth << 4).view(np.int8) - np.int8(16)
+    return made
+
+
+def _q5_0(blocks: Array, part: str) -> Array:
+    """A scale, the fifth bits, and the others."""
+    return _half(blocks, 0) if part == "scales" else _five_bits(_bits(blocks[:, 6:], 16, 4), blocks[:, 2:6], 0)
+
+
+def _q5_1(blocks: Array, part: str) -> Array:
+    """A scale, a minimum, the fifth bits, and the others."""
+    if part == "numbers":
+        return _five_bits(_bits(blocks[:, 8:], 16, 4), blocks[:, 4:8], 0)
+    scales = _half(blocks, 0).astype(np.float32)
+    return scales if part == "scales" else 16 * scales + _half(blocks, _HALF)
+
+
 def _q4_k(blocks: Array, part: str) -> Array:
-    """A scale, one of minima, 12 bytes of both for each group in six bits, and the numbers."""
+    """What :func:`_of_groups` reads, and the numbers."""
     if part == "numbers":
         return (_bits(blocks[:, 16:], 32, 4) - np.uint8(8)).view(np.int8)
+    return _of_groups(blocks, part, 8)
+
+
+def _q5_k(blocks: Array, part: str) -> Array:
+    """What :func:`_of_groups` reads, the fifth bits, and the others."""
+    if part == "numbers":
+        return _five_bits(_bits(blocks[:, 48:], 32, 4), blocks[:, 16:48], 32)
+    return _of_groups(blocks, part, 16)
+
+
+def _of_groups(blocks: Array, part: str, middle: int) -> Array:
+    """Scales and offsets of a scale, one of minima, and 12 bytes of both for each group in six bits."""
     low, high, rest = blocks[:, 4:16].reshape(-1, 3, 4).swapaxes(0, 1)
     scales = np.concatenate([low & 63, rest & 15 | low >> 2 & 48], -1) * _half(blocks, 0).astype(np.float32)
     if part == "scales":
         return scales
     minima = np.concatenate([high & 63, rest >> 4 | high >> 2 & 48], -1) * _half(blocks, _HALF).astype(np.float32)
-    offsets: Array = 8 * scales - minima  # numbers are less their middle
+    offsets: Array = middle * scales - minima  # numbers are less their middle
     return offsets
 
 
@@ -81,10 +115,11 @@ def _q6_k(blocks: Array, part: str) -> Array:
 
 _KINDS: dict[str, tuple[int, int, int, Callable[[Array, str], Array]]] = {
     "Q8_0": (8, 32, 34, _q8_0), "Q4_0": (4, 32, 18, _q4_0), "Q4_1": (4, 32, 20, _q4_1),
-    "Q4_K": (4, 32, 144, _q4_k), "Q6_K": (8, 16, 210, _q6_k),
+    "Q5_0": (8, 32, 22, _q5_0), "Q5_1": (8, 32, 24, _q5_1),
+    "Q4_K": (4, 32, 144, _q4_k), "Q5_K": (8, 32, 176, _q5_k), "Q6_K": (8, 16, 210, _q6_k),
 }  # fmt: skip
 """Bits, inputs of a group, bytes of a block, and what reads its parts."""
-_WITH_MINIMA = ("Q4_1", "Q4_K")
+_WITH_MINIMA = ("Q4_1", "Q5_1", "Q4_K", "Q5_K")
 PARTS_OF_BLOCKS = {
     kind: ("numbers", "scales", "form") + (("offsets",) if kind in _WITH_MINIMA else ()) for kind in _KINDS
 }

@@ -57,7 +57,7 @@ def load(
     """The language model of a folder that transformers (or sentence-transformers) wrote, or of a GGUF file.
 
     The weights are mapped from the files (see :func:`argosy.models.load_model`); ``dtype`` converts them, and
-    with ``integers`` the blocks Q8_0, Q4_0, Q4_1, Q4_K and Q6_K of a GGUF file are multiplied with as they are.
+    with ``integers`` the blocks of a GGUF file are multiplied with as they are.
     ``adapters``: folders of PEFT by the names that ``generate(..., adapter=name)`` calls them. ``cache_dtype`` "int8":
     what is cached of generated texts are bytes with scales. Raises ConfigurationError, CheckpointError, TokenizerError
     and AdapterError naming the file and what was expected there.

@@ -85,7 +85,7 @@ def load_model(folder: str | os.PathLike[str], dtype: str | None = None, integer
 
     Matrices that a file holds as one tensor are views of its pages: nothing is read before it is used, and training
     writes to private copies of pages. ``dtype`` converts the weights, which makes copies. With
-    ``integers`` linear layers multiply with the blocks Q8_0, Q4_0, Q4_1, Q4_K and Q6_K of a GGUF file, which else
+    ``integers`` linear layers multiply with the integers of the blocks of a GGUF file, which else
     become float32. Raises ConfigurationError and CheckpointError naming file, key or tensor.
     """
     with announce_wait(f"loading {folder}"):

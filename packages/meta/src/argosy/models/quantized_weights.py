@@ -1,5 +1,5 @@
 """Folders whose linear layers are integers with scales: GPTQ (both versions, act-order), AWQ and compressed-tensors;
-GGUF's blocks Q8_0, Q4_0, Q4_1, Q4_K and Q6_K; numbers of eight bits (e4m3) with a scale for each block, as DeepSeek-V3
+GGUF's blocks; numbers of eight bits (e4m3) with a scale for each block, as DeepSeek-V3
 is published; and experts in four bits (mxfp4), as gpt-oss is.
 
 Their bits are laid out again as `weight_only_linear` reads them, integers to integers; no float weight is ever made. A
