@@ -9,13 +9,14 @@ from argosy_cinn.contraction.byte_terms import multiplies_bytes
 from argosy_cinn.contraction.pairs import PAIRED_TERMS, multiplies_pairs
 from argosy_cinn.contraction.problem import Contraction, exact_in_bfloat
 from argosy_cinn.loops.schedule import batch_invariant
-from argosy_cinn.printers.types import bytes_of
+from argosy_cinn.printers.types import I8, bytes_of
 from argosy_cinn.target import Target
 from argosy_hwadapt.cpu.features import physical_cores
 
 #: Most vectors on the skinny side.
 MOST = 8
-#: Wide rows of a chunk. Those of bytes are multiplied in so little time that what a chunk does once counts.
+#: Wide rows of a chunk. Where those of bytes are multiplied in fours, or many skinny vectors become pairs in another
+#: order, what a chunk does once counts.
 _DOT_BLOCK, _BYTE_BLOCK = 128, 256
 #: Bytes of results that rows of the wide operand are added to, which stay in the second-level cache.
 _SWEEP_BYTES = 64 << 10
@@ -61,11 +62,17 @@ def plan_skinny(problem: Contraction, target: Target) -> SkinnyBlocking | None:
         return None
     if dots:
         bytes_ = multiplies_bytes(problem, few_rows, target)
-        block = _BYTE_BLOCK if bytes_ else _DOT_BLOCK
+        block = _BYTE_BLOCK if bytes_ or (pairs and _has_short_bytes(problem, few_rows, target)) else _DOT_BLOCK
         return SkinnyBlocking(few_rows, True, count, block, lanes, pairs, bytes_)
     if isinstance(along_r, int) and along_r == 1:
         return SkinnyBlocking(few_rows, False, count, _sweep_block(problem, few_rows, count), lanes)
     return None
+
+
+def _has_short_bytes(problem: Contraction, few_rows: bool, target: Target) -> bool:
+    """Whether the wide operand is of bytes, of which larger chunks stay in the second-level cache, too."""
+    is_short = isinstance(problem.k, int) and problem.k * _BYTE_BLOCK <= target.l2_bytes
+    return is_short and (problem.b if few_rows else problem.a).element == I8
 
 
 def _has_few_rows(problem: Contraction) -> bool | None:
