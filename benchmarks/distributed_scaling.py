@@ -1,8 +1,10 @@
-"""How a compiled data-parallel training step of a GPT scales from one rank to two, one core each.
+"""How a compiled data-parallel training step of a GPT scales from one rank to several, one core each.
 
-``python benchmarks/distributed_scaling.py [--ranks 1 2] [--steps 20]``: ranks are started by argosy.distributed.launch
-and share the same global batch. Ranks that do not communicate, each with a training of its own of the whole batch, say
-what the machine leaves several such steps at once: the speedup that no step surpasses, of which each figure is a share.
+``python benchmarks/distributed_scaling.py [--ranks 2] [--steps 20]``: ranks are started by argosy.distributed.launch
+and share the same global batch. Steps of one rank, with the others idle, and of all of them are taken in turns, and a
+speedup is the median of those of single turns: what else slows a machine for a while slows both. Ranks that do not
+communicate, each with a training of its own of the whole batch, say what the machine leaves several such steps at once:
+the speedup that no step surpasses, of which each figure is a share.
 Writes results/distributed_scaling.json, with that of copies and products (``shared_machine.py``) beside it.
 Needs a quiet machine with a core a rank.
 """
@@ -15,7 +17,9 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,28 +29,31 @@ from side_by_side import commit, machine
 
 BATCH, TOKENS, VOCABULARY, WIDTH, LAYERS, HEADS = 8, 128, 1024, 256, 4, 4
 HERE = Path(__file__).resolve()
+WARM_UP = 3
+
+WAYS = {
+    "alone": "one rank",
+    "copies": "copies",
+    "split": "states split",
+    "apart": "without communication, each the whole batch",
+}
 
 
-WAYS = {"copies": "copies", "split": "states split", "apart": "without communication, each the whole batch"}
-
-
-def train(steps: int, target: Path, way: str) -> None:
-    """One rank: median seconds of a step; rank 0 writes them to ``target``. ``way``: each rank updates its part of the
-    parameters ("split", ZeRO 1), all of them ("copies"), or is alone with the whole batch ("apart")."""
+def training(way: str) -> Callable[[], float]:
+    """A step of this rank, which gives its loss: alone with the whole batch ("alone", "apart"), or with all ranks, of
+    which each updates all parameters ("copies") or its part of them ("split", ZeRO 1)."""
     import argosy as paddle
     import argosy.distributed as dist
     from argosy.models import GPT, GPTConfig
 
-    dist.init_parallel_env()
-    ranks = [dist.get_rank()] if way == "apart" else list(range(dist.get_world_size()))
+    ranks = [dist.get_rank()] if way in ("alone", "apart") else list(range(dist.get_world_size()))
     mesh = dist.ProcessMesh(ranks, dim_names=["dp"])
     paddle.seed(0)
     model = dist.shard_layer(GPT(GPTConfig(VOCABULARY, TOKENS, WIDTH, LAYERS, HEADS)), mesh)
     adam = paddle.optimizer.AdamW(3e-4, parameters=model.parameters())
     optimizer = dist.shard_optimizer(adam, dist.ShardingStage1("dp") if way == "split" else None)
     ids = np.random.default_rng(0).integers(0, VOCABULARY, (2, BATCH, TOKENS))
-    loader = dist.shard_dataloader([[paddle.to_tensor(x) for x in ids]], mesh, shard_dims="dp")
-    ((x, y),) = loader
+    ((x, y),) = dist.shard_dataloader([[paddle.to_tensor(x) for x in ids]], mesh, shard_dims="dp")
 
     @paddle.jit.to_static(full_graph=True)
     def step(x: Any, y: Any) -> Any:
@@ -56,63 +63,76 @@ def train(steps: int, target: Path, way: str) -> None:
         optimizer.clear_grad()
         return loss
 
-    losses = [float(step(x, y)) for _ in range(3)]
-    seconds = []
+    return lambda: float(step(x, y))
+
+
+def take_turns(steps: int, target: Path) -> None:
+    """One rank: seconds of each step in each way, one after the other; rank 0 writes them to ``target``."""
+    import argosy.distributed as dist
+
+    dist.init_parallel_env()
+    ways = [way for way in WAYS if way != "alone" or dist.get_rank() == 0]
+    trainings = {way: training(way) for way in ways}
+    losses = {way: [step() for _ in range(WARM_UP)] for way, step in trainings.items()}
+    seconds: dict[str, list[float]] = {way: [] for way in WAYS}
     for _ in range(steps):
-        dist.barrier()
-        begin = time.perf_counter()
-        loss = step(x, y)
-        float(loss)
-        seconds.append(time.perf_counter() - begin)
+        for way in WAYS:
+            dist.barrier()
+            begin = time.perf_counter()
+            if way in trainings:
+                trainings[way]()
+            seconds[way].append(time.perf_counter() - begin)
     if dist.get_rank() == 0:
-        target.write_text(json.dumps({"step_ms": round(statistics.median(seconds) * 1e3, 3), "losses": losses}))
+        target.write_text(json.dumps({"seconds": seconds, "losses": losses}))
 
 
-def launch(ranks: int, way: str, steps: int, folder: Path) -> dict[str, Any]:
-    """Run ``train`` on ``ranks`` ranks with one thread each."""
+def launch(ranks: int, steps: int, folder: Path) -> list[dict[str, Any]]:
+    """A row for each way, of ``ranks`` ranks with one thread each."""
     target = folder / f"scaling-{ranks}.json"
     threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARGOSY_NUM_THREADS")}
     options = ["--nproc_per_node", str(ranks), "--log_dir", str(folder / "log")]
     command = [sys.executable, "-m", "argosy.distributed.launch", *options, str(HERE)]
-    command += ["--figures", str(target), "--steps", str(steps), "--way", way]
-    subprocess.run(command, check=True, env={**os.environ, **threads})
+    subprocess.run(
+        [*command, "--figures", str(target), "--steps", str(steps)], check=True, env={**os.environ, **threads}
+    )
     found: dict[str, Any] = json.loads(target.read_text())
-    target.unlink()
-    return {"workload": "distributed_scaling", "framework": "argosy", "ranks": ranks, "way": way, **found}
+    return [row(way, ranks, found["seconds"], found["losses"][way]) for way in WAYS]
 
 
-def add_speedups(rows: list[dict[str, Any]]) -> None:
-    """Give each row its ``speedup`` over the first, which is of one rank, and its ``share`` of the speedup that as many
-    ranks have which do not communicate."""
-    one = rows[0]["step_ms"]
-    bounds = {row["ranks"]: row["ranks"] * one / row["step_ms"] for row in rows if row["way"] == "apart"}
-    for row in rows:
-        bound = bounds.get(row["ranks"], row["ranks"])
-        row["speedup"] = round(bound if row["way"] == "apart" else one / row["step_ms"], 3)
-        row["share"] = round(row["speedup"] / bound, 3)
+def row(way: str, ranks: int, seconds: dict[str, list[float]], losses: list[float]) -> dict[str, Any]:
+    """The median step of a way, its ``speedup`` over the steps of one rank beside it, and the ``share`` of the speedup
+    that as many ranks have which do not communicate."""
+    factor = ranks if way == "apart" else 1  # as many batches
+    bound = ranks * statistics.median(a / b for a, b in zip(seconds["alone"], seconds["apart"], strict=True))
+    speedup = factor * statistics.median(a / b for a, b in zip(seconds["alone"], seconds[way], strict=True))
+    return {
+        "workload": "distributed_scaling",
+        "framework": "argosy",
+        "ranks": 1 if way == "alone" else ranks,
+        "way": way,
+        "step_ms": round(statistics.median(seconds[way]) * 1e3, 3),
+        "speedup": round(speedup, 3),
+        "share": 1.0 if way == "alone" else round(speedup / bound, 3),
+        "losses": losses,
+    }
 
 
 def main() -> None:
     """Measure, print, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ranks", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--ranks", type=int, nargs="*", default=[2])
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--figures", type=Path, help="run as one rank and write the figures here")
-    parser.add_argument("--way", choices=WAYS, default="copies", help="as one rank: what it does")
     options = parser.parse_args()
     if options.figures:
-        train(options.steps, options.figures, options.way)
+        take_turns(options.steps, options.figures)
         return
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
-        cases = [(ranks, way) for ranks in options.ranks for way in (WAYS if ranks > 1 else ["copies"])]
-        rows = [launch(*case, options.steps, Path(folder)) for case in cases]
-    add_speedups(rows)
-    for row in rows:
+        rows = [row for ranks in options.ranks for row in launch(ranks, options.steps, Path(folder))]
+    for each in rows:
         print(
-            f"{row['ranks']} ranks, {WAYS[row['way']]}: {row['step_ms']:.2f} ms, speedup {row['speedup']:.2f}, "
-            f"{row['share']:.0%} of what the machine leaves, {row['losses']}"
+            f"{each['ranks']} ranks, {WAYS[each['way']]}: {each['step_ms']:.2f} ms, speedup {each['speedup']:.2f}, "
+            f"{each['share']:.0%} of what the machine leaves, {each['losses']}"
         )
     limits = shared_limits(max(options.ranks))
     print(f"limits of {max(options.ranks)} processes of this machine: {limits}")
