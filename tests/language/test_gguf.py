@@ -201,6 +201,11 @@ def test_damaged_files_are_read_or_refused_by_name(llama, tmp_path):
         except (CheckpointError, models.ConfigurationError) as error:
             said = str(error)
         assert "damaged.gguf" in said
+    models.save(models.load_model(llama), tmp_path / "damaged.gguf", "Q8_0")
+    blocks = (tmp_path / "damaged.gguf").read_bytes()
+    (tmp_path / "damaged.gguf").write_bytes(blocks.replace(b"blk.0.attn_norm.weight", b"blk.0.attn_norm.weighs"))
+    with pytest.raises(CheckpointError, match=r"attn_norm\.weighs|input_layernorm"):
+        models.load_model(tmp_path / "damaged.gguf", integers=True)
 
 
 def test_what_a_file_cannot_hold_is_refused(tmp_path):

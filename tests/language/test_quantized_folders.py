@@ -569,7 +569,10 @@ def test_what_is_wrong_is_named(tmp_path):
         (None, lambda t: t.update({f"{name}.qzeros": odd}), CheckpointError, r"expected \[2, 16\]"),
         (None, lambda t: t.update({f"{name}.g_idx": np.zeros(WIDTH, np.int32)}), CheckpointError, "64 inputs of each"),
         (None, lambda t: t.update({"model.layers.0.odd.qweight": odd}), NotImplementedError, "odd"),
-    ]
+        (lambda c: c.update(group_size=0), None, CheckpointError, "in groups of 0: expected groups of"),
+        (None, lambda t: t.update({f"{name}.qweight": t[f"{name}.qweight"].view(np.float32)}), CheckpointError,
+         "q_proj.qweight is float32; expected int32"),
+    ]  # fmt: skip
     for i, (config, tensors, error, message) in enumerate(cases):
         folder = tmp_path / str(i)
         folder.mkdir()

@@ -102,11 +102,13 @@ class GgufFile(Mapping[str, Array]):
         }  # fmt: skip
         names = {_own_name(name, self.architecture): tensor for name, tensor in stored.items()}
         self._tensors = {name: tensor for name, tensor in names.items() if name is not None}
+        self._in_blocks = set[str]()
         for name, tensor in list(self._tensors.items()) if integers else []:
             parts = PARTS_OF_BLOCKS.get(tensor.tensor_type.name, ())
-            if parts and name.endswith(".weight") and "embed_tokens" not in name:
-                base = name.removesuffix(".weight")
-                self._tensors |= dict.fromkeys((f"{base}.{part}" for part in parts), tensor)
+            if parts and name.endswith(".weight") and "embed_tokens" not in name and len(tensor.shape) == 2:
+                own = [f"{name.removesuffix('.weight')}.{part}" for part in parts]
+                self._tensors |= dict.fromkeys(own, tensor)
+                self._in_blocks.update(own)
                 del self._tensors[name]
                 self.config.values["quantization_config"] = {"quant_method": "gguf"}
 
@@ -127,7 +129,7 @@ class GgufFile(Mapping[str, Array]):
 
     def __getitem__(self, name: str) -> Array:
         tensor, part = self._tensors[name], name.rpartition(".")[2]
-        if part in ("weight", "bias"):
+        if name not in self._in_blocks:
             array = _array(tensor)
         else:
             rows = np.asarray(tensor.data).view(np.uint8).reshape(int(tensor.shape[1]), -1)

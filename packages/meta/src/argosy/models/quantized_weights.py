@@ -127,10 +127,17 @@ class _Part:
             raise CheckpointError(f"{self.where}: {found} has shape {list(array.shape)}; expected {list(shape)}")
         return array
 
+    def words(self, name: str, *shape: int) -> Array:
+        """The same of words of 32 bits that numbers are packed in."""
+        array = self.tensor(name, *shape)
+        if array.dtype not in (np.int32, np.uint32):
+            raise CheckpointError(f"{self.where}: {self.base}.{name} is {array.dtype}; expected int32")
+        return array
+
     def groups(self, group_size: int) -> int:
         """How many groups there are."""
         size = self.size if group_size == -1 else group_size
-        if self.size % size or (size != self.size and size not in _GROUPS) or self.out % 8:
+        if (size != self.size and size not in _GROUPS) or self.size % size or self.out % 8:
             raise CheckpointError(
                 f"{self.where}: {self.base} [{self.size}, {self.out}] in groups of {group_size}: expected groups of "
                 f"{', '.join(map(str, _GROUPS))} or -1 that divide the inputs, and a multiple of 8 outputs"
@@ -192,8 +199,8 @@ class _Gptq:
     def read(self, part: _Part) -> Numbers:
         bits, group_size = next((form for pattern, form in self.forms if _matches(pattern, part.base)), self.form)
         groups, each = part.groups(group_size), 32 // bits
-        numbers = _centre(_unpack(part.tensor("qweight", part.size // each, part.out), bits, 0), bits)
-        zeros = _unpack(part.tensor("qzeros", groups, part.out // each), bits, 1)
+        numbers = _centre(_unpack(part.words("qweight", part.size // each, part.out), bits, 0), bits)
+        zeros = _unpack(part.words("qzeros", groups, part.out // each), bits, 1)
         scales, order = part.tensor("scales", groups, part.out), None
         if part.has("g_idx"):
             numbers, order = _order_rows(numbers, part.tensor("g_idx", part.size), groups, part)
@@ -212,8 +219,8 @@ class _Awq:
 
     def read(self, part: _Part) -> Numbers:
         groups = part.groups(self.group_size)
-        numbers = self._outputs(part.tensor("qweight", part.size, part.out // 8))
-        zeros = self._outputs(part.tensor("qzeros", groups, part.out // 8))
+        numbers = self._outputs(part.words("qweight", part.size, part.out // 8))
+        zeros = self._outputs(part.words("qzeros", groups, part.out // 8))
         return Numbers(_centre(numbers, 4), 4, part.tensor("scales", groups, part.out), _zeros(zeros, 4))
 
     def _outputs(self, words: Array) -> Array:
@@ -260,10 +267,10 @@ class _CompressedTensors:
             return replace(self._read_whole(part, weights), inputs=taken)
         bits = weights.integer("num_bits")
         groups, each = part.groups(weights.integer("group_size", default=-1, least=-1)), 32 // bits
-        numbers = _centre(_unpack(part.tensor("weight_packed", part.out, part.size // each), bits, 1), bits).T
+        numbers = _centre(_unpack(part.words("weight_packed", part.out, part.size // each), bits, 1), bits).T
         scales, zeros, order = part.tensor("weight_scale", part.out, groups).T, None, None
         if not weights.flag("symmetric", default=True):
-            packed = part.tensor("weight_zero_point", part.out // each, groups)
+            packed = part.words("weight_zero_point", part.out // each, groups)
             zeros = _zeros(_unpack(packed, bits, 0).T, bits)
         if part.has("weight_shape"):
             part.tensor("weight_shape", 2)
