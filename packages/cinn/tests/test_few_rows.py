@@ -119,6 +119,34 @@ def test_a_row_of_a_weight_from_memory_has_the_bits_it_has_beside_others(kind):
         assert run(one, x[row : row + 1].copy(), arrays).tobytes() == many[row : row + 1].tobytes()
 
 
+@pytest.mark.parametrize("cpu", ["host", "x86-64-v3"])
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "int8", "int4 in 128"])
+def test_sums_of_long_rows_wait_between_blocks_of_terms(kind, cpu, monkeypatch):
+    """Of as many weights as a part of the second-level cache holds, of which a chunk has several: the last one is
+    shorter. A row has the bits that it has alone, where no sum waits, beside numbers that are large or not finite."""
+    if cpu != "host":
+        if not Target.host().is_x86:
+            pytest.skip("x86 levels")
+        target = Target.from_name(cpu)
+        monkeypatch.setattr(Target, "host", staticmethod(lambda: target))
+    monkeypatch.setitem(globals(), "SIZE", 4480 if "in" in kind[4:] else 4483)
+    arrays, exact = weight_of(kind)
+    dtype = "float32" if kind == "float32" else "bfloat16"
+    executable = CinnCompiler().compile(program_of(kind, arrays, SymExpr.symbol("n"), dtype), device("cpu"))
+    x = RNG.standard_normal((9, SIZE)).astype(np.float32 if dtype == "float32" else ml_dtypes.bfloat16)
+    x[2] *= 2.0**120
+    x[4, ::700], x[6, 1500] = np.inf, np.nan
+    with np.errstate(all="ignore"):
+        got = run(executable, x, arrays)
+        alone = np.concatenate([run(executable, row[None].copy(), arrays) for row in x])
+        np.testing.assert_array_equal(got.astype(np.float32), alone.astype(np.float32))
+        plain = np.delete(np.arange(9), [2, 4, 6])
+        want, room = (x[plain].astype(np.float64) @ exact.T, np.abs(x[plain].astype(np.float64)) @ np.abs(exact).T)
+    step = 2.0**-8 if dtype == "bfloat16" else 0
+    assert (np.abs(got[plain].astype(np.float64) - want) <= room * 2.0**-15 + np.abs(want) * step).all()
+    assert not np.isfinite(got[[4, 6]].astype(np.float32)).any()
+
+
 @pytest.mark.parametrize("rows", [1, 8, 12])
 @pytest.mark.parametrize("kind", ["int8 in 64", "int4 in 128", "int4 in 32 from offsets"])
 def test_scales_of_groups_are_in_the_product(kind, rows):
