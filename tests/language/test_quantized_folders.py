@@ -466,7 +466,7 @@ def test_few_bits_beside_inputs_in_bytes_are_written_as_folders(bits, groups, tm
             tensors[weight] = tensors[weight] - np.int8(1)
 
     shutil.copytree(tmp_path / "bytes", tmp_path / "packed")
-    rewritten(tmp_path / "packed", lambda c: c.update(format="pack-quantized"), pack)
+    rewritten(tmp_path / "packed", lambda c: c["config_groups"]["group_0"].update(format="pack-quantized"), pack)
     check(tmp_path / "packed")
     shutil.copytree(tmp_path / "bytes", tmp_path / "zeros")
     rewritten(tmp_path / "zeros", lambda c: c["config_groups"]["group_0"]["weights"].update(symmetric=False), shift)
@@ -479,6 +479,28 @@ def test_few_bits_beside_inputs_in_bytes_are_written_as_folders(bits, groups, tm
     if bits == 4:
         with pytest.raises(CheckpointError, match=r"up_proj.weight has numbers that are none of four bits"):
             models.load_model(tmp_path / "bytes")
+
+
+def test_layers_in_several_formats_are_one_folder(tmp_path):
+    """As compressed-tensors says it: "mixed-precision", and a format for each group of layers."""
+    model = models.load_model(folders(tmp_path, "gptq")[1])
+    ids = np.random.default_rng(0).integers(0, 64, (4, 40))
+    whole = export_program(model, [InputSpec([None, None], "int64", "ids")])
+    some, _ = round_to_nearest(whole, 4, GROUP, skip=["*mlp*", "*v_proj*", "lm_head*"])
+    more, _ = round_to_nearest(some, 8, skip=["*v_proj*", "lm_head*"], input_bits=8)
+    small, _ = round_to_float8(more, skip=["lm_head*"])
+    (want,) = Predictor(small).run(ids)
+    models.use_integers(model, small)
+    models.save(model, tmp_path / "mixed")
+    config = json.loads((tmp_path / "mixed" / "config.json").read_text())["quantization_config"]
+    assert config["format"] == "mixed-precision"
+    formats = sorted(group["format"] for group in config["config_groups"].values())
+    assert formats == ["float-quantized", "int-quantized", "pack-quantized"]
+    got = models.load_model(tmp_path / "mixed")(paddle.to_tensor(ids)).numpy()
+    assert np.linalg.norm(got - want) < 0.005 * np.linalg.norm(want)  # an input may become the next byte
+    rewritten(tmp_path / "mixed", lambda c: c["config_groups"]["group_0"].update(format="marlin-24"))
+    with pytest.raises(NotImplementedError, match=r"group_0: format 'marlin-24' is not implemented; there are pack"):
+        models.load_model(tmp_path / "mixed")
 
 
 def check_layers_of_several_precisions(tmp_path, whole, ids):

@@ -320,18 +320,14 @@ def _describe_inputs(made: Numbers) -> dict[str, Any] | None:
 
 
 def _describe_compressed(layers: Mapping[str, Numbers], floats: list[str]) -> dict[str, Any]:
-    """One group of layers for each form; where there are several, each names its layers. Raises NotImplementedError for
-    layers in several formats."""
-    formats = {_format_of(each): name for name, each in layers.items()}
-    if len(formats) > 1:
-        raise NotImplementedError(f"save(): compressed-tensors has no layout of several formats: {formats}")
+    """One group of layers for each form; where there are several, each names its layers."""
     forms: dict[tuple[Any, ...], list[str]] = {}
     for name, each in layers.items():
         inputs = None if each.inputs is None else (each.inputs.scale is None, each.inputs.symmetric)
-        form = (each.bits, _groups(each), each.zeros is None, each.order is not None, inputs)
+        form = (_format_of(each), each.bits, _groups(each), each.zeros is None, each.order is not None, inputs)
         forms.setdefault(form, []).append(name)
-    (kind,), groups = formats, {}
-    for number, ((bits, size, symmetric, ordered, _), names) in enumerate(forms.items()):
+    groups, formats = {}, {form[0] for form in forms}
+    for number, ((kind, bits, size, symmetric, ordered, _), names) in enumerate(forms.items()):
         weights = {
             "num_bits": bits, "type": "float" if kind == "float-quantized" else "int", "symmetric": symmetric,
             "dynamic": False,
@@ -341,11 +337,11 @@ def _describe_compressed(layers: Mapping[str, Numbers], floats: list[str]) -> di
         targets = ["Linear"] if len(forms) == 1 else names
         groups[f"group_{number}"] = {
             "targets": targets, "weights": weights, "input_activations": _describe_inputs(layers[names[0]]),
-            "output_activations": None,
+            "output_activations": None, "format": kind,
         }  # fmt: skip
     return {
-        "quant_method": "compressed-tensors", "format": kind, "quantization_status": "compressed",
-        "config_groups": groups, "ignore": floats,
+        "quant_method": "compressed-tensors", "format": kind if len(formats) == 1 else "mixed-precision",
+        "quantization_status": "compressed", "config_groups": groups, "ignore": floats,
     }  # fmt: skip
 
 

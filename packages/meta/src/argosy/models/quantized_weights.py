@@ -234,21 +234,28 @@ class _CompressedTensors:
     in int8, whose numbers may be of four bits, or e4m3, weight_scale [out, groups], of one group also [1], and
     weight_zero_point [out, groups] of int8. Inputs of integers are bytes where ``input_activations`` says so,
     with a scale for each row, or one in input_scale [1] and, where they are not symmetric, input_zero_point [1]; others
-    stay floats, whatever is said of them."""
+    stay floats, whatever is said of them. Groups of layers may have a format each (``mixed-precision``)."""
 
     def __init__(self, settings: ConfigFile) -> None:
-        form, groups = settings.text("format"), settings.table("config_groups")
-        if form != "pack-quantized" and form not in _WHOLE:
-            known = ", ".join(("pack-quantized", *_WHOLE))
-            raise NotImplementedError(f"{settings.path}: format {form!r} is not implemented; there are {known}")
-        self.mark, self._form = "weight_packed" if form == "pack-quantized" else "weight_scale", form
+        groups = settings.table("config_groups")
         self._settings, self._forms = settings, [groups.table(name) for name in groups.values]
+        formats = {self._format_of(each) for each in self._forms}
+        self.mark = "weight_packed" if formats == {"pack-quantized"} else "weight_scale"
         for each in self._forms:
             weights = each.table("weights")
             if weights.integer("num_bits") not in (4, 8):
                 raise weights.error("num_bits", "4 or 8", weights.integer("num_bits"))
             if not isinstance(each.optional("targets"), list):
                 raise each.error("targets", "a list of layers' names and classes", each.optional("targets"))
+
+    def _format_of(self, group: ConfigFile) -> str:
+        """The format of a group of layers: its own, or that of all."""
+        common = self._settings.text("format")
+        own = common if group.optional("format") is None else group.text("format")
+        if own != "pack-quantized" and own not in _WHOLE:
+            known = ", ".join(("pack-quantized", *_WHOLE))
+            raise NotImplementedError(f"{group.path}: format {own!r} is not implemented; there are {known}")
+        return own
 
     def _group_of(self, base: str) -> ConfigFile:
         """The group of a layer: that which names it, by a pattern, or its class."""
@@ -261,10 +268,10 @@ class _CompressedTensors:
     def read(self, part: _Part) -> Numbers:
         group = self._group_of(part.base)
         weights = group.table("weights")
-        inputs = group.table("input_activations")
-        taken = self._inputs(part, inputs) if self._form != "float-quantized" and inputs.values else None
-        if self._form in _WHOLE:
-            return replace(self._read_whole(part, weights), inputs=taken)
+        inputs, form = group.table("input_activations"), self._format_of(group)
+        taken = self._inputs(part, inputs) if form != "float-quantized" and inputs.values else None
+        if form in _WHOLE:
+            return replace(self._read_whole(part, weights, form), inputs=taken)
         bits = weights.integer("num_bits")
         groups, each = part.groups(weights.integer("group_size", default=-1, least=-1)), 32 // bits
         numbers = _centre(_unpack(part.words("weight_packed", part.out, part.size // each), bits, 1), bits).T
@@ -278,21 +285,20 @@ class _CompressedTensors:
             numbers, order = _order_rows(numbers, part.tensor("weight_g_idx", part.size), groups, part)
         return Numbers(numbers, bits, scales, zeros, order, inputs=taken)
 
-    def _read_whole(self, part: _Part, weights: ConfigFile) -> Numbers:
+    @staticmethod
+    def _read_whole(part: _Part, weights: ConfigFile, form: str) -> Numbers:
         """A matrix whose numbers are bytes, with one scale for all outputs, one for each, or of integers one for each
         group of inputs, too."""
         numbers, strategy = part.tensor("weight", part.out, part.size), weights.text("strategy", default="channel")
-        symmetric, bits, in_integers = weights.flag("symmetric", default=True), 8, self._form == "int-quantized"
-        if numbers.dtype.name != _WHOLE[self._form] or not (symmetric or in_integers):
+        symmetric, bits, in_integers = weights.flag("symmetric", default=True), 8, form == "int-quantized"
+        if numbers.dtype.name != _WHOLE[form] or not (symmetric or in_integers):
             raise NotImplementedError(
-                f"{part.where}: {part.base}.weight is {numbers.dtype}; {self._form} is read as "
-                f"{'' if in_integers else 'symmetric '}{_WHOLE[self._form]}"
+                f"{part.where}: {part.base}.weight is {numbers.dtype}; {form} is read as "
+                f"{'' if in_integers else 'symmetric '}{_WHOLE[form]}"
             )
         known = ("channel", "tensor", "group") if in_integers else ("channel", "tensor")
         if strategy not in known:
-            raise NotImplementedError(
-                f"{weights.path}: strategy {strategy!r} of {self._form}; there are {', '.join(known)}"
-            )
+            raise NotImplementedError(f"{weights.path}: strategy {strategy!r} of {form}; there are {', '.join(known)}")
         if in_integers and (bits := weights.integer("num_bits")) == 4 and not _fits(numbers, 4):
             raise CheckpointError(f"{part.where}: {part.base}.weight has numbers that are none of four bits")
         for unused in ("input_scale", "input_zero_point"):
