@@ -466,7 +466,7 @@ def test_few_bits_beside_inputs_in_bytes_are_written_as_folders(bits, groups, tm
             tensors[weight] = tensors[weight] - np.int8(1)
 
     shutil.copytree(tmp_path / "bytes", tmp_path / "packed")
-    rewritten(tmp_path / "packed", lambda c: c["config_groups"]["group_0"].update(format="pack-quantized"), pack)
+    rewritten(tmp_path / "packed", lambda c: c.update(format="pack-quantized"), pack)
     check(tmp_path / "packed")
     shutil.copytree(tmp_path / "bytes", tmp_path / "zeros")
     rewritten(tmp_path / "zeros", lambda c: c["config_groups"]["group_0"]["weights"].update(symmetric=False), shift)

@@ -337,7 +337,7 @@ def _describe_compressed(layers: Mapping[str, Numbers], floats: list[str]) -> di
         targets = ["Linear"] if len(forms) == 1 else names
         groups[f"group_{number}"] = {
             "targets": targets, "weights": weights, "input_activations": _describe_inputs(layers[names[0]]),
-            "output_activations": None, "format": kind,
+            "output_activations": None, **({"format": kind} if len(formats) > 1 else {}),
         }  # fmt: skip
     return {
         "quant_method": "compressed-tensors", "format": kind if len(formats) == 1 else "mixed-precision",
