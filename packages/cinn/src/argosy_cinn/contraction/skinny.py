@@ -37,10 +37,10 @@ _GROUP_SHARE = 4
 _LINE = 64
 #: The second-level cache, as `Function.prefetch` counts: it has more lines on their way than the first one.
 _SECOND_LEVEL = 2
-#: Bytes of skinny vectors that are read again and again: of integers, which take less time than it takes to read them
-#: from the second-level cache, as the first one holds beside what streams through it. More pairs than these are read
-#: from there in the place of what was asked for; beside bytes, which take longer, whole vectors may be more.
-_THIN_BYTES, _THIN_FAST, _THIN_PAIRS, _THIN_WHOLE = 64 << 10, 24 << 10, 18 << 10, 32 << 10
+#: Bytes of skinny vectors that are read again and again. Of integers and pairs, which take less time than it takes to
+#: read them from the second-level cache, as the first one holds beside what streams through it: more are read from
+#: there in the place of what was asked for. Pairs beside bytes take longer: whole vectors may be more.
+_THIN_BYTES, _THIN_FAST, _THIN_WHOLE = 64 << 10, 18 << 10, 32 << 10
 #: Bytes of a wide operand from memory that are multiplied at a time with one skinny vector: these are enough sums to
 #: keep up with memory, which is read the slower the more places it is read at.
 _STREAMED = 128
@@ -172,10 +172,11 @@ class _Skinny:
         return ceil_div(ceil_div(block, parts), together) * together
 
     def _thin_bytes(self, terms: Terms) -> int:
-        if isinstance(terms, PairTerms):
-            size = self.problem.k * self.plan.count * terms.bytes_of_term if isinstance(self.problem.k, int) else 0
-            return _THIN_WHOLE if terms.is_bytes and 0 < size <= _THIN_WHOLE else _THIN_PAIRS
-        return _THIN_BYTES if isinstance(terms, FloatTerms) else _THIN_FAST
+        if isinstance(terms, FloatTerms):
+            return _THIN_BYTES
+        k, are_beside_bytes = self.problem.k, isinstance(terms, PairTerms) and terms.is_bytes
+        size = k * self.plan.count * terms.bytes_of_term if isinstance(k, int) and are_beside_bytes else 0
+        return _THIN_WHOLE if 0 < size <= _THIN_WHOLE else _THIN_FAST
 
     def _dot_block(
         self,
