@@ -225,6 +225,10 @@ def test_texts_become_the_mean_of_their_tokens(bert):
     for text, vector in zip(texts, made, strict=True):
         alone = language.hidden(language.tokenizer.encode(text)).numpy()[0].mean(0)
         np.testing.assert_allclose(vector, alone, rtol=0, atol=1e-5 * np.abs(alone).max())
+    apart = language.embed([*texts, "dog"], batch_size=2).numpy()
+    np.testing.assert_allclose(apart, made[[0, 1, 2, 1]], rtol=0, atol=1e-5 * np.abs(made).max())
+    with pytest.raises(ValueError, match="one or more at a time; got 0 and 32"):
+        language.embed([])
     with pytest.raises(TypeError, match="generates no text"):
         language.generate([1, 2], 3)
 

@@ -137,10 +137,20 @@ class LanguageModel:
             body = self.model if isinstance(self.model, Encoder) else self.model.model
         return body(ids_BT, None if real is None else paddle.to_tensor(real))
 
-    def embed(self, texts: str | Sequence[str]) -> Any:
-        """One vector for each text [B, D], by the folder's pooling (the mean of the tokens where it says nothing)."""
+    def embed(self, texts: str | Sequence[str], batch_size: int = 32) -> Any:
+        """One vector for each text [B, D], by the folder's pooling (the mean of the tokens where it says nothing).
+        ``batch_size`` texts of about one length are computed at a time. Raises ValueError for no text."""
+        given = [texts] if isinstance(texts, str) else list(texts)
+        if not given or batch_size < 1:
+            raise ValueError(f"embed() takes texts, one or more at a time; got {len(given)} and {batch_size}")
+        order = sorted(range(len(given)), key=lambda i: len(given[i]))
+        parts = [order[first : first + batch_size] for first in range(0, len(given), batch_size)]
+        made = paddle.concat([self._embed_batch([given[i] for i in part]) for part in parts])
+        return paddle.index_select(made, paddle.to_tensor(np.argsort(order)))
+
+    def _embed_batch(self, texts: Sequence[str]) -> Any:
         length = min(self._positions, self.pooling.length or self._positions)
-        ids, real = self._tokenizer.encode_batch([texts] if isinstance(texts, str) else texts, length)
+        ids, real = self._tokenizer.encode_batch(texts, length)
         with paddle.no_grad():
             return self.pooling(self.hidden(ids, real), paddle.to_tensor(real))
 
