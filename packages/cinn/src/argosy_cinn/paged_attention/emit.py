@@ -7,7 +7,8 @@ A panel has four parts whose places are numbered in turns: a processor reads ahe
 once, so that scattered blocks are read at .85 of the rate of memory in one piece in four streams, and at .65 one after
 the other. Where a token's heads have few rows, a few places of all heads, whose caches lie side by side, are passed
 over before the next ones: first keys, while the panel's values are asked for, then values, while the next panel's keys
-are. Keys are copied as floats for rows of several tiles, unless the machine multiplies pairs of bfloat16 as they are:
+are; all are asked for once more shortly before they are read, for a processor that waits for many lines drops requests.
+Keys are copied as floats for rows of several tiles, unless the machine multiplies pairs of bfloat16 as they are:
 powers, which are at most 1, are then rounded to it, as fused attention does, and products of denormal numbers are zero.
 Panels begin at multiples of their width, every score is one tree of sums and every sum of values one chain, and a row
 leaves out what it does not see: a token's bits depend on nothing but its own sequence up to its position, whatever else
@@ -24,7 +25,10 @@ from argosy_cinn.forms.paged_attention import PagedAttentionForm
 from argosy_cinn.loops.elementwise import load_element, store_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.paged_attention.memory import FEW_ROWS, STREAMS, Memory
-from argosy_cinn.paged_attention.panels import Cache, Heads, Panel, Rule, Strip
+from argosy_cinn.paged_attention.panels import Cache, Heads, Rule, Strip
+from argosy_cinn.paged_attention.powers import Powers
+from argosy_cinn.paged_attention.scores import Scores
+from argosy_cinn.paged_attention.values import Values
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import FLOAT, I64, LLVM_TYPES, Index, Value, constant, vector
 from argosy_cinn.shapes import ceil_div, sizes
@@ -41,6 +45,10 @@ def emit_paged_attention(module: Module, name: str, form: PagedAttentionForm, sl
 
 EMITTER = Emitter(emit_paged_attention, lambda form, target: form.chunks)
 """For `argosy_cinn.kinds`."""
+
+
+class _Panel(Scores, Powers, Values):
+    """All of a panel."""
 
 
 class _Chunk:
@@ -141,14 +149,14 @@ class _Chunk:
             offsets, ahead = places.carry
             self._find_offsets(ahead, b.add(places.index, width), end, table)
 
-            def panel(head: Value) -> Panel:
+            def panel(head: Value) -> _Panel:
                 memory = self.memory.rows_from(b.mul(b.sub(head, heads.first), rows))
-                return Panel(b, memory, rule, places.index, position, head, heads)
+                return _Panel(b, memory, rule, places.index, position, head, heads)
 
             self._panel(heads, rows, panel, self._cache(1, offsets, ahead), self._cache(2, offsets, ahead))
             places.yield_values(ahead, offsets)
 
-    def _panel(self, heads: Heads, rows: Index, panel: Callable[[Value], Panel], keys: Cache, values: Cache) -> None:
+    def _panel(self, heads: Heads, rows: Index, panel: Callable[[Value], _Panel], keys: Cache, values: Cache) -> None:
         """What a panel's places give to the rows of some heads. Where these are one tile, a few places of all heads,
         which lie side by side, are passed over before the next ones."""
         b, memory, each = self.b, self.memory, panel(heads.first)
@@ -172,7 +180,7 @@ class _Chunk:
                 panel(head.index).add_values(rows, keys, values, Strip(loop.index, b.add(loop.index, width)))
 
     def _score_parts(
-        self, heads: Heads, rows: Index, panel: Callable[[Value], Panel], keys: Cache, values: Cache
+        self, heads: Heads, rows: Index, panel: Callable[[Value], _Panel], keys: Cache, values: Cache
     ) -> None:
         """Scores of all heads, some keys of each at a time."""
         b, lanes, count = self.b, self.memory.lanes, self.memory.keys_at_once
