@@ -84,6 +84,22 @@ def test_bytes_with_scales_and_values_within_keys(dtype, width):
     assert report["host_calls"] == {}
 
 
+@pytest.mark.parametrize("sink", [np.inf, -np.inf, np.nan])
+def test_a_sink_that_is_no_number_spoils_its_head_alone(sink):
+    """The largest score so far does not change from panel to panel, and yet the sums are rescaled to it."""
+    rng = np.random.default_rng(9)
+    operands = problem(rng, [150, 70], [3, 1], heads=4, shared=2, depth=64, width=64, dtype="float32")
+    sinks = values(rng, (4, 2), "float32")
+    sinks[1, 1] = sink
+    program = build(attend(), [*operands, sinks])
+    found = run(CinnCompiler().compile(program, device("cpu")), [*operands, sinks])
+    with np.errstate(invalid="ignore"):
+        ((wanted,), _) = interpret(program, [*operands, sinks])
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
+    assert np.isnan(found[:, 1, 1]).all() == (sink != -np.inf)
+    assert np.isfinite(np.delete(found.reshape(4, 8, 64), 3, axis=1)).all()
+
+
 @pytest.mark.skipif(not Target.host().has("avx2"), reason="runs code for vectors of 256 bits")
 @pytest.mark.parametrize(("processor", "dtype"), [("x86-64", "float64"), ("x86-64-v3", "bfloat16")])
 def test_narrower_vectors_give_what_the_interpreter_does(processor, dtype, monkeypatch):

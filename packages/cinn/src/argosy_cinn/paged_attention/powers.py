@@ -32,12 +32,17 @@ class Powers(Panel):
             for v, x in enumerate(powers):
                 memory.store_powers(self._scale(x, values, memory.value_scales, v), row, v * lanes)
                 total = b.fadd(total, x) if v else x
-            less = self._function("exp", b.fsub(before, shift))
-            place = b.gep(memory.totals, row, self.real)
+            place, sum = b.gep(memory.totals, row, self.real), b.reduce("fadd", total)
             b.store(after, b.gep(memory.tops, row, self.real))
-            b.store(b.fma(b.load(self.real, place), less, b.reduce("fadd", total)), place)
-            with b.if_then(b.fcmp("une", less, 1.0)):
+
+            def rescale() -> list[Value]:
+                less = self._function("exp", change)
                 self._rescale(row, b.splat(less, lanes))
+                return [b.fma(b.load(self.real, place), less, sum)]
+
+            change = b.fsub(before, shift)
+            is_same = b.fcmp("oeq", change, 0.0)  # not where both are infinite, which makes all sums NaN
+            b.store(b.either(is_same, lambda: [b.fadd(b.load(self.real, place), sum)], rescale)[0], place)
 
     def _copy_scales(self, cache: Cache, target: Value) -> None:
         """The factors of the panel's places, beside each other."""
