@@ -64,7 +64,7 @@ class ByteTerms:
         offset = b.constant(vector(I8, _LINE), -128)
         for t in range(x.count):
             with b.loop(0, x.k, _LINE, [b.zero(vector(I32, _LANES))]) as k:
-                mask = b.tail_mask(b.sub(x.k, k.index), _LINE)
+                mask = x.tail_mask(k.index, _LINE)
                 terms = x.skinny_elements(t, k.index, _LINE, mask).values[0]
                 b.store(terms, self._place(t, k.index), _LINE)
                 k.yield_values(byte_products(b, k.carry[0], offset, terms))

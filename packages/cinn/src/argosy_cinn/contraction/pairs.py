@@ -238,11 +238,11 @@ class PairTerms:
     def _narrow_terms(self, t: int, k: Index) -> Value:
         """Terms of a skinny vector in bfloat16, zero beyond the last one."""
         x, b = self.operands, self.operands.b
-        mask = b.tail_mask(b.sub(x.k, k), self.width)
+        mask = x.tail_mask(k, self.width)
         if x.skinny.element == BFLOAT and x.skinny.prologue is None:
             return x.skinny_elements(t, k, self.width, mask).values[0]
         value = b.convert("fptrunc", x.skinny_vector(t, k, self.width, mask), BFLOAT)
-        return b.select(mask, value, b.zero(value.type))
+        return value if mask is None else b.select(mask, value, b.zero(value.type))
 
     def _sort(self, value: Value) -> Value:
         """The terms of each half of a line's bytes side by side: even ones and odd ones, or as a table's are."""

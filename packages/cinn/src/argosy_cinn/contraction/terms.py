@@ -41,6 +41,12 @@ class Operands:
             return self.numbers[t]
         return self.b.minimum(self.b.add(self.numbers[0], t), self.numbers[-1])
 
+    def tail_mask(self, k: Index, lanes: int) -> Value | None:
+        """Which of ``lanes`` terms from k on there are; None for all of them, whatever k is."""
+        if isinstance(self.k, int) and self.k % lanes == 0:
+            return None
+        return self.b.tail_mask(self.b.sub(self.k, k), lanes)
+
     def skinny_vector(self, t: Index, k: Index, lanes: int, mask: Value | None) -> Value:
         """Terms of skinny vector ``t`` of these from k on, converted and given to their prologue."""
         return self.apply_prologue(self.skinny, self.skinny_elements(t, k, lanes, mask))
@@ -174,7 +180,7 @@ class FloatTerms:
         self._vectors, self._between = memory, self._padded_depth()
         for t in range(x.count):
             with b.loop(0, x.k, self.width) as k:
-                mask = b.tail_mask(b.sub(x.k, k.index), self.width)
+                mask = x.tail_mask(k.index, self.width)
                 b.store(x.skinny_vector(t, k.index, self.width, mask), self.place(t, k.index))
 
     def place(self, t: int, k: Index) -> Value:
