@@ -7,12 +7,12 @@ A panel has four parts whose places are numbered in turns: a processor reads ahe
 once, so that scattered blocks are read at .85 of the rate of memory in one piece in four streams, and at .65 one after
 the other. Where a token's heads have few rows, a few places of all heads, whose caches lie side by side, are passed
 over before the next ones: first keys, while the panel's values are asked for, then values, while the next panel's keys
-are; all are asked for once more shortly before they are read, for a processor that waits for many lines drops requests.
-Keys are copied as floats for rows of several tiles, unless the machine multiplies pairs of bfloat16 as they are:
-powers, which are at most 1, are then rounded to it, as fused attention does, and products of denormal numbers are zero.
-Panels begin at multiples of their width, every score is one tree of sums and every sum of values one chain, and a row
-leaves out what it does not see: a token's bits depend on nothing but its own sequence up to its position, whatever else
-is computed beside it.
+are; all are asked for twice more shortly before they are read, for a processor that waits for many lines drops
+requests. Keys are copied as floats for rows of several tiles, unless the machine multiplies pairs of bfloat16 as they
+are: powers, which are at most 1, are then rounded to it, as fused attention does, and products of denormal numbers are
+zero. Panels begin at multiples of their width, every score is one tree of sums and every sum of values one chain, and a
+row leaves out what it does not see: a token's bits depend on nothing but its own sequence up to its position, whatever
+else is computed beside it.
 """
 
 from __future__ import annotations

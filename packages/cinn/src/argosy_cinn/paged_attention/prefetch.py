@@ -7,8 +7,8 @@ from argosy_cinn.paged_attention.panels import Cache, Panel, Strip
 from argosy_cinn.printers.types import I8, I64, Index, Value, bytes_of
 
 _LINE = 64
-#: Numbers between what is read and what is asked for once more.
-_DISTANCE = 4
+#: Numbers between what is read and what is asked for again.
+_DISTANCES = (8, 4)
 #: The second-level cache, as `Function.prefetch` counts: keys of one head are as far apart as tokens are, so that they
 #: share few sets of the first one.
 _SECOND_LEVEL = 2
@@ -26,12 +26,13 @@ class Prefetch(Panel):
             self._prefetch_entry(cache, cache.ahead, loop.index, self.head)
 
     def _prefetch_again(self, cache: Cache, start: Value) -> None:
-        """Ask once more for what is read soon: a processor forgets what it is asked for while it waits for as many
-        lines as it can."""
+        """Ask again for what is read soon, and once more: a processor forgets what it is asked for while it waits for
+        as many lines as it can."""
         b = self.b
-        for i in range(STREAMS):
-            number = b.minimum(b.add(start, i + _DISTANCE), self.memory.panel - 1)
-            self._prefetch_entry(cache, cache.offsets, number, self.head)
+        for distance in _DISTANCES:
+            for i in range(STREAMS):
+                number = b.minimum(b.add(start, i + distance), self.memory.panel - 1)
+                self._prefetch_entry(cache, cache.offsets, number, self.head)
 
     def _prefetch_share(self, cache: Cache, strip: Strip, part: Index, parts: Index) -> None:
         """The same where each head passes over the whole panel: as much, a part at a time, in the order of memory."""
