@@ -1,6 +1,7 @@
 """Language models of folders with tokenizers: text in, text and vectors out."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from argosy.models.pooling import Pooling, Projection
 from argosy_cinn import explain
 from argosy_infer import Generator, SamplingOptions
 from argosy_infer.llm import GenerationSettings
-from argosy_tensorcore.safetensors import CheckpointError
+from argosy_tensorcore.safetensors import CheckpointError, SafetensorsFile, save_file
 from language.weights_by_name import weights
 
 LLAMA = {
@@ -154,6 +155,22 @@ def test_what_is_saved_is_loaded(llama, tmp_path):
 def test_weights_become_floats(llama, dtype):
     with pytest.raises(TypeError, match="float32, float16"):
         models.load(llama, dtype)
+
+
+def test_matrices_of_several_dtypes_become_one(llama, tmp_path):
+    """That of most numbers, as products take one; vectors stay, and so do matrices that have it."""
+    shutil.copytree(llama, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "model.safetensors"
+    tensors = dict(SafetensorsFile(path))
+    save_file({n: x.astype(np.float16) if "q_proj" in n or "norm" in n else x for n, x in tensors.items()}, path)
+    loaded = models.load(tmp_path)
+    for name, parameter in loaded.model.named_parameters():
+        assert parameter.payload.dtype.name == ("float16" if "norm" in name else "float32"), name
+    rounded = {
+        n: x.astype(np.float16).astype(np.float32) if "q_proj" in n or "norm" in n else x for n, x in tensors.items()
+    }
+    save_file(rounded, path)
+    assert loaded.generate("the quick") == models.load(tmp_path).generate("the quick")
 
 
 def test_pickles_are_not_read(llama, tmp_path):

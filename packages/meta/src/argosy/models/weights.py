@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -119,8 +120,9 @@ def fill_weights(
     model: Layer, family: ModuleType, files: Mapping[str, Any], where: str, dtype: str | None = None
 ) -> None:
     """Give each parameter of ``model`` its values: views of the file's memory where one tensor makes it, converted to
-    ``dtype`` if that is given. Raises CheckpointError for missing, surplus and mis-shaped tensors, naming them, before
-    any parameter is changed, and TypeError for a dtype of integers."""
+    ``dtype`` if that is given; else matrices are converted to that which most of their numbers have, since products
+    take one dtype. Raises CheckpointError for missing, surplus and mis-shaped tensors, naming them, before any
+    parameter is changed, and TypeError for a dtype of integers."""
     if dtype is not None and as_dtype(dtype).name not in _FLOATS:
         raise TypeError(
             f"weights become one of {', '.join(_FLOATS)}, got {dtype!r}; argosy_infer.compress makes integers"
@@ -139,14 +141,24 @@ def fill_weights(
             stored = known.form(part.name)
             _check_shape(name, parameters[name], part, tuple(stored.shape), where)
             _check_dtype(part, stored, where)
+    common = _common_dtype(known.form(part.name) for each in parts.values() for part in each)
     for name, each in count_steps(parts.items(), "tensors"):
         parameter = parameters[name]
         stored = _assemble(parameter, each, known)
-        wanted = as_dtype(dtype or stored.dtype).numpy
+        wanted = as_dtype(dtype or (common if stored.ndim > 1 else stored.dtype)).numpy
         keep = name.endswith("e_score_correction_bias")  # what balances loads is finer than bfloat16
         values = stored if keep or stored.dtype == wanted else stored.astype(wanted)
         parameter.payload = StridedArray.from_array(values)
         parameter.__dict__.pop("_init_func", None)  # nothing is left to fill
+
+
+def _common_dtype(tensors: Iterable[Array]) -> np.dtype[Any]:
+    """That of most numbers in matrices; float32 where there are none."""
+    numbers: Counter[np.dtype[Any]] = Counter()
+    for tensor in tensors:
+        if tensor.ndim > 1:
+            numbers[tensor.dtype] += tensor.size
+    return numbers.most_common(1)[0][0] if numbers else np.dtype(np.float32)
 
 
 class TensorNames:
