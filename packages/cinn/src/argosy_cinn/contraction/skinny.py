@@ -26,7 +26,7 @@ from argosy_cinn.contraction.skinny_blocking import SkinnyBlocking
 from argosy_cinn.contraction.terms import FloatTerms, Operands, Terms
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import I8, Index, Value, bytes_of, is_float, vector
-from argosy_cinn.runtime.workers import scratch
+from argosy_cinn.runtime.workers import scratch, thread_count
 from argosy_cinn.shapes import ceil_div
 
 #: Least bytes from what is read of the wide operand to what is asked for.
@@ -74,6 +74,7 @@ class _Skinny:
         self.products = (problem, *problem.siblings)
         self.sums = plan.count * len(self.products)
         self.offsets = GroupOffsets(b, problem, plan.count, plan.lanes)
+        self.ahead: Index = 0
         # Skinny vectors whose results are stored, a bit each; None for all.
         self.stored: Value | None = None
 
@@ -157,9 +158,13 @@ class _Skinny:
             self.ahead = self._steps_ahead(together)
             self._dot_block(terms, together, (0, self.rows), (0, k), None, None)
             return
-        self.ahead = self._rows_of_group(together)
-        with b.loop(0, self.rows, self.ahead) as rows, b.loop(0, b.maximum(k, 1), depth) as block:
-            group = (rows.index, b.minimum(b.sub(self.rows, rows.index), self.ahead))
+        size = self._rows_of_group(together)
+        # Threads take chunks in turns: behind the last group comes what this one takes next.
+        between = b.mul(b.sub(thread_count(b), 1), self.plan.block)
+        with b.loop(0, self.rows, size) as rows, b.loop(0, b.maximum(k, 1), depth) as block:
+            is_last = b.icmp("sge", rows.index, self.plan.block - size)
+            self.ahead = b.add(b.select(is_last, between, b.index(0)), size)
+            group = (rows.index, b.minimum(b.sub(self.rows, rows.index), size))
             left = b.sub(k, block.index)
             first, last = b.icmp("eq", block.index, 0), b.icmp("sle", left, depth)
             self._dot_block(terms, together, group, (block.index, b.minimum(left, depth)), first, last)
