@@ -134,11 +134,13 @@ def test_groups_of_any_sizes(data):
     check(LAYOUTS[layout][1], *given, scale=20)
 
 
-def test_bounds_beyond_the_rows_are_clamped():
+@pytest.mark.parametrize("bounds", [[-5, 4, 9, 1 << 40], [-5, 4, 2, 2]], ids=["beyond", "back"])
+def test_bounds_beyond_the_rows_are_clamped(bounds):
+    """And a group that would end before it begins has no rows."""
     rng = np.random.default_rng(2)
     for layout in LAYOUTS:
         given = operands(rng, layout, [3, 4, 5], 20, 24)
-        given[2] = np.array([-5, 9, 4, 1 << 40])
+        given[2] = np.array(bounds)
         check(LAYOUTS[layout][1], *given, scale=10)
 
 
