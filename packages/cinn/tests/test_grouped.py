@@ -134,13 +134,11 @@ def test_groups_of_any_sizes(data):
     check(LAYOUTS[layout][1], *given, scale=20)
 
 
-@pytest.mark.parametrize("bounds", [[-5, 4, 9, 1 << 40], [-5, 4, 2, 2]], ids=["beyond", "back"])
-def test_bounds_beyond_the_rows_are_clamped(bounds):
-    """And a group that would end before it begins has no rows."""
+def test_bounds_beyond_the_rows_are_clamped():
     rng = np.random.default_rng(2)
     for layout in LAYOUTS:
         given = operands(rng, layout, [3, 4, 5], 20, 24)
-        given[2] = np.array(bounds)
+        given[2] = np.array([-5, 4, 9, 1 << 40])
         check(LAYOUTS[layout][1], *given, scale=10)
 
 
