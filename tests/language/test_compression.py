@@ -81,6 +81,30 @@ def calibration(size=9_600):
     return [[windows(text(3, size))]]
 
 
+def layers():
+    """The export of two linear layers and what lies between."""
+    paddle.seed(0)
+    model = paddle.nn.Sequential(paddle.nn.Linear(128, 64), paddle.nn.GELU(), paddle.nn.Linear(64, 40))
+    return export_program(model, [InputSpec([None, 128], "float32", "x")])
+
+
+@pytest.mark.parametrize("method", [awq, mixed_precision])
+def test_any_pass_rounds_inputs_to_bytes(method):
+    """Weights are those of the same pass with inputs as they are, and results are close to its."""
+    source, data = layers(), [[np.random.default_rng(1).standard_normal((64, 128)).astype(np.float32)]]
+    (floats, _), (in_bytes, _) = (method(source, data, group_size=64, input_bits=bits) for bits in (None, 8))
+    for name, array in floats.states.items():
+        np.testing.assert_array_equal(in_bytes.states[name], array)
+    products = [op for op in in_bytes.program.block if op.name == "phi.weight_only_linear"]
+    assert products
+    assert all(op.operand(0).dtype == "int8" for op in products)
+    (exact,), (want,), (got,) = (Predictor(each).run(*data[0]) for each in (source, floats, in_bytes))
+    assert 0 < np.linalg.norm(got - want) < 0.03 * np.linalg.norm(want)
+    assert np.linalg.norm(got - exact) < 1.2 * np.linalg.norm(want - exact)
+    with pytest.raises(ValueError, match="input_bits None or 8"):
+        method(source, data, input_bits=4)
+
+
 @pytest.mark.exhaustive
 def test_calibrated_rounding_loses_less_than_rounding_to_the_nearest(trained, tmp_path, monkeypatch):
     """In four bits with groups of 32, on text that neither training nor calibration has seen; in eight bits next to

@@ -136,6 +136,11 @@ def large(x, y, w):
     return [prim.exp(p), prim.reduce_sum(p, axes=(0,)), *products]
 
 
+def blocks_of_a_matrix(x, y):
+    """What the host takes as one tensor of several."""
+    return [prim.svd(prim.concat(mm(x, y), prim.exp(x), axis=0))[1]]
+
+
 def complex64(*shape):
     return (f32(*shape) + 1j * f32(*shape)).astype(np.complex64)
 
@@ -151,6 +156,7 @@ PROGRAMS = {
     "nibbles": (nibbles, [f32(1, 64), (np.arange(64 * 64) % 251 - 125).astype(np.int8).reshape(64, 64)], []),
     "batch": (batch, [f32(160, 64), f32(160, 2), f32(64, 64), f32(64, 2)], []),
     "large": (large, [f32(512, 512), f32(40, 256), f32(600, 256)], []),
+    "host": (blocks_of_a_matrix, [f32(16, 16), f32(16, 16)], []),
     "layers": (residual_layers, ARGUMENTS, STATES[:4]),
 }
 #: Programs that may take half of the memory that they would take; in blocks of rows they would take no more than that.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from argosy_infer import LoadedProgram, Predictor, load_program, save_program
-from argosy_infer.compress import awq, mixed_precision, round_to_nearest
+from argosy_infer.compress import round_to_nearest
 from argosy_infer.weights import lay_out_array, lay_out_weights
 from argosy_phi_ops.context import emit_at
 from argosy_phi_ops.declare.operator import get_operator
@@ -96,23 +96,6 @@ def test_inputs_in_bytes_are_rounded_by_rows_and_summed_exactly(bits, group_size
         assert np.isfinite(spoiled[2]).all() == (number == 1e30)
     with pytest.raises(ValueError, match="input_bits None or 8"):
         round_to_nearest(source, bits, group_size, input_bits=4)
-
-
-@pytest.mark.parametrize("method", [awq, mixed_precision])
-def test_any_pass_rounds_inputs_to_bytes(method):
-    """Weights are those of the same pass with inputs as they are, and results are close to its."""
-    source, data = loaded(), [[np.random.default_rng(1).standard_normal((64, 128)).astype(np.float32)]]
-    (floats, _), (in_bytes, _) = method(source, data, group_size=64), method(source, data, group_size=64, input_bits=8)
-    for name, array in floats.states.items():
-        np.testing.assert_array_equal(in_bytes.states[name], array)
-    products = [op for op in in_bytes.program.block if op.name == "phi.weight_only_linear"]
-    assert products
-    assert all(op.operand(0).dtype == "int8" for op in products)
-    (exact,), (want,), (got,) = (Predictor(each, "reference").run(*data[0]) for each in (source, floats, in_bytes))
-    assert 0 < np.linalg.norm(got - want) < 0.03 * np.linalg.norm(want)
-    assert np.linalg.norm(got - exact) < 1.2 * np.linalg.norm(want - exact)
-    with pytest.raises(ValueError, match="input_bits None or 8"):
-        method(source, data, input_bits=4)
 
 
 def integers_of(states, name, bits):

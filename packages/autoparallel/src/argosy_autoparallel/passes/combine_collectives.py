@@ -198,10 +198,11 @@ def _emit(ops: Sequence[Operation], before: Operation) -> tuple[list[Value], Val
             whole, token = getattr(prim, first.kind)(operands[0], first.operand(1), **attributes)
             whole.op.annotations = first.annotations
             return [whole], token
-        rows = attributes["size"] if first.kind == "reduce_scatter" else 1
         attributes |= {"axis": 0} if "axis" in attributes else {}
-        tables = [_rows_first(x, op.attributes.get("axis", 0), rows) for x, op in zip(operands, ops, strict=True)]
-        joined, starts = _join_tables(tables, rows)
+        if first.kind == "reduce_scatter":
+            joined, starts = _join_rows_of(operands, ops)
+        else:
+            joined, starts = _join_end_to_end(operands)
         whole, token = getattr(prim, first.kind)(joined, first.operand(1), **attributes)
     needed_by = tuple(sorted({name for op in ops for name in op.annotations.get("needed_by", ())}))
     if needed_by:
@@ -213,22 +214,25 @@ def _emit(ops: Sequence[Operation], before: Operation) -> tuple[list[Value], Val
         return [_part(table, start, op) for op, start in zip(ops, starts, strict=True)], token
 
 
-def _join_tables(tables: Sequence[Value], rows: int) -> tuple[Value, list[int]]:
-    """The rows of tables side by side, as one tensor without other axes, and where each table's columns begin.
+def _join_rows_of(operands: Sequence[Value], ops: Sequence[Operation]) -> tuple[Value, list[int]]:
+    """Parts for each rank, one rank's behind another's, as one tensor without other axes, and where each operand's
+    begin among a rank's."""
+    rows = ops[0].attributes["size"]
+    tables = [_rows_first(x, op.attributes["axis"], rows) for x, op in zip(operands, ops, strict=True)]
+    starts = [*accumulate((static_shape(table)[1] for table in tables), initial=0)]
+    return prim.reshape(prim.concat(*tables, axis=1), shape=(rows * starts.pop(),)), starts
 
-    Of a single row what is large comes first, then all that is small as one: each may be made in its place, at the
-    start of a cache line, and little is left to be copied.
-    """
-    widths = [static_shape(table)[1] for table in tables]
-    order = sorted(range(len(tables)), key=lambda i: rows == 1 and not _has_lines(tables[i]))
-    starts = [0] * len(tables)
-    for i, start in zip(order, accumulate((widths[i] for i in order), initial=0), strict=False):
+
+def _join_end_to_end(operands: Sequence[Value]) -> tuple[Value, list[int]]:
+    """Operands as one tensor without other axes, and where each begins. What is large comes first, then all that is
+    small as one: each may be made in its place, at the start of a cache line, and little is left to be copied."""
+    flat = [prim.reshape(x, shape=(prod(static_shape(x)),)) for x in operands]
+    order = sorted(range(len(flat)), key=lambda i: not _has_lines(flat[i]))
+    starts = [0] * len(flat)
+    for i, start in zip(order, accumulate((static_shape(flat[i])[0] for i in order), initial=0), strict=False):
         starts[i] = start
-    if rows > 1:
-        return prim.reshape(prim.concat(*tables, axis=1), shape=(rows * sum(widths),)), starts
-    flat = [prim.reshape(tables[i], shape=(widths[i],)) for i in order]
-    large = [x for x in flat if _has_lines(x)]
-    small = flat[len(large) :]
+    large = [flat[i] for i in order if _has_lines(flat[i])]
+    small = [flat[i] for i in order[len(large) :]]
     rest = [prim.concat(*small, axis=0)] if len(small) > 1 else small
     return (prim.concat(*large, *rest, axis=0) if large else rest[0]), starts
 
@@ -250,7 +254,7 @@ def _part(table: Value, start: int, op: Operation) -> Value:
 def _rows_first(x: Value, axis: int, rows: int) -> Value:
     """``x`` as a table of as many rows as ``axis`` has equal parts, each part one row."""
     shape = static_shape(x)
-    if axis and rows > 1:
+    if axis:
         x = prim.reshape(x, shape=(*shape[:axis], rows, shape[axis] // rows, *shape[axis + 1 :]))
         x = prim.transpose(x, permutation=(axis, *[i for i in range(len(shape) + 1) if i != axis]))
     return prim.reshape(x, shape=(rows, prod(shape) // rows))  # type: ignore[no-any-return]

@@ -67,7 +67,8 @@ class StageMeshes:
             return
         ensure_groups(target.mesh)
         if type(payload) is not ShardedArray and not target.mesh.contains(context().rank):
-            tensor.payload = empty_payload(payload.shape, payload.dtype, target.mesh, target.placements)
+            held = empty_payload(payload.shape, payload.dtype, target.mesh, target.placements)
+            tensor.payload = held.on_device(payload.device)
             return
         whole = payload if type(payload) is ShardedArray else replicated_payload(payload.to_host(), target.mesh)
         tensor.payload = whole.relayout(target).on_device(payload.device)
