@@ -6,10 +6,13 @@ SwiGLU of 5632, 32,000 words; 16 layers are 0.89 billion weights with the table 
     python benchmarks/decode.py --model moe --cases bfloat16              # 8 experts of 1408, two for each token
     python benchmarks/decode.py --model mla --cases bfloat16              # 512 + 64 cached numbers a token and layer
     python benchmarks/decode.py --record --torch ENV/bin/python --llama-cpp ENV/bin/python     # peers beside it
+    python benchmarks/decode.py --rows together --cases bfloat16          # a prompt beside eight sequences, and apart
 
 Cases: ``bfloat16``, ``int8`` (a scale for each output), ``int4`` (a scale for each 128 inputs), and these two with
 inputs that are rounded to bytes, a step for each row: ``w8a8``, ``w4a8``. A step decodes a token of each of ``rows``
-sequences after ``cached`` others; ``prefill`` in place of rows is a prompt of 128. Beside each measurement memory is
+sequences after ``cached`` others; ``prefill`` in place of rows is a prompt of 128, ``together`` one that is computed in
+one step with a token of each of eight sequences, of whose time ``apart`` (the prompt, then a step of eight) is that of
+the least times of both. Beside each measurement memory is
 read by a sum over half a gigabyte, on the same cores in the same process, in turns: ``share`` is the time that reading
 the step's weights and caches takes at the best bandwidth seen in these turns, over the best time of a step (that of a
 machine that others share differs by half within minutes, of which the rows say theirs); ``multiplied_ms``: what
@@ -20,7 +23,7 @@ core. Peers run in interpreters of their own, after ours: torch in eager bfloat1
 their shares are of the median of the bandwidths that we saw. One JSON line for each row of the table, and one with the
 goals that were missed; ``--record`` keeps them in results/decode[-MODEL]-THREADS.json. Goals: shares of 0.92
 (bfloat16), 0.85 (bytes) and 0.70 (four bits) for one row; 8 rows 5 times the tokens of one; a prompt at 0.60 of the
-rate of our own products in bfloat16 (``rate``).
+rate of our own products in bfloat16 (``rate``), and beside sequences no more than apart.
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ SHAPES = {
     "q": (WIDTH, WIDTH), "k": (SHARED * SIZE, WIDTH), "v": (SHARED * SIZE, WIDTH), "o": (WIDTH, WIDTH),
     "gate": (HIDDEN, WIDTH), "up": (HIDDEN, WIDTH), "down": (WIDTH, HIDDEN),
 }  # fmt: skip
-CASES, PROMPT = ("bfloat16", "int8", "int4", "w8a8", "w4a8"), 128
+CASES, PROMPT, BESIDE = ("bfloat16", "int8", "int4", "w8a8", "w4a8"), 128, 8
 GOALS = {"bfloat16": 0.92, "int8": 0.85, "int4": 0.70, "w8a8": 0.85, "w4a8": 0.70}
 COMMON = {
     "vocab_size": WORDS, "hidden_size": WIDTH, "intermediate_size": HIDDEN, "num_attention_heads": HEADS,
@@ -147,21 +150,35 @@ def compiled(loaded: Any, case: str, most: int, layers: int) -> tuple[Any, dict[
     return predictor, sizes, time.perf_counter() - begin
 
 
-def argosy_step(predictor: Any, rows: int, cached: int) -> Step:
-    """A step of so many rows; with 0 rows the prompt of one."""
+def argosy_step(predictor: Any, rows: int, cached: int, prompt: bool = False) -> Step:
+    """A step of so many rows, behind a ``prompt`` or not."""
     from argosy_tensorcore.storage import StridedArray
 
-    tokens, count = (rows, rows) if rows else (PROMPT, 1)
-    blocks = -(-(cached + tokens) // BLOCK) if rows == 0 else -(-(cached + 1) // BLOCK)
+    first = PROMPT if prompt else 0  # tokens of the row before the others
+    count, blocks = rows + prompt, -(-max(first, cached + 1 if rows else 0) // BLOCK)
+    ends = np.arange(rows + 1) + first  # of the rows behind the prompt
     inputs = (
-        np.arange(tokens) % WORDS,
-        np.full(tokens, cached) if rows else np.arange(tokens),
-        np.arange(count + 1) if rows else np.array([0, tokens]),
+        np.arange(first + rows) % WORDS,
+        np.concatenate([np.arange(first), np.full(rows, cached)]),
+        np.concatenate([[0], ends]) if prompt else ends,
         np.arange(count * blocks).reshape(count, blocks),
-        np.arange(count) if rows else np.array([tokens - 1]),
+        np.concatenate([[first - 1], ends[:-1]]) if prompt else ends[:-1],
     )
     given = [StridedArray.from_array(np.ascontiguousarray(x, np.int64)) for x in inputs]
     return lambda: predictor.call(given)
+
+
+def measure_together(predictor: Any, cached: int, options: argparse.Namespace) -> dict[str, Any]:
+    """A prompt beside sequences in one step, and apart, in turns."""
+    works = [argosy_step(predictor, *case) for case in ((BESIDE, cached, True), (0, cached, True), (BESIDE, cached))]
+    times: list[list[float]] = [[] for _ in works]
+    begin = time.perf_counter()
+    while len(times[0]) < 5 or time.perf_counter() - begin < 3 * options.seconds:
+        for found, work in zip(times, works, strict=True):
+            found.append(_timed(work)[0])
+    together, prompt, rows = (min(found[1:]) for found in times)
+    return {"ms": round(together * 1e3, 3), "apart_ms": round((prompt + rows) * 1e3, 3),
+            "apart": round(together / (prompt + rows), 3)}  # fmt: skip
 
 
 def product_rate() -> float:
@@ -179,6 +196,9 @@ def missed_goals(table: list[dict[str, Any]]) -> list[str]:
     missed = []
     for row in table:
         name = f"{row['case']} {row['rows']} x {row['cached']}"
+        if row["rows"] == "together":
+            missed += [f"{name}: {row['apart']} of the time of both apart"] * (row["apart"] > 1)
+            continue
         if row["rows"] == 1 and row["share"] < GOALS[row["case"]]:
             missed.append(f"{name}: share {row['share']} of {GOALS[row['case']]}")
         if row["rows"] == "prefill" and row["rate"] < 0.6:
@@ -258,16 +278,23 @@ def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """The rows of the table."""
     probe, loaded = read_probe(), exported(options.model, options.layers)
     limits = rates(options)
-    rows = [0 if each == "prefill" else int(each) for each in options.rows]
-    most = max([*rows, 1]) * (-(-(max(options.cached) + 1) // BLOCK) * BLOCK) + PROMPT
+    rows = [0 if each == "prefill" else int(each) for each in options.rows if each != "together"]
+    held = max([*rows, 1, (BESIDE + 1) * ("together" in options.rows)])  # rows with caches
+    most = held * (-(-(max(options.cached) + 1) // BLOCK) * BLOCK) + PROMPT
     for case in options.cases:
         kind = instructions(case)
         predictor, sizes, seconds = compiled(loaded, case, most, options.layers)
         for cached in options.cached:
+            if "together" in options.rows:
+                yield {
+                    "workload": "decode", "model": options.model, "framework": "argosy", "case": case,
+                    "threads": options.threads, "layers": options.layers, "rows": "together", "cached": cached,
+                    **measure_together(predictor, cached, options),
+                }  # fmt: skip
             for count in rows:
                 if count == 0 and cached != options.cached[0]:
                     continue
-                took, read, clock = best_times(argosy_step(predictor, count, cached), probe, options)
+                took, read, clock = best_times(argosy_step(predictor, count, cached, count == 0), probe, options)
                 chosen = min(1.0, 2 * (count or PROMPT) / 8)  # of the experts, at most
                 weights = sizes["weights"] + sizes["experts"] * chosen
                 bandwidth, moved = (1 << 29) / read, weights + sizes["token"] * cached * count
@@ -340,12 +367,14 @@ def main() -> None:
         print(json.dumps(line), flush=True)
         table.append(line)
     missed = missed_goals(table)
-    for line in peers(options, statistics.median(row["bandwidth_gb_per_s"] for row in table) * 1e9):
+    bandwidths = [row["bandwidth_gb_per_s"] for row in table if "bandwidth_gb_per_s" in row]
+    for line in peers(options, statistics.median(bandwidths) * 1e9) if bandwidths else ():
         print(json.dumps(line), flush=True)
         table.append(line)
     print(json.dumps({"missed": missed}), flush=True)
     if options.record:
         mark = "" if options.model == "llama" else f"-{options.model}"
+        mark += "-together" if options.rows == ["together"] else ""
         path = Path(__file__).parent / "results" / f"decode{mark}-{options.threads}.json"
         command = f"python benchmarks/decode.py {' '.join(sys.argv[1:])}"
         record = {"workload": "decode", "command": command, "commit": commit(), "machine": machine(), "missed": missed}
