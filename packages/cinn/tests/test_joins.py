@@ -63,14 +63,14 @@ def joins(plan):
     return [step.group.operation for step in plan.steps if "join" in step.group.members.values()]
 
 
-def check(program):
+def check(program, place="cpu"):
     """Compiled as interpreted, on two ranks and twice, since an arena is used again."""
     rng = np.random.default_rng(0)
     arrays = [[values(rng, (N, N), "float32", -1, 1) for _ in "xy"] for _ in range(2)]
 
     def rank(communicator):
-        executable = CinnCompiler().compile(program, device("cpu"), [communicator])
-        given = [StridedArray.from_array(a) for a in arrays[communicator.rank]]
+        executable = CinnCompiler().compile(program, device(place), [communicator])
+        given = [StridedArray.from_array(a, device(place)) for a in arrays[communicator.rank]]
         found = [[out.to_host() for out in executable.run(given, [])] for _ in range(2)]
         return found, interpret(program, arrays[communicator.rank], (), [communicator])[0]
 
@@ -106,7 +106,8 @@ def test_parts_lie_in_the_whole(parts):
     total = next(user for user in op.result.users if user.name == "prim.all_reduce").results[0]
     assert plan.places[total] == whole
     assert not [v for life in plan.lifetimes if (v := life.key) in set(op.operands) | {total}]
-    check(program)
+    for place in ("cpu", "virtual"):
+        check(program, place)
 
 
 def test_a_part_lives_while_anybody_reads_it():

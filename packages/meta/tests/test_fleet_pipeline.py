@@ -97,6 +97,7 @@ CASES = {
     "virtual stages": ({"degree": 2, "num_virtual_pipeline_stages": 2}, 2),
     "by class": ({"degree": 2, "seg_method": "layer:Linear"}, 2),
     "by numbers": ({"degree": 2, "seg_method": [0, 2, 8]}, 2),
+    "filled by one stage": ({"degree": 1, "lazy": True}, 1),
     "filled by stages": ({"degree": 2, "copies": 2, "lazy": True}, 4),
     "scaled": ({"degree": 2, "scaler": {"init_loss_scaling": 1024.0}}, 2),
     "recomputed": ({"degree": 2, "recompute_interval": 3}, 2),

@@ -234,10 +234,12 @@ def test_a_captured_call_makes_few_python_calls():
     calls = []
     gc.collect()
     gc.disable()  # what it would finalize is not the call's
-    sys.setprofile(lambda frame, event, _: calls.append(frame.f_code.co_name) if event == "call" else None)
-    step(x, y)
-    sys.setprofile(None)
-    gc.enable()
+    try:
+        sys.setprofile(lambda frame, event, _: calls.append(frame.f_code.co_name) if event == "call" else None)
+        step(x, y)
+    finally:
+        sys.setprofile(None)
+        gc.enable()
     assert len(calls) < 30, " ".join(calls)
 
 

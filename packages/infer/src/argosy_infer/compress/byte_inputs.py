@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,10 +32,8 @@ def product_of_bytes(
 ) -> Value:
     """``x * factors`` [..., in] rounded to bytes, times the numbers ``weight`` with ``scales``, which have this
     ``form`` of `weight_only_linear`, times the steps of ``x``, plus ``bias``."""
-    spread, steps = round_inputs(x, factors, step)
-    whole = prim.cast(spread, dtype="int8")
-    sums = apply_operator("weight_only_linear", whole, weight, None, scales, location=location, **form)
-    made: Any = prim.mul(sums, prim.broadcast(steps, shape=sums.shape, axes=tuple(range(x.ndim - 1))))
+    multiply = partial(apply_operator, "weight_only_linear", location=location, **form)
+    made = _multiply(x, factors, step, lambda whole: multiply(whole, weight, None, scales))
     if bias is not None:
         wide = prim.cast(bias, dtype="float32")
         made = prim.add(made, prim.broadcast(wide, shape=made.shape, axes=(x.ndim - 1,)))
@@ -52,14 +52,19 @@ def experts_of_bytes(
 ) -> Value:
     """The same of x [tokens, c, in] with the matrices of ``weight`` [experts, in, out] that ``chosen`` [tokens, c]
     names, ``bias`` [experts, out] likewise; with ``scales`` [experts, groups, out]."""
-    spread, steps = round_inputs(x, factors, step)
-    whole = prim.cast(spread, dtype="int8")
-    sums = apply_operator("gather_mm", whole, chosen, weight, None, scales, location=location)
-    made: Any = prim.mul(sums, prim.broadcast(steps, shape=sums.shape, axes=(0, 1)))
+    multiply = partial(apply_operator, "gather_mm", location=location)
+    made = _multiply(x, factors, step, lambda whole: multiply(whole, chosen, weight, None, scales))
     if bias is not None:
         index = prim.reshape(prim.cast(chosen, dtype="int64"), shape=(*chosen.shape, 1))
         made = prim.add(made, prim.gather(prim.cast(bias, dtype="float32"), index, axes=(0,)))
     return prim.cast(made, dtype=x.dtype)  # type: ignore[no-any-return]
+
+
+def _multiply(x: Value, factors: Value | None, step: Value | None, product: Callable[[Value], Value]) -> Any:
+    """The ``product`` [..., out] of the bytes that ``x * factors`` is rounded to, times their steps."""
+    spread, steps = round_inputs(x, factors, step)
+    sums = product(prim.cast(spread, dtype="int8"))
+    return prim.mul(sums, prim.broadcast(steps, shape=sums.shape, axes=tuple(range(x.ndim - 1))))
 
 
 def round_inputs(x: Value, factors: Value | None = None, step: Value | None = None) -> tuple[Any, Any]:

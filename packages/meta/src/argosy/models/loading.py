@@ -84,9 +84,10 @@ def load_model(folder: str | os.PathLike[str], dtype: str | None = None, integer
     """The model of a folder, or of a GGUF file, in evaluation mode, its weights mapped from the files.
 
     Matrices that a file holds as one tensor are views of its pages: nothing is read before it is used, and training
-    writes to private copies of pages. ``dtype`` converts the weights, which makes copies. With
-    ``integers`` linear layers multiply with the integers of the blocks of a GGUF file, which else
-    become float32. Raises ConfigurationError and CheckpointError naming file, key or tensor.
+    writes to private copies of pages. ``dtype`` converts the weights, which makes copies; without it matrices of
+    several dtypes become that which most of their numbers have. With ``integers`` linear layers multiply with the
+    integers of the blocks of a GGUF file, which else become float32. Raises ConfigurationError and CheckpointError
+    naming file, key or tensor.
     """
     with announce_wait(f"loading {folder}"):
         if os.fspath(folder).endswith(".gguf"):

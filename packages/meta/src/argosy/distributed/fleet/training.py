@@ -50,6 +50,8 @@ def distributed_model(model: Layer) -> Layer:
         raise TypeError(f"fleet.distributed_model(): argument 'model' must be a Layer, got {type(model).__name__}")
     mode = job.groups.get_parallel_mode()
     refuse_split_gradients(mode, job.strategy)
+    if isinstance(model, PipelineLayer):
+        model.initialize_stages()
     model = prepare_model(model, job.strategy)
     for parameter in (p for p in model.parameters() if is_expert(p)):
         alike = job.groups.get_moe_sharding_parallel_group()

@@ -35,18 +35,10 @@ def create_token(*, communicators: Communicators) -> None:
 
 
 @kernel("all_reduce")
-def all_reduce(
-    x: Array,
-    token: None,
-    *,
-    group: Sequence[int] = (),
-    size: int,
-    kind: str = "sum",
-    communicators: Communicators,
-) -> tuple[Array, None]:
+def all_reduce(x: Array, token: None, **attributes: Any) -> tuple[Array, None]:
     """The sum (prod, max, min) of every rank's `x`."""
     result = np.empty(x.shape, x.dtype)
-    all_reduce_into(result, x, token, group=group, size=size, kind=kind, communicators=communicators)
+    all_reduce_into(result, x, token, **attributes)
     return result, None
 
 
@@ -67,18 +59,10 @@ def all_reduce_into(
 
 
 @kernel("all_gather")
-def all_gather(
-    x: Array,
-    token: None,
-    *,
-    group: Sequence[int] = (),
-    size: int,
-    axis: int = 0,
-    communicators: Communicators,
-) -> tuple[Array, None]:
+def all_gather(x: Array, token: None, *, size: int, axis: int = 0, **attributes: Any) -> tuple[Array, None]:
     """Every rank's `x`, joined along `axis` in the order of the ranks."""
     result = np.empty((*x.shape[:axis], size * x.shape[axis], *x.shape[axis + 1 :]), x.dtype)
-    all_gather_into(result, x, token, group=group, size=size, axis=axis, communicators=communicators)
+    all_gather_into(result, x, token, size=size, axis=axis, **attributes)
     return result, None
 
 
@@ -101,19 +85,10 @@ def all_gather_into(
 
 
 @kernel("reduce_scatter")
-def reduce_scatter(
-    x: Array,
-    token: None,
-    *,
-    group: Sequence[int] = (),
-    size: int,
-    axis: int = 0,
-    kind: str = "sum",
-    communicators: Communicators,
-) -> tuple[Array, None]:
+def reduce_scatter(x: Array, token: None, *, size: int, axis: int = 0, **attributes: Any) -> tuple[Array, None]:
     """This rank's part along `axis` of the reduced `x`."""
     result = np.empty((*x.shape[:axis], x.shape[axis] // size, *x.shape[axis + 1 :]), x.dtype)
-    reduce_scatter_into(result, x, token, group=group, size=size, axis=axis, kind=kind, communicators=communicators)
+    reduce_scatter_into(result, x, token, size=size, axis=axis, **attributes)
     return result, None
 
 

@@ -70,7 +70,6 @@ class PipelineParallel(Layer):
         if not isinstance(layers, PipelineLayer):
             raise TypeError(f"PipelineParallel: the model should be a PipelineLayer, got {type(layers).__name__}")
         super().__init__()
-        layers.initialize_stages()
         self._layers, self._hcg, self._strategy = layers, hcg, strategy
         configs = strategy.pipeline_configs
         self.accumulate_steps = int(configs.get("accumulate_steps", 1))
