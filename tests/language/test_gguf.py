@@ -117,7 +117,7 @@ def test_blocks_are_multiplied_with_as_integers(kind, tmp_path):
     if drawn:
         _with_random_blocks(path, gguf.GGMLQuantizationType[kind])
     made, expected = models.load_model(path, integers=True), models.load_model(path)(ids).numpy()
-    floats = [name for name, p in made.named_parameters() if p.ndim == 2 and "embed" not in name]
+    floats = [name for name, p in made.named_parameters() if p.ndim == 2]
     assert not [name for name in floats if "down_proj" in name or not drawn]
     np.testing.assert_allclose(made(ids).numpy(), expected, rtol=0, atol=1e-5 * np.abs(expected).max())
     with pytest.raises(ValueError, match=r"got 'gguf', which only files that end so hold: give format"):
@@ -129,6 +129,40 @@ def test_blocks_are_multiplied_with_as_integers(kind, tmp_path):
     models.save(made, tmp_path / "packed", "compressed-tensors")
     again = models.load_model(tmp_path / "packed")
     np.testing.assert_array_equal(again(ids).numpy(), made(ids).numpy())
+
+
+@pytest.mark.parametrize(("kind", "vocabulary"), [("Q8_0", 67), ("Q4_0", 66), ("Q4_0", 67), ("Q4_K", 66)])
+def test_a_table_that_the_head_shares_stays_in_blocks(kind, vocabulary, tmp_path):
+    """Rows are taken out of its blocks, of which two halves share bytes, and the head multiplies with them; the blocks
+    are written back as they are, ids beyond the table are refused."""
+    config = json.loads((RECORDS / "llama.json").read_text())["config"]
+    config |= {"hidden_size": 256, "intermediate_size": 256, "num_hidden_layers": 1, "head_dim": 64}
+    config |= {"tie_word_embeddings": True, "vocab_size": vocabulary}
+    path, ids = tmp_path / "model.gguf", [3, 1, 32, 33, 34, vocabulary - 1]
+    models.save(models.build(models.ConfigFile(config)), path, kind)
+    made, floats = models.load(path, integers=True), models.load(path)
+    assert not [name for name, p in made.model.named_parameters() if p.ndim == 2]
+    expected = floats.logits(ids).numpy()
+    np.testing.assert_allclose(made.logits(ids).numpy(), expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+    assert made.generate(ids, max_new_tokens=8) == floats.generate(ids, max_new_tokens=8)
+    with pytest.raises(ValueError, match=rf"outside of the model's vocabulary: expected 0 to {vocabulary - 1}"):
+        made.generate([vocabulary])
+    narrow = models.load_model(path, "bfloat16", integers=True)(paddle.to_tensor([ids]))
+    assert narrow.dtype == paddle.bfloat16
+    np.testing.assert_allclose(
+        narrow.astype("float32").numpy().reshape(expected.shape), expected, rtol=0, atol=0.05 * np.abs(expected).max()
+    )
+    if kind == "Q4_K":
+        with pytest.raises(NotImplementedError, match=r"embed_tokens.weight has integers that no block holds"):
+            models.save(made.model, tmp_path / "again.gguf")
+        return
+    models.save(made.model, tmp_path / "again.gguf")
+    again, table = gguf.GGUFReader(tmp_path / "again.gguf").tensors, "token_embd.weight"
+    stored = [next(t.data for t in each if t.name == table) for each in (again, gguf.GGUFReader(path).tensors)]
+    np.testing.assert_array_equal(*stored)
+    models.save(made.model, tmp_path / "folder", "compressed-tensors")  # where it is floats
+    again = models.load(tmp_path / "folder").logits(ids).numpy()
+    np.testing.assert_allclose(again, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
 def check_written_blocks(kind, weight):

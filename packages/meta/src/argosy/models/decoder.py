@@ -16,7 +16,7 @@ from argosy.models.norm import make_norm
 from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 
-__all__ = ["Block", "CausalLM", "Decoder", "HeadlessDecoder", "PredictionModule"]
+__all__ = ["Block", "CausalLM", "Decoder", "HeadlessDecoder", "PredictionModule", "TokenEmbedding"]
 
 
 class Block(Layer):
@@ -72,13 +72,26 @@ class PredictionModule(Block):
         return self.shared_head.norm(super().forward(self.eh_proj(both), positions))
 
 
+class TokenEmbedding(nn.Embedding):
+    """Embeddings of tokens, which a tied head multiplies with."""
+
+    @property
+    def dtype(self) -> Any:
+        """That of the rows."""
+        return self.weight.dtype
+
+    def multiply(self, x_BTD: Any) -> Any:
+        """The products [B, T, V] with all rows."""
+        return paddle.matmul(x_BTD, self.weight, transpose_y=True)
+
+
 class Decoder(Layer):
     """Embeddings, blocks and a last normalisation: ids_BT (integers) -> hidden states [B, T, D]."""
 
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
         self.config = config
-        self.embed_tokens = nn.Embedding(config.vocabulary, config.width)
+        self.embed_tokens = TokenEmbedding(config.vocabulary, config.width)
         self.layers = nn.LayerList([Block(config, block) for block in config.blocks])
         for _ in range(config.predictions):  # numbered on in files
             self.layers.append(PredictionModule(config, config.blocks[-1]))
@@ -137,7 +150,7 @@ class CausalLM(Layer):
     def head(self, x_BTD: Any) -> Any:
         """Logits of hidden states."""
         if self.config.tied:
-            logits_BTV = paddle.matmul(x_BTD, self.model.embed_tokens.weight, transpose_y=True)
+            logits_BTV = self.model.embed_tokens.multiply(x_BTD)
             if self.config.head_bias:
                 logits_BTV = logits_BTV + self.lm_head.bias
         else:

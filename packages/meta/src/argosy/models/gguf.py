@@ -105,7 +105,7 @@ class GgufFile(Mapping[str, Array]):
         self._in_blocks = set[str]()
         for name, tensor in list(self._tensors.items()) if integers else []:
             parts = PARTS_OF_BLOCKS.get(tensor.tensor_type.name, ())
-            if parts and name.endswith(".weight") and "embed_tokens" not in name and len(tensor.shape) == 2:
+            if parts and name.endswith(".weight") and len(tensor.shape) == 2:
                 own = [f"{name.removesuffix('.weight')}.{part}" for part in parts]
                 self._tensors |= dict.fromkeys(own, tensor)
                 self._in_blocks.update(own)

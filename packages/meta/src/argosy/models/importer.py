@@ -41,7 +41,7 @@ def programs_of_predictions(model: Layer) -> tuple[LoadedProgram, ...]:
     if not getattr(model.config, "predictions", 0):
         raise ValueError("the model has no module that predicts further tokens (num_nextn_predict_layers)")
     ids, width = InputSpec([None, None], "int64", "ids"), model.config.width
-    hidden = InputSpec([None, None, width], model.model.embed_tokens.weight.dtype, "hidden")
+    hidden = InputSpec([None, None, width], model.model.embed_tokens.dtype, "hidden")
     further = [export_program(_Predictions(model, 1 + i), [ids, hidden]) for i in range(model.config.predictions)]
     programs = (export_program(_Predictions(model, 0), [ids]), *further)
     for loaded in programs:

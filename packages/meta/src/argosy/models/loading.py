@@ -17,10 +17,10 @@ from argosy.models.files import ModelFiles, write_folder
 from argosy.models.gguf import GgufFile
 from argosy.models.gguf_writer import write_gguf
 from argosy.models.pooling import Pooling
-from argosy.models.quantized_layers import QuantizedExperts, QuantizedLinear
+from argosy.models.quantized_layers import QuantizedEmbedding, QuantizedExperts, QuantizedLinear, layers_of
 from argosy.models.quantized_layouts import integer_matrices, pack_layers
 from argosy.models.quantized_weights import quantize_layers
-from argosy.models.weights import TensorNames, collect_weights, fill_weights, parts_of
+from argosy.models.weights import TensorNames, collect_weights, file_name, fill_weights, parts_of
 from argosy.nn.layer import Layer
 from argosy.nn.lazy import LazyGuard
 from argosy_infer.llm import GenerationSettings, Tokenizer
@@ -86,7 +86,8 @@ def load_model(folder: str | os.PathLike[str], dtype: str | None = None, integer
     Matrices that a file holds as one tensor are views of its pages: nothing is read before it is used, and training
     writes to private copies of pages. ``dtype`` converts the weights, which makes copies; without it matrices of
     several dtypes become that which most of their numbers have. With ``integers`` linear layers multiply with the
-    integers of the blocks of a GGUF file, which else become float32. Raises ConfigurationError and CheckpointError
+    integers of the blocks of a GGUF file, and rows of its table of words are taken out of these; else they become
+    float32. Raises ConfigurationError and CheckpointError
     naming file, key or tensor.
     """
     with announce_wait(f"loading {folder}"):
@@ -104,7 +105,9 @@ def _make_model(config: ConfigFile, files: GgufFile | ModelFiles, where: str, dt
     with LazyGuard():
         model = build(config, sum(name.endswith(".eh_proj.weight") for name in files))
         rest = quantize_layers(model, family_of(config), config, files, where)
-    fill_weights(model, family_of(config), rest, where, dtype)
+    made = fill_weights(model, family_of(config), rest, where, dtype)
+    for *_, table in layers_of(model, QuantizedEmbedding):
+        table.dtype = made
     model.eval()
     return model
 
@@ -135,7 +138,7 @@ def save(
     """Write ``model``, which ``load_model`` or ``build`` made, as a folder that transformers reads, or as a GGUF file
     for llama.cpp whose matrices have ``format`` ("F32" unless given) where the path ends so, with its ``tokenizer``,
     the folder's settings of ``generation``, and the ``pooling`` of a sentence encoder; integer weights are Q8_0 or Q4_0
-    in GGUF files, whose blocks hold the same numbers.
+    in GGUF files, whose blocks hold the same numbers. Tables of words are floats in folders.
 
     A model with integer weights is written in the layout ``format``: "gptq", "gptq_v2", "awq", "compressed-tensors"
     (that of the folder that it was loaded from, unless given). Raises TypeError for another layer, ValueError for what
@@ -151,13 +154,15 @@ def save(
         if is_gguf:
             if pooling not in (None, Pooling()):
                 raise NotImplementedError("save(): a GGUF file of pooled vectors is not written, a folder is")
-            numbers = {f"{name}.weight": each for name, each in integer_matrices(model, family)}
+            numbers = {f"{name}.weight": each for name, each in integer_matrices(model, family, tables=True)}
             write_gguf(folder, config, {**tensors, **numbers}, format or "F32", tokenizer)
             return
         values.pop("quantization_config", None)
         if integers:
             values["quantization_config"], packed = pack_layers(model, family, format or _layout_of(config))
             tensors.update(packed)
+            for _, _, name, table in layers_of(model, QuantizedEmbedding):
+                tensors[file_name(f"{name}.weight", family)] = table.to_numbers().dequantize().T
         more = {} if pooling is None else pooling.files(config.integer("hidden_size", "n_embd"))
         for each in (tokenizer, generation):
             more |= {} if each is None else each.files()

@@ -1,4 +1,4 @@
-"""Linear layers and experts whose weights are integers, or numbers in e4m3, with scales.
+"""Linear layers, tables of words and experts whose weights are integers, or numbers in e4m3, with scales.
 
 A weight is ``number * scale + offset`` with a scale, and an offset or none, for each output and group of inputs. Inputs
 are floats, or bytes with a scale for each row or for all: sums of their products with bytes are exact, in int32.
@@ -18,13 +18,21 @@ from argosy import nn
 from argosy.models.configuration import ExpertsConfig
 from argosy.models.feedforward import Experts, gather_mm
 from argosy.models.weights import file_name
+from argosy.nn import functional as F
 from argosy.nn.layer import Layer
 from argosy.nn.quant import weight_only_linear
 from argosy_infer.weights import pack_outputs, unpack_outputs
 
 __all__ = [
-    "InputBytes", "Numbers", "QuantizedExperts", "QuantizedLinear", "expert_matrices", "layers_of", "linear_layers",
-]  # fmt: skip
+    "InputBytes",
+    "Numbers",
+    "QuantizedEmbedding",
+    "QuantizedExperts",
+    "QuantizedLinear",
+    "expert_matrices",
+    "layers_of",
+    "linear_layers",
+]
 
 Array = np.ndarray[Any, Any]
 Kind = TypeVar("Kind", bound=Layer)
@@ -45,10 +53,12 @@ class QuantizedLinear(Layer):
         super().__init__()
         size, out = made.numbers.shape
         self.groups = len(made.scales)
-        self.dtype_of_numbers = f"int{made.bits}" if made.numbers.dtype == np.int8 else made.numbers.dtype.name
+        self.bits, packed = made.bits, made.bits == 4 and not out % 2  # two to a byte
+        in_integers = made.numbers.dtype == np.int8
+        self.dtype_of_numbers = ("int4" if packed else "int8") if in_integers else made.numbers.dtype.name
         self.group_size = size // self.groups if self.groups > 1 else -1
         whole = np.ascontiguousarray(made.numbers.T)
-        if made.bits == 4:
+        if packed:
             whole = pack_outputs(whole)
         scales = made.scales if self.groups > 1 else made.scales[0]
         self.register_buffer("numbers", paddle.to_tensor(whole))
@@ -92,14 +102,50 @@ class QuantizedLinear(Layer):
 
     def to_numbers(self) -> Numbers:
         """What the layer was made of."""
-        bits = 4 if self.dtype_of_numbers == "int4" else 8
         order = None if self.order is None else self.order.numpy()
         packed = self.numbers.payload.array()
-        whole = (unpack_outputs(packed) if bits == 4 else packed).T
+        whole = (unpack_outputs(packed) if self.dtype_of_numbers == "int4" else packed).T
         offsets = None
         if self.offsets is not None and self.zeros is None:
             offsets = np.atleast_2d(self.offsets.payload.array())
-        return Numbers(whole, bits, np.atleast_2d(self.scales.payload.array()), self.zeros, order, offsets, self.inputs)
+        scales = np.atleast_2d(self.scales.payload.array())
+        return Numbers(whole, self.bits, scales, self.zeros, order, offsets, self.inputs)
+
+
+class QuantizedEmbedding(QuantizedLinear):
+    """A table of embeddings, the matrix [width, words] of a linear layer, which a tied head multiplies with.
+
+    Rows are taken as numbers, and multiplied with their scales then. ``dtype`` is theirs.
+    """
+
+    def __init__(self, made: Numbers) -> None:
+        super().__init__(made, bias=False)
+        self.dtype = "float32"
+
+    def forward(self, ids: Any) -> Any:
+        """The rows [..., width] of ``ids``."""
+        rows = self._take_numbers(ids).reshape([*ids.shape, self.groups, -1]).astype("float32")
+        rows = rows * self._take_of_groups(ids, self.scales)
+        if self.offsets is not None:
+            rows = rows + self._take_of_groups(ids, self.offsets)
+        return rows.flatten(-2).astype(self.dtype)
+
+    def multiply(self, x: Any) -> Any:
+        """The products [..., words] of ``x`` [..., width] with all rows."""
+        return super().forward(x)
+
+    def _take_numbers(self, ids: Any) -> Any:
+        if self.dtype_of_numbers != "int4":
+            return F.embedding(ids, self.numbers)
+        half = self.numbers.shape[0]
+        is_low = ids < half
+        packed = F.embedding(paddle.where(is_low, ids, ids - half), self.numbers)
+        return paddle.where(is_low.unsqueeze(-1), (packed << 4) >> 4, packed >> 4)
+
+    def _take_of_groups(self, ids: Any, of_groups: Any) -> Any:
+        """Of each row's groups their scale, or offset [..., groups, 1]."""
+        table = of_groups.reshape([self.groups, -1]).transpose([1, 0])
+        return F.embedding(ids, table).astype("float32").unsqueeze(-1)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from argosy.models.feedforward import Experts, Router
 from argosy.models.quantized_layers import (
     InputBytes,
     Numbers,
+    QuantizedEmbedding,
     QuantizedExperts,
     QuantizedLinear,
     expert_matrices,
@@ -179,10 +180,12 @@ def _common_form(layers: Mapping[str, Numbers]) -> tuple[tuple[int, int], dict[s
     return common, {name: form for name, form in forms.items() if form != common}
 
 
-def integer_matrices(model: Layer, family: ModuleType) -> Iterator[tuple[str, Numbers]]:
-    """Integer matrices by their names in a file."""
+def integer_matrices(model: Layer, family: ModuleType, tables: bool = False) -> Iterator[tuple[str, Numbers]]:
+    """Integer matrices by their names in a file, ``tables`` of words too where that is asked for."""
     stacked = [pattern for pattern, *_ in getattr(family, "STACKED", ())]
     for name, layer in model.named_sublayers():
+        if isinstance(layer, QuantizedEmbedding) and not tables:
+            continue
         if isinstance(layer, QuantizedLinear):
             if any(re.search(pattern, f"{name}.weight") for pattern in stacked):
                 raise NotImplementedError(f"save(): {name} is one of several layers in one tensor of a file")

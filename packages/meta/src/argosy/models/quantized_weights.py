@@ -18,10 +18,12 @@ from typing import Any
 import numpy as np
 
 from argosy.models.configuration import ConfigFile
+from argosy.models.decoder import TokenEmbedding
 from argosy.models.feedforward import Experts
 from argosy.models.quantized_layers import (
     InputBytes,
     Numbers,
+    QuantizedEmbedding,
     QuantizedExperts,
     QuantizedLinear,
     expert_matrices,
@@ -59,39 +61,68 @@ def quantize_layers(
     method = settings.text("quant_method")
     if method not in _READERS:
         raise settings.error("quant_method", f"one of {', '.join(_READERS)}", method)
-    reader, known, used = _READERS[method](settings), TensorNames(files), set[str]()
-
-    def read(base: str, size: int, out: int) -> Numbers | None:
-        """The matrix [size, out] of that name; None where the files hold floats."""
-        if known.find(f"{base}.{reader.mark}") is None:
-            return None
-        part = _Part(known, base, size, out, where)
-        made: Numbers = reader.read(part)
-        used.update(part.used)
-        return made
-
-    shapes = {name: [int(n) for n in layer.weight.shape] for _, _, name, layer in linear_layers(model)}
-    for parent, attribute, name, layer in count_steps(list(linear_layers(model)), "layers"):
-        base, out, columns = place_in_file(name, shapes, family)
-        made = read(base, shapes[name][0], out)
-        if made is not None:
-            setattr(parent, attribute, QuantizedLinear(made.take_outputs(columns), layer.bias is not None))
-    for parent, attribute, name, experts in count_steps(list(layers_of(model, Experts)), "layers of experts"):
-        width = int(experts.down_proj.shape[-1])
-        names = expert_matrices(name, experts.config, width, family)
-        if isinstance(reader, _Mxfp4):
-            part = _Part(known, file_name(name, family), width, experts.config.width, where)
-            parts = reader.read_experts(part, experts.config.experts)
-            used.update(part.used)
-        else:
-            parts = [[read(*each) for each in matrices] for matrices in names]
-        whole = [made for matrices in parts for made in matrices if made is not None]
-        if whole and len(whole) == sum(map(len, parts)):
-            setattr(parent, attribute, QuantizedExperts(experts, parts, f"{where}: {name}"))  # type: ignore[arg-type]
-    left = [name for name in files if name not in used and name.endswith(f".{reader.mark}")]
+    read = _MatrixReader(_READERS[method](settings), TensorNames(files), family, where)
+    read.use_linear_layers(model)
+    read.use_tables(model)
+    read.use_experts(model)
+    mark = f".{read.format.mark}"
+    left = [name for name in files if name not in read.used and name.endswith(mark)]
     if left:
         raise NotImplementedError(f"{where}: {left[0]} is of no linear layer, and of no expert of its own")
-    return {name: files[name] for name in files if name not in used}
+    return {name: files[name] for name in files if name not in read.used}
+
+
+class _MatrixReader:
+    """Reads matrices of files by their names; ``used`` are the tensors that made them."""
+
+    def __init__(self, format: Any, known: TensorNames, family: ModuleType, where: str) -> None:
+        self.format, self.known, self.family, self.where = format, known, family, where
+        self.used: set[str] = set()
+
+    def __call__(self, base: str, size: int, out: int, kind: str = "Linear") -> Numbers | None:
+        """The matrix [size, out] of that name; None where the files hold floats."""
+        if self.known.find(f"{base}.{self.format.mark}") is None:
+            return None
+        part = _Part(self.known, base, size, out, self.where, kind)
+        made: Numbers = self.format.read(part)
+        self.used.update(part.used)
+        return made
+
+    def use_linear_layers(self, model: Layer) -> None:
+        """Put linear layers of integers in the place of those of floats."""
+        shapes = {name: [int(n) for n in layer.weight.shape] for _, _, name, layer in linear_layers(model)}
+        for parent, attribute, name, layer in count_steps(list(linear_layers(model)), "layers"):
+            base, out, columns = place_in_file(name, shapes, self.family)
+            made = self(base, shapes[name][0], out)
+            if made is not None:
+                setattr(parent, attribute, QuantizedLinear(made.take_outputs(columns), layer.bias is not None))
+
+    def use_tables(self, model: Layer) -> None:
+        """The same of tables of words."""
+        for parent, attribute, name, table in layers_of(model, TokenEmbedding):
+            words, width = (int(n) for n in table.weight.shape)
+            base = file_name(f"{name}.weight", self.family).removesuffix(".weight")
+            made = self(base, width, words, "Embedding")
+            if made is None:
+                continue
+            if made.order is not None or made.inputs is not None:
+                raise NotImplementedError(f"{self.where}: {base} has inputs in another order, or in bytes")
+            setattr(parent, attribute, QuantizedEmbedding(made))
+
+    def use_experts(self, model: Layer) -> None:
+        """The same of experts, of which all matrices are integers or none."""
+        for parent, attribute, name, experts in count_steps(list(layers_of(model, Experts)), "layers of experts"):
+            width = int(experts.down_proj.shape[-1])
+            if isinstance(self.format, _Mxfp4):
+                part = _Part(self.known, file_name(name, self.family), width, experts.config.width, self.where)
+                parts = self.format.read_experts(part, experts.config.experts)
+                self.used.update(part.used)
+            else:
+                names = expert_matrices(name, experts.config, width, self.family)
+                parts = [[self(*each) for each in matrices] for matrices in names]
+            whole = [[made for made in matrices if made is not None] for matrices in parts]
+            if [len(matrices) for matrices in whole] == [len(matrices) for matrices in parts]:
+                setattr(parent, attribute, QuantizedExperts(experts, whole, f"{self.where}: {name}"))
 
 
 def place_in_file(name: str, shapes: Mapping[str, list[int]], family: ModuleType) -> tuple[str, int, slice]:
@@ -107,10 +138,10 @@ def place_in_file(name: str, shapes: Mapping[str, list[int]], family: ModuleType
 
 
 class _Part:
-    """The tensors of one layer in a file."""
+    """The tensors of one layer, of a ``kind``, in a file."""
 
-    def __init__(self, known: TensorNames, base: str, size: int, out: int, where: str) -> None:
-        self.known, self.base, self.size, self.out, self.where = known, base, size, out, where
+    def __init__(self, known: TensorNames, base: str, size: int, out: int, where: str, kind: str = "Linear") -> None:
+        self.known, self.base, self.size, self.out, self.where, self.kind = known, base, size, out, where, kind
         self.used: set[str] = set()
 
     def has(self, name: str) -> bool:
@@ -257,16 +288,16 @@ class _CompressedTensors:
             raise NotImplementedError(f"{group.path}: format {own!r} is not implemented; there are {known}")
         return own
 
-    def _group_of(self, base: str) -> ConfigFile:
+    def _group_of(self, base: str, kind: str) -> ConfigFile:
         """The group of a layer: that which names it, by a pattern, or its class."""
-        for named in (lambda target: target == base, lambda target: _matches(target, base), "Linear".__eq__):
+        for named in (lambda target: target == base, lambda target: _matches(target, base), kind.__eq__):
             for each in self._forms:
                 if any(named(target) for target in each.optional("targets")):
                     return each
         raise self._settings.error("config_groups", f"groups of which one names {base}", "none")
 
     def read(self, part: _Part) -> Numbers:
-        group = self._group_of(part.base)
+        group = self._group_of(part.base, part.kind)
         weights = group.table("weights")
         inputs, form = group.table("input_activations"), self._format_of(group)
         taken = self._inputs(part, inputs) if form != "float-quantized" and inputs.values else None
@@ -431,7 +462,7 @@ class _Gguf:
 
     def read(self, part: _Part) -> Numbers:
         bits, group_size = (int(n) for n in part.tensor("form", 2))
-        groups = part.groups(group_size)
+        groups = part.size // group_size  # rows are whole blocks
         scales, numbers = part.tensor("scales", part.out, groups).T, part.tensor("numbers", part.out, part.size).T
         offsets = part.tensor("offsets", part.out, groups).T if part.has("offsets") else None
         return Numbers(numbers, bits, np.ascontiguousarray(scales), offsets=offsets)

@@ -118,11 +118,11 @@ def file_name(name: str, family: ModuleType) -> str:
 
 def fill_weights(
     model: Layer, family: ModuleType, files: Mapping[str, Any], where: str, dtype: str | None = None
-) -> None:
+) -> str:
     """Give each parameter of ``model`` its values: views of the file's memory where one tensor makes it, converted to
     ``dtype`` if that is given; else matrices are converted to that which most of their numbers have, since products
-    take one dtype. Raises CheckpointError for missing, surplus and mis-shaped tensors, naming them, before any
-    parameter is changed, and TypeError for a dtype of integers."""
+    take one dtype, which is returned. Raises CheckpointError for missing, surplus and mis-shaped tensors, naming them,
+    before any parameter is changed, and TypeError for a dtype of integers."""
     if dtype is not None and as_dtype(dtype).name not in _FLOATS:
         raise TypeError(
             f"weights become one of {', '.join(_FLOATS)}, got {dtype!r}; argosy_infer.compress makes integers"
@@ -141,15 +141,16 @@ def fill_weights(
             stored = known.form(part.name)
             _check_shape(name, parameters[name], part, tuple(stored.shape), where)
             _check_dtype(part, stored, where)
-    common = _common_dtype(known.form(part.name) for each in parts.values() for part in each)
+    of_matrices = as_dtype(dtype or _common_dtype(known.form(part.name) for each in parts.values() for part in each))
     for name, each in count_steps(parts.items(), "tensors"):
         parameter = parameters[name]
         stored = _assemble(parameter, each, known)
-        wanted = as_dtype(dtype or (common if stored.ndim > 1 else stored.dtype)).numpy
+        wanted = (of_matrices if dtype or stored.ndim > 1 else as_dtype(stored.dtype)).numpy
         keep = name.endswith("e_score_correction_bias")  # what balances loads is finer than bfloat16
         values = stored if keep or stored.dtype == wanted else stored.astype(wanted)
         parameter.payload = StridedArray.from_array(values)
         parameter.__dict__.pop("_init_func", None)  # nothing is left to fill
+    return of_matrices.name
 
 
 def _common_dtype(tensors: Iterable[Array]) -> np.dtype[Any]:
