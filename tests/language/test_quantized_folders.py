@@ -267,7 +267,11 @@ def test_experts_in_mxfp4_are_exact_integers(tmp_path):
     got, want = (model(paddle.to_tensor(ids)).numpy() for model in (made, exact))
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
     whole = export_program(made, [InputSpec([None, None], "int64", "ids")])
-    assert {a.dtype.name for n, a in whole.states.items() if n.endswith("_numbers")} == {"int8"}
+    experts = {n.rpartition(".")[2]: a for n, a in whole.states.items() if n.endswith(("_numbers", "_scales"))}
+    assert {n: (a.dtype.name, a.nbytes) for n, a in experts.items()} == {  # four bits a number, and a scale for 32
+        "gate_up_proj_numbers": ("int8", 3 * 192 * 64 // 2), "gate_up_proj_scales": ("bfloat16", 3 * 192 * 64 // 16),
+        "down_proj_numbers": ("int8", 3 * 64 * 96 // 2), "down_proj_scales": ("bfloat16", 3 * 64 * 96 // 16),
+    }  # fmt: skip
     assert Generator(whole, capacity=64).generate(list(ids[0]), 1) == [int(want[0, -1].argmax())]
     with pytest.raises(NotImplementedError, match="mxfp4 is read, and not written"):
         models.save(made, tmp_path / "again")

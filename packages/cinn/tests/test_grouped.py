@@ -1,5 +1,7 @@
 """Products of groups of rows whose sizes are data."""
 
+import functools
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -43,36 +45,64 @@ def test_every_dtype_and_layout_gives_what_the_interpreter_does(layout, dtype):
     assert report["host_calls"] == {}
 
 
+E2M1 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.int8)
+
+
+def _pack(numbers, exact):
+    """Bytes of two outputs, and what they hold, of ``exact`` numbers of a kind, or their places in ``E2M1``."""
+    half = exact.shape[1] // 2
+    if numbers not in ("int4", "e2m1"):
+        return exact, exact
+    return (exact[:, :half] & 15) | (exact[:, half:] << 4), E2M1[exact & 15] if numbers == "e2m1" else exact
+
+
+def _unpack(numbers, packed):
+    """The same within a program."""
+    if numbers not in ("int4", "e2m1"):
+        return packed
+    halves = prim.shift_right(prim.shift_left(packed, 4), 4), prim.shift_right(packed, 4)
+    return prim.concat(*(map(_twice_e2m1, halves) if numbers == "e2m1" else halves), axis=1)
+
+
+def _twice_e2m1(bits):
+    """Twice the numbers (two bits of exponent, one of mantissa) of four bits that are widened with their sign."""
+    place = prim.bitwise_and(bits, 7)
+    beyond = [prim.maximum(prim.sub(place, start), 0) for start in (4, 6, 6)]
+    magnitude = functools.reduce(prim.add, beyond, place)
+    return prim.select(prim.lt(bits, 0), prim.neg(magnitude), magnitude)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize(
     ("numbers", "groups", "size"),
-    [("int8", 2, 96), ("float8_e4m3fn", 2, 96), ("int8", 1, 96), ("int4", 2, 96), ("int4", 2, 256), ("int4", 1, 640)],
-)
+    [
+        ("int8", 2, 96), ("float8_e4m3fn", 2, 96), ("int8", 1, 96), ("int4", 2, 96), ("int4", 2, 256), ("int4", 1, 640),
+        ("e2m1", 3, 96), ("e2m1", 8, 256),
+    ],
+)  # fmt: skip
 def test_matrices_in_few_bits_are_multiplied_as_they_are(numbers, groups, size, dtype):
     """With scales of groups, which are no whole cache lines, and of integers offsets: no matrix of floats is in memory,
     and none of bytes that hold two numbers each. Groups of none to many rows."""
     rng = np.random.default_rng(4)
-    least, above = {"int8": (-127, 128), "int4": (-8, 8)}.get(numbers, (0, 1))
+    least, above = {"int8": (-127, 128), "int4": (-8, 8), "e2m1": (0, 16)}.get(numbers, (0, 1))
     wide = rng.standard_normal((4, 24, size)) if above == 1 else rng.integers(least, above, (4, 24, size))
     index = np.concatenate([np.zeros(40, np.int64), np.full(3, 2), [3]])[:, None]
-    of_groups = [rng.uniform(0.01, 0.02, (4, groups, 24)).astype(np.float32) for _ in range(1 + (above > 1))]
+    of_groups = [values(rng, (4, groups, 24), dtype, 0.01, 0.02) for _ in range(1 + (above > 1))]
     x, bias = (values(rng, shape, dtype, -1, 1) for shape in ((44, 1, size), (4, 24)))
-    exact = weight = wide.astype(ml_dtypes.float8_e4m3fn if above == 1 else np.int8)
-    if numbers == "int4":
-        weight = (exact[:, :12] & 15) | (exact[:, 12:] << 4)
+    weight = wide.astype(ml_dtypes.float8_e4m3fn if above == 1 else np.int8)
+    weight, exact = _pack(numbers, weight)
 
     def product(x, index, weight, *rest):
-        if numbers == "int4":
-            halves = prim.shift_right(prim.shift_left(weight, 4), 4), prim.shift_right(weight, 4)
-            weight = prim.concat(*halves, axis=1)
+        weight = _unpack(numbers, weight)
         turned = prim.transpose(weight, permutation=(0, 2, 1))
         return get_operator("gather_mm")(x, index, turned, *rest)
 
     program = build(product, [x, index, weight, bias, *of_groups])
     Decompose().run(program)
-    names = [op.name for op in lower_program(program, Target.host()).block]
-    assert "cinn.scaled_grouped_dot" in names
-    assert not {"prim.grouped_dot", "prim.transpose", "prim.concat"} & set(names)
+    lowered = list(lower_program(program, Target.host()).block)
+    (op,) = (op for op in lowered if op.name == "cinn.scaled_grouped_dot")
+    assert not {"prim.grouped_dot", "prim.transpose", "prim.concat"} & {op.name for op in lowered}
+    assert {scale.dtype for scale in op.operands[3:]} == {dtype}
     given = [StridedArray.from_array(a) for a in (x, index, weight, bias, *of_groups)]
     (made,) = CinnCompiler().compile(program, device("cpu")).run(given)
     scales, *offsets = (np.repeat(a, size // groups, 1).astype(np.float64) for a in of_groups)
@@ -83,7 +113,7 @@ def test_matrices_in_few_bits_are_multiplied_as_they_are(numbers, groups, size, 
 
 
 @pytest.mark.parametrize("cpu", ["host", "skylake-avx512", "x86-64-v3", "x86-64-v2"])
-@pytest.mark.parametrize(("numbers", "groups"), [("int8", 1), ("int8", 4), ("int4", 4)])
+@pytest.mark.parametrize(("numbers", "groups"), [("int8", 1), ("int8", 4), ("int4", 4), ("e2m1", 16)])
 def test_rows_in_bytes_have_sums_of_integers(numbers, groups, cpu, monkeypatch):
     """Of groups where there are some, with whatever a processor multiplies bytes."""
     if cpu != "host":
@@ -94,18 +124,16 @@ def test_rows_in_bytes_have_sums_of_integers(numbers, groups, cpu, monkeypatch):
             pytest.skip("vectors of 512 bits")
         monkeypatch.setattr(Target, "host", staticmethod(lambda: target))
     rng, size = np.random.default_rng(5), 512
-    bound = 8 if numbers == "int4" else 128
+    bound = 128 if numbers == "int8" else 8
     exact = rng.integers(-bound, bound, (4, 38, size)).astype(np.int8)
     exact[0, :2], index = -bound, np.concatenate([np.zeros(90, np.int64), np.full(3, 2), [3]])[:, None]
     x = rng.integers(-128, 128, (94, 1, size)).astype(np.int8)
     x[0], x[93] = -128, 127
-    scales = rng.uniform(0.01, 0.02, (4, groups, 38)).astype(np.float32)
-    weight = exact if numbers == "int8" else (exact[:, :19] & 15) | (exact[:, 19:] << 4)
+    scales = rng.uniform(0.01, 0.02, (4, groups, 38)).astype(np.float32 if groups == 4 else np.float16)
+    weight, exact = _pack(numbers, exact)
 
     def product(x, index, weight, scales):
-        if numbers == "int4":
-            weight = prim.concat(prim.shift_right(prim.shift_left(weight, 4), 4), prim.shift_right(weight, 4), axis=1)
-        turned = prim.transpose(weight, permutation=(0, 2, 1))
+        turned = prim.transpose(_unpack(numbers, weight), permutation=(0, 2, 1))
         return get_operator("gather_mm")(x, index, turned, None, scales)
 
     program = build(product, [x, index, weight, scales])

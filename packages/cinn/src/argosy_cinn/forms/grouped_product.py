@@ -20,8 +20,8 @@ class GroupedForm(Form):
     """Rows of ``lhs`` times the ``rhs`` matrix of their group, or, ``outer``, for each group the product of both sides'
     rows, the left one's transposed. ``scales`` (or None) [groups of rows, groups of terms, columns] are of the sums
     over a group of terms of ``rhs``, numbers in few bits, and ``offsets`` (or None) are added to its scaled numbers.
-    Where it is ``packed``, bytes of ``rhs`` [groups of rows, columns / 2, terms] hold those of two columns. With scales
-    ``lhs`` may be bytes.
+    With sixteen ``numbers`` (or None) bytes of ``rhs`` [groups of rows, columns / 2, terms] choose two of these, for
+    two columns. With scales ``lhs`` may be bytes.
     """
 
     kind: ClassVar[str] = "grouped product"
@@ -34,7 +34,7 @@ class GroupedForm(Form):
     transposed: bool
     scales: Value | None = None
     offsets: Value | None = None
-    packed: bool = False
+    numbers: tuple[int, ...] | None = None
 
     @property
     def operands(self) -> tuple[Value, ...]:
@@ -44,7 +44,7 @@ class GroupedForm(Form):
     @property
     def sums_integers(self) -> bool:
         """Whether bytes are multiplied with bytes, and a sum has one scale: it is one of integers, then."""
-        plain = self.lhs.dtype == self.rhs.dtype == "int8" and self.offsets is None and not self.packed
+        plain = self.lhs.dtype == self.rhs.dtype == "int8" and self.offsets is None and self.numbers is None
         return plain and self.scales is not None and sizes(self.scales)[1] == 1
 
     @property
@@ -69,7 +69,7 @@ class GroupedForm(Form):
         for buffer in buffers:
             slots.setdefault(buffer, len(slots))
         types = [(slots[v], str(v.type)) for v in buffers]
-        return f"grouped {types} {self.outer} {self.transposed} {self.packed}"
+        return f"grouped {types} {self.outer} {self.transposed} {self.numbers}"
 
     def name(self) -> str:
         """Groups and widths."""

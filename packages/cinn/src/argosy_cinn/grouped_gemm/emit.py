@@ -14,14 +14,12 @@ from argosy_cinn.contraction.packing import convert_element
 from argosy_cinn.contraction.problem import Prologue
 from argosy_cinn.emitter import Emitter
 from argosy_cinn.forms.grouped_product import GroupedForm
+from argosy_cinn.grouped_gemm.half_bytes import numbers_of_bytes, read_half
 from argosy_cinn.loops.elementwise import load_element, store_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.printers.llvm import Function, Module
 from argosy_cinn.printers.types import DOUBLE, FLOAT, I32, I64, LLVM_TYPES, VOID, Index, Value, lanes_of, vector
 from argosy_cinn.shapes import sizes
-
-#: The numbers of four bits in the low and in the high half of each byte.
-_HALVES = tuple(tuple(float((byte >> shift & 15 ^ 8) - 8) for byte in range(256)) for shift in (0, 4))
 
 
 def emit_grouped(module: Module, name: str, form: GroupedForm, slots: Mapping[Any, int]) -> None:
@@ -93,7 +91,7 @@ def _start(b: Function, form: GroupedForm, pointers: Pointers, group: Index) -> 
 def _problem(b: Function, form: GroupedForm, pointers: Pointers, group: Index) -> Contraction:
     """The product of one group; of numbers that share bytes that of the first columns, and beside it that of the
     others."""
-    if not form.packed:
+    if form.numbers is None:
         return _product(b, form, pointers, group, None)
     low, high = (_product(b, form, pointers, group, half) for half in range(2))
     low.siblings = (high,)
@@ -120,8 +118,9 @@ def _product(b: Function, form: GroupedForm, pointers: Pointers, group: Index, h
         numbers = LLVM_TYPES[form.rhs.dtype]
         start = b.gep(right, b.mul(group, b.mul(depth, own)), numbers)
         other = Matrix(start, row, column, numbers, prologue=_widening(form.rhs.dtype))
-        if half is not None:
-            other.prologue, other.numbers = partial(_half_of_bytes, half=half), _HALVES[half]
+        if half is not None and form.numbers is not None:
+            other.prologue = partial(read_half, numbers=form.numbers, half=half)
+            other.numbers = numbers_of_bytes(form.numbers, half)
         out = b.gep(out, b.add(b.mul(rows.first, columns), first), element)
         shape = rows.number, own, depth
     compute, scales = DOUBLE if dtype == "float64" else FLOAT, _scales(b, form, pointers, group, first)
@@ -153,14 +152,6 @@ def _widening(dtype: str) -> Prologue | None:
     if not dtype.startswith("float8"):
         return None
     return lambda b, cells: load_element(b, cells.values[0], dtype)
-
-
-def _half_of_bytes(b: Function, cells: Cells, half: int) -> Value:
-    """The numbers of four bits in the low or the high halves of bytes."""
-    (value,) = cells.values
-    wide = b.convert("sext", value, I32)
-    bits = wide if half else b.binary("shl", wide, 28)
-    return convert_element(b, b.binary("ashr", bits, 4 if half else 28), FLOAT, False)
 
 
 def _store(b: Function, cells: Cells, out: Value, columns: Index, dtype: str, scale: Matrix | None) -> None:

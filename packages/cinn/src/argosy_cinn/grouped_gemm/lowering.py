@@ -12,5 +12,4 @@ def lower_grouped(op: Operation) -> GroupedForm:
     lhs, rhs, starts, *others = op.operands
     scales, offsets = (*others, None, None)[:2]
     turned = not outer and op.attributes["transposed"]
-    packed = bool(op.attributes.get("packed"))
-    return GroupedForm(lhs, rhs, starts, op.result, outer, turned, scales, offsets, packed)
+    return GroupedForm(lhs, rhs, starts, op.result, outer, turned, scales, offsets, op.attributes.get("numbers"))

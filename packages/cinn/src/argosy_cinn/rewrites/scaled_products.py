@@ -6,15 +6,19 @@ Written in primitives, such a product is a batch of products, one for each group
 the sums of each group's inputs are added, ``offsets[g, o] * (sum over k in g of x[..., k])`` is part of it.
 
 ``cinn.scaled_grouped_dot(lhs, rhs, starts, scales, offsets)`` is a grouped product with ``rhs`` [e, m, k] in few bits,
-scales and offsets [e, groups, m], where else the matrices that they stand for would be in memory. Where it is
-``packed``, ``rhs`` [e, m / 2, k] has two numbers of four bits in a byte, those of output ``i`` and of ``i + m / 2``.
-``lhs`` may be bytes, whose sums are exact.
+scales and offsets [e, groups, m], where else the matrices that they stand for would be in memory. With the attribute
+``numbers``, sixteen of them, a byte of ``rhs`` [e, m / 2, k] chooses two, those of output ``i`` and of ``i + m / 2``:
+they are what operations make of its halves, whichever these are. ``lhs`` may be bytes, whose sums are exact.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from argosy_cinn.dialect import SCALED, SCALED_GROUPED
-from argosy_cinn.rewrites.builders import create, defined_by, emit, is_number, result_type
+from argosy_cinn.forms.dtypes import NARROW
+from argosy_cinn.rewrites.builders import create, defined_by, emit, result_type
+from argosy_cinn.rewrites.byte_functions import values_of_bytes
 from argosy_cinn.shapes import sizes
 from argosy_pir.core import Operation
 from argosy_pir.types import ITEM_SIZES
@@ -90,9 +94,9 @@ def scaled_grouped_product(op: Operation) -> Value | None:
             continue
         numbers = turned.operand(0)
         if numbers.dtype in _NUMBERS and lhs.dtype != "float64" and not op.attributes["transposed"]:
-            packed = _packed_outputs(numbers)
-            operands = (_bytes_of(lhs), numbers if packed is None else packed, starts, scales, *added)
-            attributes = {"transposed": True, "packed": packed is not None}
+            packed, chosen = _packed_outputs(numbers) or (numbers, None)
+            operands = (_bytes_of(lhs), packed, starts, scales, *added)
+            attributes = {"transposed": True} | ({} if chosen is None else {"numbers": chosen})
             return create(SCALED_GROUPED, operands, attributes, result_type(op), op.location)
     return None
 
@@ -104,21 +108,19 @@ def _bytes_of(lhs: Value) -> Value:
     return source if source.dtype == "int8" and lhs.dtype == "float32" else lhs
 
 
-def _packed_outputs(numbers: Value) -> Value | None:
-    """The bytes [e, m / 2, k] whose low halves are the first of ``numbers`` [e, m, k], and the high ones the others;
-    None where they are not made so."""
+def _packed_outputs(numbers: Value) -> tuple[Value, tuple[int, ...]] | None:
+    """The bytes [e, m / 2, k] whose low halves make the first of ``numbers`` [e, m, k], and the high ones the others,
+    and what sixteen halves stand for; None where they are not made so."""
     halves = defined_by(numbers, "prim.concat")
     if halves is None or halves.attributes["axis"] != 1 or len(halves.operands) != 2:
         return None
-    low, high = (_shifted(half, "prim.shift_right") for half in halves.operands)
-    low = None if low is None else _shifted(low, "prim.shift_left")
-    return low if low is not None and low is high and low.dtype == "int8" else None
-
-
-def _shifted(value: Value, name: str) -> Value | None:
-    """What a value is shifted by four bits from."""
-    op = defined_by(value, name)
-    return op.operand(0) if op is not None and is_number(op.operand(1), 4) else None
+    (low, of_low), (high, of_high) = map(values_of_bytes, halves.operands)
+    if low is None or low is not high or of_low is None or of_high is None:
+        return None
+    found, byte = of_low[:16], np.arange(256)
+    if not np.array_equal(of_low, found[byte & 15]) or not np.array_equal(of_high, found[byte >> 4]):
+        return None
+    return low, tuple(found.tolist())
 
 
 def _either_way(op: Operation | None) -> tuple[tuple[Value, ...], ...]:
@@ -135,6 +137,9 @@ def _of_groups(spread: Value, matrices: Value) -> Value | None:
     groups = sizes(found)[1]
     known = all(isinstance(n, int) for n in (count, size, out, groups)) and groups > 0
     fits = known and sizes(found) == (count, groups, out) and size % (groups * _UNIT) == 0
+    wide = defined_by(found, "prim.cast")
+    if wide is not None and wide.operand(0).dtype in NARROW:  # else those of all matrices would be in memory
+        found = wide.operand(0)
     return found if fits and sizes(spread) == (count, groups, size // groups, out) else None
 
 

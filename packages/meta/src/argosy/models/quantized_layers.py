@@ -36,6 +36,13 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 Kind = TypeVar("Kind", bound=Layer)
+E2M1 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.int8)
+"""Twice the numbers that four bits are in e2m1, of which the highest is the sign."""
+_MIDDLE = 12
+BITS_OF_E2M1 = np.zeros(25, np.int8)
+"""The bits of a number plus 12."""
+BITS_OF_E2M1[E2M1[1:] + _MIDDLE] = np.arange(1, 16)
+BITS_OF_E2M1[_MIDDLE] = 0
 _STEPS, _SMALLEST = 127.5, 1e-5
 """Steps of a row's largest magnitude, as compressed-tensors has them, and the least that counts as such."""
 
@@ -178,7 +185,7 @@ class Numbers:
     """Integers ``numbers`` [in, out] (int8, less the middle) of ``bits``, or numbers in e4m3; ``scales`` [groups, out],
     ``zeros`` [groups, out] less the middle (None: all are that), the input that each row belongs to (``order``,
     None: its own), and ``offsets`` [groups, out] that no zeros make; ``inputs``: what becomes of these (None: they stay
-    floats)."""
+    floats). With ``is_e2m1`` numbers are those of ``E2M1``."""
 
     numbers: Array
     bits: int
@@ -187,6 +194,7 @@ class Numbers:
     order: Array | None = None
     offsets: Array | None = None
     inputs: InputBytes | None = None
+    is_e2m1: bool = False
 
     def all_offsets(self) -> Array | None:
         """What is added to scaled numbers [groups, out], in float32; None for nothing."""
@@ -227,6 +235,7 @@ class QuantizedExperts(Experts):
         self.config, self.zeros = floats.config, [[each.zeros for each in matrices] for matrices in parts]
         self.bits, self.width = [[each.bits for each in matrices] for matrices in parts], len(parts[0][0].numbers)
         self.inputs = [[each.inputs for each in matrices] for matrices in parts]
+        self.is_e2m1 = parts[0][0].is_e2m1
         for name, members in (("gate_up_proj", slice(0, 2)), ("down_proj", slice(2, 3))):
             if len({tuple(each.scales.shape) for matrices in parts for each in matrices[members]}) > 1:
                 raise NotImplementedError(f"{where} has groups of several sizes, which experts have no code for")
@@ -242,7 +251,7 @@ class QuantizedExperts(Experts):
                 joined["order"] = orders
             joined.update(_input_bytes_of(parts, members, where))
             if all(each.bits == 4 for matrices in parts for each in matrices[members]):
-                joined["numbers"] = _packed(joined["numbers"])
+                joined["numbers"] = _packed(joined["numbers"], self.is_e2m1)
             for part, arrays in joined.items():
                 self.register_buffer(f"{name}_{part}", paddle.to_tensor(np.stack(arrays)))
             if floats.config.bias:
@@ -262,16 +271,20 @@ class QuantizedExperts(Experts):
 
     def _part(self, expert: int, name: str, outputs: slice, zeros: Array | None, bits: int) -> Numbers:
         numbers, scales = (getattr(self, f"{name}_{part}").payload.array()[expert] for part in ("numbers", "scales"))
-        numbers = unpack_outputs(numbers) if len(numbers) < scales.shape[1] else numbers
+        if len(numbers) < scales.shape[1]:
+            numbers = unpack_outputs(numbers)
+            numbers = E2M1[numbers & 15] if self.is_e2m1 else numbers
         orders = getattr(self, f"{name}_order", None)
         order = None if orders is None else orders.numpy()[expert]
-        return Numbers(numbers[outputs].T, bits, scales[:, outputs], zeros, order)
+        made = Numbers(numbers[outputs].T, bits, scales[:, outputs], zeros, order)
+        return replace(made, is_e2m1=self.is_e2m1)
 
     def _multiply(self, x: Any, experts_NC: Any, name: str) -> Any:
         numbers, scales = getattr(self, f"{name}_numbers"), getattr(self, f"{name}_scales")
         bias, offsets = getattr(self, f"{name}_bias", None), getattr(self, f"{name}_offsets", None)
         if numbers.shape[1] < scales.shape[2]:
-            numbers = paddle.concat([(numbers << 4) >> 4, numbers >> 4], axis=1)
+            halves = [(numbers << 4) >> 4, numbers >> 4]
+            numbers = paddle.concat([_twice_e2m1(x) for x in halves] if self.is_e2m1 else halves, axis=1)
         if (order := getattr(self, f"{name}_order", None)) is not None:
             places = zip(x.unbind(1), order[experts_NC].unbind(1), strict=True)
             x = paddle.stack([paddle.index_sample(one, rows) for one, rows in places], axis=1)
@@ -314,9 +327,18 @@ def _input_bytes_of(parts: list[list[Numbers]], members: slice, where: str) -> d
     return ({"input_scale": scales} if scales else {}) | ({"input_zero": zeros} if zeros else {})
 
 
-def _packed(matrices: list[Array]) -> list[Array]:
+def _packed(matrices: list[Array], is_e2m1: bool) -> list[Array]:
     """Numbers of four bits [out, in] two to a byte, where that is possible."""
-    return matrices if len(matrices[0]) % 2 else [pack_outputs(each) for each in matrices]
+    if len(matrices[0]) % 2:
+        return matrices
+    return [pack_outputs(BITS_OF_E2M1[each + _MIDDLE] if is_e2m1 else each) for each in matrices]
+
+
+def _twice_e2m1(bits: Any) -> Any:
+    """The numbers of ``E2M1`` by four bits that are widened with their sign."""
+    place = bits & 7
+    magnitude = place + (place - 4).clip(min=0) + 2 * (place - 6).clip(min=0)
+    return paddle.where(bits < 0, -magnitude, magnitude)
 
 
 def _offsets_or_zeros(made: Numbers) -> Array:

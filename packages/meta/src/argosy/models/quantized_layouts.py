@@ -152,7 +152,10 @@ def pack_layers(model: Layer, family: ModuleType, layout: str) -> tuple[dict[str
     if layout not in LAYOUTS:
         hint = ", which only files that end so hold: give format" if layout == "gguf" else ""
         raise ValueError(f"layouts of integer weights are {', '.join(LAYOUTS)}; got {layout!r}{hint}")
-    numbers = dict(integer_matrices(model, family))
+    numbers = {
+        name: replace(each, bits=8, is_e2m1=False) if each.is_e2m1 else each
+        for name, each in integer_matrices(model, family)
+    }
     pack, describe = LAYOUTS[layout]
     tensors = {}
     for name, each in numbers.items():

@@ -21,6 +21,7 @@ from argosy.models.configuration import ConfigFile
 from argosy.models.decoder import TokenEmbedding
 from argosy.models.feedforward import Experts
 from argosy.models.quantized_layers import (
+    E2M1,
     InputBytes,
     Numbers,
     QuantizedEmbedding,
@@ -32,6 +33,7 @@ from argosy.models.quantized_layers import (
 )
 from argosy.models.weights import TensorNames, file_name
 from argosy.nn.layer import Layer
+from argosy_tensorcore.dtype import as_dtype
 from argosy_tensorcore.safetensors import CheckpointError
 from argosy_tensorcore.wait_notice import count_steps
 
@@ -410,10 +412,10 @@ class _Float8:
 class _Mxfp4:
     """Experts in one tensor (OCP Microscaling Formats, 2023): gate_up_proj_blocks [experts, 2 * width, in / 32, 16],
     two numbers (e2m1) in a byte, the first in its low half, rows of gates and ups alternating; gate_up_proj_scales of
-    the first three axes, exponents of two with 127 added; and down_proj_ of both. Twice such a number is an integer."""
+    the first three axes, exponents of two with 127 added; and down_proj_ of both. Twice such a number is an integer;
+    scales are kept in bfloat16, which has all powers of two that occur."""
 
     mark = "gate_up_proj_blocks"
-    _NUMBERS = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.int8)
 
     def __init__(self, settings: ConfigFile) -> None:
         pass
@@ -430,8 +432,8 @@ class _Mxfp4:
         back, scales_back = self._matrices(part, "down_proj", experts, part.size, part.out)
         return [
             [
-                *(Numbers(numbers[e, i::2].T, 8, scales[e, i::2].T) for i in range(2)),
-                Numbers(back[e].T, 8, scales_back[e].T),
+                *(Numbers(numbers[e, i::2].T, 4, scales[e, i::2].T, is_e2m1=True) for i in range(2)),
+                Numbers(back[e].T, 4, scales_back[e].T, is_e2m1=True),
             ]
             for e in range(experts)
         ]
@@ -447,8 +449,8 @@ class _Mxfp4:
                 raise CheckpointError(f"{part.where}: {part.base}.{name}_{of} is {array.dtype}; expected uint8")
         if exponents.size and exponents.max() == 255:
             raise CheckpointError(f"{part.where}: {part.base}.{name}_scales has 255, which is no number")
-        numbers = self._NUMBERS[np.stack([blocks & 15, blocks >> 4], -1)].reshape(experts, out, size)
-        return numbers, np.ldexp(np.float32(1), exponents.astype(np.int32) - 128)
+        numbers = E2M1[np.stack([blocks & 15, blocks >> 4], -1)].reshape(experts, out, size)
+        return numbers, np.ldexp(np.float32(1), exponents.astype(np.int32) - 128).astype(as_dtype("bfloat16").numpy)
 
 
 class _Gguf:
