@@ -11,8 +11,8 @@ from programs import build, check, values
 from argosy_cinn import CinnCompiler, explain
 from argosy_cinn.forms import paged_attention
 from argosy_cinn.rewrites.indexed_products import ExpandIndexedProducts
-from argosy_cinn.runtime.cache import default_cache
 from argosy_cinn.runtime.workers import set_threads, workers
+from argosy_cinn.store import program_cache
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
@@ -122,14 +122,15 @@ def test_any_rows_and_windows_equal_the_interpreter(data):
     check(attend(window=data.draw(st.sampled_from([0, 1, 7, 64]))), *operands, scale=4)
 
 
-def symbolic(dtype="float32", heads=2, shared=3, depth=20, width=12, block=4, window=0):
+def symbolic(dtype="float32", heads=2, shared=3, depth=20, width=12, block=4, sinks=0, used=0, **rule):
     """One program for any numbers of tokens, rows and blocks."""
     t, r, m, n = map(SymExpr.symbol, "trmn")
     shapes = [(t, heads, shared, depth), (n, block, heads, depth), (n, block, heads, width), (t,), (t,), (r, m)]
     program = Program("paged")
     inputs = [program.add_input(TensorType(s, dtype if i < 3 else "int64")) for i, s in enumerate(shapes)]
+    inputs += [program.add_input(TensorType((heads, shared), dtype)) for _ in range(sinks)]
     with emit_at(Builder.at_end(program.block)):
-        program.set_outputs([prim.paged_attention(*inputs, scale=0.4, window=window)])
+        program.set_outputs([attend(width=used, **rule)(*inputs)])
     return CinnCompiler().compile(program, device("cpu"))
 
 
@@ -160,21 +161,22 @@ def test_bits_of_a_token_depend_on_its_own_sequence_alone(dtype, window, shared,
 
 
 @pytest.fixture
-def uncached(monkeypatch):
-    """Nothing is found that was compiled before."""
-    monkeypatch.setenv("ARGOSY_CACHE_DIR", "")
-    default_cache.cache_clear()
-    yield
-    default_cache.cache_clear()
+def use_cores(monkeypatch):
+    """Compile for so many cores; what was compiled for others is not found."""
+
+    def use(count):
+        for module in (paged_attention, program_cache):
+            monkeypatch.setattr(module, "physical_cores", lambda: count)
+
+    return use
 
 
-@pytest.mark.usefixtures("uncached")
-def test_heads_that_share_a_latent_one_are_computed_in_parts_on_several_cores(monkeypatch):
+def test_heads_that_share_a_latent_one_are_computed_in_parts_on_several_cores(use_cores):
     """With the same bits: parts of 24, 12 and 8 heads of tiles of 1, 2 and 4 of the 4 tokens."""
     operands = problem(np.random.default_rng(8), [70, 9], [3, 1], heads=1, shared=24, depth=64, width=32)
 
     def found(cores):
-        monkeypatch.setattr(paged_attention, "physical_cores", lambda: cores)
+        use_cores(cores)
         made = CinnCompiler().compile(build(attend(), operands), device("cpu"))
         return run(made, operands), re.findall(r"in (\d+) chunks", explain(made))
 
@@ -225,12 +227,77 @@ def test_numbers_out_of_range_read_no_other_memory():
     assert np.isnan(run(executable, operands)[0]).all()
 
 
-def test_memory_does_not_grow_with_what_is_cached():
-    def arena(length):
+def test_memory_does_not_grow_with_what_is_cached(use_cores):
+    """But for partial sums of as many parts of contexts as fill the cores."""
+
+    def arena(length, cores):
+        use_cores(cores)
         operands = problem(np.random.default_rng(5), [length, 8], [1, 255 % 8 + 1])
         return CinnCompiler().compile(build(attend(), operands), device("cpu")).report()["arena_bytes"]
 
-    assert arena(5000) == arena(50)
+    assert arena(50_000, 1) == arena(50, 1)
+    assert arena(50_000, 2) == arena(10_000, 2) < 100_000
+
+
+#: About the borders of segments of 512 places.
+_LENGTHS = (1, 511, 512, 513, 1023, 1024, 1025, 3000, 4097)
+
+
+@pytest.mark.parametrize(
+    ("rule", "shape"),
+    [
+        ({}, {"heads": 4, "shared": 2, "depth": 64, "width": 64, "dtype": "bfloat16"}),
+        ({"window": 700, "softcap": 1.5}, {}),
+        ({"used": 32}, {"heads": 1, "shared": 16, "depth": 48, "width": 48}),
+    ],
+)
+def test_bits_do_not_depend_on_how_contexts_are_split(rule, shape, use_cores):
+    """Over cores and threads, alone, beside others, and as the last token of three: parts of contexts are the same
+    pairs of segments."""
+    rng, most = np.random.default_rng(11), [min(n, 3) for n in _LENGTHS]
+    *operands, tables = problem(rng, _LENGTHS, most, block=16, **shape)
+    sinks = values(rng, operands[0].shape[1:3], shape.get("dtype", "float32"))
+    known = dict(rule)
+    if used := known.pop("used", 0):
+        operands[2] = operands[1]
+    whole = [*operands, tables, sinks]
+    ((expected,), _) = interpret(build(attend(width=used, **known), whole), whole)
+    ends, found, threads = np.cumsum(most) - 1, [], workers().threads
+    choices = [slice(None), ends, *(ends[i : i + 1] for i in range(len(ends)))]
+    try:
+        for cores in (1, 2, 5):
+            use_cores(cores)
+            set_threads(min(cores, 4))
+            executable = symbolic(sinks=1, block=16, **shape, **rule)
+            for some in choices:
+                query, keys, values_of, positions, rows = operands
+                given = [query[some], keys, values_of, positions[some], rows[some], tables, sinks]
+                found.append((cores, some, run(executable, given)))
+    finally:
+        set_threads(threads)
+    made = found[0][2]
+    tolerance = 1e-2 if made.dtype == "bfloat16" else 1e-5
+    np.testing.assert_allclose(made.astype("float64"), expected.astype("float64"), rtol=0, atol=tolerance)
+    for cores, some, part in found:
+        assert part.tobytes() == made[some].tobytes(), (cores, some)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int8"])
+def test_split_contexts_of_known_sizes_equal_the_interpreter(dtype, use_cores):
+    """Of one sequence and several, with a score that is not finite in one segment."""
+    use_cores(2)
+    rng = np.random.default_rng(12)
+    query, keys, values_of, *numbers = problem(
+        rng, [2600, 9, 1200], [1, 1, 1], depth=16, width=16, dtype="float64" if dtype == "float64" else "float32"
+    )
+    others = []
+    if dtype == "int8":
+        keys, values_of = (rng.integers(-127, 128, x.shape).astype(np.int8) for x in (keys, values_of))
+        others = [rng.uniform(0.001, 0.02, keys.shape[:3]).astype(np.float32) for _ in range(2)]
+    else:
+        keys[numbers[2][2, 800 // 4], 0, 1] = np.nan
+    executable = check(attend(), query, keys, values_of, *numbers, *others, scale=4)
+    assert "parts of contexts merged" in explain(executable)
 
 
 @pytest.mark.parametrize("rule", [{}, {"window": 5, "softcap": 1.5}, {"width": 10}], ids=str)

@@ -42,6 +42,7 @@ KINDS = {
         operations=("prim.paged_attention",),
         lowering=".paged_attention.lowering:lower_paged_attention",
     ),
+    "segment merge": Kind({"chunks": ".paged_attention.merge:EMITTER"}),
     "grouped product": Kind(
         {"chunks": ".grouped_gemm.emit:EMITTER"},
         operations=("prim.grouped_dot", "prim.grouped_outer", SCALED_GROUPED),

@@ -1,5 +1,5 @@
 """The code of paged attention: a chunk is a tile of tokens and some cached heads, with all or some of the heads that
-share one.
+share one, and with all of their contexts or a part of them.
 
 Tokens of a tile that belong to one sequence (a run) pass over its places together, panel by panel: scores and their
 powers are made for all rows, sums of values are rescaled where a larger score has come (Milakov and Gimelshein, 2018).
@@ -10,29 +10,30 @@ over before the next ones: first keys, while the panel's values are asked for, t
 are; all are asked for twice more shortly before they are read, for a processor that waits for many lines drops
 requests. Keys are copied as floats for rows of several tiles, unless the machine multiplies pairs of bfloat16 as they
 are: powers, which are at most 1, are then rounded to it, as fused attention does, and products of denormal numbers are
-zero. Panels begin at multiples of their width, every score is one tree of sums and every sum of values one chain, and a
-row leaves out what it does not see: a token's bits depend on nothing but its own sequence up to its position, whatever
-else is computed beside it.
+zero. Panels begin at multiples of their width, every score is one tree of sums, every sum of a segment's values one
+chain, sums of segments are merged as a binary tree, and a row leaves out what it does not see: a token's bits depend on
+nothing but its own sequence up to its position, whatever else is computed beside it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from argosy_cinn.emitter import Emitter
-from argosy_cinn.forms.paged_attention import PagedAttentionForm
-from argosy_cinn.loops.elementwise import load_element, store_element
+from argosy_cinn.forms.paged_attention import SEGMENT, PagedAttentionForm
+from argosy_cinn.loops.elementwise import load_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
-from argosy_cinn.paged_attention.memory import FEW_ROWS, STREAMS, Memory
+from argosy_cinn.paged_attention.memory import FEW_ROWS, STREAMS
 from argosy_cinn.paged_attention.panels import Cache, Heads, Rule, Strip
 from argosy_cinn.paged_attention.powers import Powers
 from argosy_cinn.paged_attention.scores import Scores
+from argosy_cinn.paged_attention.segments import SegmentTree, clear_sums, copy_sums
+from argosy_cinn.paged_attention.tiles import Row, Tiles
 from argosy_cinn.paged_attention.values import Values
-from argosy_cinn.printers.llvm import Function, Module
-from argosy_cinn.printers.types import FLOAT, I64, LLVM_TYPES, Index, Value, constant, vector
-from argosy_cinn.shapes import ceil_div, sizes
-from argosy_phi_ops.primitives.attention import split_others
+from argosy_cinn.printers.llvm import Module
+from argosy_cinn.printers.types import FLOAT, I64, LLVM_TYPES, Index, Value, constant
+from argosy_cinn.shapes import sizes
 
 
 def emit_paged_attention(module: Module, name: str, form: PagedAttentionForm, slots: Mapping[Any, int]) -> None:
@@ -51,64 +52,68 @@ class _Panel(Scores, Powers, Values):
     """All of a panel."""
 
 
-class _Chunk:
-    def __init__(self, b: Function, form: PagedAttentionForm, pointers: Pointers) -> None:
-        self.b, self.form, self.dtype = b, form, form.result.dtype
-        self.tokens, self.cached, self.shared, self.depth = form.query
-        self.part, self.width = form.part, form.width
-        sinks, scales = split_others(form.operands[6:])
-        names = ("query", "keys", "values", "positions", "rows", "tables", *["sinks"] * len(sinks))
-        names += ("key scales", "value scales") if scales else ()
-        self.at = {name: pointers(v) for name, v in zip(names, form.operands, strict=True)}
-        self.out = pointers(form.result)
-        self.memory = Memory(b, form)
-        self.lanes, self.real = self.memory.lanes, self.memory.real
+class _Part(NamedTuple):
+    """A part of the contexts: its ``number`` among those of the tile, and whether there are others; its first
+    ``segment``, and the place behind it, None behind them all."""
 
+    segment: Index
+    end: Value | None
+    number: Index
+    is_partial: Value | None
+
+
+_WHOLE = _Part(0, None, 0, None)
+
+
+class _Chunk(Tiles):
     def emit(self, chunk: Value) -> None:
-        """Run after run of the tile."""
-        b, heads = self.b, self.form.heads
-        groups = ceil_div(self.cached, heads)
-        self.first_shared = b.mul(b.rem(chunk, self.form.parts), self.part)
-        chunk = b.index(b.div(chunk, self.form.parts))
-        first_head = b.mul(b.rem(chunk, groups), heads)
-        self.heads = first_head, b.minimum(b.add(first_head, heads), self.cached)
-        begin = b.mul(b.div(chunk, groups), self.form.tile_tokens)
-        end = b.index(b.minimum(b.add(begin, self.form.tile_tokens), b.number(self.tokens)))
+        """Run after run of the tile, and all of its contexts or a part of them."""
+        b = self.b
+        number, division = self.locate(chunk, b.number(self.form.splits)), self.divide()
+        self.heads = self.group(b.rem(number, division.groups), division.heads)
+        if not self.form.is_split:
+            self._runs(_WHOLE)
+            return
+        number = b.div(number, division.groups)
+        with b.if_then(b.icmp("slt", number, division.parts)):
+            segment = b.binary("shl", b.index(b.add(division.first, number)), division.level)
+            end = b.binary("shl", b.index(b.add(b.add(division.first, number), 1)), division.level)
+            self._runs(_Part(segment, b.index(b.mul(end, SEGMENT)), number, b.icmp("sgt", division.parts, 1)))
+
+    def _runs(self, part: _Part) -> None:
+        b, end = self.b, self.end
 
         def run(carry: list[Value]) -> list[Value]:
             row, first = self._row(carry[0]), carry[0]
             behind, low, high = self._extent(first, end, row)
-            self._run(first, b.sub(behind, first), row, low, high)
+            self._run(part, first, b.sub(behind, first), row, low, high)
             return [behind]
 
-        b.repeat([b.index(begin)], lambda carry: b.icmp("slt", carry[0], end), run)
+        b.repeat([self.begin], lambda carry: b.icmp("slt", carry[0], end), run)
 
     def _row(self, token: Value) -> Value:
         return self.b.load(I64, self.b.gep(self.at["rows"], token, I64))
 
-    def _position(self, token: Index) -> Value:
-        return self.b.load(I64, self.b.gep(self.at["positions"], token, I64))
-
     def _extent(self, first: Value, end: Value, row: Value) -> list[Value]:
         """Where the run of tokens of one row that begins at ``first`` ends, and its least and largest position."""
-        b, start = self.b, self._position(first)
+        b, start = self.b, self.position(first)
 
         def goes_on(carry: list[Value]) -> Value:
             there = self._row(b.index(b.minimum(carry[0], b.sub(end, 1))))
             return b.binary("and", b.icmp("slt", carry[0], end), b.icmp("eq", there, row))
 
         def step(carry: list[Value]) -> list[Value]:
-            place = self._position(carry[0])
+            place = self.position(carry[0])
             return [b.add(carry[0], 1), b.minimum(carry[1], place), b.maximum(carry[2], place)]  # type: ignore[list-item]
 
         return b.repeat([b.index(b.add(first, 1)), start, start], goes_on, step)
 
-    def _run(self, first: Value, count: Index, row: Value, low: Value, high: Value) -> None:
+    def _run(self, part: _Part, first: Value, count: Index, row: Value, low: Value, high: Value) -> None:
         """``count`` tokens of one row of the tables: one token is a case of its own, whose number of rows is known."""
         b, several = self.b, self.b.index(self.b.mul(count, self.part))
 
         def attend(rows: Index) -> list[Value]:
-            self._attend(first, rows, row, (low, high))
+            self._attend(part, first, rows, row, (low, high))
             return []
 
         if self.form.tile_tokens == 1:
@@ -116,37 +121,62 @@ class _Chunk:
         else:
             b.either(b.icmp("eq", b.index(count), 1), lambda: attend(self.part), lambda: attend(several))
 
-    def _attend(self, first: Value, rows: Index, row: Value, positions: tuple[Value, Value]) -> None:
+    def _attend(self, part: _Part, first: Value, rows: Index, row: Value, positions: tuple[Value, Value]) -> None:
         """So many rows of each head: heads together where these are few, which read what lies side by side, else one
         after the other."""
-        b = self.b
-        most, (first_head, end) = self.form.heads, self.heads
-        several: Index = b.select(b.icmp("sle", b.index(rows), FEW_ROWS), constant(I64, most), constant(I64, 1))
+        b, memory, (first_head, most, end) = self.b, self.memory, self.heads
+        several: Index = b.select(b.icmp("sle", b.index(rows), FEW_ROWS), b.index(most), constant(I64, 1))
         if isinstance(rows, int):
             several = most if rows <= FEW_ROWS else 1
         is_whole = isinstance(several, int) and self.cached % several == 0
         with b.loop(first_head, end, several) as loop:
             count = several if is_whole else b.minimum(several, b.sub(end, loop.index))
             heads = Heads(loop.index, count, b.index(b.add(loop.index, count)))
-            self._each_row(heads, rows, first, self._begin)
-            self._panels(heads, rows, first, row, positions)
-            self._each_row(heads, rows, first, self._end)
+            self.each_row(heads, rows, first, self._copy_query)
+            clear_sums(memory, memory.sums, b.mul(rows, heads.size))
+            self._panels(part, heads, rows, first, row, positions)
+            self._finish(part, heads, rows, first)
 
-    def _panels(self, heads: Heads, rows: Index, first: Value, row: Value, positions: tuple[Value, Value]) -> None:
-        """All places that tokens at these positions see, panel by panel and head by head."""
+    def _finish(self, part: _Part, heads: Heads, rows: Index, first: Value) -> None:
+        """Results, or partial sums where other chunks have the rest of the contexts."""
+        b, memory = self.b, self.memory
+
+        def store_results() -> list[Value]:
+            self.each_row(heads, rows, first, lambda row: self.store_result(row, memory.sums))
+            return []
+
+        def store_sums() -> list[Value]:
+            with b.loop(heads.first, heads.end) as head:
+                own = memory.row(memory.sums, b.mul(b.sub(head.index, heads.first), rows))
+                copy_sums(memory, own, self.partial_sums(part.number, head.index, first), rows)
+            return []
+
+        if part.is_partial is None:
+            store_results()
+        else:
+            b.either(part.is_partial, store_sums, store_results)
+
+    def _panels(
+        self, part: _Part, heads: Heads, rows: Index, first: Value, row: Value, positions: tuple[Value, Value]
+    ) -> None:
+        """All places of the part that tokens at these positions see, panel by panel and head by head."""
         b, form, (low, high) = self.b, self.form, positions
-        columns, block = sizes(form.operands[5])[1], sizes(form.operands[1])[1]
-        end = b.minimum(b.add(high, 1), b.mul(b.number(columns), block))
+        columns, width = sizes(form.operands[5])[1], self.memory.panel
+        end = b.minimum(b.add(high, 1), self.places)
         before = b.maximum(b.sub(low, form.window - 1), 0) if form.window else 0
-        width = self.memory.panel
+        start = b.mul(b.div(before, width), width)
+        if part.end is not None:
+            start, end = b.maximum(start, b.mul(part.segment, SEGMENT)), b.minimum(end, part.end)
         known = b.minimum(b.maximum(row, 0), b.sub(b.number(sizes(form.operands[5])[0]), 1))
         table = b.gep(self.at["tables"], b.mul(known, b.number(columns)), I64)
         rule = Rule(form.scale, form.window, form.softcap, low, high, end)
-        start = b.mul(b.div(before, width), width)
         self._find_offsets(self.memory.offsets[0], start, end, table)
-        position = lambda r: self._position(b.add(first, b.div(r, self.part)))  # noqa: E731
+        position = lambda r: self.position(b.add(first, b.div(r, self.part)))  # noqa: E731
+        tree = SegmentTree(self.memory, b.mul(rows, heads.size), part.segment)
+        tree.begin(start)
         with b.loop(start, end, width, self.memory.offsets) as places:
             offsets, ahead = places.carry
+            tree.add_before(places.index, start)
             self._find_offsets(ahead, b.add(places.index, width), end, table)
 
             def panel(head: Value) -> _Panel:
@@ -155,6 +185,7 @@ class _Chunk:
 
             self._panel(heads, rows, panel, self._cache(1, offsets, ahead), self._cache(2, offsets, ahead))
             places.yield_values(ahead, offsets)
+        tree.end(b.maximum(b.sub(end, 1), start))
 
     def _panel(self, heads: Heads, rows: Index, panel: Callable[[Value], _Panel], keys: Cache, values: Cache) -> None:
         """What a panel's places give to the rows of some heads. Where these are one tile, a few places of all heads,
@@ -205,7 +236,7 @@ class _Chunk:
                 b.store(b.index(b.mul(first, width)), b.gep(offsets, b.add(loop.index, i * panel), I64))
             for name in ("key scales", "value scales"):
                 if name in self.at:
-                    b.prefetch(b.gep(self.at[name], b.add(first, self.heads[0]), FLOAT))
+                    b.prefetch(b.gep(self.at[name], b.add(first, self.heads.first), FLOAT))
 
     def _cache(self, number: int, offsets: Value, ahead: Value) -> Cache:
         """The keys (1) or values (2) of a panel and the next one: keys of that are asked for, and values of this."""
@@ -218,22 +249,11 @@ class _Chunk:
         first = lambda head: b.gep(self.at[name], b.mul(head, width), element)  # noqa: E731
         return Cache(first, element, used, own, ahead if number == 1 else None if is_key else own, factors)
 
-    def _each_row(self, heads: Heads, rows: Index, first: Value, build: Callable[[Value, Value, Index], None]) -> None:
-        """``build`` for each row of scores, with the number of its head, and of that among those of all tokens."""
-        b = self.b
-        with b.loop(heads.first, heads.end) as head, b.loop(0, rows) as loop:
-            token = b.add(first, b.div(loop.index, self.part))
-            group = b.add(self.first_shared, b.rem(loop.index, self.part))
-            place = b.add(b.mul(b.add(b.mul(token, self.cached), head.index), self.shared), group)
-            row = b.index(b.add(b.mul(b.sub(head.index, heads.first), rows), loop.index))
-            sink = b.index(b.add(b.mul(head.index, self.shared), group))
-            build(row, sink, place)
-
-    def _begin(self, row: Value, sink: Value, head: Index) -> None:
-        """The row's query, and sums of nothing, or of its sink."""
+    def _copy_query(self, row: Row) -> None:
+        """The row's query, as it is multiplied."""
         b, memory, lanes = self.b, self.memory, self.lanes
-        source = b.gep(self.at["query"], b.mul(head, self.depth), memory.element)
-        target = memory.query(row)
+        source = b.gep(self.at["query"], b.mul(row.place, self.depth), memory.element)
+        target = memory.query(row.number)
 
         def copy(at: Index, mask: Value | None) -> None:
             if memory.pairs:
@@ -243,37 +263,8 @@ class _Chunk:
             for v, x in enumerate(found):
                 b.store(x, b.gep(target, b.add(at, v * lanes), self.real))
 
-        self._vectors(self.depth, copy)
-        with b.loop(0, memory.padded_width(self.width), lanes) as loop:
-            b.store(b.zero(vector(self.real, lanes)), b.gep(memory.sum(row), loop.index, self.real))
-        top, total = constant(self.real, float("-inf")), constant(self.real, 0.0)
-        if "sinks" in self.at:
-            found = b.load(LLVM_TYPES[self.dtype], b.gep(self.at["sinks"], sink, memory.element))
-            top, total = load_element(b, found, self.dtype), constant(self.real, 1.0)
-        b.store(top, b.gep(memory.tops, row, self.real))
-        b.store(total, b.gep(memory.totals, row, self.real))
-
-    def _end(self, row: Value, _sink: Value, head: Index) -> None:
-        """The sums of values by that of powers."""
-        b, memory = self.b, self.memory
-        target = b.gep(self.out, b.mul(head, self.width), memory.element)
-        total = b.splat(b.load(self.real, b.gep(memory.totals, row, self.real)), self.lanes)
-
-        def store(at: Index, mask: Value | None) -> None:
-            places = [b.gep(memory.sum(row), b.add(at, v), self.real) for v in range(0, memory.unit, self.lanes)]
-            made = [b.fdiv(b.load(vector(self.real, self.lanes), place), total) for place in places]
-            memory.store_unit([store_element(b, x, self.dtype) for x in made], b.gep(target, at, memory.element), mask)
-
-        self._vectors(self.width, store)
+        self.vectors(self.depth, copy)
 
     def _load(self, base: Value, at: Index, mask: Value | None) -> Value:
         b, memory = self.b, self.memory
         return load_element(b, b.masked_load(memory.vector, b.gep(base, at, memory.element), mask), self.dtype)
-
-    def _vectors(self, width: int, build: Callable[[Index, Value | None], None]) -> None:
-        """``build`` for each unit of a row, the last one under a mask."""
-        whole = width // self.lanes * self.lanes
-        with self.b.loop(0, whole, self.memory.unit) as loop:
-            build(loop.index, None)
-        if whole < width:
-            build(whole, self.b.tail_mask(width - whole, self.lanes))

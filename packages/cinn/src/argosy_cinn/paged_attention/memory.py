@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from typing import NamedTuple
 
 from argosy_cinn.forms.paged_attention import PagedAttentionForm
 from argosy_cinn.loops.elementwise import load_element
@@ -11,6 +12,7 @@ from argosy_cinn.printers.types import (
     BFLOAT,
     DOUBLE,
     FLOAT,
+    I1,
     I8,
     I16,
     I32,
@@ -19,6 +21,7 @@ from argosy_cinn.printers.types import (
     Index,
     Value,
     bytes_of,
+    constant,
     vector,
 )
 from argosy_cinn.runtime.workers import scratch
@@ -38,9 +41,17 @@ _LOW, _HIGH = ([i + 32 * of for i in range(32) if i // 4 % 2 == half for of in (
 _JOINED = [i // 8 * 4 + i % 4 + i // 4 % 2 * 16 for i in range(32)]
 
 
+class Sums(NamedTuple):
+    """Of rows, some places each: the largest score, the sum of powers relative to it, and those of values."""
+
+    tops: Value
+    totals: Value
+    values: Value
+
+
 class Memory:
     """A thread's scratch memory: a panel's keys and scores, where it is cached and its scales, and the rows' queries
-    and sums."""
+    and sums, those of a segment and, for each power of two, those of so many segments before it."""
 
     def __init__(self, b: Function, form: PagedAttentionForm) -> None:
         self.b, self.dtype = b, form.result.dtype
@@ -63,23 +74,55 @@ class Memory:
         #: Rows of a head up to which a few places of all heads are passed over before the next ones. With more, sums
         #: had better stay in registers where pairs are multiplied.
         self.few_rows = self.height if self.pairs else FEW_ROWS
-        self.depth, self._width = form.query[3], self.padded_width(form.width)
-        depth, rows = self.padded_width(self.depth), max(form.rows, min(form.rows, FEW_ROWS) * form.heads)
-        padded = self.padded_width(rows)
-        parts = min(form.part, self.few_rows) * form.heads * self._part_numbers
-        counts = [depth * self.panel, rows * self.panel, rows * depth, rows * self._width, padded, padded, parts]
-        counts += [self.panel, self.panel]
+        self.depth, self.width = form.query[3], self.padded_width(form.width)
+        depth, rows = self.padded_width(self.depth), max(form.rows, min(form.rows, FEW_ROWS) * form.most_heads)
+        padded = self._rows = self.padded_width(rows)
+        parts = min(form.part, self.few_rows) * form.most_heads * self._part_numbers
+        counts = [depth * self.panel, rows * self.panel, rows * depth, rows * self.width, padded, padded, parts]
+        counts += [self.panel, self.panel, padded, padded]
         size, zeros = bytes_of(self.real), VALUE_VECTORS * self.lanes * bytes_of(LLVM_TYPES[self.cached])
-        slab = scratch(b, sum(counts) * size + 6 * self.panel * 8 + zeros)
+        known = sum(counts) * size + 6 * self.panel * 8 + zeros
+        self.levels = self._count_levels(form)
+        slab = scratch(b, b.add(known, b.mul(self.levels, self._level_numbers * size)))
         places = [b.gep(slab, sum(counts[:i]) * size, I8) for i in range(len(counts) + 1)]
         self.keys, self.scores, self._queries, self._sums, self.tops, self.totals, self._sum_parts, *rest = places
-        self.key_scales, self.value_scales, table = rest
+        self.key_scales, self.value_scales, *factors, table = rest
+        #: What the sums of two parts of a context are multiplied by as they are merged.
+        self.factors = (factors[0], factors[1])
         #: Where the places of two panels in turn are cached: offsets of keys, values and scales.
         self.offsets = (table, b.gep(table, 3 * self.panel, I64))
         #: Values of a place that a row does not see.
         self.zeros = b.gep(table, 6 * self.panel, I64)
         for at in range(0, zeros, self.lanes):
             b.store(b.zero(vector(I8, self.lanes)), b.gep(self.zeros, at, I8))
+        self._levels = b.gep(slab, known, I8)
+
+    def _count_levels(self, form: PagedAttentionForm) -> Index:
+        """Levels of a binary tree of the segments of the longest context."""
+        b, segments = self.b, form.segments
+        if isinstance(segments, int):
+            return max(segments - 1, 0).bit_length()
+        last = b.index(b.sub(b.number(segments), 1))
+        return b.sub(64, b.intrinsic("llvm.ctlz", I64, last, constant(I1, 0)))
+
+    @property
+    def _level_numbers(self) -> int:
+        return self._rows * (self.width + 2)
+
+    @property
+    def sums(self) -> Sums:
+        """Those of the present segment, of all rows."""
+        return Sums(self.tops, self.totals, self._sums)
+
+    def level(self, number: Index) -> Sums:
+        """The sums of 2 to the ``number`` segments."""
+        return self.sums_at(self.b.gep(self._levels, self.b.mul(number, self._level_numbers), self.real), self._rows)
+
+    def sums_at(self, base: Value, rows: int, first: Index = 0) -> Sums:
+        """The sums that lie at an address, of so many rows, from the ``first`` one on."""
+        b = self.b
+        starts = first, b.add(rows, first), b.add(2 * rows, b.mul(first, self.width))
+        return Sums(*(b.gep(base, start, self.real) for start in starts))
 
     @property
     def _part_numbers(self) -> int:
@@ -142,7 +185,13 @@ class Memory:
 
     def sum(self, row: Index) -> Value:
         """A row's sums of values."""
-        return self.b.gep(self._sums, self.b.mul(row, self._width), self.real)
+        return self.row(self.sums, row).values
+
+    def row(self, sums: Sums, row: Index) -> Sums:
+        """Those of one row, and what follows it."""
+        b = self.b
+        starts = row, row, b.mul(row, self.width)
+        return Sums(*(b.gep(base, start, self.real) for base, start in zip(sums, starts, strict=True)))
 
     def score(self, row: Index, place: Index = 0) -> Value:
         """A row's scores in the panel, later their powers."""

@@ -81,6 +81,6 @@ class Powers(Panel):
 
     def _rescale(self, row: Value, factor: Value) -> None:
         b, sums = self.b, self.memory.sum(row)
-        with b.loop(0, self.memory._width, self.lanes) as loop:
+        with b.loop(0, self.memory.width, self.lanes) as loop:
             place = b.gep(sums, loop.index, self.real)
             b.store(b.fmul(b.load(factor.type, place), factor), place)

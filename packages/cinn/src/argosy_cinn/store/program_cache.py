@@ -20,6 +20,7 @@ from argosy_cinn.plan.memory import Recomputation
 from argosy_cinn.runtime.cache import ObjectCache, code_generator_version
 from argosy_cinn.shapes import evaluate_size
 from argosy_cinn.target import Target
+from argosy_hwadapt.cpu.features import physical_cores
 from argosy_phi_ops.settings import code_key
 from argosy_pir.attributes import Dense
 from argosy_pir.core import Block
@@ -199,7 +200,8 @@ def program_key(program: Program, target: Target, options: Mapping[str, Any]) ->
     for name, function in sorted(program.functions.items()):
         digest.update(name.encode())
         _hash_block(digest, function.block, numbers)
-    digest.update(f"{len(program.states)}|{target.key}|{code_generator_version()}|{_sources()}".encode())
+    machine = target.key, physical_cores()  # among which kernels divide their work
+    digest.update(f"{len(program.states)}|{machine}|{code_generator_version()}|{_sources()}".encode())
     digest.update(repr([(k, options.get(k)) for k in ("passes", "without")]).encode())
     digest.update(code_key(options).encode())
     return digest.hexdigest()
