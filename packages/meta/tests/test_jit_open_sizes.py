@@ -228,3 +228,15 @@ def test_a_size_that_an_operator_needs_is_checked_at_the_call():
     assert static(paddle.ones([0, 9])).shape == [0, 3, 3]
     assert static(paddle.ones([6, 9])).shape == [6, 3, 3]
     assert len(static.compiled) == 2
+
+
+def test_choices_between_inputs_of_open_sizes_have_these_in_common(tmp_path):
+    """Both tensors that `where` chooses from are inputs; those that never fit are refused as eagerly."""
+    specs = [paddle.static.InputSpec([None, None], "bool"), paddle.static.InputSpec([None, None])]
+    static = paddle.jit.to_static(lambda which, x: paddle.where(which, x, -x), input_spec=specs, full_graph=True)
+    paddle.jit.save(static, tmp_path / "choice")
+    which, x = paddle.to_tensor([[True, False, True]]), paddle.to_tensor([[1.0, 2.0, 3.0]])
+    assert paddle.jit.load(tmp_path / "choice")(which, x).tolist() == [[1.0, -2.0, 3.0]]
+    captured = paddle.jit.to_static(lambda x, y: paddle.where(x > 0, x, y), full_graph=True)
+    with pytest.raises(ValueError, match=r"where: .* do not broadcast together \[given .*, y=float32 \[3, 5\]\]"):
+        captured(paddle.ones([3, 4]), paddle.ones([3, 5]))

@@ -148,7 +148,8 @@ class Composition:
     def _explain(self, given: dict[str, Any], error: Exception) -> None:
         """Raise what is to be said to users of an error of Python's insides, where there is anything."""
         operands = [given[p.name] for p in self.signature.operands]
-        attributes = {p.name: p.attribute(given[p.name]) for p in self.signature.attributes}
+        known = [p for p in self.signature.attributes if not _is_traced(given[p.name])]  # others have no value to show
+        attributes = {p.name: p.attribute(given[p.name]) for p in known}
         better = import_module("argosy_phi_ops.checks.error_messages").explain_error(self, operands, attributes, error)
         if better is not None:
             raise better from error
@@ -202,3 +203,8 @@ def find_composition(name: str) -> Composition | None:
 def find_function(name: str) -> Composition | Operator | None:
     """What users get under ``name``: a composed function, else the operator, or None."""
     return find_composition(name) or find_operator(name)
+
+
+def _is_traced(x: Any) -> bool:
+    """Whether a tensor is one of a program that is being captured."""
+    return isinstance(x, Tensor) and x.payload.is_traced
