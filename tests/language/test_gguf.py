@@ -59,6 +59,20 @@ def test_a_file_gives_what_the_folder_gives(case, tmp_path):
     np.testing.assert_allclose(made, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize(("case", "kind"), [("qwen2", "F16"), ("llama-biases-tied", "BF16"), ("qwen2", "Q8_0")])
+def test_biases_in_float32_are_added_to_products_of_other_dtypes(case, kind, tmp_path):
+    """Files have vectors in float32, whatever their matrices are in; norms stay so."""
+    record, model = model_of(case, tmp_path)
+    ids = paddle.to_tensor(record["ids"])
+    expected = model(ids).numpy()
+    models.save(model, tmp_path / "model.gguf", kind)
+    for integers in (False, True):
+        made = models.load_model(tmp_path / "model.gguf", integers=integers)
+        room = {"F16": 0.01, "BF16": 0.08, "Q8_0": 0.05}[kind] * np.abs(expected).max()
+        np.testing.assert_allclose(made(ids).astype("float32").numpy(), expected, rtol=0, atol=room)
+        assert made.model.norm.weight.dtype == paddle.float32
+
+
 def test_rows_of_queries_lie_as_llama_cpp_wants_them(llama):
     """The order of Hugging Face's converter: within a head, rows of both halves alternate."""
     stored = {tensor.name: tensor.data for tensor in gguf.GGUFReader(llama).tensors}

@@ -120,9 +120,10 @@ def fill_weights(
     model: Layer, family: ModuleType, files: Mapping[str, Any], where: str, dtype: str | None = None
 ) -> str:
     """Give each parameter of ``model`` its values: views of the file's memory where one tensor makes it, converted to
-    ``dtype`` if that is given; else matrices are converted to that which most of their numbers have, since products
-    take one dtype, which is returned. Raises CheckpointError for missing, surplus and mis-shaped tensors, naming them,
-    before any parameter is changed, and TypeError for a dtype of integers."""
+    ``dtype`` if that is given; else matrices, and biases that are added to their products, are converted to that which
+    most of their numbers have, since products take one dtype, which is returned. Raises CheckpointError for missing,
+    surplus and mis-shaped tensors, naming them, before any parameter is changed, and TypeError for a dtype of
+    integers."""
     if dtype is not None and as_dtype(dtype).name not in _FLOATS:
         raise TypeError(
             f"weights become one of {', '.join(_FLOATS)}, got {dtype!r}; argosy_infer.compress makes integers"
@@ -142,15 +143,25 @@ def fill_weights(
             _check_shape(name, parameters[name], part, tuple(stored.shape), where)
             _check_dtype(part, stored, where)
     of_matrices = as_dtype(dtype or _common_dtype(known.form(part.name) for each in parts.values() for part in each))
+    added = _biases_of_products(model)
     for name, each in count_steps(parts.items(), "tensors"):
         parameter = parameters[name]
         stored = _assemble(parameter, each, known)
-        wanted = (of_matrices if dtype or stored.ndim > 1 else as_dtype(stored.dtype)).numpy
+        follows = dtype or stored.ndim > 1 or name in added
+        wanted = (of_matrices if follows else as_dtype(stored.dtype)).numpy
         keep = name.endswith("e_score_correction_bias")  # what balances loads is finer than bfloat16
         values = stored if keep or stored.dtype == wanted else stored.astype(wanted)
         parameter.payload = StridedArray.from_array(values)
         parameter.__dict__.pop("_init_func", None)  # nothing is left to fill
     return of_matrices.name
+
+
+def _biases_of_products(model: Layer) -> set[str]:
+    """The names of biases that products with matrices have."""
+    layers = dict(model.named_sublayers())
+    owners = {name: layers.get(name.removesuffix(".bias")) for name, _ in model.named_parameters()}
+    products = {name: layer for name, layer in owners.items() if layer is not None and not isinstance(layer, Router)}
+    return {name for name, layer in products.items() if getattr(getattr(layer, "weight", None), "ndim", 2) > 1}
 
 
 def _common_dtype(tensors: Iterable[Array]) -> np.dtype[Any]:
