@@ -61,14 +61,14 @@ class PagedAttentionForm(Form):
 
     @property
     def heads(self) -> int:
-        """Cached heads of a chunk: each core's, whose keys of one token are read together; no sum depends on it."""
-        return max(ceil_div(self.query[1], physical_cores()), 1)
+        """Cached heads of a chunk: each core's, whose keys of one token are read together."""
+        return max(ceil_div(self.query[1], self.cores), 1)
 
     @property
     def part(self) -> int:
         """Heads of a chunk that share a cached one: all, unless there are fewer cached heads than cores, as where one
-        latent head serves all; no sum depends on it."""
-        shared, wanted = self.query[2], ceil_div(physical_cores(), max(self.query[1], 1))
+        latent head serves all."""
+        shared, wanted = self.query[2], ceil_div(self.cores, max(self.query[1], 1))
         parts = [n for n in range(2, wanted + 1) if shared % n == 0 and shared // n >= _LEAST_ROWS]
         return shared // max(parts, default=1)
 
@@ -93,12 +93,22 @@ class PagedAttentionForm(Form):
         return ceil_div(sizes(self.operands[5])[1] * sizes(self.operands[1])[1], SEGMENT)
 
     @property
+    def cores(self) -> int:
+        """Those that chunks are divided among; no sum depends on it."""
+        return physical_cores()
+
+    @property
+    def long(self) -> int:
+        """Segments of the contexts of all tiles from which on they are split along positions, with all heads."""
+        return _CHUNKS // 2 * self.cores
+
+    @property
     def splits(self) -> int:
         """Chunks of a tile: its groups of heads, or, where there are few tiles, as many as it takes to fill the cores
-        with parts of long contexts; no sum depends on it."""
-        if physical_cores() == 1:
+        with parts of long contexts."""
+        if self.cores == 1:
             return self.groups
-        filling = _CHUNKS * physical_cores() // at_least_one(self.tiles)
+        filling = _CHUNKS * self.cores // at_least_one(self.tiles)
         return larger(self.groups, smaller(self.groups * self.segments, filling))
 
     @property
@@ -125,7 +135,7 @@ class PagedAttentionForm(Form):
         """Partial sums of all chunks that have a part of a context: as many as fill the cores, at most."""
         if not self.is_split:
             return {}
-        chunks = self.chunks if isinstance(self.chunks, int) else _CHUNKS * physical_cores()
+        chunks = self.chunks if isinstance(self.chunks, int) else _CHUNKS * self.cores
         rows, width = (ceil_div(n, _LANES) * _LANES for n in (self.rows * self.query[1], self.width))
         return {self.partial_sums: chunks * rows * (width + 2) * (8 if self.result.dtype == "float64" else 4)}
 

@@ -1,8 +1,9 @@
 """Tiles of tokens: how chunks divide their heads and contexts, partial sums, and results.
 
-Where there are few tiles, each is divided by its longest context, which is read where it is needed: a chunk has all
-cached heads, whose keys of one token lie side by side, and as many segments as fill the cores, a power of two; of
-shorter contexts a group of heads alone.
+Where there are few tiles, each is divided by its longest context, which is read where it is needed. Of a long one, a
+chunk has all cached heads, whose keys of one token lie side by side, and a part of the context: a power of two of
+segments. Of a shorter one it has a group of heads, and a part of the context only if groups are too few to fill the
+cores.
 """
 
 from __future__ import annotations
@@ -76,12 +77,14 @@ class Tiles:
         b, form = self.b, self.form
         if not form.is_split:
             return Division(form.groups, form.heads)
-        (first, last), splits = self._segments(), b.index(form.splits)
-        is_long = b.icmp("sge", b.mul(b.sub(b.add(last, 1), first), 2), splits)
-        is_long = b.binary("and", is_long, b.icmp("sgt", splits, form.groups))
+        (first, last), splits, tiles = self._segments(), b.index(form.splits), b.number(form.tiles)
+        count = b.index(b.mul(b.sub(b.add(last, 1), first), tiles))
+        is_long = b.binary("and", b.icmp("sge", count, form.long), b.icmp("sgt", splits, form.groups))
         groups: Index = b.select(is_long, constant(I64, 1), constant(I64, form.groups))
         heads: Index = b.select(is_long, constant(I64, self.cached), constant(I64, form.heads))
-        most = b.index(b.div(splits, groups))
+        are_many = b.icmp("sge", b.index(b.mul(tiles, form.groups)), form.cores)
+        each = b.select(are_many, constant(I64, 1), b.index(b.div(splits, form.groups)))
+        most = b.select(is_long, splits, each)
 
         def parts(level: Value) -> Index:
             return b.add(b.sub(b.binary("lshr", last, level), b.binary("lshr", first, level)), 1)
