@@ -32,6 +32,9 @@ def program(comm):
             comm.reduce_scatter(data, received, op)
         results[f"large all_gather {dtype}"] = received = np.empty((n, data.size), dtype)
         comm.all_gather(data, received)
+    longer = np.arange(3 << 20, dtype=np.int32) * (comm.rank + 1)  # than all that is on its way at a time
+    comm.all_reduce(longer, longer)
+    results["longer"] = longer[::4099]
     average = np.full(3, float(comm.rank))
     comm.all_reduce(average, average, "avg")
     results["in place average"] = average

@@ -87,12 +87,12 @@ def killed(comm):
 
 
 def killed_in_a_reduction(comm):
-    comm.barrier()
+    data = np.ones(1 << 18, np.float32)
+    comm.all_reduce(data, data, "max")
     with open("/proc/self/maps") as maps:
         names = {line.split()[5] for line in maps if "argosy-ranks-" in line and "(deleted)" not in line}
     sys.stdout.write(f"process {os.getpid()}\nshared memory with a name: {names or 'none'}\n")
     sys.stdout.flush()
-    data = np.ones(1 << 18, np.float32)
     if comm.rank == 1:
         signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
         signal.setitimer(signal.ITIMER_REAL, 0.05)

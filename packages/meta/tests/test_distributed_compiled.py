@@ -221,3 +221,33 @@ def test_loops_whose_weights_are_split_communicate_within():
         for a, b in zip(grads, gradients, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
         assert any(c.repeated for c in collectives)
+
+
+def test_the_loss_of_a_step_is_summed_with_the_gradients():
+    """One collective brings both; afterwards a rank reads the loss while others do not, and a forward pass alone that
+    is trained from outside keeps its terms."""
+
+    def program():
+        paddle.seed(0)
+        mesh = dist.ProcessMesh([0, 1], ["dp"])
+        model = dist.shard_layer(nn.Linear(4, 3), mesh)
+        optimizer = dist.shard_optimizer(paddle.optimizer.SGD(0.1, parameters=model.parameters()))
+        (x,) = dist.shard_dataloader([paddle.arange(24.0).reshape([6, 4]) / 24], mesh, shard_dims="dp")
+        terms = paddle.jit.to_static(lambda x: (model(x) ** 2).mean(), full_graph=True)(x)
+
+        @paddle.jit.to_static(full_graph=True)
+        def step(x):
+            loss = (model(x) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            return loss
+
+        with count_collectives() as counts:
+            loss = step(x)
+        read = float(loss) if dist.get_rank() == 0 else None
+        return counts.calls, loss.placements, terms.placements, read, float(terms)
+
+    (calls, summed, terms, read, alone), _ = run_ranks(program, 2)
+    assert (calls, summed, terms) == ({"all_reduce": 1}, [dist.Replicate()], [dist.Partial()])
+    assert read == pytest.approx(alone, rel=1e-6)

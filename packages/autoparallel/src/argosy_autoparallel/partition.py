@@ -96,14 +96,20 @@ def partition_ranks(
     ranks: Iterable[int],
     overlap: bool = False,
     reshard_after_use: bool = False,
+    reduce_scalars: bool = False,
 ) -> Iterator[PartitionedProgram]:
-    """What :func:`partition` makes for each of ``ranks``, one after the other."""
+    """What :func:`partition` makes for each of ``ranks``, one after the other. With ``reduce_scalars`` outputs of one
+    element that are still to be reduced are, where other values, gradients, are reduced alike: it takes no collective
+    of its own, and who reads a loss then waits for nobody.
+    """
     program = split_sizes(program, input_layouts, context().size).clone()
     if any(op.dialect == "phi" for op in program.walk()):
         Decompose(keep=ruled_operators()).run(program)
     ShrinkLiveRanges().run(program)
     for rank in ranks:
-        made = Partitioner(program, input_layouts, state_layouts, rank, reshard_after_use).run(output_layouts)
+        made = Partitioner(program, input_layouts, state_layouts, rank, reshard_after_use, reduce_scalars).run(
+            output_layouts
+        )
         CombineCollectives(early=overlap).run(made.program)
         if overlap:
             ChunkProducts().run(made.program)
@@ -121,8 +127,11 @@ class Partitioner:
         states: Sequence[Layout | None],
         rank: int,
         reshard_after_use: bool = False,
+        reduce_scalars: bool = False,
     ) -> None:
         self.source = program
+        self._reduces_scalars = reduce_scalars
+        self._reductions: set[tuple[ProcessMesh, tuple[int, ...]]] = set()  # made so far, on all ranks alike
         self.rank = rank
         self.target = Program(program.name)
         self.emitter = Emitter(self.target, rank)
@@ -171,7 +180,7 @@ class Partitioner:
             (self.walk if self._gathered_states.are_tracked else partial(walk_blocks, self))(ops)
             self.emitter.advance()
             layouts = [
-                layout if layout is not None else self.layout(value)
+                layout if layout is not None else self._output_layout(value)
                 for value, layout in zip(self.source.outputs, wanted or [None] * len(self.source.outputs), strict=True)
             ]
             outputs = [self._output(v, layout) for v, layout in zip(self.source.outputs, layouts, strict=True)]
@@ -202,6 +211,13 @@ class Partitioner:
         held.primary = layout
         held.keep(layout, local if layout is None or layout.mesh.contains(self.rank) else None, -1)
         held.mesh = None if layout is None else layout.mesh
+
+    def _output_layout(self, value: Value) -> Layout | None:
+        """How an output lies that nobody asks for otherwise."""
+        layout = self.layout(value)
+        if layout is None or not self._reduces_scalars or shape_of(value) not in ((), (1,)):
+            return layout
+        return layout.reduced() if (layout.mesh, layout.partial_dims) in self._reductions else layout
 
     def _output(self, value: Value, layout: Layout | None) -> Value:
         made = self.get(value, layout)
@@ -249,6 +265,8 @@ class Partitioner:
             return again[0]
         if communicates(best[1], layout):
             self.moves, self.traffic = True, self.traffic + best[0]
+        if best[1].is_partial and best[1].reduced() == layout:
+            self._reductions.add((layout.mesh, best[1].partial_dims))
         if self._strict and self._asking is not None:
             try:
                 check_gather(self._asking, best[1], layout, shape, value.dtype)

@@ -60,20 +60,37 @@ def shared_memory(comm: Any, nbytes: int) -> mmap.mmap | None:
 
     The file behind it has no name any more when this returns: nothing is left whichever way the processes end.
     """
-    name, memory = None, None
-    if comm.rank == 0:
-        descriptor, name = tempfile.mkstemp(prefix="argosy-ranks-", dir=_folder())
-        with contextlib.suppress(OSError):
-            _reserve(descriptor, max(nbytes, 1))
-            memory = mmap.mmap(descriptor, max(nbytes, 1))
-        os.close(descriptor)
-    machine, name = comm.bcast((_machine(), name))
-    if comm.rank and machine == _machine():
-        memory = _map(name)
+    label, memory = create_segment(nbytes) if comm.rank == 0 else (b"", None)
+    label = comm.bcast(label)
+    if comm.rank:
+        memory = open_segment(label)
     everyone = all(comm.allgather(memory is not None))
     if comm.rank == 0:
-        os.unlink(name)
+        remove_segment(label)
     return memory if everyone else None
+
+
+def create_segment(nbytes: int) -> tuple[bytes, mmap.mmap | None]:
+    """Make and map memory that other processes of this machine can open. Returns a label of at most ``TEXT`` bytes,
+    by which they find it, and the memory, zeroed; None where the machine has less to share."""
+    descriptor, name = tempfile.mkstemp(prefix="argosy-ranks-", dir=_folder())
+    memory = None
+    with contextlib.suppress(OSError):
+        _reserve(descriptor, max(nbytes, 1))
+        memory = mmap.mmap(descriptor, max(nbytes, 1))
+    os.close(descriptor)
+    return f"{_machine()}\n{name}".encode(), memory
+
+
+def open_segment(label: bytes) -> mmap.mmap | None:
+    """Map what :func:`create_segment` has made in another process; None where it is not to be found."""
+    machine, name = label.decode().split("\n", 1)
+    return _map(name) if machine == _machine() else None
+
+
+def remove_segment(label: bytes) -> None:
+    """Take away its name; who has mapped it keeps it."""
+    os.unlink(label.decode().split("\n", 1)[1])
 
 
 def forget_segments(comm: Any) -> None:

@@ -20,11 +20,11 @@ import numpy as np
 
 from argosy_hwadapt import calls
 from argosy_hwadapt.agreement import Agreement, as_text, record
-from argosy_hwadapt.board import TEXT, forget_segments, shared_memory
+from argosy_hwadapt.board import TEXT, forget_segments, open_segment, remove_segment, shared_memory
 from argosy_hwadapt.calls import Array, Call
 from argosy_hwadapt.communicator import BaseCommunicator, accumulator, reduce_arrays
 from argosy_hwadapt.errors import CollectiveMismatch, CommunicatorError, RankFailure
-from argosy_hwadapt.exchange import SMALLEST, SharedExchange, shared_exchange
+from argosy_hwadapt.exchange import SMALLEST, SharedExchange, can_share, exchange_memory
 from argosy_hwadapt.progress import Operation, Steps
 from argosy_hwadapt.waits import Waits
 
@@ -89,7 +89,8 @@ class MpiCommunicator(BaseCommunicator):
         self._asked: dict[tuple[int, int], deque[Call]] = {}
         memory = shared_memory(comm, Agreement.nbytes(comm.size)) if check else None
         self._agreement = Agreement(memory, comm, members, self.rank) if check else None
-        self._exchange = shared_exchange(comm, lambda: waits.ended_ranks(members))
+        self._exchange: SharedExchange | None = None
+        self._may_share = can_share(comm.size)
 
     def __repr__(self) -> str:
         return f"MpiCommunicator(rank {self.rank} of {self.size})"
@@ -189,13 +190,35 @@ class MpiCommunicator(BaseCommunicator):
                 raise CollectiveMismatch(str(self._failure))
             yield set()
         moves = _MOVES.get(call.kind)
-        if self._exchange is not None and call.kind in _SHARED and call.send.nbytes >= SMALLEST:
+        large = call.kind in _SHARED and call.send.nbytes >= SMALLEST
+        if large and self._may_share and self._exchange is None:
+            yield from self._open_exchange(started)
+        if large and self._exchange is not None:
             yield from _share(self._exchange, call)
             self._issued = number
         elif moves is not None and not (call.kind == "barrier" and self._agreement is not None):
             yield from moves(self, call, started)
         else:
             self._issued = number
+
+    def _open_exchange(self, started: bool) -> Steps:
+        """Map the memory of large collectives, which the first of them needs; where there is none, nobody has it."""
+        text, memory = np.zeros(TEXT, np.uint8), None
+        if self.rank == 0:
+            label, memory = exchange_memory(self.size)
+            text[: len(label)] = np.frombuffer(label, np.uint8)
+        yield from self._move(started, "Bcast", text, 0, last=False)
+        label = text.tobytes().rstrip(b"\0")
+        if self.rank:
+            memory = open_segment(label)
+        mapped = np.zeros(self.size, np.uint8)
+        yield from self._move(started, "Allgather", np.array([memory is not None], np.uint8), mapped, last=False)
+        if self.rank == 0:
+            remove_segment(label)
+        self._may_share = bool(mapped.all())
+        if memory is not None and self._may_share:
+            waits, members = self._waits, self._members
+            self._exchange = SharedExchange(memory, self.rank, self.size, lambda: waits.ended_ranks(members))
 
     def _move(self, started: bool, name: str, *args: Any, last: bool = True) -> Steps:
         """Let MPI move data: in the form that waits where all ranks of the group are here and wait, too."""

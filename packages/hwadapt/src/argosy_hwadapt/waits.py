@@ -27,6 +27,8 @@ _BEATS = 5
 """How often each rank must have asked again between two looks: enough for MPI to deliver what is on its way."""
 _LONGEST_PAUSE = 0.002
 """Seconds between two questions, at most; a quarter of it where each rank has a core."""
+_GROWTH = 1.05
+"""Of the time between two questions: what comes is noticed within a twentieth of the time it took."""
 _ROW = 2048
 _ENDED = -1
 _VERDICTS: dict[int, type[CommunicatorError]] = {-2: CollectiveMismatch, -3: RankFailure}
@@ -94,7 +96,7 @@ class Waits:
                 before = self._look(before)
                 look = time.monotonic() + _LOOK
             time.sleep(pause if needed else 0)
-            pause = min(pause * 1.5, self._longest)
+            pause = min(pause * _GROWTH, self._longest)
 
     # Odd states are waits, even ones are computation, negative ones the end. A new number is a new wait.
 

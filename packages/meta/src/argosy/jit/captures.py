@@ -335,8 +335,9 @@ class FunctionCaptures:
         if distributed:
             wanted = kept_layouts(captured)
             executable = lower_partitioned(
-                captured.program, self._backend, device, *placed, wanted, self.overlap, self.reshard_after_use
-            )
+                captured.program, self._backend, device, *placed, wanted, self.overlap, self.reshard_after_use,
+                reduce_scalars=not differentiable,
+            )  # fmt: skip
         else:
             executable = lowering.lower(captured.program, self._backend, device, at_once=differentiable)
         executable = self._finish(executable, captured.program)

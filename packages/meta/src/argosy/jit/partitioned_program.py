@@ -142,12 +142,14 @@ def lower_partitioned(
     outputs: Sequence[Layout | None] = (),
     overlap: bool = False,
     reshard_after_use: bool = False,
+    reduce_scalars: bool = True,
 ) -> PartitionedExecutable:
     """Run the passes on the global ``program``, cut out this rank's part and compile it for ``device``.
 
     ``inputs`` and ``states`` are layouts (None: all ordinary). Inputs beyond those given are numbers. ``outputs`` may
-    ask for layouts (None: as it comes); ``overlap`` and ``reshard_after_use`` as in ``partition``. The programs of all
-    ranks are compared first, as ``ARGOSY_CHECK_PROGRAMS`` says: ``ScheduleError`` where they do not communicate alike.
+    ask for layouts (None: as it comes); ``overlap`` and ``reshard_after_use`` as in ``partition``, ``reduce_scalars``
+    as in ``partition_ranks``. The programs of all ranks are compared first, as ``ARGOSY_CHECK_PROGRAMS`` says:
+    ``ScheduleError`` where they do not communicate alike.
     """
     from argosy_autoparallel.groups import communicators
     from argosy_autoparallel.partition import partition_ranks
@@ -160,7 +162,8 @@ def lower_partitioned(
     sizes = OpenSizes.of(program, given)
     here, size = context().rank, context().size
     with pause_collection():
-        walks = partition_ranks(program, *laid, [(here + i) % size for i in range(size)], overlap, reshard_after_use)
+        ranks = [(here + i) % size for i in range(size)]
+        walks = partition_ranks(program, *laid, ranks, overlap, reshard_after_use, reduce_scalars)
         made = next(walks)
         if sizes is None and _is_checked(program, made.program):
             programs = [made.program, *(other.program for other in walks)]

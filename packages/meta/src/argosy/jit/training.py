@@ -187,7 +187,9 @@ class DifferentiableCall(CompiledCall):
         inputs += (None,) * (len(self.lowered.inputs) - len(inputs))
         wanted = [(inputs + states)[i] for i in wrt]
         outputs = [None if layout is None else layout.cotangent() for layout in wanted]
-        return lower_partitioned(program, self.backend, self.device, inputs + self.cotangents, states, outputs)
+        return lower_partitioned(
+            program, self.backend, self.device, inputs + self.cotangents, states, outputs, reduce_scalars=False
+        )
 
     def _cotangent_layouts(self, executable: Executable) -> tuple[Layout | None, ...] | None:
         """Where the gradients of results lie; None for a program of ordinary tensors."""

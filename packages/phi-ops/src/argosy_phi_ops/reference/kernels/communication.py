@@ -173,7 +173,7 @@ def start(
 ) -> tuple[Array, _StartedCollective, None]:  # fmt: skip
     """Begin a collective on a copy of `x`, whose memory may be used again before it is done."""
     communicator = communicator_of(communicators, group, "start")
-    send = _parts(x, size, axis) if collective in ("reduce_scatter", "all_to_all") else np.ascontiguousarray(x)
+    send = _parts(x, size, axis) if collective in ("reduce_scatter", "all_to_all") else np.array(x, order="C")
     send = send.copy() if np.may_share_memory(send, x) else send
     if collective == "all_reduce":
         made = _StartedCollective(communicator.start_all_reduce(send, send, kind), send)
