@@ -74,9 +74,43 @@ def test_tokens_are_drawn_as_the_folder_says_unless_told_otherwise(llama, tmp_pa
     drawn, greedy = language.generate([5, 9], 24), language.generate([5, 9], 24, SamplingOptions())
     assert drawn != greedy
     assert greedy == models.load(llama).generate([5, 9], 24)
-    (tmp_path / "generation_config.json").write_text(json.dumps({"num_beams": 4}))
-    with pytest.raises(NotImplementedError, match="num_beams"):
+    (tmp_path / "generation_config.json").write_text(json.dumps({"num_beams": 4, "do_sample": True}))
+    with pytest.raises(NotImplementedError, match="num_beams beside do_sample"):
         models.load(tmp_path).generate([5, 9], 4)
+
+
+def test_beams_are_searched_as_asked_and_as_the_folder_says(llama, tmp_path):
+    """After ids, texts, and several of these; nothing stays cached."""
+    language = models.load(llama)
+    ids = language.tokenizer.encode("the quick")
+    found = language.generate(ids, 8, num_beams=3, num_return_sequences=3)
+    assert len({tuple(row) for row in found}) == 3
+    assert language.generate(ids, 8, num_beams=3) == found[0]
+    assert language.generate(ids, 8, num_beams=1) == language.generate(ids, 8)
+    texts = [language.tokenizer.decode(row) for row in found]
+    assert language.generate("the quick", 8, num_beams=3, num_return_sequences=3) == texts
+    alone = [language.generate(text, 8, num_beams=3) for text in ("fox", "the quick")]
+    assert language.generate(["fox", "the quick"], 8, num_beams=3) == alone
+    (generator,) = language._generators.values()
+    assert (generator.allocator.tables, len(generator.allocator.free)) == ({}, generator.allocator.blocks)
+    for path in llama.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    (tmp_path / "generation_config.json").write_text(json.dumps({"num_beams": 3}))
+    folder = models.load(tmp_path)
+    assert folder.generate(ids, 8) == found[0]
+    assert (
+        folder.generate(ids, 8, num_beams=1) == folder.generate(ids, 8, SamplingOptions()) == language.generate(ids, 8)
+    )
+    for error, message, given in (
+        (ValueError, "num_return_sequences should be 1 to num_beams, 2, got 3", {"num_return_sequences": 3}),
+        (ValueError, "no room for guesses", {"speculative": True}),
+        (NotImplementedError, "stop should have no texts", {"stop": "fox"}),
+        (NotImplementedError, "beams are not drawn", {"temperature": 1.0}),
+    ):
+        with pytest.raises(error, match=message):
+            language.generate("fox", 4, num_beams=2, **given)
+    with pytest.raises(NotImplementedError, match="a beam search gives whole texts"):
+        folder.stream(ids, 4)
 
 
 PROMPTS = ["the quick", "fox", "the quick brown fox and the lazy dog " * 2, "the quick"]
@@ -133,8 +167,8 @@ def test_names_of_transformers_are_told_in_ours(llama):
     for name, meant in (("do_sample", "temperature"), ("stop_strings", "stop"), ("max_length", "max_new_tokens")):
         with pytest.raises(TypeError, match=f"{name}.*{meant}"):
             language.generate("fox", **{name: 1})
-    with pytest.raises(NotImplementedError, match="no code for 'num_beams'"):
-        language.generate("fox", num_beams=4)
+    with pytest.raises(NotImplementedError, match="no code for 'num_beam_groups'"):
+        language.generate("fox", num_beam_groups=4)
     with pytest.raises(TypeError, match="no setting 'heat': there are"):
         language.generate("fox", heat=1)
 

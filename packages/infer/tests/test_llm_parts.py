@@ -1,11 +1,15 @@
 """The block allocator never leaks; sampling follows its options."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from argosy_infer.errors import LogitsError
+from argosy_infer.llm.beams import BeamOptions, BeamSearch
+from argosy_infer.llm.continuation import Continuation
 from argosy_infer.llm.kv_cache import BlockAllocator, CacheFull
 from argosy_infer.llm.sampling import SamplingOptions, sample
 
@@ -29,6 +33,82 @@ def test_blocks_are_owned_once_and_all_come_back(steps):
     for sequence in list(allocator.tables):
         allocator.release(sequence)
     assert sorted(allocator.free) == list(range(12))
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 20), st.integers(0, 20)), max_size=40))
+def test_sequences_that_share_blocks_keep_what_they_wrote(steps):
+    """Forks, tokens written anew or further on, and releases: each sequence reads what it, or the one that it goes on
+    from, has written, whatever the others write then."""
+    allocator, memory, texts = BlockAllocator(14, 4), np.zeros((14, 4), int), dict[int, list[int]]()
+    for number, (sequence, other, start, more) in enumerate(steps):
+        if sequence in texts and more % 5 == 4:
+            allocator.release(sequence)
+            del texts[sequence]
+        elif other in texts and sequence not in texts and more % 2:
+            allocator.fork(other, sequence)
+            texts[sequence] = list(texts[other])
+        else:
+            text = texts.get(sequence, [])
+            start = min(start, len(text))
+            wanted, before = text[:start] + [100 * number + i for i in range(more + 1)], dict(allocator.tables)
+            try:
+                copies = allocator.reserve(sequence, len(wanted), start)
+            except CacheFull:
+                assert allocator.tables == before
+                continue
+            for source, target in copies:
+                memory[target] = memory[source]
+            for place in range(start, len(wanted)):
+                memory[allocator.tables[sequence][place // 4], place % 4] = wanted[place]
+            texts[sequence], allocator.lengths[sequence] = wanted, len(wanted)
+        held = {block for table in allocator.tables.values() for block in table}
+        assert sorted([*held, *allocator.free]) == list(range(14))
+        for each, text in texts.items():
+            read = [int(memory[allocator.tables[each][i // 4], i % 4]) for i in range(len(text))]
+            assert read == text
+    for sequence in list(texts):
+        allocator.release(sequence)
+    assert (sorted(allocator.free), allocator.others) == (list(range(14)), {})
+
+
+@pytest.mark.parametrize("penalty", [0.0, 1.0, -0.5])
+@pytest.mark.parametrize("ends", [(), (1,)])
+def test_a_search_with_enough_beams_finds_the_best_of_all_texts(penalty, ends):
+    """As many beams as there are texts: the best ones are those of all, tokens by their own probabilities."""
+    logits = np.random.default_rng(3).standard_normal((40, 3)) * 2
+    text = Continuation([0], 3, ends=ends)
+    search = BeamSearch(text, BeamOptions(27, penalty, "never"))
+
+    def row(tokens):
+        return logits[sum((token + 1) * 3**i for i, token in enumerate(tokens))]
+
+    while search.advance(np.stack([row(beam.tokens) for beam in search.open])):
+        assert len(search.open) <= 27
+    every = {}
+    for choice in itertools.product(range(3), repeat=3):
+        length = next((i + 1 for i, token in enumerate(choice) if token in ends), 3)
+        shares = [row(choice[:i])[choice[i]] - np.logaddexp.reduce(row(choice[:i])) for i in range(length)]
+        made = tuple(token for token in choice[:length] if token not in ends)
+        every[made] = sum(shares) / length**penalty
+    wanted = sorted(every.items(), key=lambda item: -item[1])
+    got = [(tuple(beam.tokens), beam.score) for beam in search.ended]
+    assert [tokens for tokens, _ in got[:5]] == [tokens for tokens, _ in wanted[:5]]
+    np.testing.assert_allclose([score for _, score in got[:5]], [score for _, score in wanted[:5]], rtol=1e-9)
+
+
+def test_beams_that_mean_nothing_are_refused():
+    for wrong, message in (
+        ({"count": 0}, "num_beams should be 1 or more, got 0"),
+        ({"length_penalty": float("nan")}, "length_penalty should be a number"),
+        ({"early_stopping": "soon"}, "early_stopping is True, False or 'never'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            BeamOptions(**wrong)
+    with pytest.raises(NotImplementedError, match="beams are not drawn"):
+        BeamSearch(Continuation([0], 3, SamplingOptions(1.0)), BeamOptions(2))
+    with pytest.raises(LogitsError):
+        BeamSearch(Continuation([0], 3), BeamOptions(2)).advance(np.array([[0.0, np.nan]]))
 
 
 def test_a_full_cache_says_what_is_missing():

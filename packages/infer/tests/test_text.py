@@ -6,7 +6,15 @@ import random
 import pytest
 
 from argosy_infer import SamplingOptions
-from argosy_infer.llm import ChatError, ChatTemplate, GenerationSettings, SettingsError, Tokenizer, TokenizerError
+from argosy_infer.llm import (
+    BeamOptions,
+    ChatError,
+    ChatTemplate,
+    GenerationSettings,
+    SettingsError,
+    Tokenizer,
+    TokenizerError,
+)
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -190,7 +198,13 @@ def test_settings_are_those_of_the_file(tmp_path):
     (tmp_path / "generation_config.json").write_text(json.dumps(given))
     read = GenerationSettings.read(tmp_path)
     assert (read.sampling.temperature, read.sampling.top_k, read.sampling.top_p) == (0.6, 50, 0.95)
-    assert (read.stop, read.missing) == ((1, 2), ("num_beams",))
+    assert (read.stop, read.missing) == ((1, 2), ("num_beams beside do_sample",))
+    given = {"num_beams": 4, "length_penalty": 0.5, "early_stopping": "never"}
+    (tmp_path / "generation_config.json").write_text(json.dumps(given))
+    read = GenerationSettings.read(tmp_path)
+    assert (read.beams, read.missing) == (BeamOptions(4, 0.5, "never"), ())
+    (tmp_path / "generation_config.json").write_bytes(read.files()["generation_config.json"])
+    assert GenerationSettings.read(tmp_path) == read
 
 
 @pytest.mark.parametrize(

@@ -51,11 +51,14 @@ class Continuation:
         """How many tokens of the text are cached at most: the last one's successor is not asked for."""
         return self.prompt + max(self.most - 1, 0)
 
+    def options_at(self, count: int) -> SamplingOptions:
+        """How the token after ``count`` others is chosen."""
+        return self._early if count < self.least else self.options
+
     def choose(self, logits: Array) -> int | None:
         """The next token, of ``logits`` [vocabulary] after the text so far; None where the text ends before it."""
         count = len(self.text) - self.prompt
-        options = self._early if count < self.least else self.options
-        token = sample(logits, options, len(self.text), self.text, self.prompt)
+        token = sample(logits, self.options_at(count), len(self.text), self.text, self.prompt)
         if token in self.ends:
             self.ended = True
             return None

@@ -18,6 +18,7 @@ from argosy_infer.errors import InputError
 from argosy_infer.export import LoadedProgram, load_program
 from argosy_infer.incremental import make_incremental
 from argosy_infer.limits import check_range, input_limit, integers
+from argosy_infer.llm.beams import Beam, BeamOptions, BeamSearch
 from argosy_infer.llm.continuation import Continuation
 from argosy_infer.llm.kv_cache import BlockAllocator
 from argosy_infer.llm.sampling import SamplingOptions
@@ -61,7 +62,7 @@ class Generator:
         self.adapters: dict[int, int] | None = {} if names else None  #: Each sequence's, where the program takes some.
         self.allocator = BlockAllocator(-(-capacity // block_size), block_size)
         caches = {cache.name: cache.allocate(self.allocator.blocks) for cache in caches_of(program)}
-        states = {**loaded.states, **caches}
+        self._caches, states = tuple(caches), {**loaded.states, **caches}
         self.predictor = Predictor(LoadedProgram(program, states), compiler, batch_invariant=batch_invariant)
         self._dtype = as_dtype(program.inputs[0].dtype).numpy
         self._positions = input_limit(program, "positions")
@@ -96,7 +97,7 @@ class Generator:
         rows = np.unique(owners).tolist()
         ends = {row: self._end_of(row, places[owners == row]) for row in rows}
         for row, end in ends.items():
-            self.allocator.reserve(row, end)
+            self._reserve(row, int(places[owners == row].min()), end)
         order = np.argsort(owners, kind="stable")
         starts = np.searchsorted(owners[order], [*rows, rows[-1] + 1])
         numbers = [places[order], starts, self.allocator.table(rows), np.argsort(order)[wanted]]
@@ -131,6 +132,23 @@ class Generator:
             )
         return int(placed[-1]) + 1
 
+    def _reserve(self, sequence: int, start: int, end: int) -> None:
+        """Room for the tokens of a sequence up to ``end``; those from ``start`` on are to be written."""
+        for source, target in self.allocator.reserve(sequence, end, start):
+            for name in self._caches:
+                cache = self.predictor.states[name]
+                parts = [cache.view(cache.shape[1:], cache.strides[1:], i * cache.strides[0]) for i in (target, source)]
+                parts[0].copy_from(parts[1])
+
+    def fork(self, sequence: int) -> int:
+        """A new sequence with the tokens of another one so far: what is cached of these is in memory once."""
+        child = self._next_sequence
+        self._next_sequence += 1
+        self.allocator.fork(sequence, child)
+        if self.adapters is not None:
+            self.adapters[child] = self.adapters.get(sequence, 0)
+        return child
+
     def _run(self, *inputs: StridedArray) -> Array:
         """Logits of wanted tokens; inputs are of the dtypes that `make_incremental` asks for."""
         (logits,) = self.predictor.call(inputs)
@@ -140,7 +158,7 @@ class Generator:
         """`step` for one token of one sequence, whose block table is kept until it grows."""
         if self._positions is not None and position >= self._positions:
             check_range("position", np.array([position]), self._positions, "positions")
-        self.allocator.reserve(sequence, position + 1)
+        self._reserve(sequence, position, position + 1)
         blocks = self.allocator.tables[sequence]
         if self._blocks is not blocks:
             self._blocks, self._table = blocks, StridedArray(np.array([blocks], np.int64))
@@ -243,6 +261,48 @@ class Generator:
         texts = [Continuation(p, max_new_tokens, o, stop, min_new_tokens, adapter) for p, o, adapter in rows]
         self.extend(texts)
         return [text.made for text in texts]
+
+    def search(
+        self,
+        prompt: Sequence[int],
+        max_new_tokens: int,
+        beams: BeamOptions,
+        options: SamplingOptions | None = None,
+        stop: int | Collection[int] | None = None,
+        min_new_tokens: int = 0,
+        adapter: int = 0,
+    ) -> list[Beam]:
+        """The best of the texts after ``prompt``, by beam search (see :class:`BeamOptions`), the best first, without
+        the tokens that end them. Texts share what is cached of the tokens that they have in common. Raises as
+        :meth:`stream`, and NotImplementedError for options that draw tokens."""
+        text = Continuation(prompt, max_new_tokens, options, stop, min_new_tokens, adapter)
+        self._check_text(text)
+        search = BeamSearch(text, beams)
+        if not max_new_tokens:
+            return search.open
+        sequences = [self._open(text)]
+        try:
+            logits = next(self._logits(text.text, sequences[0])).reshape(1, -1)
+            while parents := search.advance(logits):
+                sequences = self._fork_beams(sequences, parents)
+                last = [beam.tokens[-1] for beam in search.open]
+                position = len(text.text) + len(search.open[0].tokens) - 1
+                logits = self.step(last, [position] * len(last), sequences)
+        finally:
+            for sequence in sequences:
+                self._close(sequence)
+        return search.ended
+
+    def _fork_beams(self, sequences: Sequence[int], parents: Sequence[int]) -> list[int]:
+        """Sequences that go on from those numbered ``parents``; others are closed."""
+        seen, made = set[int](), list[int]()
+        for parent in parents:
+            made.append(self.fork(sequences[parent]) if parent in seen else sequences[parent])
+            seen.add(parent)
+        for number, sequence in enumerate(sequences):
+            if number not in seen:
+                self._close(sequence)
+        return made
 
     def extend(self, texts: Sequence[Continuation]) -> None:
         """Let texts grow until each has ended, together: see :meth:`generate_batch`."""

@@ -83,12 +83,8 @@ def sample(logits: Array, options: SamplingOptions, position: int, said: Sequenc
     logits are NaN, where all are minus infinity, and where some are infinite and tokens are drawn: these have no
     probabilities.
     """
-    scores = logits.astype(np.float64)
-    if options.looks_back or options.suppressed:
-        _penalise(scores, options, np.asarray(said, np.int64), prompt)
-    first = int(np.argmax(scores))  # of a NaN, where there is one
-    if not -np.inf < scores[first] < np.inf:
-        _refuse(scores, scores[first], options, position)
+    scores = penalise(logits, options, position, said, prompt)
+    first = int(np.argmax(scores))
     if options.temperature == 0:
         return first
     scores = (scores - scores[first]) / options.temperature
@@ -99,6 +95,18 @@ def sample(logits: Array, options: SamplingOptions, position: int, said: Sequenc
     cumulative = np.cumsum(np.exp(scores[order]))
     uniform = float(philox_bits(options.seed, position, (1,))[0]) / 2.0**32
     return int(order[min(int(np.searchsorted(cumulative, uniform * cumulative[-1], side="right")), len(order) - 1)])
+
+
+def penalise(logits: Array, options: SamplingOptions, position: int, said: Sequence[int], prompt: int) -> Array:
+    """Scores [vocabulary] in float64: logits, or logarithms of probabilities, after the penalties of what was said. The
+    arguments and errors are those of `sample`."""
+    scores = logits.astype(np.float64)
+    if options.looks_back or options.suppressed:
+        _penalise(scores, options, np.asarray(said, np.int64), prompt)
+    top = scores[int(np.argmax(scores))]  # a NaN, where there is one
+    if not -np.inf < top < np.inf:
+        _refuse(scores, top, options, position)
+    return scores
 
 
 def _penalise(scores: Array, options: SamplingOptions, said: Array, prompt: int) -> None:

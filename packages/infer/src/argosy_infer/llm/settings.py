@@ -7,16 +7,18 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
+from argosy_infer.llm.beams import BeamOptions
 from argosy_infer.llm.sampling import SamplingOptions
 
 __all__ = ["GenerationSettings", "SettingsError"]
 
 _NEUTRAL: dict[str, Any] = {
-    "num_beams": 1, "diversity_penalty": 0.0, "num_return_sequences": 1, "guidance_scale": 1.0, "penalty_alpha": 0.0,
-    "encoder_repetition_penalty": 1.0, "encoder_no_repeat_ngram_size": 0, "begin_suppress_tokens": None,
-    "forced_bos_token_id": None, "forced_eos_token_id": None, "sequence_bias": None, "constraints": None,
-    "exponential_decay_length_penalty": None, "min_length": 0,
+    "num_beam_groups": 1, "diversity_penalty": 0.0, "num_return_sequences": 1, "guidance_scale": 1.0,
+    "penalty_alpha": 0.0, "encoder_repetition_penalty": 1.0, "encoder_no_repeat_ngram_size": 0,
+    "begin_suppress_tokens": None, "forced_bos_token_id": None, "forced_eos_token_id": None, "sequence_bias": None,
+    "constraints": None, "exponential_decay_length_penalty": None, "min_length": 0,
 }  # fmt: skip
+_BEAMS = {"num_beams": "count", "length_penalty": "length_penalty", "early_stopping": "early_stopping"}
 _PENALTIES = ("repetition_penalty", "no_repeat_ngram_size")
 _CUTOFFS = ("temperature", "top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff", "eta_cutoff")
 
@@ -28,14 +30,15 @@ class SettingsError(ValueError):
 @dataclass(frozen=True)
 class GenerationSettings:
     """How a model is meant to generate: ``sampling`` (greedy unless it samples), tokens that end a text (``stop``), and
-    how many to make when nothing else is said, and before a text may end. ``missing``: settings of the file that are
-    not implemented."""
+    how many to make when nothing else is said, and before a text may end; ``beams`` where it searches. ``missing``:
+    settings of the file that are not implemented."""
 
     sampling: SamplingOptions = field(default_factory=SamplingOptions)
     stop: tuple[int, ...] = ()
     max_new_tokens: int = 128
     min_new_tokens: int = 0
     missing: tuple[str, ...] = ()
+    beams: BeamOptions = field(default_factory=BeamOptions)
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> GenerationSettings:
@@ -47,7 +50,8 @@ class GenerationSettings:
         if not all(isinstance(token, int) and not isinstance(token, bool) for token in stop):
             raise SettingsError(f"generation_config.json: 'eos_token_id' should be whole numbers, got {ends!r:.80}")
         missing = tuple(name for name, value in _NEUTRAL.items() if own.get(name) not in (None, value))
-        draws = bool(own.get("do_sample", False))
+        draws, beams = bool(own.get("do_sample", False)), _beams(own)
+        missing += ("num_beams beside do_sample",) if draws and beams.count > 1 else ()
         names = (*_PENALTIES, *(_CUTOFFS if draws else ()))
         numbers = {name: _number(own, name) for name in names if own.get(name) is not None}
         words = {"bad_words": tuple(map(tuple, _lists(own, "bad_words_ids"))), "suppressed": _ids(own)}
@@ -56,7 +60,7 @@ class GenerationSettings:
         except (TypeError, ValueError) as error:
             raise SettingsError(f"generation_config.json: {error}") from None
         most, least = (int(_number(own, f"{name}_new_tokens") or 0) for name in ("max", "min"))
-        return cls(sampling, stop, most or 128, least, missing)
+        return cls(sampling, stop, most or 128, least, missing, beams)
 
     def files(self) -> dict[str, bytes]:
         """The contents of the file that :meth:`read` reads, by name. What is not implemented is not in it."""
@@ -67,8 +71,18 @@ class GenerationSettings:
         for name, words in (("bad_words_ids", sampling.bad_words), ("suppress_tokens", sampling.suppressed)):
             if words:
                 table[name] = words
+        if self.beams.count > 1:
+            table |= {own: getattr(self.beams, name) for own, name in _BEAMS.items()}
         table |= {"max_new_tokens": self.max_new_tokens, "min_new_tokens": self.min_new_tokens}
         return {"generation_config.json": json.dumps(table, indent=2).encode()}
+
+
+def _beams(table: dict[str, Any]) -> BeamOptions:
+    given = {name: table[own] for own, name in _BEAMS.items() if table.get(own) is not None}
+    try:
+        return BeamOptions(**given)
+    except ValueError as error:
+        raise SettingsError(f"generation_config.json: {error}") from None
 
 
 def _ids(table: dict[str, Any], name: str = "suppress_tokens") -> tuple[int, ...]:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import argosy as paddle
-from argosy_infer.llm import GenerationSettings, SamplingOptions, Tokenizer
+from argosy_infer.llm import BeamOptions, GenerationSettings, SamplingOptions, Tokenizer
 
-__all__ = ["Ids", "Messages", "Request", "is_batch", "is_text", "lists_of", "request_of"]
+__all__ = ["Ids", "Messages", "Request", "beams_of", "is_batch", "is_text", "lists_of", "request_of"]
 
 Ids = Sequence[int]
 Messages = Sequence[Mapping[str, Any]]
@@ -24,11 +24,11 @@ _OF_TRANSFORMERS = {
 }  # fmt: skip
 """What has another name here."""
 _NOT_IMPLEMENTED = (
-    "num_beams", "num_beam_groups", "length_penalty", "early_stopping", "diversity_penalty", "constraints",
-    "force_words_ids", "guidance_scale", "negative_prompt_ids", "penalty_alpha", "prompt_lookup_num_tokens",
-    "forced_bos_token_id", "forced_eos_token_id", "sequence_bias", "encoder_repetition_penalty", "dola_layers",
+    "num_beam_groups", "diversity_penalty", "constraints", "force_words_ids", "guidance_scale", "negative_prompt_ids",
+    "penalty_alpha", "prompt_lookup_num_tokens", "forced_bos_token_id", "forced_eos_token_id", "sequence_bias",
+    "encoder_repetition_penalty", "dola_layers",
 )  # fmt: skip
-"""Settings of transformers that have no code: beams, contrastive search, guidance, forced and biased tokens."""
+"""Settings of transformers that have no code: groups of beams, contrastive search, guidance, forced tokens."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,15 @@ def request_of(
         (*settings.stop, *(each for each in ends if not isinstance(each, str))),
         texts,
     )
+
+
+def beams_of(settings: GenerationSettings, options: SamplingOptions | None, changes: dict[str, Any]) -> BeamOptions:
+    """The beams that ``num_beams``, ``length_penalty`` and ``early_stopping`` ask for, which are taken out of
+    ``changes``; those of the folder's settings unless there are ``options``. Raises ValueError for other values."""
+    names = {"num_beams": "count", "length_penalty": "length_penalty", "early_stopping": "early_stopping"}
+    asked = {own: changes.pop(name, None) for name, own in names.items()}
+    given = {own: value for own, value in asked.items() if value is not None}
+    return replace(BeamOptions() if options else settings.beams, **given)
 
 
 def _ids_of(prompt: Any, tokenizer: Tokenizer | None) -> list[int]:

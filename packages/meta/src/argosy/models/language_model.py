@@ -15,7 +15,7 @@ from argosy.models.classifiers import GPTClassifier, GPTTokenClassifier, Sequenc
 from argosy.models.configuration import ConfigurationError
 from argosy.models.decoder import HeadlessDecoder
 from argosy.models.encoder import Encoder, EncoderClassifier, EncoderTokenClassifier, MaskedLM
-from argosy.models.generation import Ids, Messages, Request, is_batch, is_text, lists_of, request_of
+from argosy.models.generation import Ids, Messages, Request, beams_of, is_batch, is_text, lists_of, request_of
 from argosy.models.gguf import GgufFile
 from argosy.models.gguf_tokenizer import read_tokenizer
 from argosy.models.gpt import GPT
@@ -26,6 +26,7 @@ from argosy.models.rotary_embedding import length_of_rotations
 from argosy.nn.layer import Layer
 from argosy_infer import Adapter, add_adapters
 from argosy_infer.llm import (
+    BeamOptions,
     Continuation,
     GenerationSettings,
     Generator,
@@ -171,14 +172,23 @@ class LanguageModel:
 
         Several prompts share steps, each gives what it gives alone, with an ``adapter`` of all or of each, and draws of
         the i-th have the seed and i. Where ``num_return_sequences`` is more than one, each prompt has a list of so many
-        answers, as if it were given so often. Raises ValueError for fewer than one, and for several prompts and
-        ``speculative``, whose guesses are for one.
+        answers, as if it were given so often. With ``num_beams`` (and ``length_penalty``, ``early_stopping``: see
+        :class:`argosy_infer.llm.BeamOptions`) more than 1, or where the folder's settings have them, they are the best
+        of a beam search, one prompt after the other. Raises ValueError for fewer than one answer, more than beams, and
+        for several prompts and ``speculative``, whose guesses are for one.
         """
         given = lists_of(prompt)
+        beams = beams_of(self.generation, options, changes)
+        if beams.count > 1:
+            if speculative:
+                raise ValueError("several beams share steps, which leave no room for guesses: speculative=False")
+            wanted = {"max_new_tokens": max_new_tokens, **changes}
+            return self._search(given, beams, num_return_sequences, adapter, options, stop, wanted)
         if num_return_sequences != 1:
             return self._generate_several(
                 given, num_return_sequences, adapter,
-                max_new_tokens=max_new_tokens, options=options, stop=stop, speculative=speculative, **changes,
+                max_new_tokens=max_new_tokens, options=options, stop=stop, speculative=speculative, num_beams=1,
+                **changes,
             )  # fmt: skip
         if is_batch(given) and speculative:
             raise ValueError(
@@ -192,7 +202,8 @@ class LanguageModel:
             return self._generate_batch(given, asked, [self._number_of(name) for name in names])
         if not (adapter is None or isinstance(adapter, str)):
             raise TypeError(f"one prompt has one adapter, got {adapter!r:.80}")
-        made = list(self.stream(given, max_new_tokens, options, stop, adapter, speculative, **changes))
+        asked_one = self._request(given, options, stop, {"max_new_tokens": max_new_tokens, **changes})
+        made = list(self._stream(given, asked_one, adapter, speculative))
         return "".join(made) if is_text(given) else made
 
     def stream(
@@ -222,11 +233,40 @@ class LanguageModel:
         prompt = lists_of(prompt)
         if is_batch(prompt):
             raise TypeError("stream takes one prompt; generate takes several")
+        if beams_of(self.generation, options, changes).count > 1:
+            raise NotImplementedError("a beam search gives whole texts: call generate, or give num_beams=1")
         asked = self._request(prompt, options, stop, {"max_new_tokens": max_new_tokens, **changes})
+        return self._stream(prompt, asked, adapter, speculative)
+
+    def _stream(self, prompt: Any, asked: Request, adapter: str | None, speculative: bool) -> Iterator[Any]:
         generator = self._generator([asked], speculative)
         number = self._number_of(adapter)
         tokens = generator.stream(asked.ids, asked.most, asked.sampling, asked.ends, asked.least, number)
         return self._texts(tokens, asked.texts) if is_text(prompt) else tokens
+
+    def _search(
+        self, given: Any, beams: BeamOptions, count: int, adapter: Any, options: Any, stop: Any, changes: dict[str, Any]
+    ) -> Any:
+        """The best of a beam search after each prompt, or ``count`` of them."""
+        if not 1 <= count <= beams.count:
+            raise ValueError(f"num_return_sequences should be 1 to num_beams, {beams.count}, got {count}")
+        prompts = given if is_batch(given) else [given]
+        names = [adapter] * len(prompts) if adapter is None or isinstance(adapter, str) else adapter
+        asked = [self._request(each, options, stop, changes) for each in prompts]
+        if any(each.texts for each in asked):
+            raise NotImplementedError("a beam search ends at tokens: stop should have no texts")
+        if not asked:
+            return []
+        longest = max(asked, key=lambda each: len(each.ids) + each.most)
+        generator, answers = self._generator([longest] * beams.count), []
+        for prompt, each, name in zip(prompts, asked, names, strict=True):
+            found = generator.search(
+                each.ids, each.most, beams, each.sampling, each.ends, each.least, self._number_of(name)
+            )[:count]
+            made = [beam.tokens for beam in found]
+            answers.append([self._tokenizer.decode(row) for row in made] if is_text(prompt) else made)
+        rows = [row if count > 1 else row[0] for row in answers]
+        return rows if is_batch(given) else rows[0]
 
     def _generate_several(self, given: Any, count: int, adapter: Any, **asked: Any) -> list[Any]:
         """``count`` answers to each prompt."""
