@@ -135,10 +135,13 @@ class Generator:
     def _reserve(self, sequence: int, start: int, end: int) -> None:
         """Room for the tokens of a sequence up to ``end``; those from ``start`` on are to be written."""
         for source, target in self.allocator.reserve(sequence, end, start):
-            for name in self._caches:
-                cache = self.predictor.states[name]
+            for cache in self._paged_states():
                 parts = [cache.view(cache.shape[1:], cache.strides[1:], i * cache.strides[0]) for i in (target, source)]
                 parts[0].copy_from(parts[1])
+
+    def _paged_states(self) -> list[StridedArray]:
+        """All states whose first axis is that of blocks."""
+        return [self.predictor.states[name] for name in self._caches]
 
     def fork(self, sequence: int) -> int:
         """A new sequence with the tokens of another one so far: what is cached of these is in memory once."""
@@ -309,10 +312,11 @@ class Generator:
         for text in texts:
             self._check_text(text)
         waiting, live = [text for text in texts if not text.ended][::-1], dict[int, Continuation]()
+        rows: dict[int, Array] = {}
         try:
             while waiting or live:
                 while waiting and (not live or self._has_room(waiting[-1], live)):
-                    self._start(waiting.pop(), live)
+                    self._start(waiting.pop(), live, waiting, rows)
                 if live:
                     last = [(text.text[-1], len(text.text) - 1, sequence) for sequence, text in live.items()]
                     self._choose(live, list(live), self.step(*zip(*last, strict=True)))
@@ -326,11 +330,18 @@ class Generator:
         others = sum(len(table) for sequence, table in self.allocator.tables.items() if sequence not in live)
         return others + sum(-(-each.longest // size) for each in (text, *live.values())) <= self.allocator.blocks
 
-    def _start(self, text: Continuation, live: dict[int, Continuation]) -> None:
-        """Let a text be ``live``: what follows its prompt is chosen."""
-        sequence = self._open(text)
+    def _start(
+        self, text: Continuation, live: dict[int, Continuation], waiting: Sequence[Continuation], rows: dict[int, Array]
+    ) -> None:
+        """Let a text be ``live``: what follows its prompt is chosen. Texts with the prompt of a live one share what is
+        cached of it; ``rows``: the logits after prompts that texts ``waiting`` have, too, by sequence."""
+        same = next((each for each in rows if each in live and _begin_alike(text, live[each])), None)
+        sequence = self._open(text) if same is None else self.fork(same)
         live[sequence] = text
-        self._choose(live, [sequence], [next(self._logits(text.text, sequence))])
+        row = next(self._logits(text.text, sequence)) if same is None else rows[same]
+        if any(_begin_alike(text, each) for each in waiting):
+            rows[sequence] = row
+        self._choose(live, [sequence], [row])
 
     def _choose(self, live: dict[int, Continuation], sequences: Sequence[int], rows: Iterable[Array]) -> None:
         """Choose the next token of texts; those that end are no longer ``live``."""
@@ -340,6 +351,11 @@ class Generator:
             if text.ended:
                 self._close(sequence)
                 del live[sequence]
+
+
+def _begin_alike(one: Continuation, other: Continuation) -> bool:
+    """Whether two texts have the same prompt, and adapter."""
+    return one.adapter == other.adapter and one.text[: one.prompt] == other.text[: other.prompt]
 
 
 def pieces_of(length: int) -> Iterator[range]:

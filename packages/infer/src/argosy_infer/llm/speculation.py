@@ -57,9 +57,9 @@ class SpeculativeGenerator(Generator):
         compiler, invariant = options.get("compiler"), options.get("batch_invariant", True)
         return Predictor(LoadedProgram(program, {**laid.states, **caches}), compiler, batch_invariant=invariant)
 
-    def fork(self, sequence: int) -> int:
-        """Raises NotImplementedError: what the drafts have cached is not copied."""
-        raise NotImplementedError("sequences that begin alike have no code beside guesses: use a Generator")
+    def _paged_states(self) -> list[StridedArray]:
+        drafts = [draft.states[cache.name] for draft in self._drafts for cache in caches_of(draft.program)]
+        return super()._paged_states() + drafts
 
     def _run(self, *inputs: StridedArray) -> Array:
         logits, hidden = self.predictor.call(inputs)

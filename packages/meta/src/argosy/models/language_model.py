@@ -172,10 +172,10 @@ class LanguageModel:
 
         Several prompts share steps, each gives what it gives alone, with an ``adapter`` of all or of each, and draws of
         the i-th have the seed and i. Where ``num_return_sequences`` is more than one, each prompt has a list of so many
-        answers, as if it were given so often. With ``num_beams`` (and ``length_penalty``, ``early_stopping``: see
-        :class:`argosy_infer.llm.BeamOptions`) more than 1, or where the folder's settings have them, they are the best
-        of a beam search, one prompt after the other. Raises ValueError for fewer than one answer, more than beams, and
-        for several prompts and ``speculative``, whose guesses are for one.
+        answers, as if it were given so often, but computed once. With ``num_beams`` more than 1 (and
+        ``length_penalty``, ``early_stopping``: see :class:`argosy_infer.llm.BeamOptions`), or where the folder's
+        settings have that, they are the best of a beam search, one prompt after the other. Raises ValueError for fewer
+        than one answer, more than beams, and for several prompts and ``speculative``, whose guesses are for one.
         """
         given = lists_of(prompt)
         beams = beams_of(self.generation, options, changes)
