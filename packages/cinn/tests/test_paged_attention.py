@@ -84,6 +84,28 @@ def test_bytes_with_scales_and_values_within_keys(dtype, width):
     assert report["host_calls"] == {}
 
 
+@pytest.mark.parametrize("shape", [{"depth": 64, "width": 32, "shared": 2}, {"depth": 576, "width": 512, "heads": 1}])
+def test_queries_beside_bytes_may_be_rounded_to_integers(shape):
+    """To 15 bits and a sign, or as many as sums have room for: the largest numbers of both; zeros; and what is not
+    finite spoils its own head. Of one token as of several."""
+    rng = np.random.default_rng(13)
+    query, keys, values_of, *numbers = problem(rng, [70, 9, 600], [66, 1, 3], dtype="bfloat16", **shape)
+    caches = [rng.integers(-128, 128, x.shape).astype(np.int8) for x in (keys, values_of)]
+    scales = [rng.uniform(0.001, 0.01, x.shape[:3]).astype(np.float32) for x in caches]
+    caches[0][numbers[2][2, 3]], query[67:, 0, 1] = -128, -1
+    query[3, 0, 0] = 0
+    executable = check(attend(), query, *caches, *numbers, *scales, scale=4)
+    query[68, 0, 0, 5] = np.nan
+    found = run(executable, [query, *caches, *numbers, *scales])
+    assert np.isnan(found[68, 0, 0]).all()
+    assert np.isfinite(np.delete(found.reshape(-1, found.shape[-1]), 68 * found[0, :, :, 0].size, axis=0)).all()
+    positions, rows, tables = numbers
+    for i in (3, 66, 69):
+        given = [query[i : i + 1], *caches, positions[i : i + 1], rows[i : i + 1], tables, *scales]
+        alone = run(CinnCompiler().compile(build(attend(), given), device("cpu")), given)
+        assert alone.tobytes() == found[i : i + 1].tobytes()
+
+
 @pytest.mark.parametrize("sink", [np.inf, -np.inf, np.nan])
 def test_a_sink_that_is_no_number_spoils_its_head_alone(sink):
     """The largest score so far does not change from panel to panel, and yet the sums are rescaled to it."""

@@ -278,6 +278,12 @@ def byte_products(f: Function, total: Value, unsigned: Value, signed: Value) -> 
     return f.call("llvm.x86.avx512.vpdpbusd.512", total.type, total, *bytes_)
 
 
+def word_products(f: Function, x: Value, y: Value, total: Value) -> Value:
+    """``total`` plus, in each of sixteen int32 lanes, two products of integers of 16 bits."""
+    words = (f.bitcast(each, total.type) for each in (x, y))
+    return f.call("llvm.x86.avx512.vpdpwssd.512", total.type, total, *words)
+
+
 def read_strided(f: Function, start: Value, element: str, stride: Index, lanes: int, mask: Value | None) -> Value:
     """``lanes`` elements that lie ``stride`` apart: one load where they are neighbours, else a gather."""
     type = vector(element, lanes)

@@ -10,7 +10,8 @@ over before the next ones: first keys, while the panel's values are asked for, t
 are; all are asked for twice more shortly before they are read, for a processor that waits for many lines drops
 requests. Keys are copied as floats for rows of several tiles, unless the machine multiplies pairs of bfloat16 as they
 are: powers, which are at most 1, are then rounded to it, as fused attention does, and products of denormal numbers are
-zero. Panels begin at multiples of their width, every score is one tree of sums, every sum of a segment's values one
+zero. Bytes are multiplied by queries that are rounded to integers of 16 bits where the machine adds such products.
+Panels begin at multiples of their width, every score is one tree of sums, every sum of a segment's values one
 chain, sums of segments are merged as a binary tree, and a row leaves out what it does not see: a token's bits depend on
 nothing but its own sequence up to its position, whatever else is computed beside it.
 """
@@ -22,11 +23,11 @@ from typing import Any, NamedTuple
 
 from argosy_cinn.emitter import Emitter
 from argosy_cinn.forms.paged_attention import SEGMENT, PagedAttentionForm
-from argosy_cinn.loops.elementwise import load_element
 from argosy_cinn.loops.nest import PARAMETERS, Pointers
 from argosy_cinn.paged_attention.memory import FEW_ROWS, STREAMS
 from argosy_cinn.paged_attention.panels import Cache, Heads, Rule, Strip
 from argosy_cinn.paged_attention.powers import Powers
+from argosy_cinn.paged_attention.queries import copy_query
 from argosy_cinn.paged_attention.scores import Scores
 from argosy_cinn.paged_attention.segments import SegmentTree, clear_sums, copy_sums
 from argosy_cinn.paged_attention.tiles import Row, Tiles
@@ -194,7 +195,7 @@ class _Chunk(Tiles):
         few = isinstance(rows, int) and rows <= memory.few_rows
         if few:
             self._score_parts(heads, rows, panel, keys, values)
-        elif memory.pairs:
+        elif memory.pairs or memory.words:
             with b.loop(heads.first, heads.end) as head, b.loop(0, each.scored(), memory.lanes) as loop:
                 panel(head.index).score_strip(rows, keys, values, loop.index)
         else:
@@ -251,20 +252,5 @@ class _Chunk(Tiles):
 
     def _copy_query(self, row: Row) -> None:
         """The row's query, as it is multiplied."""
-        b, memory, lanes = self.b, self.memory, self.lanes
-        source = b.gep(self.at["query"], b.mul(row.place, self.depth), memory.element)
-        target = memory.query(row.number)
-
-        def copy(at: Index, mask: Value | None) -> None:
-            if memory.pairs:
-                b.store(memory.load_pairs(source, at, mask)[0], b.gep(target, at, memory.element))
-                return
-            found = memory.load_cached(source, at, mask) if memory.unit > lanes else [self._load(source, at, mask)]
-            for v, x in enumerate(found):
-                b.store(x, b.gep(target, b.add(at, v * lanes), self.real))
-
-        self.vectors(self.depth, copy)
-
-    def _load(self, base: Value, at: Index, mask: Value | None) -> Value:
-        b, memory = self.b, self.memory
-        return load_element(b, b.masked_load(memory.vector, b.gep(base, at, memory.element), mask), self.dtype)
+        source = self.b.gep(self.at["query"], self.b.mul(row.place, self.depth), self.memory.element)
+        copy_query(self.memory, source, row.number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import NamedTuple
 
@@ -70,6 +71,9 @@ class Memory:
         #: Whether scores are sums of pairs of products, of numbers of a query and a key, and sums of values are, of two
         #: places: no number that is cached is converted, and powers are rounded to bfloat16.
         self.pairs = exact and target.vector_bits == 512 and target.has("avx512bf16")
+        #: Whether scores are sums of pairs of products of integers, of bytes and of a query in 16 bits.
+        self.words = whole and (self.cached, self.dtype, target.vector_bits) == ("int8", "bfloat16", 512)
+        self.words = self.words and target.has("avx512vnni")
         self.height = 4 if b.module.target.registers >= _MANY_REGISTERS else 2
         #: Rows of a head up to which a few places of all heads are passed over before the next ones. With more, sums
         #: had better stay in registers where pairs are multiplied.
@@ -79,14 +83,14 @@ class Memory:
         padded = self._rows = self.padded_width(rows)
         parts = min(form.part, self.few_rows) * form.most_heads * self._part_numbers
         counts = [depth * self.panel, rows * self.panel, rows * depth, rows * self.width, padded, padded, parts]
-        counts += [self.panel, self.panel, padded, padded]
+        counts += [self.panel, self.panel, padded, padded, padded]
         size, zeros = bytes_of(self.real), VALUE_VECTORS * self.lanes * bytes_of(LLVM_TYPES[self.cached])
         known = sum(counts) * size + 6 * self.panel * 8 + zeros
         self.levels = self._count_levels(form)
         slab = scratch(b, b.add(known, b.mul(self.levels, self._level_numbers * size)))
         places = [b.gep(slab, sum(counts[:i]) * size, I8) for i in range(len(counts) + 1)]
         self.keys, self.scores, self._queries, self._sums, self.tops, self.totals, self._sum_parts, *rest = places
-        self.key_scales, self.value_scales, *factors, table = rest
+        self.key_scales, self.value_scales, *factors, self.query_scales, table = rest
         #: What the sums of two parts of a context are multiplied by as they are merged.
         self.factors = (factors[0], factors[1])
         #: Where the places of two panels in turn are cached: offsets of keys, values and scales.
@@ -134,7 +138,8 @@ class Memory:
         b, same = self.b, copy(self)
         same._queries, same._sums = self.query(first), self.sum(first)
         same.scores, same._sum_parts = self.score(first), self.part(first, 0)
-        same.tops, same.totals = (b.gep(place, first, self.real) for place in (self.tops, self.totals))
+        numbers = self.tops, self.totals, self.query_scales
+        same.tops, same.totals, same.query_scales = (b.gep(place, first, self.real) for place in numbers)
         return same
 
     def load_cached(self, base: Value, at: Index, mask: Value | None) -> list[Value]:
@@ -155,6 +160,11 @@ class Memory:
         """The ``unit`` numbers of bfloat16 from ``at`` on, as they are."""
         return [self.b.load(vector(BFLOAT, self.unit), self.b.gep(base, at, BFLOAT))]
 
+    def load_words(self, base: Value, at: Index, mask: Value | None) -> list[Value]:
+        """Two vectors of bytes from ``at`` on, as integers of 16 bits."""
+        b = self.b
+        return [b.convert("sext", b.load(vector(I8, 2 * self.lanes), b.gep(base, at, I8)), I16)]
+
     def load_places(self, bases: list[Value], at: int) -> list[Value]:
         """The ``unit`` numbers of bfloat16 from ``at`` on at each of two places, in turns."""
         b, type = self.b, vector(I16, self.unit)
@@ -170,6 +180,14 @@ class Memory:
             b.store_alternately(values[0], values[1], place)
         else:
             b.masked_store(values[0], place, mask)
+
+    def vectors(self, width: int, build: Callable[[Index, Value | None], None]) -> None:
+        """``build`` for each unit of a row, the last one under a mask."""
+        whole = width // self.lanes * self.lanes
+        with self.b.loop(0, whole, self.unit) as loop:
+            build(loop.index, None)
+        if whole < width:
+            build(whole, self.b.tail_mask(width - whole, self.lanes))
 
     def padded_width(self, width: int) -> int:
         """Whole vectors."""

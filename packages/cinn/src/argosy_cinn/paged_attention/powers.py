@@ -6,7 +6,17 @@ from argosy_cinn import functions
 from argosy_cinn.loops.elementwise import convert
 from argosy_cinn.paged_attention.memory import PANEL_VECTORS
 from argosy_cinn.paged_attention.panels import Cache, Panel
-from argosy_cinn.printers.types import DOUBLE, FLOAT, I32, Index, Value, constant, vector, vector_constant
+from argosy_cinn.printers.types import (
+    DOUBLE,
+    FLOAT,
+    I32,
+    Index,
+    Operand,
+    Value,
+    constant,
+    vector,
+    vector_constant,
+)
 
 
 class Powers(Panel):
@@ -63,9 +73,9 @@ class Powers(Panel):
         """A row's scores, minus infinity where it does not see."""
         b, lanes, rule = self.b, self.lanes, self.rule
         bounds = [b.splat(b.convert("trunc", b.index(x), I32), lanes) for x in (first, behind)]
-        made = []
+        made, scale = [], self._query_scale(row)
         for v in range(PANEL_VECTORS):
-            x = b.fmul(b.load(vector(self.real, lanes), self.memory.score(row, v * lanes)), rule.scale)
+            x = b.fmul(b.load(vector(self.real, lanes), self.memory.score(row, v * lanes)), scale)
             x = self._scale(x, keys, self.memory.key_scales, v)
             if rule.softcap:
                 x = b.fmul(self._function("tanh", b.fmul(x, 1 / rule.softcap)), rule.softcap)
@@ -75,6 +85,13 @@ class Powers(Panel):
                 inside = b.binary("and", inside, b.icmp("sge", place, bounds[0]))
             made.append(b.select(inside, x, constant(x.type, float("-inf"))))
         return made
+
+    def _query_scale(self, row: Value) -> Operand:
+        """What makes sums of products scores, but for what keys are multiplied with."""
+        b, memory, scale = self.b, self.memory, self.rule.scale
+        if not memory.words:
+            return scale
+        return b.splat(b.fmul(b.load(self.real, b.gep(memory.query_scales, row, self.real)), scale), self.lanes)
 
     def _function(self, name: str, x: Value) -> Value:
         return functions.apply(self.b, name, x)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
+from argosy_cinn.contraction.packing import word_products
 from argosy_cinn.contraction.tile import multiply_add
 from argosy_cinn.paged_attention.panels import Cache, Strip
 from argosy_cinn.paged_attention.prefetch import Prefetch
-from argosy_cinn.printers.types import Index, Value, vector
+from argosy_cinn.printers.types import I16, I32, Index, Value, vector
 
 #: Vectors of what lies at a place of a key or value, from a number on, under a mask.
 Load: TypeAlias = Callable[[Value, Index, "Value | None"], "list[Value]"]
@@ -90,7 +92,8 @@ class Scores(Prefetch):
     def _parts_cached(
         self, row: Index, height: int, start: Value, count: int, keys: Cache, ahead: Callable[[int], None]
     ) -> list[list[Value]]:
-        load = self.memory.load_pairs if self.memory.pairs else self.memory.load_cached
+        memory = self.memory
+        load = memory.load_pairs if memory.pairs else memory.load_words if memory.words else memory.load_cached
         key = lambda n: self._entry(keys, keys.offsets, n)  # noqa: E731
         return self._parts(row, height, start, count, key, load, keys.width, ahead)
 
@@ -119,8 +122,9 @@ class Scores(Prefetch):
 
     def _products(self, queries: list[Value], keys: list[Value], load: Load, depth: int) -> list[Value]:
         """For each query and key the sums of products of their lanes."""
-        b, lanes = self.b, self.lanes
-        type = vector(self.real, lanes)
+        b, lanes, memory = self.b, self.lanes, self.memory
+        type, unit = (vector(I32, lanes), 2 * lanes) if memory.words else (vector(self.real, lanes), memory.unit)
+        add = partial(word_products, b) if memory.words else partial(multiply_add, b, 2 if memory.pairs else 1)
 
         def step(at: Index, mask: Value | None, sums: list[Value]) -> list[Value]:
             rows = [self._query_vectors(query, at) for query in queries]
@@ -129,12 +133,14 @@ class Scores(Prefetch):
                 for v, found in enumerate(load(key, at, mask)):
                     for i, row in enumerate(rows):
                         place = i * len(keys) + j
-                        sums[place] = multiply_add(b, 2 if self.memory.pairs else 1, row[v], found, sums[place])
+                        sums[place] = add(row[v], found, sums[place])
             return sums
 
         whole = depth // lanes * lanes
-        with b.loop(0, whole, self.memory.unit, [b.zero(type)] * (len(queries) * len(keys))) as loop:
+        with b.loop(0, whole, unit, [b.zero(type)] * (len(queries) * len(keys))) as loop:
             loop.yield_values(*step(loop.index, None, list(loop.carry)))
+        if memory.words:
+            return [b.convert("sitofp", total, self.real) for total in loop.results]
         if whole == depth:
             return list(loop.results)
         return step(whole, b.tail_mask(depth - whole, lanes), list(loop.results))
@@ -143,6 +149,8 @@ class Scores(Prefetch):
         b, memory, type = self.b, self.memory, vector(self.real, self.lanes)
         if memory.pairs:
             return memory.load_pairs(query, at, None)
+        if memory.words:
+            return [b.load(vector(I16, 2 * self.lanes), b.gep(query, at, I16))]
         return [b.load(type, b.gep(query, b.add(at, v), self.real)) for v in range(0, memory.unit, self.lanes)]
 
     def _add_neighbours(self, sums: list[Value], distance: int) -> Value:

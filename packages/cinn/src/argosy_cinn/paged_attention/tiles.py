@@ -166,12 +166,4 @@ class Tiles:
             unit = [made(b.add(at, v)) for v in range(0, memory.unit, self.lanes)]
             memory.store_unit(unit, b.gep(target, at, memory.element), mask)
 
-        self.vectors(self.width, store)
-
-    def vectors(self, width: int, build: Callable[[Index, Value | None], None]) -> None:
-        """``build`` for each unit of a row, the last one under a mask."""
-        whole = width // self.lanes * self.lanes
-        with self.b.loop(0, whole, self.memory.unit) as loop:
-            build(loop.index, None)
-        if whole < width:
-            build(whole, self.b.tail_mask(width - whole, self.lanes))
+        memory.vectors(self.width, store)
