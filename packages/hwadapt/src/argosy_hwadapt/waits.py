@@ -27,8 +27,9 @@ _BEATS = 5
 """How often each rank must have asked again between two looks: enough for MPI to deliver what is on its way."""
 _LONGEST_PAUSE = 0.002
 """Seconds between two questions, at most; a quarter of it where each rank has a core."""
-_GROWTH = 1.05
-"""Of the time between two questions: what comes is noticed within a twentieth of the time it took."""
+_GROWTH = 1.5, 1.05
+"""Of the time between two questions, where ranks share cores and where each has one: there what comes is noticed within
+a twentieth of the time it took."""
 _ROW = 2048
 _ENDED = -1
 _VERDICTS: dict[int, type[CommunicatorError]] = {-2: CollectiveMismatch, -3: RankFailure}
@@ -48,7 +49,8 @@ class Waits:
         self.outbox = Outbox()
         self.progress = Progress()
         self._turn = 0
-        self._longest = _LONGEST_PAUSE if size > (os.cpu_count() or 1) else _LONGEST_PAUSE / 4
+        alone = size <= (os.cpu_count() or 1)
+        self._longest, self._growth = _LONGEST_PAUSE / (4 if alone else 1), _GROWTH[alone]
         self._board: Board | None = None
         if memory is not None:
             self._board = Board(memory, size, _ROW)
@@ -96,7 +98,7 @@ class Waits:
                 before = self._look(before)
                 look = time.monotonic() + _LOOK
             time.sleep(pause if needed else 0)
-            pause = min(pause * _GROWTH, self._longest)
+            pause = min(pause * self._growth, self._longest)
 
     # Odd states are waits, even ones are computation, negative ones the end. A new number is a new wait.
 

@@ -29,6 +29,9 @@ from argosy_pir.core import Operation
 from argosy_pir.values import OpResult, Value
 from argosy_tensorcore.wait_notice import count_steps
 
+_NOTHING = "prim.create_token"
+"""What takes no call between segments: a token that nothing has made is None, too."""
+
 
 @dataclass(slots=True)
 class Assembly:
@@ -47,11 +50,11 @@ def assemble(plan: ExecutionPlan, target: Target, traced: bool = False) -> Assem
     assembly = Assembly(Module(target))
     assembly.module.symbols = {name: i for i, name in enumerate(plan.symbols)}
     for step in count_steps(plan.steps, "functions"):
-        if step.group.kind.on_host:
+        if not step.group.kind.on_host:
+            assembly.segments[-1] += _calls_of(assembly, plan, step)
+        elif step.group.operation.name != _NOTHING:
             assembly.hosts.append(step.group.operation)
             assembly.segments.append([])
-        else:
-            assembly.segments[-1] += _calls_of(assembly, plan, step)
     passes = partial(_passes_over, target=target)
     reads = [(each, each.bytes_in(passes)) for each in plan.weight_reads]
     assembly.repeated_reads = [(each, read) for each, read in reads if each.is_repeated(read)]
