@@ -3,6 +3,7 @@
 import itertools
 import json
 import mmap
+import shutil
 import subprocess
 import sys
 import time
@@ -179,6 +180,12 @@ def rewritten(folder, change):
     table = {name: shard for name, shard in index["weight_map"].items() if shard == "model-1.safetensors"}
     table |= dict.fromkeys(tensors, "model-2.safetensors")
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": table}))
+
+
+def test_a_shard_that_the_index_does_not_name_is_refused(folder):
+    shutil.copy(folder / "model-2.safetensors", folder / "model-00003-of-00003.safetensors")
+    with pytest.raises(CheckpointError, match=r"index\.json does not name the shard model-00003-of-00003\.safetensors"):
+        models.load_model(folder)
 
 
 def test_shards_are_read(folder):

@@ -107,6 +107,11 @@ def test_beams_that_mean_nothing_are_refused():
             BeamOptions(**wrong)
     with pytest.raises(NotImplementedError, match="beams are not drawn"):
         BeamSearch(Continuation([0], 3, SamplingOptions(1.0)), BeamOptions(2))
+    for penalty in (1e9, -1e9):  # a power that no float is
+        search = BeamSearch(Continuation([0], 3), BeamOptions(2, penalty))
+        while search.advance(np.zeros((len(search.open), 3))):
+            pass
+        assert [len(beam.tokens) for beam in search.ended] == [3, 3]
     with pytest.raises(LogitsError):
         BeamSearch(Continuation([0], 3), BeamOptions(2)).advance(np.array([[0.0, np.nan]]))
 

@@ -18,6 +18,8 @@ from argosy_infer.llm.sampling import penalise
 __all__ = ["Beam", "BeamOptions", "BeamSearch"]
 
 Array = np.ndarray[Any, Any]
+_LARGEST = 700.0
+"""Of a power of e that is a float, as is its inverse."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,8 @@ class BeamSearch:
         return found[flat[found] > -np.inf]
 
     def _score(self, total: float, length: int) -> float:
-        return total / math.pow(length, self.options.length_penalty)
+        exponent = self.options.length_penalty * math.log(length)
+        return total / math.exp(min(max(exponent, -_LARGEST), _LARGEST))
 
     @property
     def _is_full(self) -> bool:

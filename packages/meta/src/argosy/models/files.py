@@ -18,6 +18,7 @@ __all__ = ["ModelFiles", "write_folder"]
 Array = np.ndarray[Any, Any]
 _WHOLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
 _WRITTEN = re.compile(r"model(\.\d+)?-\d{5}-of-\d{5}\.safetensors|model\.safetensors(\.index\.json)?")
+_SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 SHARD_BYTES = 5 << 30
 """Bytes of a shard, at most, unless one tensor alone is larger."""
 
@@ -61,7 +62,7 @@ class ModelFiles(Mapping[str, Array]):
         return self._open[shard]
 
     def _read_index(self, path: str) -> dict[str, str]:
-        """Which shard has which tensor: each one that is named is there, and no shard holds others."""
+        """Which shard has which tensor: each one that is named is there, no shard holds others, and no others are."""
         try:
             with open(path, encoding="utf-8") as file:
                 table = json.load(file)["weight_map"]
@@ -78,6 +79,9 @@ class ModelFiles(Mapping[str, Array]):
                 raise CheckpointError(
                     f"{path}: {shard} holds {len(held)} tensors, {len(named)} are named; {odd} differ"
                 )
+        shards = sorted(name for name in os.listdir(self.folder) if _SHARD.fullmatch(name))
+        if rest := [name for name in shards if name not in table.values()]:
+            raise CheckpointError(f"{path} does not name the shard {rest[0]}, which lies beside it")
         return dict(table)
 
 
