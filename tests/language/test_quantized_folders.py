@@ -169,6 +169,33 @@ def test_integers_give_what_the_weights_that_they_stand_for_give(form, tmp_path)
     assert Generator(tmp_path / "export").generate(list(ids[0, :6]), 8) == spoken[6:]
 
 
+@pytest.mark.parametrize("form", ["int-quantized", "compressed", "compressed asymmetric"])
+@pytest.mark.parametrize("tied", [False, True])
+def test_tables_of_words_stay_integers(form, tied, tmp_path):
+    """Where groups of compressed-tensors target embeddings: the rows, and what a tied head multiplies with."""
+    paths, made = folders(tmp_path, form), layer(np.random.default_rng(5), WIDTH, 64, form)
+
+    def put(tensors, weights):
+        del tensors["model.embed_tokens.weight"]
+        if tied:
+            del tensors["lm_head.weight"]
+        tensors.update({f"model.embed_tokens.{suffix}": array for suffix, array in weights.items()})
+
+    rewritten(paths[0], lambda c: c["config_groups"]["group_0"].update(targets=["Linear", "Embedding"]),
+              lambda tensors: put(tensors, made[0]))  # fmt: skip
+    tensors = {name: np.array(array) for name, array in load_file(paths[1] / "model.safetensors").items()}
+    put(tensors, {"weight": np.ascontiguousarray(made[1].T)})
+    save_file(tensors, paths[1] / "model.safetensors")
+    for path in paths:
+        config = json.loads((path / "config.json").read_text()) | {"tie_word_embeddings": tied}
+        (path / "config.json").write_text(json.dumps(config))
+    integers, floats = map(models.load_model, paths)
+    check_outputs(integers, floats)
+    assert {name for name, p in integers.named_parameters() if p.ndim == 2} == (set() if tied else {"lm_head.weight"})
+    models.save(integers, tmp_path / "again")  # as floats
+    check_outputs(models.load_model(tmp_path / "again"), floats)
+
+
 MIXTURES = {
     "mixtral": ("awq", {"num_local_experts": 3, "intermediate_size": WIDTH, "num_hidden_layers": 1}),
     "qwen3_moe": ("gptq ordered", {
