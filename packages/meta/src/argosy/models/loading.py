@@ -140,10 +140,10 @@ def save(
     the folder's settings of ``generation``, and the ``pooling`` of a sentence encoder; integer weights are Q8_0 or Q4_0
     in GGUF files, whose blocks hold the same numbers. Tables of words are floats in folders.
 
-    A model with integer weights is written in the layout ``format``: "gptq", "gptq_v2", "awq", "compressed-tensors"
-    (that of the folder that it was loaded from, unless given). Raises TypeError for another layer, ValueError for what
-    GGUF files cannot hold and for a layout that is not known, NotImplementedError naming a layer that it cannot hold,
-    or what a GGUF file cannot say of a tokenizer.
+    A model with integer weights is written in the layout ``format``: "gptq", "gptq_v2", "awq", "compressed-tensors",
+    "fp8", "mxfp4" (that of the folder that it was loaded from, unless given). Raises TypeError for another layer,
+    ValueError for what GGUF files cannot hold and for a layout that is not known, NotImplementedError naming a layer
+    that it cannot hold, or what a GGUF file cannot say of a tokenizer.
     """
     config = config_of(model)
     family, values = family_of(config), json.loads(json.dumps(config.values))

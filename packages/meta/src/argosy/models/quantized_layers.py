@@ -24,11 +24,13 @@ from argosy.nn.quant import weight_only_linear
 from argosy_infer.weights import pack_outputs, unpack_outputs
 
 __all__ = [
+    "E2M1",
     "InputBytes",
     "Numbers",
     "QuantizedEmbedding",
     "QuantizedExperts",
     "QuantizedLinear",
+    "bits_of_e2m1",
     "expert_matrices",
     "layers_of",
     "linear_layers",
@@ -39,10 +41,10 @@ Kind = TypeVar("Kind", bound=Layer)
 E2M1 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.int8)
 """Twice the numbers that four bits are in e2m1, of which the highest is the sign."""
 _MIDDLE = 12
-BITS_OF_E2M1 = np.zeros(25, np.int8)
+_BITS = np.zeros(25, np.int8)
 """The bits of a number plus 12."""
-BITS_OF_E2M1[E2M1[1:] + _MIDDLE] = np.arange(1, 16)
-BITS_OF_E2M1[_MIDDLE] = 0
+_BITS[E2M1[1:] + _MIDDLE] = np.arange(1, 16)
+_BITS[_MIDDLE] = 0
 _STEPS, _SMALLEST = 127.5, 1e-5
 """Steps of a row's largest magnitude, as compressed-tensors has them, and the least that counts as such."""
 
@@ -331,7 +333,13 @@ def _packed(matrices: list[Array], is_e2m1: bool) -> list[Array]:
     """Numbers of four bits [out, in] two to a byte, where that is possible."""
     if len(matrices[0]) % 2:
         return matrices
-    return [pack_outputs(BITS_OF_E2M1[each + _MIDDLE] if is_e2m1 else each) for each in matrices]
+    return [pack_outputs(bits_of_e2m1(each) if is_e2m1 else each) for each in matrices]
+
+
+def bits_of_e2m1(numbers: Array) -> Array:
+    """The four bits of each of ``numbers`` of ``E2M1``, in int8."""
+    bits: Array = _BITS[numbers + _MIDDLE]
+    return bits
 
 
 def _twice_e2m1(bits: Any) -> Any:

@@ -1,4 +1,5 @@
-"""Integer weights as other tools lay them out: GPTQ, AWQ and compressed-tensors, and DeepSeek's blocks of e4m3.
+"""Integer weights as other tools lay them out: GPTQ, AWQ and compressed-tensors, DeepSeek's blocks of e4m3, and experts
+in mxfp4, as gpt-oss has them.
 
 `quantized_weights` reads what is written here, and transformers 5.24 does: compressed-tensors with its package 0.20,
 which has given up inputs in another order (``actorder``), GPTQ and AWQ with GPTQModel 7.7, where ``lm_head`` is in
@@ -24,6 +25,7 @@ from argosy.models.quantized_layers import (
     QuantizedEmbedding,
     QuantizedExperts,
     QuantizedLinear,
+    bits_of_e2m1,
     expert_matrices,
     layers_of,
     linear_layers,
@@ -148,10 +150,10 @@ def pack_layers(model: Layer, family: ModuleType, layout: str) -> tuple[dict[str
     Raises ValueError for a layout that is not known, NotImplementedError naming a layer that it cannot hold.
     """
     if layout == "mxfp4":
-        raise NotImplementedError("save(): mxfp4 is read, and not written")
+        return _pack_mxfp4(model, family)
     if layout not in LAYOUTS:
         hint = ", which only files that end so hold: give format" if layout == "gguf" else ""
-        raise ValueError(f"layouts of integer weights are {', '.join(LAYOUTS)}; got {layout!r}{hint}")
+        raise ValueError(f"layouts of integer weights are {', '.join((*LAYOUTS, 'mxfp4'))}; got {layout!r}{hint}")
     numbers = {
         name: replace(each, bits=8, is_e2m1=False) if each.is_e2m1 else each
         for name, each in integer_matrices(model, family)
@@ -362,6 +364,43 @@ def _float8(made: Numbers) -> Packed:
 
 def _describe_float8(layers: Mapping[str, Numbers], floats: list[str]) -> dict[str, Any]:
     return {"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128], "activation_scheme": "dynamic"}
+
+
+def _pack_mxfp4(model: Layer, family: ModuleType) -> tuple[dict[str, Any], Packed]:
+    """Experts side by side, as gpt-oss is published: see `quantized_weights`."""
+    others = [
+        name for _, _, name, layer in layers_of(model, QuantizedLinear) if not isinstance(layer, QuantizedEmbedding)
+    ]
+    tensors: Packed = {}
+    for _, _, name, experts in layers_of(model, QuantizedExperts):
+        base, parts = file_name(name, family), experts.to_numbers()
+        if not experts.is_e2m1:
+            others.append(name)
+            continue
+        for own, members in (("gate_up_proj", slice(0, 2)), ("down_proj", slice(2, 3))):
+            numbers, scales = (
+                np.stack([_alternate([getattr(each, kind).T for each in row[members]]) for row in parts])
+                for kind in ("numbers", "scales")
+            )
+            tensors[f"{base}.{own}_blocks"] = _blocks_of_e2m1(numbers)
+            _, exponents = np.frexp(scales.astype(np.float32))
+            tensors[f"{base}.{own}_scales"] = (exponents + 127).astype(np.uint8)
+    if others:
+        raise NotImplementedError(f"save(): {others[0]} has no mxfp4 layout: its numbers are no experts' in e2m1")
+    floats = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]
+    return {"quant_method": "mxfp4", "modules_to_not_convert": floats}, tensors
+
+
+def _alternate(matrices: list[Array]) -> Array:
+    """Rows of one matrix, or of two in turns."""
+    return np.stack(matrices, axis=1).reshape(-1, matrices[0].shape[1])
+
+
+def _blocks_of_e2m1(numbers: Array) -> Array:
+    """Two numbers to a byte, the first in its low half, and 32 to a block [..., in / 32, 16]."""
+    bits = bits_of_e2m1(numbers).view(np.uint8).reshape(*numbers.shape[:-1], -1, 16, 2)
+    packed: Array = bits[..., 0] & 15 | bits[..., 1] << 4
+    return packed
 
 
 LAYOUTS: Mapping[str, tuple[Layout, Callable[[Mapping[str, Numbers], list[str]], dict[str, Any]]]] = {
