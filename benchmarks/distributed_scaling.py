@@ -1,9 +1,9 @@
 """How a compiled data-parallel training step of a GPT scales from one rank to several, one core each.
 
-``python benchmarks/distributed_scaling.py [--ranks 2] [--steps 20]``: ranks are started by argosy.distributed.launch
+``python benchmarks/distributed_scaling.py [--ranks 2] [--turns 12]``: ranks are started by argosy.distributed.launch
 and share the same global batch. Steps of one rank, with the others idle, and of all of them are taken in turns, and a
-speedup is the median of those of single turns: what else slows a machine for a while slows both. Of two steps in a row
-the second counts: the first finds the caches full of another training, and ranks that have slept. Ranks that do not
+speedup is the median of those of single turns: what else slows a machine for a while slows both. The first steps of a
+turn do not count: a core that has idled takes some to come back to its speed. Ranks that do not
 communicate, each with a training of its own of the whole batch, say what the machine leaves several such steps at once:
 the speedup that no step surpasses, of which each figure is a share.
 Writes results/distributed_scaling.json, with that of copies and products (``shared_machine.py``) beside it.
@@ -31,6 +31,8 @@ from side_by_side import commit, machine
 BATCH, TOKENS, VOCABULARY, WIDTH, LAYERS, HEADS = 8, 128, 1024, 256, 4, 4
 HERE = Path(__file__).resolve()
 WARM_UP = 3
+IDLE, COUNTED = 2, 5
+"""Steps of a turn, of which the first do not count."""
 
 WAYS = {
     "alone": "one rank",
@@ -67,8 +69,8 @@ def training(way: str) -> Callable[[], float]:
     return lambda: float(step(x, y))
 
 
-def take_turns(steps: int, target: Path) -> None:
-    """One rank: seconds of each step in each way, one after the other; rank 0 writes them to ``target``."""
+def take_turns(turns: int, target: Path) -> None:
+    """One rank: seconds of a step of each turn in each way, one after the other; rank 0 writes them to ``target``."""
     import argosy.distributed as dist
 
     dist.init_parallel_env()
@@ -76,27 +78,28 @@ def take_turns(steps: int, target: Path) -> None:
     trainings = {way: training(way) for way in ways}
     losses = {way: [step() for _ in range(WARM_UP)] for way, step in trainings.items()}
     seconds: dict[str, list[float]] = {way: [] for way in WAYS}
-    for _ in range(steps):
+    for _ in range(turns):
         for way in WAYS:
-            for _ in range(2):
+            found = []
+            for _ in range(IDLE + COUNTED):
                 dist.barrier()
                 begin = time.perf_counter()
                 if way in trainings:
                     trainings[way]()
-                second = time.perf_counter() - begin
-            seconds[way].append(second)
+                found.append(time.perf_counter() - begin)
+            seconds[way].append(statistics.median(found[IDLE:]))
     if dist.get_rank() == 0:
         target.write_text(json.dumps({"seconds": seconds, "losses": losses}))
 
 
-def launch(ranks: int, steps: int, folder: Path) -> list[dict[str, Any]]:
+def launch(ranks: int, turns: int, folder: Path) -> list[dict[str, Any]]:
     """A row for each way, of ``ranks`` ranks with one thread each."""
     target = folder / f"scaling-{ranks}.json"
     threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARGOSY_NUM_THREADS")}
     options = ["--nproc_per_node", str(ranks), "--log_dir", str(folder / "log")]
     command = [sys.executable, "-m", "argosy.distributed.launch", *options, str(HERE)]
     subprocess.run(
-        [*command, "--figures", str(target), "--steps", str(steps)], check=True, env={**os.environ, **threads}
+        [*command, "--figures", str(target), "--turns", str(turns)], check=True, env={**os.environ, **threads}
     )
     found: dict[str, Any] = json.loads(target.read_text())
     return [row(way, ranks, found["seconds"], found["losses"][way]) for way in WAYS]
@@ -124,14 +127,14 @@ def main() -> None:
     """Measure, print, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", type=int, nargs="*", default=[2])
-    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--turns", type=int, default=12)
     parser.add_argument("--figures", type=Path, help="run as one rank and write the figures here")
     options = parser.parse_args()
     if options.figures:
-        take_turns(options.steps, options.figures)
+        take_turns(options.turns, options.figures)
         return
     with tempfile.TemporaryDirectory() as folder:
-        rows = [row for ranks in options.ranks for row in launch(ranks, options.steps, Path(folder))]
+        rows = [row for ranks in options.ranks for row in launch(ranks, options.turns, Path(folder))]
     for each in rows:
         print(
             f"{each['ranks']} ranks, {WAYS[each['way']]}: {each['step_ms']:.2f} ms, speedup {each['speedup']:.2f}, "
