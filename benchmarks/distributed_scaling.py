@@ -3,9 +3,10 @@
 ``python benchmarks/distributed_scaling.py [--ranks 2] [--turns 12]``: ranks are started by argosy.distributed.launch
 and share the same global batch. Steps of one rank, with the others idle, and of all of them are taken in turns, and a
 speedup is the median of those of single turns: what else slows a machine for a while slows both. The first steps of a
-turn do not count: a core that has idled takes some to come back to its speed. Ranks that do not
-communicate, each with a training of its own of the whole batch, say what the machine leaves several such steps at once:
-the speedup that no step surpasses, of which each figure is a share.
+turn do not count: a core that has idled takes some to come back to its speed. Beside it is the speedup of the fastest
+steps, in which nothing has slowed either core. Ranks that communicate nothing, each with a training of its own of the
+whole batch, but wait for each other after a step, say what the machine leaves several such steps at once: the speedup
+that no step surpasses, of which each figure is a share.
 Writes results/distributed_scaling.json, with that of copies and products (``shared_machine.py``) beside it.
 Needs a quiet machine with a core a rank.
 """
@@ -70,14 +71,14 @@ def training(way: str) -> Callable[[], float]:
 
 
 def take_turns(turns: int, target: Path) -> None:
-    """One rank: seconds of a step of each turn in each way, one after the other; rank 0 writes them to ``target``."""
+    """One rank: seconds of the steps of each turn in each way, one way after the other; rank 0 writes ``target``."""
     import argosy.distributed as dist
 
     dist.init_parallel_env()
     ways = [way for way in WAYS if way != "alone" or dist.get_rank() == 0]
     trainings = {way: training(way) for way in ways}
     losses = {way: [step() for _ in range(WARM_UP)] for way, step in trainings.items()}
-    seconds: dict[str, list[float]] = {way: [] for way in WAYS}
+    seconds: dict[str, list[list[float]]] = {way: [] for way in WAYS}
     for _ in range(turns):
         for way in WAYS:
             found = []
@@ -86,8 +87,10 @@ def take_turns(turns: int, target: Path) -> None:
                 begin = time.perf_counter()
                 if way in trainings:
                     trainings[way]()
+                if way == "apart":
+                    dist.barrier()
                 found.append(time.perf_counter() - begin)
-            seconds[way].append(statistics.median(found[IDLE:]))
+            seconds[way].append(found[IDLE:])
     if dist.get_rank() == 0:
         target.write_text(json.dumps({"seconds": seconds, "losses": losses}))
 
@@ -105,19 +108,22 @@ def launch(ranks: int, turns: int, folder: Path) -> list[dict[str, Any]]:
     return [row(way, ranks, found["seconds"], found["losses"][way]) for way in WAYS]
 
 
-def row(way: str, ranks: int, seconds: dict[str, list[float]], losses: list[float]) -> dict[str, Any]:
-    """The median step of a way, its ``speedup`` over the steps of one rank beside it, and the ``share`` of the speedup
-    that as many ranks have which do not communicate."""
+def row(way: str, ranks: int, seconds: dict[str, list[list[float]]], losses: list[float]) -> dict[str, Any]:
+    """The median step of a way, its ``speedup`` over the steps of one rank beside it, that of the ``fastest`` steps,
+    and the ``share`` of the speedup that as many ranks have which do not communicate."""
     factor = ranks if way == "apart" else 1  # as many batches
-    bound = ranks * statistics.median(a / b for a, b in zip(seconds["alone"], seconds["apart"], strict=True))
-    speedup = factor * statistics.median(a / b for a, b in zip(seconds["alone"], seconds[way], strict=True))
+    medians = {each: [statistics.median(turn) for turn in turns] for each, turns in seconds.items()}
+    least = {each: min(map(min, turns)) for each, turns in seconds.items()}
+    bound = ranks * statistics.median(a / b for a, b in zip(medians["alone"], medians["apart"], strict=True))
+    speedup = factor * statistics.median(a / b for a, b in zip(medians["alone"], medians[way], strict=True))
     return {
         "workload": "distributed_scaling",
         "framework": "argosy",
         "ranks": 1 if way == "alone" else ranks,
         "way": way,
-        "step_ms": round(statistics.median(seconds[way]) * 1e3, 3),
+        "step_ms": round(statistics.median(medians[way]) * 1e3, 3),
         "speedup": round(speedup, 3),
+        "fastest": round(factor * least["alone"] / least[way], 3),
         "share": 1.0 if way == "alone" else round(speedup / bound, 3),
         "losses": losses,
     }
@@ -137,7 +143,8 @@ def main() -> None:
         rows = [row for ranks in options.ranks for row in launch(ranks, options.turns, Path(folder))]
     for each in rows:
         print(
-            f"{each['ranks']} ranks, {WAYS[each['way']]}: {each['step_ms']:.2f} ms, speedup {each['speedup']:.2f}, "
+            f"{each['ranks']} ranks, {WAYS[each['way']]}: {each['step_ms']:.2f} ms, speedup {each['speedup']:.2f} "
+            f"({each['fastest']:.2f} of the fastest), "
             f"{each['share']:.0%} of what the machine leaves, {each['losses']}"
         )
     limits = shared_limits(max(options.ranks))
