@@ -99,8 +99,8 @@ def partition_ranks(
     reduce_scalars: bool = False,
 ) -> Iterator[PartitionedProgram]:
     """What :func:`partition` makes for each of ``ranks``, one after the other. With ``reduce_scalars`` outputs of one
-    element that are still to be reduced are, where other values, gradients, are reduced alike: it takes no collective
-    of its own, and who reads a loss then waits for nobody.
+    element that are still to be reduced along one mesh dimension are, where other values, gradients, are reduced alike:
+    one collective does both, and who reads a loss then waits for nobody.
     """
     program = split_sizes(program, input_layouts, context().size).clone()
     if any(op.dialect == "phi" for op in program.walk()):
@@ -217,7 +217,8 @@ class Partitioner:
         layout = self.layout(value)
         if layout is None or not self._reduces_scalars or shape_of(value) not in ((), (1,)):
             return layout
-        return layout.reduced() if (layout.mesh, layout.partial_dims) in self._reductions else layout
+        dims = layout.partial_dims
+        return layout.reduced() if len(dims) == 1 and (layout.mesh, dims) in self._reductions else layout
 
     def _output(self, value: Value, layout: Layout | None) -> Value:
         made = self.get(value, layout)
