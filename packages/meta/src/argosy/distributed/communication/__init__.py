@@ -1,5 +1,5 @@
-"""``distributed.communication``: the collectives with a choice of stream (:mod:`.stream`)."""
+"""``distributed.communication``: groups of ranks (:mod:`.group`), collectives on streams (:mod:`.stream`)."""
 
-from argosy.distributed.communication import stream
+from argosy.distributed.communication import group, stream
 
-__all__ = ["stream"]
+__all__ = ["group", "stream"]
