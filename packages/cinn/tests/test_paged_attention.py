@@ -93,7 +93,7 @@ def test_queries_beside_bytes_may_be_rounded_to_integers(shape):
     caches = [rng.integers(-128, 128, x.shape).astype(np.int8) for x in (keys, values_of)]
     scales = [rng.uniform(0.001, 0.01, x.shape[:3]).astype(np.float32) for x in caches]
     caches[0][numbers[2][2, 3]], query[67:, 0, 1] = -128, -1
-    query[3, 0, 0] = 0
+    query[3, 0, 0], query[66, 0, 0] = 0, query[66, 0, 0] * 1e-36
     executable = check(attend(), query, *caches, *numbers, *scales, scale=4)
     query[68, 0, 0, 5] = np.nan
     found = run(executable, [query, *caches, *numbers, *scales])

@@ -224,8 +224,8 @@ def test_loops_whose_weights_are_split_communicate_within():
 
 
 def test_the_loss_of_a_step_is_summed_with_the_gradients():
-    """One collective brings both; afterwards a rank reads the loss while others do not, and a forward pass alone that
-    is trained from outside keeps its terms."""
+    """One collective brings both; afterwards a rank reads the loss while others do not. A forward pass alone that is
+    trained from outside keeps its terms, and so does what is reduced in another way than gradients."""
 
     def program():
         paddle.seed(0)
@@ -241,13 +241,16 @@ def test_the_loss_of_a_step_is_summed_with_the_gradients():
             loss.backward()
             optimizer.step()
             optimizer.clear_grad()
-            return loss
+            return loss, loss.astype("float64"), x.max()
 
         with count_collectives() as counts:
-            loss = step(x)
-        read = float(loss) if dist.get_rank() == 0 else None
-        return counts.calls, loss.placements, terms.placements, read, float(terms)
+            loss, wide, largest = step(x)
+        read = loss.item() if dist.get_rank() == 0 else None
+        placed = [each.placements for each in (loss, terms, wide, largest)]
+        return counts.calls, placed, read, float(terms), float(largest)
 
-    (calls, summed, terms, read, alone), _ = run_ranks(program, 2)
-    assert (calls, summed, terms) == ({"all_reduce": 1}, [dist.Replicate()], [dist.Partial()])
-    assert read == pytest.approx(alone, rel=1e-6)
+    (calls, placed, read, alone, largest), _ = run_ranks(program, 2)
+    one, *others = placed
+    assert (calls, one) == ({"all_reduce": 1}, [dist.Replicate()])
+    assert others == [[dist.Partial()], [dist.Partial()], [dist.Partial(dist.ReduceType.kRedMax)]]
+    assert (read, largest) == (pytest.approx(alone, rel=1e-6), np.float32(23 / 24))

@@ -32,6 +32,7 @@ from argosy_autoparallel.repeated_blocks import walk_blocks
 from argosy_autoparallel.resharding.convert import convert
 from argosy_autoparallel.resharding.emitter import Emitter, shape_of
 from argosy_autoparallel.resharding.path import communicates, path_cost
+from argosy_autoparallel.scalar_reductions import ScalarReductions
 from argosy_autoparallel.spmd import Strategy
 from argosy_autoparallel.strategy_choice import StrategyChoice
 from argosy_autoparallel.tensor_layout import Layout
@@ -107,9 +108,8 @@ def partition_ranks(
         Decompose(keep=ruled_operators()).run(program)
     ShrinkLiveRanges().run(program)
     for rank in ranks:
-        made = Partitioner(program, input_layouts, state_layouts, rank, reshard_after_use, reduce_scalars).run(
-            output_layouts
-        )
+        walk = Partitioner(program, input_layouts, state_layouts, rank, reshard_after_use)
+        made = walk.run(output_layouts, reduce_scalars)
         CombineCollectives(early=overlap).run(made.program)
         if overlap:
             ChunkProducts().run(made.program)
@@ -127,11 +127,8 @@ class Partitioner:
         states: Sequence[Layout | None],
         rank: int,
         reshard_after_use: bool = False,
-        reduce_scalars: bool = False,
     ) -> None:
         self.source = program
-        self._reduces_scalars = reduce_scalars
-        self._reductions: set[tuple[ProcessMesh, tuple[int, ...]]] = set()  # made so far, on all ranks alike
         self.rank = rank
         self.target = Program(program.name)
         self.emitter = Emitter(self.target, rank)
@@ -146,6 +143,7 @@ class Partitioner:
         self.traffic = 0.0  # what that costs, as the cheapest ways between layouts count it
         arguments = [state.argument for state in program.states] if reshard_after_use else []
         self._gathered_states = GatheredStates(self.held, arguments)
+        self._scalars = ScalarReductions()
         self.state_layouts = tuple(states) or (None,) * len(program.states)
         for value, layout in zip(program.inputs, inputs, strict=True):
             self.enter(value, layout)
@@ -173,23 +171,21 @@ class Partitioner:
             return Layout.replicate(held.mesh)
         return held.primary
 
-    def run(self, wanted: Sequence[Layout | None]) -> PartitionedProgram:
+    def run(self, wanted: Sequence[Layout | None], reduce_scalars: bool = False) -> PartitionedProgram:
+        sources = self.source.outputs
         with self.emitter.emit_here():
             last = self.source.block.last
             ops = [op for op in self.source.block if op is not last]
             (self.walk if self._gathered_states.are_tracked else partial(walk_blocks, self))(ops)
             self.emitter.advance()
-            layouts = [
-                layout if layout is not None else self._output_layout(value)
-                for value, layout in zip(self.source.outputs, wanted or [None] * len(self.source.outputs), strict=True)
-            ]
-            outputs = [self._output(v, layout) for v, layout in zip(self.source.outputs, layouts, strict=True)]
-            updates = [
-                self._update(state.argument, value, layout)
-                for state, value, layout in zip(
-                    self.source.states, self.source.state_updates, self.state_layouts, strict=True
-                )
-            ]
+            found = [self.layout(v) for v in sources]
+            if reduce_scalars:
+                found = [self._scalars.layout(v, layout) for v, layout in zip(sources, found, strict=True)]
+            layouts = [f if w is None else w for w, f in zip(wanted or [None] * len(found), found, strict=True)]
+            outputs = [self._output(v, layout) for v, layout in zip(sources, layouts, strict=True)]
+            states = [state.argument for state in self.source.states]
+            written = zip(states, self.source.state_updates, self.state_layouts, strict=True)
+            updates = [self._update(*each) for each in written]
         self.target.set_outputs(outputs, updates)
         note_collectives(self.target, self.emitter.places())
         for name, value in self.source.attributes.items():
@@ -211,14 +207,6 @@ class Partitioner:
         held.primary = layout
         held.keep(layout, local if layout is None or layout.mesh.contains(self.rank) else None, -1)
         held.mesh = None if layout is None else layout.mesh
-
-    def _output_layout(self, value: Value) -> Layout | None:
-        """How an output lies that nobody asks for otherwise."""
-        layout = self.layout(value)
-        if layout is None or not self._reduces_scalars or shape_of(value) not in ((), (1,)):
-            return layout
-        dims = layout.partial_dims
-        return layout.reduced() if len(dims) == 1 and (layout.mesh, dims) in self._reductions else layout
 
     def _output(self, value: Value, layout: Layout | None) -> Value:
         made = self.get(value, layout)
@@ -266,8 +254,7 @@ class Partitioner:
             return again[0]
         if communicates(best[1], layout):
             self.moves, self.traffic = True, self.traffic + best[0]
-        if best[1].is_partial and best[1].reduced() == layout:
-            self._reductions.add((layout.mesh, best[1].partial_dims))
+        self._scalars.note(value, best[1], layout)
         if self._strict and self._asking is not None:
             try:
                 check_gather(self._asking, best[1], layout, shape, value.dtype)

@@ -107,18 +107,13 @@ class Layout:
         return any(p.is_partial() for p in self.placements)
 
     @property
-    def partial_dims(self) -> tuple[int, ...]:
-        """The mesh dimensions over which a reduction is still to be made."""
-        return tuple(d for d, p in enumerate(self.placements) if p.is_partial())
-
-    @property
     def is_sum(self) -> bool:
         """Whether every reduction that is still to be made is a sum."""
         return all(p.reduce_type() is ReduceType.kRedSum for p in self.placements if isinstance(p, Partial))
 
-    def reduced(self) -> Layout:
-        """The layout once every reduction is made, all of whose ranks have the result."""
-        return self.cotangent()
+    def without_partials(self) -> Layout:
+        """The layout once every reduction is made, whose result all ranks have."""
+        return Layout(self.mesh, [_REPLICATE if p.is_partial() else p for p in self.placements])
 
     def cotangent(self) -> Layout:
         """The layout of a gradient of a tensor of this layout: that of each term of a sum is the whole gradient."""

@@ -73,12 +73,14 @@ def shared_memory(comm: Any, nbytes: int) -> mmap.mmap | None:
 def create_segment(nbytes: int) -> tuple[bytes, mmap.mmap | None]:
     """Make and map memory that other processes of this machine can open. Returns a label of at most ``TEXT`` bytes,
     by which they find it, and the memory, zeroed; None where the machine has less to share."""
-    descriptor, name = tempfile.mkstemp(prefix="argosy-ranks-", dir=_folder())
-    memory = None
+    name, memory = "", None
     with contextlib.suppress(OSError):
-        _reserve(descriptor, max(nbytes, 1))
-        memory = mmap.mmap(descriptor, max(nbytes, 1))
-    os.close(descriptor)
+        descriptor, name = tempfile.mkstemp(prefix="argosy-ranks-", dir=_folder())
+        try:
+            _reserve(descriptor, max(nbytes, 1))
+            memory = mmap.mmap(descriptor, max(nbytes, 1))
+        finally:
+            os.close(descriptor)
     return f"{_machine()}\n{name}".encode(), memory
 
 
@@ -90,7 +92,8 @@ def open_segment(label: bytes) -> mmap.mmap | None:
 
 def remove_segment(label: bytes) -> None:
     """Take away its name; who has mapped it keeps it."""
-    os.unlink(label.decode().split("\n", 1)[1])
+    with contextlib.suppress(FileNotFoundError):  # nothing could be made
+        os.unlink(label.decode().split("\n", 1)[1])
 
 
 def forget_segments(comm: Any) -> None:

@@ -27,9 +27,9 @@ _BEATS = 5
 """How often each rank must have asked again between two looks: enough for MPI to deliver what is on its way."""
 _LONGEST_PAUSE = 0.002
 """Seconds between two questions, at most; a quarter of it where each rank has a core."""
-_GROWTH = 1.5, 1.05
-"""Of the time between two questions, where ranks share cores and where each has one: there what comes is noticed within
-a twentieth of the time it took."""
+_GROWTH, _GROWTH_ALONE = 1.5, 1.05
+"""Of the time between two questions; where each rank has a core, what comes is noticed within a twentieth of the time
+that it took."""
 _ROW = 2048
 _ENDED = -1
 _VERDICTS: dict[int, type[CommunicatorError]] = {-2: CollectiveMismatch, -3: RankFailure}
@@ -50,7 +50,8 @@ class Waits:
         self.progress = Progress()
         self._turn = 0
         alone = size <= (os.cpu_count() or 1)
-        self._longest, self._growth = _LONGEST_PAUSE / (4 if alone else 1), _GROWTH[alone]
+        self._longest = _LONGEST_PAUSE / 4 if alone else _LONGEST_PAUSE
+        self._growth = _GROWTH_ALONE if alone else _GROWTH
         self._board: Board | None = None
         if memory is not None:
             self._board = Board(memory, size, _ROW)

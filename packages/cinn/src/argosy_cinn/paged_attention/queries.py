@@ -6,6 +6,9 @@ from argosy_cinn.loops.elementwise import load_element
 from argosy_cinn.paged_attention.memory import Memory
 from argosy_cinn.printers.types import I16, I32, Index, Value, constant, vector
 
+_LEAST = 1e-30
+"""What a query's largest number counts as at least: 32,767 over it is a float."""
+
 
 def copy_query(memory: Memory, source: Value, row: Value) -> None:
     """The query at an address, to a row's place."""
@@ -41,8 +44,8 @@ def _round(memory: Memory, source: Value, target: Value, row: Value) -> None:
         x, (top, spoiled) = _load(memory, source, loop.index), loop.carry
         loop.yield_values(b.fmax(top, b.unary("fabs", x)), b.fma(x, 0.0, spoiled))
     top, spoiled = b.reduce("fmax", loop.results[0]), b.reduce("fadd", loop.results[1])
-    divisor = b.select(b.fcmp("oeq", top, 0.0), constant(real, 1.0), top)
-    factor = b.splat(b.fdiv(float(most), divisor), lanes)
+    top = b.fmax(top, constant(real, _LEAST))
+    factor = b.splat(b.fdiv(float(most), top), lanes)
     with b.loop(0, memory.depth, lanes) as loop:
         x = b.unary("roundeven", b.fmul(_load(memory, source, loop.index), factor))
         whole = b.intrinsic("llvm.fptosi.sat", words, x, overloads=(words, x.type))

@@ -195,15 +195,13 @@ class LanguageModel:
                 "several prompts share steps, which leave no room for guesses: give one, or speculative=False"
             )
         if is_batch(given):
-            names = [adapter] * len(given) if adapter is None or isinstance(adapter, str) else adapter
             asked = [
                 self._request(each, options, stop, {"max_new_tokens": max_new_tokens, **changes}) for each in given
             ]
-            return self._generate_batch(given, asked, [self._number_of(name) for name in names])
-        if not (adapter is None or isinstance(adapter, str)):
-            raise TypeError(f"one prompt has one adapter, got {adapter!r:.80}")
+            return self._generate_batch(given, asked, [self._number_of(name) for name in _adapters_of(given, adapter)])
+        (name,) = _adapters_of(given, adapter)
         asked_one = self._request(given, options, stop, {"max_new_tokens": max_new_tokens, **changes})
-        made = list(self._stream(given, asked_one, adapter, speculative))
+        made = list(self._stream(given, asked_one, name, speculative))
         return "".join(made) if is_text(given) else made
 
     def stream(
@@ -250,8 +248,7 @@ class LanguageModel:
         """The best of a beam search after each prompt, or ``count`` of them."""
         if not 1 <= count <= beams.count:
             raise ValueError(f"num_return_sequences should be 1 to num_beams, {beams.count}, got {count}")
-        prompts = given if is_batch(given) else [given]
-        names = [adapter] * len(prompts) if adapter is None or isinstance(adapter, str) else adapter
+        prompts, names = given if is_batch(given) else [given], _adapters_of(given, adapter)
         asked = [self._request(each, options, stop, changes) for each in prompts]
         if any(each.texts for each in asked):
             raise NotImplementedError("a beam search ends at tokens: stop should have no texts")
@@ -272,8 +269,7 @@ class LanguageModel:
         """``count`` answers to each prompt."""
         if count < 1:
             raise ValueError(f"num_return_sequences should be 1 or more, got {count}")
-        prompts = given if is_batch(given) else [given]
-        names = [adapter] * len(prompts) if adapter is None or isinstance(adapter, str) else adapter
+        prompts, names = given if is_batch(given) else [given], _adapters_of(given, adapter)
         repeated = [each for each in prompts for _ in range(count)]
         made = self.generate(repeated, adapter=[name for name in names for _ in range(count)], **asked)
         rows = [made[start : start + count] for start in range(0, len(made), count)]
@@ -365,6 +361,18 @@ class LanguageModel:
         if given.size and not 0 <= int(given.min()) <= int(given.max()) < vocabulary:
             raise ValueError(f"ids go from {given.min()} to {given.max()}; the vocabulary has {vocabulary} tokens")
         return paddle.to_tensor(np.atleast_2d(given).astype(np.int64))
+
+
+def _adapters_of(given: Any, adapter: Any) -> list[str | None]:
+    """The adapter of each prompt: one for all, or one of each. Raises TypeError for several of one prompt, ValueError
+    for another number than that of the prompts."""
+    if adapter is None or isinstance(adapter, str):
+        return [adapter] * (len(given) if is_batch(given) else 1)
+    if not is_batch(given):
+        raise TypeError(f"one prompt has one adapter, got {adapter!r:.80}")
+    if len(adapter) != len(given):
+        raise ValueError(f"{len(given)} prompts have one adapter, or one each, got {len(adapter)}")
+    return list(adapter)
 
 
 class _Answer:
