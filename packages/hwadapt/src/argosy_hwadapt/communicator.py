@@ -263,7 +263,7 @@ def reduce_arrays(arrays: list[Array], op: str) -> Array:
 
 
 def reduce_into(out: Array, arrays: list[Array], op: str) -> None:
-    """:func:`reduce_arrays` of two or more arrays into ``out``, which is none of them."""
+    """:func:`reduce_arrays` of two or more arrays into ``out``, which may be one of the first two."""
     dtype = accumulator(out.dtype)
     total = out if dtype == out.dtype else np.empty(out.shape, dtype)
     first, *rest = arrays

@@ -12,14 +12,16 @@ import itertools
 import mmap
 import os
 import platform
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from argosy_hwadapt.board import create_segment, remove_segment
+from argosy_hwadapt.board import create_segment
 from argosy_hwadapt.calls import Array
 from argosy_hwadapt.communicator import reduce_into
+from argosy_hwadapt.cpu.streaming import copy_function
 from argosy_hwadapt.progress import Steps
 
 SMALLEST = 1 << 15
@@ -27,9 +29,8 @@ SMALLEST = 1 << 15
 _LARGEST_GROUP = 16
 _ROW = 1 << 20
 """Bytes of a piece: as much of one rank's operand as is on its way at a time."""
-_DEPTHS = (8, 3)
-"""Pieces that are in the memory at once; fewer where there is little. A line that another core has just read is slow to
-write, where cores have caches of their own, so it is not used again before other lines have taken its place there."""
+_DEPTH = 3
+"""Pieces that are in the memory at once: one that is written, one that is combined, one that is read."""
 _LINE = 64
 _SPINS = 1000
 """Looks at the others before a rank lets another process run; one look where ranks share cores."""
@@ -43,21 +44,16 @@ def can_share(size: int) -> bool:
 
 
 def exchange_memory(size: int) -> tuple[bytes, mmap.mmap | None]:
-    """:func:`argosy_hwadapt.board.create_segment` for an exchange of ``size`` ranks, as large as the machine allows."""
-    for depth in _DEPTHS:
-        label, memory = create_segment((3 * _LINE + depth * _ROW) * size)
-        if memory is not None or depth == _DEPTHS[-1]:
-            break
-        remove_segment(label)
-    return label, memory
+    """:func:`argosy_hwadapt.board.create_segment` for an exchange of ``size`` ranks."""
+    return create_segment((3 * _LINE + _DEPTH * _ROW) * size)
 
 
 class SharedExchange:
     """The memory of one group (:func:`exchange_memory`): how far each rank is, and slots of one piece of every rank.
 
-    In a rank's piece its own part, which nobody else needs, makes room for that part of the combination. Collectives
-    run one after the other, in one order on all ranks. ``ended()`` are the ranks that communicate no more, which
-    everybody who waits yields.
+    In a rank's piece its own part, which nobody else needs, makes room for that part of the combination. A rank
+    reads the pieces of others only. Collectives run one after the other, in one order on all ranks. ``ended()`` are the
+    ranks that communicate no more, which everybody who waits yields.
     """
 
     def __init__(self, memory: mmap.mmap, rank: int, size: int, ended: Callable[[], set[int]]) -> None:
@@ -68,6 +64,8 @@ class SharedExchange:
         self._counts = [counts[stage * size : (stage + 1) * size] for stage in range(3)]
         self._depth = (len(memory) - start) // (size * _ROW)
         self._slots = np.ndarray((self._depth, size, _ROW), np.uint8, memory, start)
+        self._copies = (np.copyto, copy_function())
+        self._seconds = [0.0, 0.0]  # of one write by each, on average
         self._done = 0  # pieces of all collectives before this one
 
     def all_reduce(self, send: Array, recv: Array, op: str) -> Steps:
@@ -75,21 +73,24 @@ class SharedExchange:
         rank, pieces = self._rank, self._pieces(send, 1)
         for number in range(len(pieces) + 1):
             if number < len(pieces):
-                mine = send[pieces[number]]
+                mine, made = send[pieces[number]], recv[pieces[number]]
                 own = self._parts(mine)[rank]
                 rows = self._rows(number, send.dtype)
                 yield from self._reach(_READ, number + 1 - self._depth)
                 for part in (slice(0, own.start), slice(own.stop, len(mine))):
-                    rows[rank, part] = mine[part]
+                    self._write(number, rows[rank, part], mine[part])
                 self._set(_WRITTEN, number)
                 yield from self._reach(_WRITTEN, number + 1)
-                reduce_into(rows[rank, own], [*rows[:rank, own], mine[own], *rows[rank + 1 :, own]], op)
+                term = mine[own].copy() if send is recv and rank > 1 else mine[own]
+                reduce_into(made[own], [*rows[:rank, own], term, *rows[rank + 1 :, own]], op)
+                self._write(number, rows[rank, own], made[own])
                 self._set(_COMBINED, number)
             if number > 0:
                 yield from self._reach(_COMBINED, number)
-                piece, rows = recv[pieces[number - 1]], self._rows(number - 1, send.dtype)
-                for other, part in enumerate(self._parts(piece)):
-                    piece[part] = rows[other, part]
+                made, rows = recv[pieces[number - 1]], self._rows(number - 1, send.dtype)
+                for other, part in enumerate(self._parts(made)):
+                    if other != rank:
+                        made[part] = rows[other, part]
                 self._set(_READ, number - 1)
         self._done += len(pieces)
 
@@ -101,8 +102,9 @@ class SharedExchange:
             target = recv[piece]
             rows = self._rows(number, send.dtype)[:, : size * len(target)].reshape(size, size, -1)
             yield from self._reach(_READ, number + 1 - self._depth)
-            for others in (slice(0, rank), slice(rank + 1, size)):
-                rows[rank, others] = parts[others, piece]
+            for other in range(size):
+                if other != rank:
+                    self._write(number, rows[rank, other], parts[other, piece])
             self._set(_WRITTEN, number)
             yield from self._reach(_WRITTEN, number + 1)
             reduce_into(target, [*rows[:rank, rank], parts[rank, piece], *rows[rank + 1 :, rank]], op)
@@ -116,7 +118,8 @@ class SharedExchange:
         for number, piece in enumerate(pieces):
             rows = self._rows(number, send.dtype)[:, : len(send[piece])]
             yield from self._reach(_READ, number + 1 - self._depth)
-            rows[rank] = parts[rank, piece] = send[piece]
+            self._write(number, rows[rank], send[piece])
+            parts[rank, piece] = send[piece]
             self._set(_WRITTEN, number)
             yield from self._reach(_WRITTEN, number + 1)
             for others in (slice(0, rank), slice(rank + 1, size)):
@@ -135,9 +138,21 @@ class SharedExchange:
         rows: Array = self._slots[(self._done + number) % self._depth].view(dtype)
         return rows
 
+    def _write(self, number: int, target: Array, source: Array) -> None:
+        """Copy to a slot: past the caches of this core where that is faster, as it is where the other cores have caches
+        of their own, out of which they read, and which must let go of lines before they are written. A system moves
+        processes, so each long collective tries both ways, on the first slots that have just been read."""
+        trial = number - self._depth
+        way = trial if trial in (0, 1) else int(self._seconds[1] < self._seconds[0])
+        begin = time.perf_counter()
+        self._copies[way](target, source)
+        if way == trial:
+            self._seconds[way] += (time.perf_counter() - begin - self._seconds[way]) / 4
+
     def _parts(self, piece: Array) -> list[slice]:
-        """The part of a piece that each rank combines."""
-        bounds = [len(piece) * i // self._size for i in range(self._size + 1)]
+        """The part of a piece that each rank combines, from a cache line on."""
+        line = _LINE // piece.itemsize
+        bounds = [len(piece) * i // (self._size * line) * line for i in range(self._size)] + [len(piece)]
         return [slice(*pair) for pair in itertools.pairwise(bounds)]
 
     def _set(self, stage: int, number: int) -> None:
