@@ -78,7 +78,8 @@ class SharedExchange:
                 rows = self._rows(number, send.dtype)
                 yield from self._reach(_READ, number + 1 - self._depth)
                 for part in (slice(0, own.start), slice(own.stop, len(mine))):
-                    self._write(number, rows[rank, part], mine[part])
+                    if part.start < part.stop:
+                        self._write(number, rows[rank, part], mine[part])
                 self._set(_WRITTEN, number)
                 yield from self._reach(_WRITTEN, number + 1)
                 term = mine[own].copy() if send is recv and rank > 1 else mine[own]
