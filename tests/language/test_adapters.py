@@ -108,6 +108,11 @@ def test_experts_and_matrices_of_one_tensor_have_adapters(case, tmp_path):
     assert len(narrow.generate([ids[0], ids[1]], 2, SamplingOptions(), adapter=["mine", None])) == 2
     with pytest.raises(ValueError, match=r"no adapter 'other'.*\['mine'\]"):
         language.generate(ids[0], 3, SamplingOptions(), adapter="other")
+    for several in ({}, {"num_return_sequences": 2}, {"num_beams": 2}):
+        with pytest.raises(ValueError, match="2 prompts have one adapter, or one each, got 3"):
+            language.generate([ids[0], ids[1]], 3, adapter=["mine", None, "mine"], **several)
+        with pytest.raises(TypeError, match=r"one prompt has one adapter, got \['mine'\]"):
+            language.generate(ids[0], 3, adapter=["mine"], **several)
 
 
 @pytest.mark.parametrize("inputs", [None, InputBytes()])
