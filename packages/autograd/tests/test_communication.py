@@ -18,6 +18,8 @@ CASES = [("all_reduce", {"size": SIZE, "kind": kind}) for kind in ("sum", "avg",
     ("all_gather", {"size": SIZE, "axis": 1}),
     ("reduce_scatter", {"size": SIZE, "axis": 1, "kind": "sum"}),
     ("reduce_scatter", {"size": SIZE, "axis": 0, "kind": "avg"}),
+    ("all_gather_coalesced", {"size": SIZE}),
+    ("reduce_scatter_coalesced", {"size": SIZE, "kind": "avg"}),
     ("all_to_all", {"size": SIZE, "split_axis": 1, "concat_axis": 0}),
     ("broadcast_rank", {"size": SIZE, "root": 1}),
     ("start", {"collective": "all_reduce", "size": SIZE, "kind": "sum"}),
@@ -32,14 +34,17 @@ CASES = [("all_reduce", {"size": SIZE, "kind": kind}) for kind in ("sum", "avg",
 
 
 def program_of(name, attributes):
-    """x -> collective(x * x), with a second communication after it on the same chain."""
+    """x -> collective(x * x), times that of x where it takes several; a second one comes after it on the same chain."""
     program = Program(name)
     x = program.add_input(F)
     with emit_at(Builder.at_end(program.block)):
         token = prim.create_token()
-        y, *handle, token = getattr(prim, name)(x * x, token, **attributes)
-        if handle:
-            y, token = prim.wait(y, *handle, token)
+        tensors = (x * x, x) if name.endswith("_coalesced") else (x * x,)
+        y, *rest, token = getattr(prim, name)(*tensors, token, **attributes)
+        if name == "start":
+            y, token = prim.wait(y, *rest, token)
+        elif rest:
+            y = y * rest[0]
         z, token = prim.all_reduce(y * y, token, size=SIZE, kind="sum")
         outputs = [y * 2, z]
     program.set_outputs(outputs)

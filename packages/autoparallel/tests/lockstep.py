@@ -57,6 +57,14 @@ class _Asking(Mapping):
     def reduce_scatter(self, send, recv, op="sum"):
         recv.reshape(-1)[:] = self._answer("reduce_scatter", self.group, send, op)
 
+    def all_gather_coalesced(self, sends, recvs):
+        for send, recv in zip(sends, recvs, strict=True):
+            self.all_gather(send, recv)
+
+    def reduce_scatter_coalesced(self, sends, recvs, op="sum"):
+        for send, recv in zip(sends, recvs, strict=True):
+            self.reduce_scatter(send, recv, op)
+
     def all_to_all(self, send, recv):
         recv.reshape(-1)[:] = self._answer("all_to_all", self.group, send, "")
 

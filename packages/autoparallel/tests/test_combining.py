@@ -26,10 +26,11 @@ def program(body, shapes=SHAPES, dtype="float32"):
     return made
 
 
-def partitioned(source, mesh, placements):
+def partitioned(source, mesh, placements, wanted=()):
     """The ranks' programs, which are valid, and how many sums each of them makes."""
     layouts = [Layout(mesh, p) for p in placements]
-    made = [partition_program(source, layouts, (), rank) for rank in mesh.process_ids]
+    outputs = [Layout(mesh, p) for p in wanted]
+    made = [partition_program(source, layouts, (), rank, outputs) for rank in mesh.process_ids]
     for each in made:
         verify_program(each.program)
     counts = {sum(op.name == "prim.all_reduce" for op in each.program.block) for each in made}
@@ -37,9 +38,9 @@ def partitioned(source, mesh, placements):
     return made, layouts, counts.pop()
 
 
-def values(source, mesh, placements):
+def values(source, mesh, placements, wanted=()):
     """The outputs of the ranks' programs as whole tensors, and the number of sums."""
-    made, layouts, count = partitioned(source, mesh, placements)
+    made, layouts, count = partitioned(source, mesh, placements, wanted)
     arrays = [np.random.default_rng(i).standard_normal(x.shape).astype(x.dtype) for i, x in enumerate(source.inputs)]
     parts = [parts_of(np.asarray(a), layout) for a, layout in zip(arrays, layouts, strict=True)]
     outputs = run_together([m.program for m in made], list(zip(*parts, strict=True)), mesh.process_ids)
@@ -120,3 +121,57 @@ def test_uneven_parts_come_to_the_same_buckets(limited):
     assert counts[0] == 3
     assert counts[-1] == 1
     assert counts == sorted(counts, reverse=True)
+
+
+SPLIT, WHOLE = [Shard(0)], [Replicate()]
+LARGE = [(64, 128), (128, 64), (8,), (2, 3), ()]
+
+
+def communicated(source, placements, wanted):
+    """What rank 0 of two communicates: kinds, with the shapes of their tensors."""
+    made = partitioned(source, ProcessMesh([0, 1]), placements, wanted)[0][0].program
+    found = [op for op in made.block if op.dialect == "prim" and "group" in op.attributes]
+    return [(op.kind, [x.shape for x in op.operands[:-1]]) for op in found]
+
+
+@pytest.mark.parametrize("scalar", [SUM, Replicate()], ids=["summed", "known"])
+def test_large_sums_are_scattered_as_they_are(scalar):
+    """Only small ones are put together, along other axes parts are brought behind each other, and a scalar that is
+    summed is in every rank's part."""
+    source = program(lambda *xs: [prim.neg(x) for x in xs], LARGE)
+    wanted = [SPLIT, [Shard(1)], SPLIT, SPLIT, WHOLE]
+    (found,) = communicated(source, [*[[SUM]] * 4, [scalar]], wanted)
+    small = 4 + 3 + (scalar is SUM)
+    assert found == ("reduce_scatter_coalesced", [(64, 128), (2 * 64 * 64,), (2 * small,)])
+
+
+@pytest.mark.parametrize("ranks", [[0, 1], [[0, 1], [2, 3]]])
+@pytest.mark.parametrize("scattered", [True, False], ids=["scattered", "gathered"])
+def test_several_tensors_have_the_bits_of_each_alone(limited, ranks, scattered):
+    """Scattered with a scalar, or gathered along some axis."""
+    mesh = ProcessMesh(ranks)
+    source = program(lambda *xs: [prim.neg(x) for x in xs], LARGE)
+    parts = [[p] * mesh.ndim for p in (Shard(0), Shard(1), Shard(0), Replicate(), Replicate())]
+    first = [[SUM] * mesh.ndim] * 5 if scattered else parts
+    wanted = parts if scattered else [[Replicate()] * mesh.ndim] * 5
+    together, _ = values(source, mesh, first, wanted)
+    limited(0)
+    alone, _ = values(source, mesh, first, wanted)
+    for x, y in zip(together, alone, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_what_several_places_ask_for_is_gathered_in_small_buckets():
+    """What one place asks for, as new states, comes together, however large it is."""
+    shapes = [(64, 128), (64, 128), (64, 128)]
+    states = program(lambda *xs: [prim.neg(x) for x in xs], shapes)
+    (found,) = communicated(states, [SPLIT] * 3, [WHOLE] * 3)
+    assert found == ("all_gather_coalesced", [(32, 128)] * 3)
+
+    def chain(x, *weights):
+        for w in weights:
+            x = prim.exp(prim.dot_general(x, w, lhs_contract=(1,), rhs_contract=(1,)))
+        return [x]
+
+    weights = program(chain, [(256, 128), (128, 128), (128, 128)])
+    assert communicated(weights, [SPLIT] * 3, [SPLIT]) == [("all_gather", [(64, 128)])] * 2

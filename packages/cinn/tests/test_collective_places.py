@@ -112,6 +112,43 @@ def expected(collective, xs, states):
     return [np.concatenate([np.split(s, 2)[rank] for s in states]) for rank in range(2)]
 
 
+def test_coalesced_collectives_write_where_results_lie():
+    """Gathered parts over the states that they replace, parts of sums over their terms."""
+    program = Program("step")
+    x = program.add_input(TensorType((N, N), "float32"))
+    states = [program.add_state(name, TensorType((N, N), "float32")).argument for name in ("first", "second")]
+    with emit_at(Builder.at_end(program.block)):
+        terms = [prim.dot_general(x, s, lhs_contract=(1,), rhs_contract=(0,)) for s in states]
+        *parts, token = prim.reduce_scatter_coalesced(*terms, prim.create_token(), size=2)
+        new = [half(s) - part for s, part in zip(states, parts, strict=True)]
+        *wholes, token = prim.all_gather_coalesced(*new, token, size=2)
+        program.set_outputs([], wholes)
+    plan = plan_of(program)
+    scatter = next(s.group.op for s in plan.steps if s.group.op and s.group.op.kind == "reduce_scatter_coalesced")
+    for operand, result in zip(scatter.operands[:-1], scatter.results[:-1], strict=True):
+        assert plan.places[operand] == plan.places[result]
+    assert len(plan.in_place) == 2
+
+    rng = np.random.default_rng(0)
+    given = rng.random((2, N, N), np.float32)
+    firsts = rng.random((2, N, N), np.float32)
+
+    def rank(communicator):
+        held = [StridedArray.from_array(s.copy()) for s in firsts]
+        executable = CinnCompiler().compile(program, device("cpu"), [communicator])
+        for _ in range(2):
+            executable.run([StridedArray.from_array(given[communicator.rank])], held)
+        return [s.to_host() for s in held]
+
+    expected = firsts
+    for _ in range(2):
+        sums = [sum(x @ s for x in given) for s in expected]
+        rows = [np.concatenate([s[: N // 2]] * 2) for s in expected]
+        expected = [r - t for r, t in zip(rows, sums, strict=True)]
+    for made in run_ranks(rank, 2):
+        np.testing.assert_allclose(made, expected, rtol=1e-5, atol=1e-4)
+
+
 def test_a_sum_lies_where_its_terms_were():
     """Where nobody reads these later."""
 

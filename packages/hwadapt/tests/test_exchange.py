@@ -37,7 +37,8 @@ def _run(steps, order):
 @settings(deadline=None, max_examples=25)
 @given(
     st.integers(2, 4), st.integers(2, 4), st.sampled_from(["float32", "float16", "int64"]), st.integers(0, 2**32),
-    st.lists(st.tuples(st.sampled_from(["all_reduce", "in place", "reduce_scatter", "all_gather"]),
+    st.lists(st.tuples(st.sampled_from(["all_reduce", "in place", "reduce_scatter", "all_gather", "several gathered",
+                                           "several scattered in place"]),
                        st.integers(1, 90_000)), min_size=1, max_size=4),
 )  # fmt: skip
 def test_ranks_in_any_order_have_the_bits_of_arrays_in_order(size, depth, dtype, seed, called):
@@ -49,12 +50,25 @@ def test_ranks_in_any_order_have_the_bits_of_arrays_in_order(size, depth, dtype,
         total, given = reduce_arrays(whole, "sum"), [x.copy() for x in whole]
         if kind == "all_gather":
             made = [np.empty(size * size * count, dtype) for _ in ranks]
-            _run([r.all_gather(x, y) for r, x, y in zip(ranks, given, made, strict=True)], order)
+            _run([r.all_gather([(x, y)]) for r, x, y in zip(ranks, given, made, strict=True)], order)
             expected = [np.concatenate(whole)] * size
+        elif kind == "several gathered":
+            cut = size * (count // 2)
+            made = [np.empty(size * size * count, dtype) for _ in ranks]
+            pairs = [[(x[:cut], y[: size * cut]), (x[cut:], y[size * cut :])] for x, y in zip(given, made, strict=True)]
+            _run([r.all_gather(p) for r, p in zip(ranks, pairs, strict=True)], order)
+            expected = [np.concatenate([x[:cut] for x in whole] + [x[cut:] for x in whole])] * size
         elif kind == "reduce_scatter":
             made = [np.empty(count, dtype) for _ in ranks]
-            _run([r.reduce_scatter(x, y, "sum") for r, x, y in zip(ranks, given, made, strict=True)], order)
+            _run([r.reduce_scatter([(x, y)], "sum") for r, x, y in zip(ranks, given, made, strict=True)], order)
             expected = np.split(total, size)
+        elif kind == "several scattered in place":
+            operands = [[x, x[::-1].copy()] for x in given]
+            pairs = [[(x, x[:count]) for x in xs] for xs in operands]
+            _run([r.reduce_scatter(p, "sum") for r, p in zip(ranks, pairs, strict=True)], order)
+            made = [np.concatenate([y for _, y in p]) for p in pairs]
+            parts = zip(np.split(total, size), np.split(total[::-1], size), strict=True)
+            expected = [np.concatenate(p) for p in parts]
         else:
             made = given if kind == "in place" else [np.empty_like(x) for x in whole]
             _run([r.all_reduce(x, y, "sum") for r, x, y in zip(ranks, given, made, strict=True)], order)

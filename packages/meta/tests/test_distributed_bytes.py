@@ -54,10 +54,9 @@ def step(layout, layers):
 
 @pytest.mark.parametrize("layout", ["data", "zero1"])
 def test_gradients_cost_two_times_the_parameters(layout):
-    """Data parallelism and ZeRO 1 send 2 P (d - 1) / d elements, whatever the batch; with them goes the loss, if they
-    are summed for all."""
+    """Data parallelism and ZeRO 1 send 2 P (d - 1) / d elements, whatever the batch; with them goes the loss."""
     for counts, parameters, _ in run_ranks(lambda: step(layout, 1), RANKS):
-        assert counts.total_bytes == 2 * 4 * (parameters + (layout == "data")) * SHARE
+        assert counts.total_bytes == 2 * 4 * (parameters + 1) * SHARE
 
 
 def test_tensor_parallelism_costs_four_sums_of_activations_a_layer():

@@ -210,6 +210,7 @@ SAMPLES: list[tuple] = [
 FIRST_ORDER_ONLY = {"floor_mod", "svd", "reduce_max", "reduce_min"}
 COMMUNICATION = {
     "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast_rank", "permute", "start", "wait",
+    "all_gather_coalesced", "reduce_scatter_coalesced",
 }  # fmt: skip
 HERMITIAN = {"cholesky", "eigh", "eig"}
 

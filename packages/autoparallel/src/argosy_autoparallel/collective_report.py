@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -30,14 +30,19 @@ def _collectives(program: Program) -> Iterator[Collective]:
             if op.name in ("prim.start", "prim.start_recv") and op in number:
                 (wait,) = op.results[1].users
                 computed = total_work(block[number[op] : number[wait]])
-            yield _collective(op, computed, op not in number)
+            for type in _types(op):
+                yield _collective(op, type, computed, op not in number)
 
 
-def _collective(op: Operation, computed: int, repeated: bool) -> Collective:
+def _types(op: Operation) -> Sequence[TensorType]:
+    """What is communicated, or received: each tensor is a collective of its own, coalesced or not."""
+    given = [x.type for x in op.operands if isinstance(x.type, TensorType)]
+    return given or [x.type for x in op.results if isinstance(x.type, TensorType)]
+
+
+def _collective(op: Operation, type: TensorType, computed: int, repeated: bool) -> Collective:
     kind = op.attributes.get("collective", "recv" if op.name == "prim.start_recv" else op.kind)
-    given = next((x for x in op.operands if isinstance(x.type, TensorType)), None)
-    type = (op.results[0] if given is None else given).type
-    assert isinstance(type, TensorType)
+    kind = kind.removesuffix("_coalesced")
     size = prod(n for n in type.shape if isinstance(n, int)) * as_dtype(type.dtype).itemsize
     line = "" if op.location.is_unknown else str(op.location)
     sent = size * _share(kind, op.attributes)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from argosy_hwadapt import Communicator, calls
 from argosy_hwadapt.calls import Call
+from argosy_hwadapt.coalesced_call import CoalescedCall
 from argosy_hwadapt.communicator import BaseCommunicator, Handle
 from argosy_phi_ops.context import context
 from argosy_phi_ops.reference.running import running_operation
@@ -179,19 +180,27 @@ class CountedCommunicator(BaseCommunicator):
             self._count(call, self.group, share(self, call))
         return self.inner.start(call)
 
+    def start_coalesced(self, call: CoalescedCall) -> Handle:
+        """See :meth:`Communicator.start_coalesced`. Each operand counts as a collective."""
+        if context().values.get(_ACTIVE):
+            for number, member in enumerate(call.members(self.size)):
+                self._count(member, self.group, _SENT[call.kind](self, member), number)
+        return self.inner.start_coalesced(call)
+
     def send(self, buffer: Any, peer: int, tag: int = 0) -> None:
         """See :meth:`Communicator.send`."""
         if context().values.get(_ACTIVE):
             self._count(calls.send(self.size, buffer, peer, tag), None, buffer.nbytes)
         self.inner.send(buffer, peer, tag)
 
-    def _count(self, call: Call, group: tuple[int, ...] | None, nbytes: float) -> None:
-        """Of a call that an operation makes the shape, and in a captured program the line, are the operation's."""
+    def _count(self, call: Call, group: tuple[int, ...] | None, nbytes: float, number: int = 0) -> None:
+        """Of a call that an operation makes, the shape is that of its tensor of that number, and in a captured program
+        the line is the operation's."""
         values, op = context().values, running_operation()
         array, line, reason = call.send, str(call.site), values.get(_NEEDED_BY, ())
         type: Any = TensorType(array.shape, array.dtype.name)
         if op is not None:
-            type = next(x.type for x in op.operands if isinstance(x.type, TensorType))
+            type = [x.type for x in op.operands if isinstance(x.type, TensorType)][number]
             line = line if op.location.is_unknown else str(op.location)
             reason = op.annotations.get("needed_by", ()) or reason
         found = Collective(call.kind, group, type, nbytes, line, reason, 0, False)

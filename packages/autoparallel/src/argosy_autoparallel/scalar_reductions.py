@@ -15,16 +15,17 @@ _Kind: TypeAlias = "tuple[str, Layout, tuple[Placement | None, ...]]"
 
 
 class ScalarReductions:
-    """What has been reduced for all ranks, which is the same on all ranks: a scalar of that kind needs no collective of
-    its own where it is made before those values are used, as a loss is. One that is to be reduced along several mesh
-    dimensions would need one for each but the first."""
+    """What has been reduced, whole or in parts, which is the same on all ranks: a scalar of that kind needs no
+    collective of its own where it is made before those values are used, as a loss is. One that is to be reduced along
+    several mesh dimensions would need one for each but the first."""
 
     def __init__(self) -> None:
         self._made: set[_Kind] = set()
 
     def note(self, value: Value, source: Layout, layout: Layout) -> None:
         """A value has been brought from one layout to another."""
-        if source.is_partial and source.without_partials() == layout:
+        on_one_mesh = source.mesh == layout.mesh
+        if source.is_partial and on_one_mesh and all(map(_is_reduced, source.placements, layout.placements)):
             self._made.add(_kind(value, source))
 
     def layout(self, value: Value, layout: Layout | None) -> Layout | None:
@@ -33,6 +34,11 @@ class ScalarReductions:
             return layout
         one = sum(p.is_partial() for p in layout.placements) == 1
         return layout.without_partials() if one and _kind(value, layout) in self._made else layout
+
+
+def _is_reduced(source: Placement, placement: Placement) -> bool:
+    """Whether terms are reduced, for all ranks or each for a part of them; what is no term stays as it is."""
+    return not placement.is_partial() if source.is_partial() else source == placement
 
 
 def _kind(value: Value, layout: Layout) -> _Kind:

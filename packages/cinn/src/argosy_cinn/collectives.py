@@ -28,6 +28,7 @@ __all__ = ["communicate", "takes_buffers"]
 
 #: Attributes that say where parts are cut or joined.
 _AXES = ("axis", "split_axis", "concat_axis")
+_COALESCED = ("all_gather_coalesced", "reduce_scatter_coalesced")
 
 
 def takes_buffers(devices: Iterable[Device], communicators: Communicators) -> bool:
@@ -83,12 +84,19 @@ class _Direct:
         elif kind == "send":
             given, a = self._operand(self.op.operand(0)), self.attributes
             self._communicator().send(given, a["peer"], a["tag"])
+        elif kind in _COALESCED:
+            self._call_coalesced()
         elif kind != "create_token":
             sent = self._operand(self.op.operand(0)) if isinstance(self.op.operand(0).type, TensorType) else None
             made = self._operand(results[0])
             if sent is not None and sent.buffer is made.buffer and sent.offset == made.offset:
                 made = sent  # as communicators are told that they are one
             self._call(kind, self.attributes, sent, made).wait()
+
+    def _call_coalesced(self) -> None:
+        call = getattr(self._communicator(), self.op.kind)
+        sent, made = ([self._operand(v) for v in values[:-1]] for values in (self.op.operands, self.op.results))
+        call(sent, made, **({"op": self.attributes["kind"]} if "kind" in self.attributes else {}))
 
     def _start(self) -> _Started:
         """Begin on memory of its own, since that of the program may be used again meanwhile."""

@@ -66,8 +66,10 @@ class HostCall:
     def _run_into(
         self, call: Callable[..., None], memory: Memory, environment: Mapping[Value, Any], communicators: Communicators
     ) -> None:
-        """Let the kernel write where the result has its place."""
-        made, operands = memory(self.op.results[0]), [environment[value] for value in self.op.operands]
+        """Let the kernel write where results have their places."""
+        places = [memory(r) for r in self.op.results if isinstance(r.type, TensorType)]
+        made: Any = places if len(places) > 1 else places[0]
+        operands = [environment[value] for value in self.op.operands]
         if not self._communicates:
             call(made, *operands)
             return

@@ -46,6 +46,11 @@ class Call:
         self.background = False
         self.site: object = call_site()
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what this rank gives."""
+        return 0 if self.send is None else int(self.send.nbytes)
+
     def in_background(self) -> Call:
         """Return this call, which is to move on while nobody waits for it."""
         self.background = True
@@ -175,10 +180,15 @@ def check_writable(kind: str, array: Any) -> None:
 
 def check_memory(call: Call, takes: Callable[[Device], bool]) -> Call:
     """Return a call whose operands are on the host, or on devices that the communicator takes; else raise TypeError."""
-    for operand in (call.send, call.recv):
-        if isinstance(operand, DeviceOperand) and not takes(operand.device):
-            raise TypeError(f"{call.kind}: this communicator takes no buffers of {operand.device}")
+    check_operands_memory(call.kind, (call.send, call.recv), takes)
     return call
+
+
+def check_operands_memory(kind: str, operands: Sequence[Any], takes: Callable[[Device], bool]) -> None:
+    """Raise TypeError for operands on devices that the communicator does not take."""
+    for operand in operands:
+        if isinstance(operand, DeviceOperand) and not takes(operand.device):
+            raise TypeError(f"{kind}: this communicator takes no buffers of {operand.device}")
 
 
 def check_op(kind: str, op: str, dtype: np.dtype[Any]) -> None:

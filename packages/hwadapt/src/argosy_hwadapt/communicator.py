@@ -14,6 +14,7 @@ import numpy as np
 
 from argosy_hwadapt import calls
 from argosy_hwadapt.calls import REDUCE_OPS, Array, Call
+from argosy_hwadapt.coalesced_call import CoalescedCall
 from argosy_hwadapt.device_operand import DeviceOperand
 
 if TYPE_CHECKING:
@@ -77,7 +78,18 @@ class Communicator(Protocol):
         """Put every rank's ``send`` one after another into ``recv`` (``size`` times as large), everywhere."""
 
     def reduce_scatter(self, send: Array, recv: Array, op: str = "sum") -> None:
-        """Combine ``send`` of all ranks; rank r keeps part r of ``size`` equal parts in ``recv``."""
+        """Combine ``send`` of all ranks; rank r keeps part r of ``size`` equal parts in ``recv``, which may begin where
+        ``send`` does."""
+
+    def start_coalesced(self, call: CoalescedCall) -> Handle:
+        """Start several gathers, or several scattered reductions, which cost one comparison and one way to the others;
+        done when all are."""
+
+    def all_gather_coalesced(self, sends: Sequence[Array], recvs: Sequence[Array]) -> None:
+        """:meth:`all_gather` of several arrays of one dtype, each into its own."""
+
+    def reduce_scatter_coalesced(self, sends: Sequence[Array], recvs: Sequence[Array], op: str = "sum") -> None:
+        """:meth:`reduce_scatter` of several arrays of one dtype, each into its own."""
 
     def all_to_all(
         self, send: Array, recv: Array, send_counts: Sequence[int] | None = None,
@@ -182,6 +194,18 @@ class BaseCommunicator:
         """See :meth:`Communicator.reduce_scatter`."""
         return self._begin(calls.reduce_scatter(self.size, send, recv, op).in_background())
 
+    def start_coalesced(self, call: CoalescedCall) -> Handle:
+        """See :meth:`Communicator.start_coalesced`: each by itself, unless a communicator does better."""
+        return _Handles([self.start(member) for member in call.members(self.size)])
+
+    def all_gather_coalesced(self, sends: Sequence[Array], recvs: Sequence[Array]) -> None:
+        """See :meth:`Communicator.all_gather_coalesced`."""
+        self._begin_coalesced(CoalescedCall("all_gather", self.size, sends, recvs))
+
+    def reduce_scatter_coalesced(self, sends: Sequence[Array], recvs: Sequence[Array], op: str = "sum") -> None:
+        """See :meth:`Communicator.reduce_scatter_coalesced`."""
+        self._begin_coalesced(CoalescedCall("reduce_scatter", self.size, sends, recvs, op))
+
     def all_to_all(
         self, send: Array, recv: Array, send_counts: Sequence[int] | None = None,
         recv_counts: Sequence[int] | None = None,
@@ -238,6 +262,27 @@ class BaseCommunicator:
 
     def _begin(self, call: Call) -> Handle:
         return self.start(calls.check_memory(call, self.takes_device_buffers))
+
+    def _begin_coalesced(self, call: CoalescedCall) -> None:
+        for pair in call.pairs:
+            calls.check_operands_memory(call.kind, pair, self.takes_device_buffers)
+        self.start_coalesced(call).wait()
+
+
+class _Handles:
+    """The handle of several operations."""
+
+    def __init__(self, handles: Sequence[Handle]) -> None:
+        self._handles = handles
+
+    def done(self) -> bool:
+        """See :meth:`Handle.done`."""
+        return all(handle.done() for handle in self._handles)
+
+    def wait(self) -> None:
+        """See :meth:`Handle.wait`."""
+        for handle in self._handles:
+            handle.wait()
 
 
 class _CompletedHandle:

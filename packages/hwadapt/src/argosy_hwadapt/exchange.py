@@ -13,7 +13,7 @@ import mmap
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,38 +95,41 @@ class SharedExchange:
                 self._set(_READ, number - 1)
         self._done += len(pieces)
 
-    def reduce_scatter(self, send: Array, recv: Array, op: str) -> Steps:
-        """Combine everybody's part ``rank`` of ``send`` into ``recv``."""
-        size, rank, pieces = self._size, self._rank, self._pieces(recv, self._size)
-        parts = send.reshape(size, -1)
-        for number, piece in enumerate(pieces):
-            target = recv[piece]
-            rows = self._rows(number, send.dtype)[:, : size * len(target)].reshape(size, size, -1)
+    def reduce_scatter(self, operands: Sequence[tuple[Array, Array]], op: str) -> Steps:
+        """Combine everybody's part ``rank`` of each operand into the array beside it, which may begin where the operand
+        does: what is written over has been read."""
+        size, rank, pieces = self._size, self._rank, self._pieces_of(operands, self._size)
+        for number, (parts, target) in enumerate(pieces):
+            rows = self._rows(number, target.dtype)[:, : parts.size].reshape(size, size, -1)
             yield from self._reach(_READ, number + 1 - self._depth)
             for other in range(size):
                 if other != rank:
-                    self._write(number, rows[rank, other], parts[other, piece])
+                    self._write(number, rows[rank, other], parts[other])
             self._set(_WRITTEN, number)
             yield from self._reach(_WRITTEN, number + 1)
-            reduce_into(target, [*rows[:rank, rank], parts[rank, piece], *rows[rank + 1 :, rank]], op)
+            reduce_into(target, [*rows[:rank, rank], parts[rank], *rows[rank + 1 :, rank]], op)
             self._set(_READ, number)
         self._done += len(pieces)
 
-    def all_gather(self, send: Array, recv: Array) -> Steps:
-        """Put everybody's ``send`` one after another into ``recv``."""
-        size, rank, pieces = self._size, self._rank, self._pieces(send, 1)
-        parts = recv.reshape(size, -1)
-        for number, piece in enumerate(pieces):
-            rows = self._rows(number, send.dtype)[:, : len(send[piece])]
+    def all_gather(self, operands: Sequence[tuple[Array, Array]]) -> Steps:
+        """Put everybody's operands one after another into the array beside each."""
+        rank, pieces = self._rank, self._pieces_of([(recv, send) for send, recv in operands], 1)
+        for number, (parts, mine) in enumerate(pieces):
+            rows = self._rows(number, mine.dtype)[:, : len(mine)]
             yield from self._reach(_READ, number + 1 - self._depth)
-            self._write(number, rows[rank], send[piece])
-            parts[rank, piece] = send[piece]
+            self._write(number, rows[rank], mine)
+            parts[rank] = mine
             self._set(_WRITTEN, number)
             yield from self._reach(_WRITTEN, number + 1)
-            for others in (slice(0, rank), slice(rank + 1, size)):
-                parts[others, piece] = rows[others]
+            for others in (slice(0, rank), slice(rank + 1, None)):
+                parts[others] = rows[others]
             self._set(_READ, number)
         self._done += len(pieces)
+
+    def _pieces_of(self, pairs: Iterable[tuple[Array, Array]], rows: int) -> list[tuple[Array, Array]]:
+        """Wholes, a row for each rank, and one rank's parts beside them, in :meth:`_pieces`."""
+        tables = [(whole.reshape(self._size, -1), part) for whole, part in pairs if part.size]
+        return [(table[:, piece], part[piece]) for table, part in tables for piece in self._pieces(part, rows)]
 
     def _pieces(self, array: Array, rows: int) -> list[slice]:
         """Equal pieces of a flat array, of which ``rows`` fit into one rank's row of a slot."""

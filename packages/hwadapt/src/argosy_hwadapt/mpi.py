@@ -22,6 +22,7 @@ from argosy_hwadapt import calls
 from argosy_hwadapt.agreement import Agreement, as_text, record
 from argosy_hwadapt.board import TEXT, forget_segments, open_segment, remove_segment, shared_memory
 from argosy_hwadapt.calls import Array, Call
+from argosy_hwadapt.coalesced_call import CoalescedCall
 from argosy_hwadapt.communicator import BaseCommunicator, accumulator, reduce_arrays
 from argosy_hwadapt.errors import CollectiveMismatch, CommunicatorError, RankFailure
 from argosy_hwadapt.exchange import SMALLEST, SharedExchange, can_share, exchange_memory
@@ -106,6 +107,10 @@ class MpiCommunicator(BaseCommunicator):
         self._waits.progress.add(operation, call.background)
         return _MpiHandle(self._waits, call, operation)
 
+    def start_coalesced(self, call: CoalescedCall) -> _MpiHandle:
+        """See :meth:`Communicator.start_coalesced`: one comparison, and one collective of all."""
+        return self.start(call)
+
     def send(self, buffer: Array, peer: int, tag: int = 0) -> None:
         """See :meth:`Communicator.send`. The call and its line travel with the data."""
         call = calls.check_memory(calls.send(self.size, buffer, peer, tag), self.takes_device_buffers)
@@ -189,17 +194,20 @@ class MpiCommunicator(BaseCommunicator):
             if self._failure is not None:
                 raise CollectiveMismatch(str(self._failure))
             yield set()
-        moves = _MOVES.get(call.kind)
-        large = call.kind in _SHARED and call.send.nbytes >= SMALLEST
+        large = call.kind in _SHARED and call.nbytes >= SMALLEST
         if large and self._may_share and self._exchange is None:
             yield from self._open_exchange(started)
         if large and self._exchange is not None:
             yield from _share(self._exchange, call)
             self._issued = number
-        elif moves is not None and not (call.kind == "barrier" and self._agreement is not None):
-            yield from moves(self, call, started)
-        else:
+        elif call.kind not in _MOVES or (call.kind == "barrier" and self._agreement is not None):
             self._issued = number
+        elif isinstance(call, CoalescedCall):
+            joined = call.join(self.size)
+            yield from _MOVES[call.kind](self, joined, started)
+            call.take(joined, self.size)
+        else:
+            yield from _MOVES[call.kind](self, call, started)
 
     def _open_exchange(self, started: bool) -> Steps:
         """Map the memory of large collectives, which the first of them needs; where there is none, nobody has it."""
@@ -359,12 +367,20 @@ _MOVES: dict[str, Callable[[MpiCommunicator, Call, bool], Steps]] = {
 
 def _share(exchange: SharedExchange, call: Call) -> Steps:
     """Move the data of a collective through shared memory."""
-    in_place = call.kind == "all_reduce" and call.send is call.recv
-    send = call.send if in_place else _separate_operand(call.send, call.recv)
+    if call.kind == "all_reduce":
+        send = call.send if call.send is call.recv else _separate_operand(call.send, call.recv)
+        return exchange.all_reduce(send, call.recv, str(call.agreed["op"]))
+    pairs = call.pairs if isinstance(call, CoalescedCall) else [(call.send, call.recv)]
+    pairs = [(_operand_beside(call.kind, send, recv), recv) for send, recv in pairs]
     if call.kind == "all_gather":
-        return exchange.all_gather(send, call.recv)
-    reduce = exchange.all_reduce if call.kind == "all_reduce" else exchange.reduce_scatter
-    return reduce(send, call.recv, str(call.agreed["op"]))
+        return exchange.all_gather(pairs)
+    return exchange.reduce_scatter(pairs, str(call.agreed["op"]))
+
+
+def _operand_beside(kind: str, send: Array, recv: Array) -> Array:
+    """Return ``send``, copied where the exchange would write over what it has not read."""
+    starts_alike = send.__array_interface__["data"] == recv.__array_interface__["data"]
+    return send if kind == "reduce_scatter" and starts_alike else _separate_operand(send, recv)
 
 
 def _bytes(array: Array) -> Array:

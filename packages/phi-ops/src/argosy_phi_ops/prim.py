@@ -4,6 +4,7 @@ from argosy_phi_ops.primitives.attention import paged_attention
 from argosy_phi_ops.primitives.binding import broadcast_shapes, broadcast_to, constant
 from argosy_phi_ops.primitives.communication import (
     all_gather,
+    all_gather_coalesced,
     all_reduce,
     all_to_all,
     broadcast_rank,
@@ -11,6 +12,7 @@ from argosy_phi_ops.primitives.communication import (
     permute,
     recv,
     reduce_scatter,
+    reduce_scatter_coalesced,
     send,
     start,
     start_recv,
@@ -124,17 +126,17 @@ from argosy_phi_ops.primitives.reduction import (
 from argosy_phi_ops.primitives.transform import fft
 
 __all__ = [
-    "abs", "acos", "acosh", "add", "all_gather", "all_reduce", "all_to_all", "argmax", "argmin", "asin", "asinh",
-    "atan", "atan2", "atanh", "bitcast", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast",
-    "broadcast_rank", "broadcast_shapes", "broadcast_to", "cast", "ceil", "check_index", "cholesky", "complex",
-    "concat", "conj", "constant", "conv", "copy", "cos", "cosh", "create_token", "cumulative", "digamma",
+    "abs", "acos", "acosh", "add", "all_gather", "all_gather_coalesced", "all_reduce", "all_to_all", "argmax", "argmin",
+    "asin", "asinh", "atan", "atan2", "atanh", "bitcast", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
+    "broadcast", "broadcast_rank", "broadcast_shapes", "broadcast_to", "cast", "ceil", "check_index", "cholesky",
+    "complex", "concat", "conj", "constant", "conv", "copy", "cos", "cosh", "create_token", "cumulative", "digamma",
     "dim_size", "div", "dot_general", "dynamic_slice", "dynamic_update_slice", "eig", "eigh", "eq", "erf", "erfc",
     "erfinv", "exp", "expm1", "fft", "floor", "floor_div", "floor_mod", "from_local", "gather", "ge", "grouped_dot",
-    "grouped_outer", "gt", "host_call", "imag", "iota", "is_finite", "is_inf", "is_nan", "le", "lgamma", "log",
-    "log1p", "logical_and", "logical_not", "logical_or", "logical_xor", "logistic", "lt", "lu", "maximum",
-    "minimum", "mul", "ne", "neg", "nextafter", "pad", "paged_attention", "permute", "place", "pow", "qr", "real",
-    "recv", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_scatter", "reduce_sum",
-    "relayout", "rem", "reshape", "reverse", "rng_bits", "round", "rsqrt", "scatter", "select", "send",
-    "shift_left", "shift_right", "sign", "sin", "sinh", "slice", "solve", "sort", "sqrt", "start", "start_recv",
-    "stop_gradient", "sub", "svd", "tan", "tanh", "to_local", "transpose", "triangular_solve", "trunc", "wait",
+    "grouped_outer", "gt", "host_call", "imag", "iota", "is_finite", "is_inf", "is_nan", "le", "lgamma", "log", "log1p",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "logistic", "lt", "lu", "maximum", "minimum", "mul",
+    "ne", "neg", "nextafter", "pad", "paged_attention", "permute", "place", "pow", "qr", "real", "recv", "reduce_and",
+    "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_scatter", "reduce_scatter_coalesced", "reduce_sum",
+    "relayout", "rem", "reshape", "reverse", "rng_bits", "round", "rsqrt", "scatter", "select", "send", "shift_left",
+    "shift_right", "sign", "sin", "sinh", "slice", "solve", "sort", "sqrt", "start", "start_recv", "stop_gradient",
+    "sub", "svd", "tan", "tanh", "to_local", "transpose", "triangular_solve", "trunc", "wait",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ counts it once for each rank; whoever builds such a program divides, or seeds th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from argosy_autograd.algebra import Value, where
@@ -154,3 +155,27 @@ def _register_linear(name: str) -> None:
 
 for _name in ("all_gather", "all_to_all", "broadcast_rank", "permute"):
     _register_linear(_name)
+
+
+def _register_coalesced(name: str) -> None:
+    """Of each tensor by itself."""
+
+    def backward(g: Sequence[Value], results: Sequence[Value], *operands: Value, **attributes: Any) -> tuple[Any, ...]:
+        rule, chosen, token = vjp.find(name), {**attributes, "axis": 0}, operands[-1]
+        parts = zip(g[:-1], results[:-1], operands[:-1], strict=True)
+        return *(
+            None if gi is None else rule((gi, None), (y, token), x, token, **chosen)[0] for gi, y, x in parts
+        ), None
+
+    def forward(results: Sequence[Value], *operands: Value, **attributes: Any) -> tuple[Any, ...]:
+        rule, chosen, token = jvp.find(name), {**attributes, "axis": 0}, results[-1]
+        tangents = operands[len(results) : -1]
+        parts = zip(results[:-1], operands[: len(results) - 1], tangents, strict=True)
+        return *(None if dx is None else rule((y, token), x, token, dx, None, **chosen)[0] for y, x, dx in parts), None
+
+    vjp.add(f"{name}_coalesced", backward)
+    jvp.add(f"{name}_coalesced", forward)
+
+
+for _name in ("all_gather", "reduce_scatter"):
+    _register_coalesced(_name)

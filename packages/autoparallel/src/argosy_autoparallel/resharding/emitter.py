@@ -23,10 +23,10 @@ class CollectiveNote(NamedTuple):
     """An emitted all-reduce, reduce-scatter or all-gather, and what tells all ranks alike which others may be made with
     it.
 
-    Those of one ``key`` may; the result is ``wanted`` by an operation of the global program (by number); the operand
-    was there since that with the number ``ready``, or comes from the collective number ``after``, or (neither) is made
-    just before. ``nbytes`` is the size of the terms of a sum or of what is gathered, if axes divide evenly. ``place``
-    counts this rank's operations that come of the global ones up to ``ready``.
+    Those of one ``key`` may, which begins with the kind; the result is ``wanted`` by an operation of the global
+    program (by number); the operand was there since that with the number ``ready``, or comes from the collective number
+    ``after``, or (neither) is made just before. ``nbytes`` is the size of the terms of a sum or of what is gathered, if
+    axes divide evenly. ``place`` counts this rank's operations that come of the global ones up to ``ready``.
     """
 
     op: Operation

@@ -60,7 +60,17 @@ def _instructions(op: Operation, number: int, given: dict[Ref, TensorType]) -> l
     if name == "send":
         given[value] = op.operand(0).type  # type: ignore[assignment]
         return [Send(value, _member(a, a["peer"]), _tag(a), line=line)]
-    return [_collective(name, a, op, number, given), Wait(result, line=line)] if name in _COLLECTIVES else []
+    if name in _COLLECTIVES:
+        return [_collective(name, a, op, number, given), Wait(result, line=line)]
+    return _coalesced(name, op, number, given) if name.endswith("_coalesced") else []
+
+
+def _coalesced(name: str, op: Operation, number: int, given: dict[Ref, TensorType]) -> list[Instruction]:
+    """Each tensor's collective, all of which are waited for at the end."""
+    kind, attributes = name.removesuffix("_coalesced"), {**op.attributes, "axis": 0}
+    tensors = range(len(op.operands) - 1)
+    starts = [_collective(kind, attributes, op, number, given, at) for at in tensors]
+    return [*starts, *(Wait(start.result, line=start.line) for start in starts)]
 
 
 def _receipt(op: Operation, result: Ref) -> Receive:
@@ -70,14 +80,16 @@ def _receipt(op: Operation, result: Ref) -> Receive:
 
 
 def _collective(
-    name: str, attributes: Mapping[str, Any], op: Operation, number: int, given: dict[Ref, TensorType]
+    name: str, attributes: Mapping[str, Any], op: Operation, number: int, given: dict[Ref, TensorType], at: int = 0
 ) -> Start:
-    type, value = op.operand(0).type, Ref("value", (number,))
+    """The collective ``name`` of operand ``at``."""
+    place = (number, at) if at else (number,)
+    type, value = op.operand(at).type, Ref("value", place)
     assert isinstance(type, TensorType)
     given[value] = _wire_type(name, type, attributes)
     group = () if name == "permute" else tuple(attributes["group"])
     options = _options(name, attributes)
-    return Start(_COLLECTIVES[name], value, Ref("result", (number,)), group, options, line=_line(op))
+    return Start(_COLLECTIVES[name], value, Ref("result", place), group, options, line=_line(op))
 
 
 def _line(op: Operation) -> str:

@@ -193,7 +193,9 @@ class HostCall(KernelKind):
     def overwrite_candidates(self, group: Group, forms: list[Form]) -> Iterable[tuple[Value, list[Value]]]:
         """Sums over ranks are made where their terms are."""
         op = group.operation
-        return [(op.results[0], [op.operand(0)])] if op.name == "prim.all_reduce" else ()
+        if op.name not in ("prim.all_reduce", "prim.reduce_scatter_coalesced"):
+            return ()
+        return [(result, [x]) for result, x in zip(op.results[:-1], op.operands[:-1], strict=True)]
 
 
 class Control(HostCall):

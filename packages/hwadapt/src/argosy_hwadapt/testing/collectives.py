@@ -157,6 +157,29 @@ def large_operands(comm: Communicator) -> None:
 
 
 @_check
+def coalesced_collectives(comm: Communicator) -> None:
+    """Gathers and scattered reductions of several arrays: large, small and empty ones, of every dtype, results that
+    begin where operands do."""
+    n, me = comm.size, comm.rank
+    for dtype in _DTYPES:
+        op = "sum" if dtype == "complex64" else "max"
+        wholes = [_everyone(n, n * count, dtype) for count in (3, 0, 40_001)]
+        given = [whole[me].copy() for whole in wholes]
+        parts = [np.empty(x.size // n, dtype) for x in given]
+        comm.reduce_scatter_coalesced(given, parts, op)
+        gathered = [np.empty_like(x) for x in given]
+        comm.all_gather_coalesced(parts, gathered)
+        for whole, found in zip(wholes, gathered, strict=True):
+            _require_equal(found, _REDUCE[op](whole, axis=0).astype(dtype), f"coalesced reduction of {dtype}, gathered")
+        comm.reduce_scatter_coalesced(given, [x[: x.size // n] for x in given], op)
+        for x, part in zip(given, parts, strict=True):
+            _require_equal(x[: part.size], part, f"coalesced reduction of {dtype} in place")
+    mixed: list[Array] = [np.zeros(n), np.zeros(n, np.float32)]
+    require_error(ValueError, lambda: comm.all_gather_coalesced([], []), "no operands")
+    require_error(TypeError, lambda: comm.reduce_scatter_coalesced(mixed, [x[:1].copy() for x in mixed]), "two dtypes")
+
+
+@_check
 def uneven_exchanges(comm: Communicator) -> None:
     """Parts of counts of their own, some of them empty."""
     n, me = comm.size, comm.rank

@@ -37,6 +37,8 @@ def check_device_buffers(comm: Communicator, device: Device) -> None:
     _compare("all_reduce", comm.all_reduce, device, mine, everyone.sum(0))
     _compare("all_gather", comm.all_gather, device, mine, everyone.ravel())
     _compare("reduce_scatter", comm.reduce_scatter, device, mine, everyone.sum(0)[me : me + 1])
+    _compare("all_gather", _in_twos(comm.all_gather_coalesced), device, mine, everyone.ravel())
+    _compare("reduce_scatter", _in_twos(comm.reduce_scatter_coalesced), device, mine, everyone.sum(0)[me : me + 1])
     _compare("all_to_all", comm.all_to_all, device, mine, everyone[:, me])
     _compare_messages(comm, device, mine)
 
@@ -46,6 +48,16 @@ def _compare(what: str, operation: Any, device: Device, sent: Array, expected: A
     operation(send, recv)
     found = _to_host(recv)
     require(np.array_equal(found, expected), f"{what} on {device}: {found} instead of {expected}")
+
+
+def _in_twos(operation: Any) -> Any:
+    """A coalesced operation on the same operand twice, of which the second result is looked at."""
+
+    def both(send: DeviceOperand, recv: DeviceOperand) -> None:
+        other = _to_device(send.device, _to_host(recv))
+        operation([send, send], [other, recv])
+
+    return both
 
 
 def _compare_messages(comm: Communicator, device: Device, mine: Array) -> None:

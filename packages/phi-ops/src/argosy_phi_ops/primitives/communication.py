@@ -8,7 +8,7 @@ between them runs meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from argosy_phi_ops.primitives.checks import check_axes, format_shape, require
@@ -55,6 +55,18 @@ def reduce_scatter(
     """This rank's equal part along ``axis`` of the reduced ``x``."""
     _check("reduce_scatter", token, kind)
     return _divide("reduce_scatter", x, axis, size), token
+
+
+@primitive("communication", effect=True, work=0)
+def all_gather_coalesced(*operands: Type, group: Shape = (), size: int) -> tuple[Type, ...]:
+    """Several tensors of one dtype, then the token: every rank's, each joined along its first axis."""
+    return _coalesce("all_gather_coalesced", all_gather.rule, operands, group=group, size=size)
+
+
+@primitive("communication", effect=True)
+def reduce_scatter_coalesced(*operands: Type, group: Shape = (), size: int, kind: str = "sum") -> tuple[Type, ...]:
+    """Several tensors of one dtype, then the token: this rank's equal part along the first axis of each one reduced."""
+    return _coalesce("reduce_scatter_coalesced", reduce_scatter.rule, operands, group=group, size=size, kind=kind)
 
 
 @primitive("communication", effect=True, work=0)
@@ -150,6 +162,17 @@ _STARTED = {
     "all_to_all": (*_GROUP, "axis", "concat_axis"), "broadcast_rank": (*_GROUP, "root"), "permute": ("pairs",),
 }  # fmt: skip
 """From a collective that can be started to its attributes."""
+
+
+def _coalesce(
+    name: str, rule: Callable[..., _Result], operands: tuple[Type, ...], **attributes: Any
+) -> tuple[Type, ...]:
+    *tensors, token = operands
+    _check(name, token)
+    types = [x.dtype if isinstance(x, TensorType) else str(x) for x in tensors]
+    of_one_dtype = len(types) > 1 and len({*types}) == 1
+    require(of_one_dtype, f"prim.{name}: several tensors of one dtype are expected, got {', '.join(types) or 'none'}")
+    return *(rule(x, token, axis=0, **attributes)[0] for x in tensors), token
 
 
 def _divide(name: str, x: TensorType, axis: int, size: int) -> TensorType:

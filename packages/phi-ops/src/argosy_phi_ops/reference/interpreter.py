@@ -194,8 +194,8 @@ def _check_result(op: Operation, result: Value, value: Any, symbols: Symbols) ->
 
 
 def plan_into(op: Operation) -> Callable[..., None] | None:
-    """``(out, *operands)`` writes the one tensor that `op` gives to an array; None where its kernel has no such form.
-    What communicates takes its ``communicators``, too.
+    """``(out, *operands)`` writes the one tensor that `op` gives to an array, or several to a sequence of arrays; None
+    where its kernel has no such form. What communicates takes its ``communicators``, too.
 
     Symbolic attributes and results without elements are for `plan_operation`.
     """

@@ -108,6 +108,45 @@ def reduce_scatter_into(
     communicator_of(communicators, group, "reduce_scatter").reduce_scatter(_parts(x, size, axis), out, op=kind)
 
 
+@kernel("all_gather_coalesced")
+def all_gather_coalesced(*operands: Any, size: int, **attributes: Any) -> tuple[Any, ...]:
+    """Every rank's tensors, each joined along its first axis."""
+    results = [np.empty((size * x.shape[0], *x.shape[1:]), x.dtype) for x in operands[:-1]]
+    all_gather_coalesced_into(results, *operands, size=size, **attributes)
+    return *results, None
+
+
+@kernel_into("all_gather_coalesced")
+def all_gather_coalesced_into(
+    outs: Sequence[Array], *operands: Any, group: Sequence[int] = (), size: int, communicators: Communicators
+) -> None:
+    """`all_gather_coalesced` to `outs`."""
+    given = [np.ascontiguousarray(x) for x in operands[:-1]]
+    communicator_of(communicators, group, "all_gather_coalesced").all_gather_coalesced(given, outs)
+
+
+@kernel("reduce_scatter_coalesced")
+def reduce_scatter_coalesced(*operands: Any, size: int, **attributes: Any) -> tuple[Any, ...]:
+    """This rank's part along the first axis of each reduced tensor."""
+    results = [np.empty((x.shape[0] // size, *x.shape[1:]), x.dtype) for x in operands[:-1]]
+    reduce_scatter_coalesced_into(results, *operands, size=size, **attributes)
+    return *results, None
+
+
+@kernel_into("reduce_scatter_coalesced")
+def reduce_scatter_coalesced_into(
+    outs: Sequence[Array],
+    *operands: Any,
+    group: Sequence[int] = (),
+    size: int,
+    kind: str = "sum",
+    communicators: Communicators,
+) -> None:
+    """`reduce_scatter_coalesced` to `outs`, of which each may begin where its operand does."""
+    given = [np.ascontiguousarray(x) for x in operands[:-1]]
+    communicator_of(communicators, group, "reduce_scatter_coalesced").reduce_scatter_coalesced(given, outs, op=kind)
+
+
 @kernel("all_to_all")
 def all_to_all(
     x: Array,

@@ -55,9 +55,11 @@ _INTO: dict[str, Kernel] = {}
 
 
 def kernel_into(name: str) -> Callable[[F], F]:
-    """Register a second form of the kernel of primitive `name`, which writes its one tensor to a C-contiguous array.
+    """Register a second form of the kernel of primitive `name`, which writes its one tensor to a C-contiguous array,
+    its several to a sequence of such.
 
-    The array comes first and overlaps no operand; that of an ``all_reduce`` may be its operand. For kernels whose
+    What it writes to comes first and overlaps no operand; that of an ``all_reduce`` may be its operand, those of
+    a ``reduce_scatter_coalesced`` may begin where theirs do. For kernels whose
     library can write where it is told: compiled programs have a place for every result, and a fresh array would cost
     its page faults and a copy.
     """
