@@ -6,11 +6,12 @@ at once.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from argosy_cinn.shapes import count, sizes
+from argosy_cinn.shapes import sizes
 from argosy_hwadapt import Device
 from argosy_phi_ops.reference.kernels.registry import numpy_dtype
 from argosy_pir.values import Value
@@ -23,16 +24,14 @@ class Arena:
         self.nbytes = nbytes
         self.buffer = device.allocate(nbytes + 256) if nbytes else None
         self.address = device.address(self.buffer) if self.buffer is not None else 0
-        self._device = device
+        visible = device.host_view(self.buffer) if self.buffer is not None else None
+        self._bytes = np.frombuffer(b"" if visible is None else visible, np.uint8)
 
     def view(self, value: Value, offset: int) -> np.ndarray[Any, Any]:
-        """The array of a value in the arena."""
-        dtype = numpy_dtype(value.dtype)
-        if 0 in sizes(value) or self.buffer is None:
-            return np.empty(sizes(value), dtype)
-        memory = self._device.host_view(self.buffer, offset, count(value) * dtype.itemsize)
-        assert memory is not None
-        return np.frombuffer(memory, np.uint8).view(dtype).reshape(sizes(value))
+        """The array of a value in the arena, which the host sees."""
+        dtype, shape = numpy_dtype(value.dtype), sizes(value)
+        found: np.ndarray[Any, Any] = self._bytes[offset : offset + prod(shape) * dtype.itemsize].view(dtype)
+        return found.reshape(shape)
 
 
 _free: dict[Device, list[Arena]] = {}
