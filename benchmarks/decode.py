@@ -229,9 +229,8 @@ def instructions(case: str) -> str:
         (), compute, narrow=not in_bytes, scales=Matrix(null, HIDDEN, 1) if four else None, group=128 if four else 0,
     )  # fmt: skip
     plan = plan_skinny(problem, Target.host())
-    if plan and plan.block_floats:
-        return "bytes" if in_bytes and Target.host().has("avx512vnni") else "digits"
-    return "pairs" if plan and plan.pairs else "bytes" if plan and plan.bytes else "floats"
+    kinds = {"digits": plan and plan.block_floats, "pairs": plan and plan.pairs, "bytes": plan and plan.bytes}
+    return next((kind for kind, is_taken in kinds.items() if is_taken), "floats")
 
 
 def rates(options: argparse.Namespace) -> dict[str, float]:

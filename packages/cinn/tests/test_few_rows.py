@@ -191,6 +191,29 @@ def test_products_with_inputs_in_bytes_have_exact_sums(kind, cpu, monkeypatch):
     assert not executable.report().get("fallback")
 
 
+@pytest.mark.parametrize("kind", ["int4 in 64 from offsets", "int4 in 128"])
+def test_long_rows_of_bytes_have_exact_sums_beside_any_others(kind, monkeypatch):
+    """Of more terms than are multiplied before the next weights, by weights of which the last chunk and its last panel
+    are short."""
+    monkeypatch.setitem(globals(), "SIZE", 4608)
+    monkeypatch.setitem(globals(), "OUT", 278)
+    arrays, exact = weight_of(kind)
+    x = RNG.integers(-128, 128, (16, SIZE)).astype(np.int8)
+    executable = CinnCompiler().compile(program_of(kind, arrays, SymExpr.symbol("n"), "int8"), device("cpu"))
+    whole = run(executable, x, arrays)
+    of_groups = [np.asarray(a, np.float64).reshape(-1, SIZE // group_of(kind), group_of(kind)) for a in (x, exact)]
+    sums = np.matmul(of_groups[0].transpose(1, 0, 2), of_groups[1].transpose(1, 2, 0))
+    room = np.abs(sums).sum(0) * 2.0**-20 + np.abs(x).sum(1, keepdims=True) * 2.0**-20 * ("offsets" in kind)
+    assert (np.abs(whole - sums.sum(0)) <= room).all()
+    for rows in range(1, 16):
+        assert run(executable, x[:rows].copy(), arrays).tobytes() == whole[:rows].tobytes()
+    set_threads(2)
+    try:
+        assert run(executable, x, arrays).tobytes() == whole.tobytes()
+    finally:
+        set_threads(1)
+
+
 @pytest.mark.skipif(not Target.host().has("avx512vnni"), reason="multiplies bytes in fours")
 @pytest.mark.parametrize("kind", ["int8", "int4 in 128"])
 def test_bytes_are_multiplied_in_fours(kind):

@@ -7,7 +7,7 @@ eight bits. Its products with weights, which are numbers of four bits less a con
 bits and by ``pmaddwd`` in 32 bits, without an error: a group's sum is rounded once, when it becomes a float.
 
 Skinny vectors of bytes are integers of one digit as they are, and have no scale. A machine that sums four products of
-bytes in 32 bits (VNNI) does so with these.
+bytes in 32 bits has `byte_panels` for these.
 
 A byte of the wide operand holds the weights of two products, so that 32 of them are unpacked by three instructions,
 where floats take four for each eight weights and product. Groups with a number that is not finite, or whose numbers are
@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from itertools import product
 from math import frexp
 
-from argosy_cinn.contraction.packing import byte_products
 from argosy_cinn.contraction.problem import Contraction, Matrix, exact_in_bfloat
 from argosy_cinn.contraction.terms import Operands
 from argosy_cinn.printers.types import BFLOAT, FLOAT, I1, I8, I16, I32, I64, Index, Value, vector
@@ -93,7 +92,6 @@ class BlockFloatTerms:
         self.line = 4 * lanes
         self.digits = 1 if is_of_bytes(operands.skinny) else 2
         target = operands.b.module.target
-        self._fours = self.digits == 1 and self.line == 64 and target.has("avx512vnni")
         found = [nibble_of(operands.wide_of(each)) for each in operands.products]
         self.nibbles = [nibble for nibble in found if nibble is not None]
         self.unsafe: Value | None = None
@@ -222,13 +220,9 @@ class BlockFloatTerms:
             lines = weights(i)
             places = [b.gep(g, digit * self.width + i, I8) for g, digit in product(groups, range(self.digits))]
             terms = [b.load(lines[0].type, place, self.line) for place in places]
-            if self._fours and not found:
-                found = [start for start in starts for _ in lines]
             found = self._add_products(found, [(line, each) for each in terms for line in lines])
             found = [b.pin(x) for x in found]
         count = len(found) // (self.digits * len(groups))
-        if self._fours:
-            return [found[first : first + count] for first in range(0, len(found), count)]
         sums = []
         for number, start in enumerate(starts):
             first = number * self.digits * count
@@ -239,8 +233,6 @@ class BlockFloatTerms:
     def _add_products(self, sums: list[Value], factors: list[tuple[Value, Value]]) -> list[Value]:
         """``sums`` (none at first) plus the products of weights and terms."""
         b = self.operands.b
-        if self._fours:
-            return [byte_products(b, total, *pair) for total, pair in zip(sums, factors, strict=True)]
         products = [self._call("pmadd.ub.sw", "pmaddubs.w", I16, *pair) for pair in factors]
         return [b.binary("add", *pair) for pair in zip(sums, products, strict=True)] if sums else products
 

@@ -18,6 +18,7 @@ the second-level cache. The last ones repeat the last row, of which one result i
 from __future__ import annotations
 
 from argosy_cinn.contraction.block_floats import BlockFloatTerms, is_of_bytes
+from argosy_cinn.contraction.byte_panels import BytePanels
 from argosy_cinn.contraction.byte_terms import ByteTerms
 from argosy_cinn.contraction.group_offsets import GroupOffsets
 from argosy_cinn.contraction.pairs import PairTerms
@@ -96,7 +97,9 @@ class _Skinny:
         plan = self.plan
         self.operands = Operands(self.b, self.problem, plan.few_rows, numbers, self.batch)
         floats = FloatTerms(self.operands, plan.lanes, plan.dots)
-        if plan.pairs:
+        if plan.byte_panels:
+            self._byte_panels()
+        elif plan.pairs:
             self._narrow(PairTerms(self.operands, self.problem.group), floats)
         elif plan.bytes:
             self._narrow(ByteTerms(self.operands), floats)
@@ -110,6 +113,14 @@ class _Skinny:
             else:
                 self._sweeps(floats)
         self._finish()
+
+    def _byte_panels(self) -> None:
+        """Sixteen wide rows at a time, which share what follows a group."""
+        terms = BytePanels(self.operands, self.problem.group, (self.row0, self.rows, self.plan.block))
+        self._allocate(terms.bytes())
+        terms.prepare(self.vectors)
+        self._copy_scales(terms.units)
+        terms.emit(self.scales, self.results)
 
     def _narrow(self, narrow: PairTerms | ByteTerms | BlockFloatTerms, floats: FloatTerms) -> None:
         """Terms narrower than floats, and of skinny vectors where those would overflow, floats: one wide row after the
@@ -130,7 +141,7 @@ class _Skinny:
         """Results, sums that wait, scales, and room for copies of the skinny vectors."""
         b, plan, group = self.b, self.plan, self.problem.group
         results = self.sums * plan.block * self.size
-        waiting = results * self.lanes if plan.dots and plan.count > 2 else 0
+        waiting = results * self.lanes if plan.dots and plan.count > 2 and not plan.byte_panels else 0
         scales = b.mul(b.div(self.problem.k, group), len(self.products) * plan.block * self.size) if group else 0
         sums = self.offsets.bytes()
         slab = scratch(b, b.add(b.add(results + waiting + 320, b.add(scales, sums)), copies))
@@ -149,7 +160,7 @@ class _Skinny:
         """
         b, k = self.b, self.problem.k
         if self.problem.group:
-            self._copy_scales(terms)
+            self._copy_scales(terms.units, terms)
         unit = self.problem.group or terms.width
         depth = max(self._thin_bytes(terms) // (self.plan.count * terms.bytes_of_term) // unit, 1) * unit
         if isinstance(k, int) and k > depth:
@@ -292,9 +303,9 @@ class _Skinny:
             loop.yield_values(*(b.fma(x, y, z) for x, y, z in zip(sums, factors, loop.carry, strict=True)))
         return list(loop.results)
 
-    def _copy_scales(self, terms: Terms) -> None:
-        """The factors of the chunk's wide rows as floats, times those of ``terms``: in memory, those of one row may be
-        a page apart."""
+    def _copy_scales(self, units: list[float], terms: Terms | None = None) -> None:
+        """The factors of the chunk's wide rows as floats, times ``units`` of the products and, for one skinny vector,
+        the group's of ``terms``: in memory, those of one row may be a page apart."""
         b, lanes = self.b, self.lanes
         with b.loop(0, b.div(self.problem.k, self.problem.group)) as group, b.loop(0, self.rows, lanes) as row:
             whole = isinstance(self.problem.n, int) and self.problem.n % lanes == 0
@@ -304,9 +315,9 @@ class _Skinny:
                 found = self.operands.scales_vector(
                     product.scales, group.index, b.add(self.row0, row.index), lanes, mask
                 )
-                unit = terms.units[number]
+                unit = units[number]
                 found = found if unit == 1 else b.fmul(found, unit)
-                if self.plan.count == 1:
+                if self.plan.count == 1 and terms is not None:
                     found = self._times_group_scale(found, terms, 0, b.mul(group.index, self.problem.group))
                 b.store(found, self._scale_place(number, group.index, row.index), lanes * self.size)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from argosy_cinn.contraction.block_floats import is_of_bytes, multiplies_block_floats
+from argosy_cinn.contraction.byte_panels import multiplies_byte_panels
 from argosy_cinn.contraction.byte_terms import multiplies_bytes
 from argosy_cinn.contraction.pairs import PAIRED_TERMS, multiplies_pairs
 from argosy_cinn.contraction.problem import Contraction, exact_in_bfloat
@@ -29,7 +30,8 @@ _LINE = 64
 class SkinnyBlocking:
     """How a skinny product runs: ``few_rows`` (else few columns), ``dots`` (else sweeps), ``count`` skinny
     vectors, ``block`` wide rows of a chunk, ``lanes`` of a vector; ``pairs``: terms are multiplied in pairs of
-    bfloat16; ``bytes``: in fours of bytes; ``block_floats``: in integers, a group at a time."""
+    bfloat16; ``bytes``: in fours of bytes; ``block_floats``: in integers, a group at a time; ``byte_panels``: in
+    fours of bytes, sixteen wide rows at a time."""
 
     few_rows: bool
     dots: bool
@@ -39,6 +41,7 @@ class SkinnyBlocking:
     pairs: bool = False
     bytes: bool = False
     block_floats: bool = False
+    byte_panels: bool = False
 
 
 def plan_skinny(problem: Contraction, target: Target) -> SkinnyBlocking | None:
@@ -53,6 +56,8 @@ def plan_skinny(problem: Contraction, target: Target) -> SkinnyBlocking | None:
     dots = isinstance(along_k, int) and along_k == 1
     pairs = dots and multiplies_pairs(problem, few_rows, target)
     if problem.scales is not None:
+        if dots and multiplies_byte_panels(problem, target):
+            return SkinnyBlocking(True, True, count, _DOT_BLOCK, lanes, bytes=True, byte_panels=True)
         pairs = pairs and problem.group % PAIRED_TERMS == 0
         block_floats = dots and multiplies_block_floats(problem, target) and (is_of_bytes(problem.a) or not pairs)
         pairs = pairs and not block_floats

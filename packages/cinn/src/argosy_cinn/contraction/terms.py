@@ -28,6 +28,7 @@ class Operands:
         self.compute, self.k = problem.compute, problem.k
         self.wide, self.skinny = (problem.b, problem.a) if few_rows else (problem.a, problem.b)
         self.wide_origin, self.skinny_origin = (origin(b, m, batch) for m in (self.wide, self.skinny))
+        self.wide_rows = problem.n if few_rows else problem.m
         self.skinny_stride = self.skinny.column if few_rows else self.skinny.row
         self.skinny_step = self.skinny.row if few_rows else self.skinny.column
 

@@ -1,0 +1,242 @@
+"""Few rows of bytes times weights of four bits with scales of groups, by products of bytes in fours (VNNI).
+
+Sixteen wide rows (a panel) are taken at a time, each as a lane of int32: what is done once for a group's sum, a
+conversion and its scale, is done for sixteen rows then, and no lanes are added up. A line of 64 bytes of each of them
+(a unit) is transposed in two steps: by blocks of sixteen bytes into memory as it is read, and by fours of bytes as it
+is multiplied, with four terms of each skinny vector in all lanes. The next unit is read while one is multiplied, for
+processors shuffle in other ports than they multiply in.
+
+Sums of groups are exact, and are added to the results in ascending order: skinny vectors beside one change no bit. The
+high halves of bytes are multiplied where they are, as sixteen times their number.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from argosy_cinn.contraction.block_floats import is_of_bytes, nibble_of
+from argosy_cinn.contraction.packing import byte_products
+from argosy_cinn.contraction.problem import Contraction
+from argosy_cinn.contraction.terms import Operands
+from argosy_cinn.printers.llvm import Function
+from argosy_cinn.printers.types import FLOAT, I8, I32, I64, Index, Value, vector
+from argosy_cinn.runtime.workers import thread_count
+from argosy_cinn.shapes import ceil_div
+from argosy_cinn.target import Target
+
+#: Wide rows of a panel, terms of a line, blocks of a line, and their bytes.
+_ROWS, _LINE, _BLOCKS, _BLOCK_BYTES = 16, 64, 4, 16
+_UNIT_BYTES = _ROWS * _LINE
+#: Bytes of skinny vectors that are read again and again: what the first-level cache holds of them beside what streams
+#: through it.
+_THIN_BYTES = 18 << 10
+#: Bytes from what is read of the wide operand to what is asked for, to be in the second-level cache by then. The rows
+#: of a panel are too many streams for the processor to ask by itself.
+_AHEAD_BYTES, _SECOND_LEVEL = 16 << 10, 2
+
+
+def multiplies_byte_panels(problem: Contraction, target: Target) -> bool:
+    """Whether a product of few rows with scales of groups and its siblings are computed so."""
+    if target.vector_bits != 512 or not target.has("avx512vnni") or not is_of_bytes(problem.a):
+        return False
+    found = [nibble_of(each.b) for each in (problem, *problem.siblings)]
+    alike = {None if nibble is None else (nibble.flip, nibble.zero) for nibble in found}
+    whole = problem.group > 0 and problem.group % _LINE == 0
+    return whole and problem.compute == FLOAT and len(alike) == 1 and None not in alike
+
+
+class _Unit(NamedTuple):
+    """Lines of a panel: its first wide row, counted in the chunk, and the first term."""
+
+    row: Index
+    k: Index
+
+
+class BytePanels:
+    """The sums of a chunk: ``rows`` wide rows from ``row0`` on, of at most ``block``."""
+
+    def __init__(self, operands: Operands, group: int, chunk: tuple[Index, Index, int]) -> None:
+        self.b, self.operands, self.group = operands.b, operands, group
+        self.row0, self.rows, self.block = chunk
+        found = [nibble_of(operands.wide_of(each)) for each in operands.products]
+        self.nibbles = [nibble for nibble in found if nibble is not None]
+        self.sums = operands.count * len(self.nibbles)
+
+    @property
+    def units(self) -> list[float]:
+        """What the sums of each product have to be multiplied by, together with the scale of a group."""
+        return [nibble.unit / (1 << nibble.shift) for nibble in self.nibbles]
+
+    # -- the skinny vectors
+
+    def bytes(self) -> Index:
+        """Memory that `prepare` needs: two units, the terms, and what ``zero`` takes from the sums of each group."""
+        b, x = self.b, self.operands
+        starts = b.mul(b.div(x.k, self.group), self.sums * 4)
+        return b.add(b.add(b.mul(x.k, x.count), 2 * _UNIT_BYTES), starts)
+
+    def prepare(self, memory: Value) -> None:
+        """Copy the skinny vectors to where they are multiplied from."""
+        x, b = self.operands, self.b
+        self._memory, self._terms = memory, b.gep(memory, 2 * _UNIT_BYTES, I8)
+        self._starts = b.gep(self._terms, b.mul(x.k, x.count), I8)
+        zeros = b.constant(vector(I8, _LINE), self.nibbles[0].zero)
+        with b.loop(0, x.count) as t, b.loop(0, b.div(x.k, self.group)) as group:
+            first = b.mul(group.index, self.group)
+            with b.loop(first, b.add(first, self.group), _LINE, [b.zero(vector(I32, _ROWS))]) as k:
+                terms = x.skinny_elements(t.index, k.index, _LINE, None).values[0]
+                b.store(terms, self._place(t.index, k.index, 0), _LINE)
+                k.yield_values(byte_products(b, k.carry[0], zeros, terms))
+            taken = b.binary("sub", 0, b.reduce("add", k.results[0]))
+            for number, nibble in enumerate(self.nibbles):
+                place = self._start_place(group.index, b.add(number * x.count, t.index))
+                b.store(b.binary("mul", taken, 1 << nibble.shift), place)
+
+    def _place(self, t: Index, k: Index, first: int) -> Value:
+        """A line's terms from ``first`` on; lines of all skinny vectors are side by side, lest these share few sets of
+        the cache."""
+        b = self.b
+        return b.gep(self._terms, b.add(b.add(b.mul(k, self.operands.count), b.mul(t, _LINE)), first), I8)
+
+    def _start_place(self, group: Index, number: Index) -> Value:
+        return self.b.gep(self._starts, self.b.add(self.b.mul(group, self.sums), number), I32)
+
+    # -- sums
+
+    def emit(self, scales: Value, results: Value) -> None:
+        """Store the sums into ``results`` [sums][block]; ``scales`` are [groups][products][block]."""
+        b, k, group = self.b, self.operands.k, self.group
+        self._scales, self._results = scales, results
+        with b.loop(0, self.rows, _ROWS) as row:
+            for number in range(self.sums):
+                b.store(b.zero(vector(FLOAT, _ROWS)), self._result(number, row.index), _LINE)
+        depth = max(_THIN_BYTES // (self.operands.count * group), 1) * group
+        if isinstance(k, int):
+            depth = ceil_div(ceil_div(k, ceil_div(k, depth)), group) * group
+        self._between = b.mul(b.sub(thread_count(b), 1), self.block)
+        with b.loop(0, k, depth) as block:
+            self._multiply_block(block.index, b.minimum(b.add(block.index, depth), k))
+
+    def _result(self, number: int, row: Index) -> Value:
+        return self.b.gep(self._results, self.b.add(number * self.block, row), FLOAT)
+
+    def _multiply_block(self, start: Index, end: Index) -> None:
+        """The terms from ``start`` to ``end`` of all panels, for which those stay in the first-level cache."""
+        b = self.b
+        self._start, self._end = start, end
+        for part in range(_BLOCKS):
+            self._read(_Unit(0, start), part, self._buffer(_Unit(0, start)))
+        with b.loop(0, self.rows, _ROWS) as row, b.loop(b.div(start, self.group), b.div(end, self.group)) as group:
+            k = b.mul(group.index, self.group)
+            starts = [b.load(I32, self._start_place(group.index, number)) for number in range(self.sums)]
+            with b.loop(k, b.add(k, self.group), _LINE, [b.splat(x, _ROWS) for x in starts]) as line:
+                line.yield_values(*self._multiply_unit(_Unit(row.index, line.index), list(line.carry)))
+            self._add_group(row.index, group.index, list(line.results))
+
+    def _add_group(self, row: Index, group: Value, sums: list[Value]) -> None:
+        """Add a panel's sums of a group, times its scales, to the results."""
+        b, count, products = self.b, self.operands.count, len(self.nibbles)
+        for product in range(products):
+            place = b.add(b.mul(b.add(b.mul(group, products), product), self.block), row)
+            scale = b.load(vector(FLOAT, _ROWS), b.gep(self._scales, place, FLOAT), _LINE)
+            for number in range(product * count, (product + 1) * count):
+                place = self._result(number, row)
+                total = b.load(scale.type, place, _LINE)
+                b.store(b.fma(b.convert("sitofp", sums[number], FLOAT), scale, total), place, _LINE)
+
+    # -- units
+
+    def _multiply_unit(self, unit: _Unit, sums: list[Value]) -> list[Value]:
+        """``sums`` plus the terms of a unit; the next one is read meanwhile."""
+        b = self.b
+        following, asked = self._following(unit, _LINE), self._asked(unit)
+        here, there = self._buffer(unit), self._buffer(following)
+        # Behind the last panel it is read again.
+        last = b.mul(b.div(b.sub(self.rows, 1), _ROWS), _ROWS)
+        following = _Unit(b.minimum(following.row, last), following.k)
+        for part in range(_BLOCKS):
+            for row in self._rows(asked, part):
+                b.prefetch(self.operands.wide_place(row, asked.k), level=_SECOND_LEVEL)
+            self._read(following, part, there)
+            for i, fours in enumerate(self._fours(here, part)):
+                sums = self._step(fours, unit.k, part * _BLOCK_BYTES + i * _BLOCKS, sums)
+        return sums
+
+    def _step(self, fours: Value, k: Index, first: int, sums: list[Value]) -> list[Value]:
+        """``sums`` plus four terms of the line at k, from its term ``first`` on; ``fours``: their bytes of each row."""
+        b, count = self.b, self.operands.count
+        bytes_ = b.bitcast(fours, vector(I8, _LINE))
+        halves = [b.binary("and", bytes_, 15 << nibble.shift) for nibble in self.nibbles]
+        for t in range(count):
+            terms = b.splat(b.load(I32, self._place(t, k, first)), _ROWS)
+            for number, half in zip(range(t, self.sums, count), halves, strict=True):
+                sums[number] = byte_products(b, sums[number], half, terms)
+        return [b.pin(x) for x in sums]
+
+    def _following(self, unit: _Unit, terms: Index) -> _Unit:
+        """So many terms behind a unit, in the next panel behind the end of the block."""
+        b, k = self.b, self.b.add(unit.k, terms)
+        is_over = b.icmp("sge", k, b.index(self._end))
+        row = b.add(unit.row, b.select(is_over, b.index(_ROWS), b.index(0)))
+        return _Unit(row, b.select(is_over, b.sub(k, b.sub(self._end, self._start)), k))
+
+    def _asked(self, unit: _Unit) -> _Unit:
+        """The unit that is asked for meanwhile. Behind the last panel come the next terms of these rows, or the chunk
+        that this thread takes next."""
+        b = self.b
+        depth = b.sub(self._end, self._start)
+        found = self._following(unit, b.minimum(_AHEAD_BYTES // _ROWS, depth))
+        is_over = b.icmp("sge", found.row, b.index(self.rows))
+        is_last = b.icmp("sge", b.index(self._end), b.index(self.operands.k))
+        row = b.select(is_last, b.add(found.row, self._between), b.index(0))
+        k = b.select(is_last, b.sub(found.k, self._start), b.add(found.k, depth))
+        return _Unit(b.select(is_over, row, found.row), b.select(is_over, k, found.k))
+
+    def _buffer(self, unit: _Unit) -> Value:
+        """The memory of a unit: two take turns."""
+        b = self.b
+        lines = b.div(b.sub(self._end, self._start), _LINE)
+        number = b.add(b.mul(b.div(unit.row, _ROWS), lines), b.div(b.sub(unit.k, self._start), _LINE))
+        return b.gep(self._memory, b.mul(b.binary("and", b.index(number), 1), _UNIT_BYTES), I8)
+
+    def _rows(self, unit: _Unit, part: int) -> list[Index]:
+        """Every fourth wide row of a unit, from ``part`` on; behind the last one, that again."""
+        b, n = self.b, self.operands.wide_rows
+        first = b.add(self.row0, unit.row)
+        rows = [b.add(first, i) for i in range(part, _ROWS, _BLOCKS)]
+        return rows if isinstance(n, int) and n % _ROWS == 0 else [b.minimum(row, b.sub(n, 1)) for row in rows]
+
+    def _read(self, unit: _Unit, part: int, buffer: Value) -> None:
+        """Store equal blocks of four rows' lines side by side."""
+        b, flip = self.b, self.nibbles[0].flip * 0x11
+        lines = [self.operands.wide_vector(row, unit.k, True, _LINE, None).values[0] for row in self._rows(unit, part)]
+        lines = [b.bitcast(b.binary("xor", x, flip) if flip else x, vector(I64, _LINE // 8)) for x in lines]
+        for column, block in enumerate(_transpose_blocks(b, lines)):
+            b.store(block, b.gep(buffer, (column * _BLOCKS + part) * _LINE, I8), _LINE)
+
+    def _fours(self, buffer: Value, column: int) -> list[Value]:
+        """Four times four bytes of a column of blocks, each of all rows of a panel."""
+        b, type = self.b, vector(I32, _ROWS)
+        places = [b.gep(buffer, (column * _BLOCKS + i) * _LINE, I8) for i in range(_BLOCKS)]
+        return _transpose_fours(b, [b.load(type, place, _LINE) for place in places])
+
+
+def _transpose_blocks(b: Function, lines: list[Value]) -> list[Value]:
+    """The transpose of the blocks of sixteen bytes of four lines, as vectors of i64."""
+    even, odd = ([i + j for i in range(half, 16, 4) for j in range(2)] for half in (0, 2))
+    (e01, o01), (e23, o23) = (_shuffle(b, lines[i], lines[i + 1], even, odd) for i in (0, 2))
+    (first, third), (second, fourth) = _shuffle(b, e01, e23, even, odd), _shuffle(b, o01, o23, even, odd)
+    return [first, second, third, fourth]
+
+
+def _transpose_fours(b: Function, blocks: list[Value]) -> list[Value]:
+    """The transposes of the blocks of four i32 at the same place of four vectors."""
+    low = [i + j for i in range(0, _ROWS, 4) for j in (0, _ROWS, 1, _ROWS + 1)]
+    first = [i + j for i in range(0, _ROWS, 4) for j in (0, 1, _ROWS, _ROWS + 1)]
+    high, second = [j + 2 for j in low], [j + 2 for j in first]
+    (l01, h01), (l23, h23) = (_shuffle(b, blocks[i], blocks[i + 1], low, high) for i in (0, 2))
+    return [*_shuffle(b, l01, l23, first, second), *_shuffle(b, h01, h23, first, second)]
+
+
+def _shuffle(b: Function, x: Value, y: Value, first: list[int], second: list[int]) -> tuple[Value, Value]:
+    return b.shuffle(x, y, first), b.shuffle(x, y, second)
