@@ -191,7 +191,7 @@ def test_products_with_inputs_in_bytes_have_exact_sums(kind, cpu, monkeypatch):
     assert not executable.report().get("fallback")
 
 
-@pytest.mark.parametrize("kind", ["int4 in 64 from offsets", "int4 in 128"])
+@pytest.mark.parametrize("kind", ["int4 in 16", "int4 in 32", "int4 in 64 from offsets", "int4 in 128"])
 def test_long_rows_of_bytes_have_exact_sums_beside_any_others(kind, monkeypatch):
     """Of more terms than are multiplied before the next weights, by weights of which the last chunk and its last panel
     are short."""

@@ -27,6 +27,8 @@ from argosy_cinn.target import Target
 #: Wide rows of a panel, terms of a line, blocks of a line, and their bytes.
 _ROWS, _LINE, _BLOCKS, _BLOCK_BYTES = 16, 64, 4, 16
 _UNIT_BYTES = _ROWS * _LINE
+#: Groups of which a line has several.
+_SHORT = (16, 32)
 #: Bytes of skinny vectors that are read again and again: what the first-level cache holds of them beside what streams
 #: through it.
 _THIN_BYTES = 18 << 10
@@ -41,7 +43,8 @@ def multiplies_byte_panels(problem: Contraction, target: Target) -> bool:
         return False
     found = [nibble_of(each.b) for each in (problem, *problem.siblings)]
     alike = {None if nibble is None else (nibble.flip, nibble.zero) for nibble in found}
-    whole = problem.group > 0 and problem.group % _LINE == 0
+    k, group = problem.k, problem.group
+    whole = group > 0 and (group % _LINE == 0 or (group in _SHORT and isinstance(k, int) and k % _LINE == 0))
     return whole and problem.compute == FLOAT and len(alike) == 1 and None not in alike
 
 
@@ -81,16 +84,24 @@ class BytePanels:
         self._memory, self._terms = memory, b.gep(memory, 2 * _UNIT_BYTES, I8)
         self._starts = b.gep(self._terms, b.mul(x.k, x.count), I8)
         zeros = b.constant(vector(I8, _LINE), self.nibbles[0].zero)
-        with b.loop(0, x.count) as t, b.loop(0, b.div(x.k, self.group)) as group:
-            first = b.mul(group.index, self.group)
-            with b.loop(first, b.add(first, self.group), _LINE, [b.zero(vector(I32, _ROWS))]) as k:
+        span = max(self.group, _LINE)
+        with b.loop(0, x.count) as t, b.loop(0, x.k, span) as first:
+            end = b.add(first.index, span)
+            with b.loop(first.index, end, _LINE, [b.zero(vector(I32, _ROWS))]) as k:
                 terms = x.skinny_elements(t.index, k.index, _LINE, None).values[0]
                 b.store(terms, self._place(t.index, k.index, 0), _LINE)
                 k.yield_values(byte_products(b, k.carry[0], zeros, terms))
-            taken = b.binary("sub", 0, b.reduce("add", k.results[0]))
-            for number, nibble in enumerate(self.nibbles):
-                place = self._start_place(group.index, b.add(number * x.count, t.index))
-                b.store(b.binary("mul", taken, 1 << nibble.shift), place)
+            lanes = _ROWS * self.group // span
+            for i in range(span // self.group):
+                own = b.shuffle(k.results[0], None, list(range(i * lanes, (i + 1) * lanes)))
+                group = b.add(b.div(first.index, self.group), i)
+                self._store_starts(t.index, group, b.binary("sub", 0, b.reduce("add", own)))
+
+    def _store_starts(self, t: Index, group: Index, taken: Value) -> None:
+        b = self.b
+        for number, nibble in enumerate(self.nibbles):
+            place = self._start_place(group, b.add(number * self.operands.count, t))
+            b.store(b.binary("mul", taken, 1 << nibble.shift), place)
 
     def _place(self, t: Index, k: Index, first: int) -> Value:
         """A line's terms from ``first`` on; lines of all skinny vectors are side by side, lest these share few sets of
@@ -110,9 +121,10 @@ class BytePanels:
         with b.loop(0, self.rows, _ROWS) as row:
             for number in range(self.sums):
                 b.store(b.zero(vector(FLOAT, _ROWS)), self._result(number, row.index), _LINE)
-        depth = max(_THIN_BYTES // (self.operands.count * group), 1) * group
+        span = max(group, _LINE)
+        depth = max(_THIN_BYTES // (self.operands.count * span), 1) * span
         if isinstance(k, int):
-            depth = ceil_div(ceil_div(k, ceil_div(k, depth)), group) * group
+            depth = ceil_div(ceil_div(k, ceil_div(k, depth)), span) * span
         self._between = b.mul(b.sub(thread_count(b), 1), self.block)
         with b.loop(0, k, depth) as block:
             self._multiply_block(block.index, b.minimum(b.add(block.index, depth), k))
@@ -126,14 +138,21 @@ class BytePanels:
         self._start, self._end = start, end
         for part in range(_BLOCKS):
             self._read(_Unit(0, start), part, self._buffer(_Unit(0, start)))
-        with b.loop(0, self.rows, _ROWS) as row, b.loop(b.div(start, self.group), b.div(end, self.group)) as group:
-            k = b.mul(group.index, self.group)
-            starts = [b.load(I32, self._start_place(group.index, number)) for number in range(self.sums)]
-            with b.loop(k, b.add(k, self.group), _LINE, [b.splat(x, _ROWS) for x in starts]) as line:
-                line.yield_values(*self._multiply_unit(_Unit(row.index, line.index), list(line.carry)))
-            self._add_group(row.index, group.index, list(line.results))
+        with b.loop(0, self.rows, _ROWS) as row, b.loop(start, end, max(self.group, _LINE)) as first:
+            group = b.div(first.index, self.group)
+            if self.group < _LINE:
+                self._multiply_unit(_Unit(row.index, first.index), [])
+            else:
+                with b.loop(first.index, b.add(first.index, self.group), _LINE, self._begin(group)) as line:
+                    line.yield_values(*self._multiply_unit(_Unit(row.index, line.index), list(line.carry)))
+                self._add_group(row.index, group, list(line.results))
 
-    def _add_group(self, row: Index, group: Value, sums: list[Value]) -> None:
+    def _begin(self, group: Index) -> list[Value]:
+        """What a panel's sums of a group begin with."""
+        b = self.b
+        return [b.splat(b.load(I32, self._start_place(group, number)), _ROWS) for number in range(self.sums)]
+
+    def _add_group(self, row: Index, group: Index, sums: list[Value]) -> None:
         """Add a panel's sums of a group, times its scales, to the results."""
         b, count, products = self.b, self.operands.count, len(self.nibbles)
         for product in range(products):
@@ -147,7 +166,8 @@ class BytePanels:
     # -- units
 
     def _multiply_unit(self, unit: _Unit, sums: list[Value]) -> list[Value]:
-        """``sums`` plus the terms of a unit; the next one is read meanwhile."""
+        """``sums`` plus the terms of a unit, or all groups of it where these are short; the next one is read
+        meanwhile."""
         b = self.b
         following, asked = self._following(unit, _LINE), self._asked(unit)
         here, there = self._buffer(unit), self._buffer(following)
@@ -158,8 +178,20 @@ class BytePanels:
             for row in self._rows(asked, part):
                 b.prefetch(self.operands.wide_place(row, asked.k), level=_SECOND_LEVEL)
             self._read(following, part, there)
-            for i, fours in enumerate(self._fours(here, part)):
-                sums = self._step(fours, unit.k, part * _BLOCK_BYTES + i * _BLOCKS, sums)
+            sums = self._multiply_part(unit, part, here, sums)
+        return sums
+
+    def _multiply_part(self, unit: _Unit, part: int, buffer: Value, sums: list[Value]) -> list[Value]:
+        """``sums`` plus the terms of a block of each line; groups shorter than a line begin and end here."""
+        b = self.b
+        is_short, parts = self.group < _LINE, self.group // _BLOCK_BYTES
+        group = b.add(b.div(unit.k, self.group), part // parts)
+        if is_short and part % parts == 0:
+            sums = self._begin(group)
+        for i, fours in enumerate(self._fours(buffer, part)):
+            sums = self._step(fours, unit.k, part * _BLOCK_BYTES + i * _BLOCKS, sums)
+        if is_short and (part + 1) % parts == 0:
+            self._add_group(unit.row, group, sums)
         return sums
 
     def _step(self, fours: Value, k: Index, first: int, sums: list[Value]) -> list[Value]:
