@@ -26,6 +26,7 @@ CASES = [("float32", "float32"), ("bfloat16", "bfloat16")]
 CASES += [(kind, dtype) for kind in ("int8", "int4", "int8 in 64", "int4 in 128") for dtype in ("float32", "bfloat16")]
 CASES += [("int8 in 32", "bfloat16"), ("int4 in 32", "bfloat16"), ("float8_e4m3fn", "bfloat16")]
 CASES += [("int4 in 32 from offsets", "bfloat16"), ("int8 in 16 from offsets", "float32")]
+CASES += [("int4 in 16", "bfloat16"), ("int8 in 16", "bfloat16")]
 ROWS = (1, 2, 3, 4, 5, 8, 9, 17, 33, 40)
 
 
@@ -120,7 +121,7 @@ def test_a_row_of_a_weight_from_memory_has_the_bits_it_has_beside_others(kind):
 
 
 @pytest.mark.parametrize("cpu", ["host", "x86-64-v3"])
-@pytest.mark.parametrize("kind", ["float32", "bfloat16", "int8", "int4 in 128"])
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "int8", "int4 in 128", "int8 in 32"])
 def test_sums_of_long_rows_wait_between_blocks_of_terms(kind, cpu, monkeypatch):
     """Of as many weights as a part of the second-level cache holds, of which a chunk has several: the last one is
     shorter. A row has the bits that it has alone, where no sum waits, beside numbers that are large or not finite."""

@@ -137,13 +137,15 @@ def multiplies_pairs(problem: Contraction, few_rows: bool, target: Target) -> bo
 
 
 class PairTerms:
-    """See `terms.Terms`; ``group``: terms of a group, 0 for one of all. ``unsafe`` is None, or tells once skinny
+    """See `terms.Terms`; ``group``: terms of a group, 0 for one of all. Lanes of a sum take terms that follow each
+    other, in order, so that it holds those of several groups of 16 or 32. ``unsafe`` is None, or tells once skinny
     vectors are prepared of which of them, a bit each, a part may overflow."""
 
     def __init__(self, operands: Operands, group: int) -> None:
-        self.operands, self.group = operands, group
+        self.operands = operands
         self.is_bytes = operands.wide.element == I8
         self.width = 2 * _HALVES if self.is_bytes else _HALVES
+        self.group = max(group, self.width) if group else 0
         self.table = table_of(operands.wide, operands.b.module.target) if len(operands.products) == 1 else None
         self.lookups = [lookups_of(operands.wide_of(p)) or () for p in operands.products]
         self.unsafe: Value | None = None

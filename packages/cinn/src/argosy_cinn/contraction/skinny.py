@@ -161,7 +161,7 @@ class _Skinny:
         b, k = self.b, self.problem.k
         if self.problem.group:
             self._copy_scales(terms.units, terms)
-        unit = self.problem.group or terms.width
+        unit = self._group_of(terms) or terms.width
         depth = max(self._thin_bytes(terms) // (self.plan.count * terms.bytes_of_term) // unit, 1) * unit
         if isinstance(k, int) and k > depth:
             depth = ceil_div(ceil_div(k, ceil_div(k, depth)), unit) * unit
@@ -285,7 +285,7 @@ class _Skinny:
         self, terms: Terms, rows: list[Index], k0: Index, depth: Index, start: list[Value]
     ) -> list[Value]:
         """The lanewise sums of all (wide row, skinny vector) pairs over a block of k, added to ``start``."""
-        b, group = self.b, self.problem.group
+        b, group = self.b, self._group_of(terms)
         if not group:
             return self._terms(terms, rows, k0, b.add(k0, depth), start)
         with b.loop(b.div(k0, group), b.div(b.add(k0, depth), group), 1, start) as loop:
@@ -293,7 +293,9 @@ class _Skinny:
             begin = self._starts(terms, k) * (len(start) // self.plan.count)
             sums = self._terms(terms, rows, k, b.add(k, group), begin)
             local = [b.sub(row, self.row0) for row in rows]
-            scales = [self._scale(p, loop.index, row) for row in local for p in range(len(self.products))]
+            several = group // self.problem.group
+            first = b.mul(loop.index, several)
+            scales = [self._scale(p, first, several, row) for row in local for p in range(len(self.products))]
             count = self.plan.count
             factors = [
                 scale if count == 1 else self._times_group_scale(scale, terms, t, k)
@@ -302,6 +304,11 @@ class _Skinny:
             ]
             loop.yield_values(*(b.fma(x, y, z) for x, y, z in zip(sums, factors, loop.carry, strict=True)))
         return list(loop.results)
+
+    def _group_of(self, terms: Terms) -> int:
+        """Terms of a group, or of several that a step of ``terms`` takes, side by side in the lanes of a sum; 0 where
+        all are one group."""
+        return max(self.problem.group, terms.width) if self.problem.group else 0
 
     def _copy_scales(self, units: list[float], terms: Terms | None = None) -> None:
         """The factors of the chunk's wide rows as floats, times ``units`` of the products and, for one skinny vector,
@@ -330,22 +337,29 @@ class _Skinny:
         row = b.add(b.mul(group, len(self.products)), product)
         return b.gep(self.scales, b.add(b.mul(row, self.plan.block), local), self.compute)
 
-    def _scale(self, product: int, group: Index, local: Index) -> Value:
-        """The factor of a group's sum, for one wide row, in every lane."""
-        return self.b.splat(self.b.load(self.compute, self._scale_place(product, group, local)), self.lanes)
+    def _scale(self, product: int, group: Index, count: int, local: Index) -> Value:
+        """The factors of the sums of ``count`` groups, for one wide row, each in its part of the lanes."""
+        b, lanes = self.b, self.lanes
+        factors = [b.load(self.compute, self._scale_place(product, b.add(group, i), local)) for i in range(count)]
+        if count == 1:
+            return b.splat(factors[0], lanes)
+        found = b.zero(vector(self.compute, count))
+        for i, factor in enumerate(factors):
+            found = b.insert(found, factor, i)
+        return b.shuffle(found, None, [lane * count // lanes for lane in range(lanes)])
 
     def _terms(self, terms: Terms, rows: list[Index], k0: Index, end: Index, start: list[Value]) -> list[Value]:
         """``start`` plus the terms from ``k0`` to ``end``, a cache line of each wide row at a time."""
-        b, width = self.b, terms.width
+        b, width, group = self.b, terms.width, self._group_of(terms)
         line = max(_LINE // bytes_of(self.wide.element), width)
-        line = min(line, self.problem.group or line)
-        if line == self.problem.group:
+        line = min(line, group or line)
+        if line == group:
             return self._line(terms, rows, k0, line, start)
         whole = b.sub(end, b.rem(b.sub(end, k0), line))
         with b.loop(k0, whole, line, start) as loop:
             loop.yield_values(*self._line(terms, rows, loop.index, line, list(loop.carry)))
-        if self.problem.group:  # groups are whole vectors
-            return self._line(terms, rows, whole, self.problem.group % line, list(loop.results))
+        if group:  # groups are whole vectors
+            return self._line(terms, rows, whole, group % line, list(loop.results))
         with b.loop(whole, end, width, loop.results) as rest:
             mask = b.tail_mask(b.sub(end, rest.index), width)
             rest.yield_values(*terms.step(rows, rest.index, mask, rest.carry))

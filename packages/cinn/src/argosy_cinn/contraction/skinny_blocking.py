@@ -24,6 +24,8 @@ _SWEEP_BYTES = 64 << 10
 #: Least results of a chunk, which reads stretches of memory as long.
 _SWEEP_LEAST = 1024
 _LINE = 64
+#: Terms of the shortest groups that are summed in parts of the lanes of pairs.
+_LEAST_GROUP = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def plan_skinny(problem: Contraction, target: Target) -> SkinnyBlocking | None:
     if problem.scales is not None:
         if dots and multiplies_byte_panels(problem, target):
             return SkinnyBlocking(True, True, count, _DOT_BLOCK, lanes, bytes=True, byte_panels=True)
-        pairs = pairs and problem.group % PAIRED_TERMS == 0
+        pairs = pairs and _has_whole_steps(problem)
         block_floats = dots and multiplies_block_floats(problem, target) and (is_of_bytes(problem.a) or not pairs)
         pairs = pairs and not block_floats
         return SkinnyBlocking(True, True, count, _DOT_BLOCK, lanes, pairs, block_floats=block_floats)
@@ -72,6 +74,13 @@ def plan_skinny(problem: Contraction, target: Target) -> SkinnyBlocking | None:
     if isinstance(along_r, int) and along_r == 1:
         return SkinnyBlocking(few_rows, False, count, _sweep_block(problem, few_rows, count), lanes)
     return None
+
+
+def _has_whole_steps(problem: Contraction) -> bool:
+    """Whether groups are whole steps of pairs, or steps whole groups of whole lanes."""
+    k, group = problem.k, problem.group
+    is_divided = PAIRED_TERMS % group == 0 and group >= _LEAST_GROUP and isinstance(k, int) and k % PAIRED_TERMS == 0
+    return group % PAIRED_TERMS == 0 or is_divided
 
 
 def _has_short_bytes(problem: Contraction, few_rows: bool, target: Target) -> bool:
