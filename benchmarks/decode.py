@@ -13,7 +13,8 @@ inputs that are rounded to bytes, a step for each row: ``w8a8``, ``w4a8``. A ste
 sequences after ``cached`` others; ``prefill`` in place of rows is a prompt of 128, ``together`` one that is computed in
 one step with a token of each of eight sequences: ``apart_ms`` is what the prompt and a step of eight take one after the
 other, ``ratio`` the time of the one step by that. Beside each measurement memory is
-read by a sum over half a gigabyte, on the same cores in the same process, in turns: ``share`` is the time that reading
+read by sums over half a gigabyte, in all about as much as the step reads, lest the best reading be of a shorter moment,
+on the same cores in the same process, in turns: ``share`` is the time that reading
 the step's weights and caches takes at the best bandwidth seen in these turns, over the best time of a step (that of a
 machine that others share differs by half within minutes, of which the rows say theirs); ``multiplied_ms``: what
 its products take at the rate, in registers, of the ``instructions`` that products of the case are made of here
@@ -252,6 +253,17 @@ def read_probe() -> Step:
     return lambda: total(memory)
 
 
+def repeated(probe: Step, nbytes: float) -> tuple[Step, int]:
+    """A probe that reads about so many bytes, and how many."""
+    times = max(round(nbytes / (1 << 29)), 1)
+
+    def run() -> None:
+        for _ in range(times):
+            probe()
+
+    return run, times << 29
+
+
 def best_times(step: Step, probe: Step, options: argparse.Namespace) -> tuple[float, float, str]:
     """The least seconds of both, which run in turns, and the clock."""
     step(), probe()
@@ -293,10 +305,12 @@ def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
             for count in rows:
                 if count == 0 and cached != options.cached[0]:
                     continue
-                took, read, clock = best_times(argosy_step(predictor, count, cached, count == 0), probe, options)
                 chosen = min(1.0, 2 * (count or PROMPT) / 8)  # of the experts, at most
                 weights = sizes["weights"] + sizes["experts"] * chosen
-                bandwidth, moved = (1 << 29) / read, weights + sizes["token"] * cached * count
+                moved = weights + sizes["token"] * cached * count
+                reads, probed = repeated(probe, moved)
+                took, read, clock = best_times(argosy_step(predictor, count, cached, count == 0), reads, options)
+                bandwidth = probed / read
                 multiplied = 2 * (sizes["token_terms"] * count or sizes["terms"] * PROMPT) / limits[kind]
                 yield {
                     "workload": "decode", "model": options.model, "framework": "argosy", "case": case,
