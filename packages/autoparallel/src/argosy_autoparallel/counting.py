@@ -183,7 +183,7 @@ class CountedCommunicator(BaseCommunicator):
     def start_coalesced(self, call: CoalescedCall) -> Handle:
         """See :meth:`Communicator.start_coalesced`. Each operand counts as a collective."""
         if context().values.get(_ACTIVE):
-            for number, member in enumerate(call.members(self.size)):
+            for number, member in enumerate(call.members()):
                 self._count(member, self.group, _SENT[call.kind](self, member), number)
         return self.inner.start_coalesced(call)
 

@@ -21,7 +21,7 @@ class CoalescedCall(Call):
     is unknown, or sizes that do not fit; TypeError for dtypes that differ.
     """
 
-    __slots__ = ("pairs",)
+    __slots__ = ("pairs", "size")
 
     def __init__(
         self, kind: str, size: int, sends: Sequence[Array], recvs: Sequence[Array], op: str | None = None
@@ -39,6 +39,7 @@ class CoalescedCall(Call):
         # Ranks compare the beginning of what a call says, which may not show all of its sizes.
         agreed = {"dtype": str(sends[0].dtype), "checksum": zlib.crc32(repr(sizes).encode()), "sizes": sizes}
         super().__init__(kind, agreed if op is None else {"op": op, **agreed})
+        self.size = size
         self.pairs = [(send.reshape(-1), recv.reshape(-1)) for send, recv in zip(sends, recvs, strict=True)]
 
     @property
@@ -46,31 +47,31 @@ class CoalescedCall(Call):
         """Bytes of what this rank gives."""
         return sum(send.nbytes for send, _ in self.pairs)
 
-    def members(self, size: int) -> list[Call]:
+    def members(self) -> list[Call]:
         """A call for each operand."""
-        made = [self._call(size, send, recv) for send, recv in self.pairs]
+        made = [self._call(send, recv) for send, recv in self.pairs]
         for call in made:
             call.site, call.background = self.site, self.background
         return made
 
-    def join(self, size: int) -> Call:
+    def join(self) -> Call:
         """One call that does the same with copies of all operands; :meth:`take` its result."""
-        rows = size if self.kind == "reduce_scatter" else 1
+        rows = self.size if self.kind == "reduce_scatter" else 1
         send = np.concatenate([_table(send, rows) for send, _ in self.pairs], axis=1)
-        return self._call(size, send, np.empty(sum(recv.size for _, recv in self.pairs), send.dtype))
+        return self._call(send, np.empty(sum(recv.size for _, recv in self.pairs), send.dtype))
 
-    def take(self, joined: Call, size: int) -> None:
+    def take(self, joined: Call) -> None:
         """Copy the result of :meth:`join` to where the operands' belong."""
-        rows = size if self.kind == "all_gather" else 1
+        rows = self.size if self.kind == "all_gather" else 1
         whole, tables = _table(joined.recv, rows), [_table(recv, rows) for _, recv in self.pairs]
         bounds = accumulate((table.shape[1] for table in tables), initial=0)
         for table, (start, stop) in zip(tables, pairwise(bounds), strict=True):
             table[...] = whole[:, start:stop]
 
-    def _call(self, size: int, send: Array, recv: Array) -> Call:
+    def _call(self, send: Array, recv: Array) -> Call:
         if self.kind == "all_gather":
-            return calls.all_gather(size, send, recv)
-        return calls.reduce_scatter(size, send, recv, str(self.agreed["op"]))
+            return calls.all_gather(self.size, send, recv)
+        return calls.reduce_scatter(self.size, send, recv, str(self.agreed["op"]))
 
 
 def _table(array: Array, rows: int) -> Array:

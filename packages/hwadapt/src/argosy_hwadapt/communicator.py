@@ -196,7 +196,7 @@ class BaseCommunicator:
 
     def start_coalesced(self, call: CoalescedCall) -> Handle:
         """See :meth:`Communicator.start_coalesced`: each by itself, unless a communicator does better."""
-        return _Handles([self.start(member) for member in call.members(self.size)])
+        return _Handles([self.start(member) for member in call.members()])
 
     def all_gather_coalesced(self, sends: Sequence[Array], recvs: Sequence[Array]) -> None:
         """See :meth:`Communicator.all_gather_coalesced`."""

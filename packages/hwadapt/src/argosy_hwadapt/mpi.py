@@ -203,9 +203,9 @@ class MpiCommunicator(BaseCommunicator):
         elif call.kind not in _MOVES or (call.kind == "barrier" and self._agreement is not None):
             self._issued = number
         elif isinstance(call, CoalescedCall):
-            joined = call.join(self.size)
+            joined = call.join()
             yield from _MOVES[call.kind](self, joined, started)
-            call.take(joined, self.size)
+            call.take(joined)
         else:
             yield from _MOVES[call.kind](self, call, started)
 

@@ -37,6 +37,7 @@ def check_device_buffers(comm: Communicator, device: Device) -> None:
     _compare("all_reduce", comm.all_reduce, device, mine, everyone.sum(0))
     _compare("all_gather", comm.all_gather, device, mine, everyone.ravel())
     _compare("reduce_scatter", comm.reduce_scatter, device, mine, everyone.sum(0)[me : me + 1])
+    _compare("reduce_scatter", _in_place(comm.reduce_scatter), device, mine, everyone.sum(0)[me : me + 1])
     _compare("all_gather", _in_twos(comm.all_gather_coalesced), device, mine, everyone.ravel())
     _compare("reduce_scatter", _in_twos(comm.reduce_scatter_coalesced), device, mine, everyone.sum(0)[me : me + 1])
     _compare("all_to_all", comm.all_to_all, device, mine, everyone[:, me])
@@ -48,6 +49,16 @@ def _compare(what: str, operation: Any, device: Device, sent: Array, expected: A
     operation(send, recv)
     found = _to_host(recv)
     require(np.array_equal(found, expected), f"{what} on {device}: {found} instead of {expected}")
+
+
+def _in_place(operation: Any) -> Any:
+    """An operation whose result begins where its operand does."""
+
+    def run(send: DeviceOperand, recv: DeviceOperand) -> None:
+        operation(send, DeviceOperand(send.buffer, send.offset, recv.dtype, recv.shape))
+        send.device.copy(recv.buffer, send.buffer, recv.nbytes, recv.offset, send.offset)
+
+    return run
 
 
 def _in_twos(operation: Any) -> Any:
