@@ -16,7 +16,8 @@ from argosy_cinn.target import PROCESSORS, Target
 
 
 class EmulatedTarget(Target):
-    """This machine in the shape of another: ``has`` and the width of vectors are those of ``wanted``."""
+    """This machine in the shape of another: ``has``, the width of vectors and what is multiplied in pairs are those of
+    ``wanted``."""
 
     __slots__ = ("_wanted",)
 
@@ -25,6 +26,10 @@ class EmulatedTarget(Target):
         self._wanted = wanted
         self._enabled = frozenset(PROCESSORS[wanted][1].split())
         self.vector_bits, self.registers = self._vector_shape()
+
+    @property
+    def multiplies_pairs(self):
+        return Target.from_name(self._wanted).multiplies_pairs
 
     @property
     def key(self):

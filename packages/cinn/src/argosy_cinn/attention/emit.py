@@ -123,8 +123,7 @@ class _Tiles:
 
     def _format(self, *dtypes: str) -> Format:
         """How factors of some dtypes are packed: bfloat16 as such where the machine multiplies it."""
-        target = self.b.module.target
-        pairs = target.vector_bits == 512 and target.has("avx512bf16")
+        pairs = self.b.module.target.multiplies_pairs
         return _PAIRS if pairs and all(dtype == "bfloat16" for dtype in dtypes) else _FORMAT
 
     def _score_format(self, score: Score) -> Format:

@@ -125,7 +125,7 @@ def table_of(matrix: Matrix, target: Target) -> SignedTable | None:
 def multiplies_pairs(problem: Contraction, few_rows: bool, target: Target) -> bool:
     """Whether a product of few rows and its siblings are computed in pairs: the wide operand is contiguous along k."""
     wide, skinny = (problem.b, problem.a) if few_rows else (problem.a, problem.b)
-    machine = target.vector_bits == 512 and target.has("avx512bf16") and target.has("avx512bw")
+    machine = target.multiplies_pairs and target.has("avx512bw")
     exact = problem.narrow or (exact_in_bfloat(skinny.element) and skinny.prologue is None)
     if not machine or not exact or problem.compute != FLOAT:
         return False

@@ -176,7 +176,7 @@ def operand_format(problem: Contraction, target: Target) -> Format:
     seen = b.window is not None  # tile registers have no way of their own of packing that
     if narrow and problem.compute == FLOAT and wide and target.has("amx-bf16") and not seen:
         return Format(problem.compute, terms=2, tiled=True)
-    if narrow and problem.compute == FLOAT and wide and target.has("avx512bf16"):
+    if narrow and problem.compute == FLOAT and target.multiplies_pairs:
         return Format(problem.compute, terms=2)
     plain = a.prologue is None and b.prologue is None and problem.column_sums is None
     bytes_ = plain and a.element == I8 and b.element == I8

@@ -70,7 +70,7 @@ class Memory:
         target, exact = b.module.target, self.cached == self.dtype and self.unit > self.lanes
         #: Whether scores are sums of pairs of products, of numbers of a query and a key, and sums of values are, of two
         #: places: no number that is cached is converted, and powers are rounded to bfloat16.
-        self.pairs = exact and target.vector_bits == 512 and target.has("avx512bf16")
+        self.pairs = exact and target.multiplies_pairs
         #: Whether scores are sums of pairs of products of integers, of bytes and of a query in 16 bits.
         self.words = whole and (self.cached, self.dtype, target.vector_bits) == ("int8", "bfloat16", 512)
         self.words = self.words and target.has("avx512vnni")
