@@ -360,6 +360,27 @@ def test_copied_rows_have_a_tile_of_their_own(shape, element):
 TURNED = [(9, 70, 200), (16, 256, 1000), (33, 130, 1500), (128, 300, 2100)]
 
 
+@pytest.mark.parametrize("k", [16, 31, 64, 5000])
+@pytest.mark.parametrize("element", ["float", "bfloat"])
+@pytest.mark.parametrize("cpu", ["vectors", "x86-64-v3", "x86-64"])
+def test_few_rows_times_bfloat16(cpu, element, k):
+    """The rows are rounded to bfloat16 where they are floats; each has the bits that it has alone."""
+
+    def change(b, problem, pointers):
+        problem.a.element = element
+
+    def product(rows):
+        options = {"kind": "nt", "element": "bfloat", "compute": "float", "narrow": True, "target": machine(cpu)}
+        return Product(rows, 70, k, **options, change=change)
+
+    a, w = (x.astype(ml_dtypes.bfloat16) for x in operands(product(8)))
+    given = a.astype(DTYPES["float"]) + 1e-4 * np.abs(a.astype(DTYPES["float"])) if element == "float" else a
+    got = product(8)(given, w)
+    assert_close(got, a.astype(np.float64) @ w.astype(np.float64), k)
+    assert np.concatenate([product(1)(given[i : i + 1], w) for i in range(8)]).tobytes() == got.tobytes()
+    assert product(3)(given[:3], w).tobytes() == got[:3].tobytes()
+
+
 @pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("element", ["float", "double", "bfloat"])
 @pytest.mark.parametrize("shape", TURNED, ids=str)

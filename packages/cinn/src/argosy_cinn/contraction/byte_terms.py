@@ -29,8 +29,8 @@ class ByteTerms:
     width = _LINE
     #: The constant that makes bytes unsigned, and a line of a wide row.
     registers, registers_of_row = 1, 1
-    unsafe = None
     may_overflow = False
+    unsafe: Value | None = None
 
     def __init__(self, operands: Operands) -> None:
         self.operands = operands

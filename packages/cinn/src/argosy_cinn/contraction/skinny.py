@@ -17,6 +17,7 @@ the second-level cache. The last ones repeat the last row, of which one result i
 
 from __future__ import annotations
 
+from argosy_cinn.contraction.bfloat_terms import BfloatTerms
 from argosy_cinn.contraction.block_floats import BlockFloatTerms, is_of_bytes
 from argosy_cinn.contraction.byte_panels import BytePanels
 from argosy_cinn.contraction.byte_terms import ByteTerms
@@ -68,9 +69,10 @@ class _Skinny:
         self.size = bytes_of(problem.compute)
         self.wide_rows = problem.n if plan.few_rows else problem.m
         self.wide = problem.b if plan.few_rows else problem.a
-        # Where arithmetic fills the time, the hardware's prefetchers see too little of what comes next.
+        # Where arithmetic fills the time, the hardware's prefetchers see too little of what comes next; some always do.
         of_bytes = plan.bytes or (plan.block_floats and is_of_bytes(problem.a))
-        self.prefetches = plan.count > 1 or (self.wide.element == I8 and not of_bytes)
+        is_busy = plan.count > 1 or (self.wide.element == I8 and not of_bytes)
+        self.prefetches = is_busy or b.module.target.gains_from_prefetches
         # A wide row takes one sum for each of the products that read it, and each skinny vector.
         self.products = (problem, *problem.siblings)
         self.sums = plan.count * len(self.products)
@@ -99,20 +101,24 @@ class _Skinny:
         floats = FloatTerms(self.operands, plan.lanes, plan.dots)
         if plan.byte_panels:
             self._byte_panels()
-        elif plan.pairs:
-            self._narrow(PairTerms(self.operands, self.problem.group), floats)
-        elif plan.bytes:
-            self._narrow(ByteTerms(self.operands), floats)
-        elif plan.block_floats:
-            self._narrow(BlockFloatTerms(self.operands, self.problem.group, plan.lanes), floats)
+        elif plan.dots:
+            self._dots_of(self._terms_of_plan() or floats, floats)
         else:
             self._allocate(floats.bytes())
             floats.prepare(self.vectors)
-            if plan.dots:
-                self._dots(floats, self._row_unroll(floats))
-            else:
-                self._sweeps(floats)
+            self._sweeps(floats)
         self._finish()
+
+    def _terms_of_plan(self) -> Terms | None:
+        """How terms are multiplied; None for the type of the sums."""
+        plan, operands, group = self.plan, self.operands, self.problem.group
+        if plan.pairs:
+            return PairTerms(operands, group)
+        if plan.bytes:
+            return ByteTerms(operands)
+        if plan.block_floats:
+            return BlockFloatTerms(operands, group, plan.lanes)
+        return BfloatTerms(operands, plan.lanes, self.problem.narrow) if plan.bfloats else None
 
     def _byte_panels(self) -> None:
         """Sixteen wide rows at a time, which share what follows a group."""
@@ -122,18 +128,18 @@ class _Skinny:
         self._copy_scales(terms.units)
         terms.emit(self.scales, self.results)
 
-    def _narrow(self, narrow: PairTerms | ByteTerms | BlockFloatTerms, floats: FloatTerms) -> None:
-        """Terms narrower than floats, and of skinny vectors where those would overflow, floats: one wide row after the
-        other, which is rare. Vectors beside them keep their bits."""
+    def _dots_of(self, terms: Terms, floats: FloatTerms) -> None:
+        """The sums of these ``terms``, and of skinny vectors where those would overflow, of floats: one wide row after
+        the other, which is rare. Vectors beside them keep their bits."""
         b = self.b
-        self._allocate(b.add(narrow.bytes(), floats.bytes()) if narrow.may_overflow else narrow.bytes())
-        narrow.prepare(self.vectors)
-        self._dots(narrow, self._row_unroll(narrow))
-        if narrow.unsafe is None:
+        self._allocate(b.add(terms.bytes(), floats.bytes()) if terms.may_overflow else terms.bytes())
+        terms.prepare(self.vectors)
+        self._dots(terms, self._row_unroll(terms))
+        if terms.unsafe is None:
             return
-        with b.if_then(b.icmp("ne", narrow.unsafe, 0)):
-            floats.prepare(b.gep(self.vectors, narrow.bytes(), "i8"))
-            self.stored = narrow.unsafe
+        with b.if_then(b.icmp("ne", terms.unsafe, 0)):
+            floats.prepare(b.gep(self.vectors, terms.bytes(), "i8"))
+            self.stored = terms.unsafe
             self._dots(floats, 1)
             self.stored = None
 
@@ -166,7 +172,6 @@ class _Skinny:
         if isinstance(k, int) and k > depth:
             depth = ceil_div(ceil_div(k, ceil_div(k, depth)), unit) * unit
         if self.plan.count <= 2 or (isinstance(k, int) and k <= depth):
-            self.ahead = self._steps_ahead(together)
             self._dot_block(terms, together, (0, self.rows), (0, k), None, None)
             return
         size = self._rows_of_group(together)
@@ -188,7 +193,7 @@ class _Skinny:
         return ceil_div(ceil_div(block, parts), together) * together
 
     def _thin_bytes(self, terms: Terms) -> int:
-        if isinstance(terms, FloatTerms):
+        if isinstance(terms, FloatTerms | BfloatTerms):
             return _THIN_BYTES
         k, are_beside_bytes = self.problem.k, isinstance(terms, PairTerms) and terms.is_bytes
         size = k * self.plan.count * terms.bytes_of_term if isinstance(k, int) and are_beside_bytes else 0
@@ -215,6 +220,8 @@ class _Skinny:
         part, end = b.ceil_div(rows, together), b.sub(rows, 1)
         between, step = (part, 1) if first is None else (1, together)
         with b.loop(0, part) as i:
+            if first is None:
+                self.ahead = self._ahead_of(i.index, part, together)
             waiting = [b.minimum(b.add(b.mul(i.index, step), b.mul(between, q)), end) for q in range(together)]
             start, places = self._start(terms, waiting, first)
             local = [b.add(row0, x) for x in waiting]
@@ -226,6 +233,13 @@ class _Skinny:
                     b.store(value, place, self.lanes * self.size)
                 with b.if_then(last):
                     self._reduce(local, sums)
+
+    def _ahead_of(self, i: Index, part: Index, together: int) -> Index:
+        """Wide rows from the ``i``-th of a part to those that are asked for, behind the last one in the chunk that
+        this thread takes next."""
+        b, steps = self.b, self._steps_ahead(together)
+        between = b.sub(b.mul(thread_count(b), self.plan.block), part)
+        return b.add(b.select(b.icmp("sge", b.add(i, steps), b.index(part)), b.index(between), b.index(0)), steps)
 
     def _steps_ahead(self, together: int) -> int:
         """How many times wide rows are taken together before those that are asked for."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from argosy_cinn.contraction.bfloat_terms import splits_bfloats
 from argosy_cinn.contraction.block_floats import is_of_bytes, multiplies_block_floats
 from argosy_cinn.contraction.byte_panels import multiplies_byte_panels
 from argosy_cinn.contraction.byte_terms import multiplies_bytes
@@ -32,8 +33,9 @@ _LEAST_GROUP = 16
 class SkinnyBlocking:
     """How a skinny product runs: ``few_rows`` (else few columns), ``dots`` (else sweeps), ``count`` skinny
     vectors, ``block`` wide rows of a chunk, ``lanes`` of a vector; ``pairs``: terms are multiplied in pairs of
-    bfloat16; ``bytes``: in fours of bytes; ``block_floats``: in integers, a group at a time; ``byte_panels``: in
-    fours of bytes, sixteen wide rows at a time."""
+    bfloat16; ``bfloats``: as the floats that halves of a register of bfloat16 are; ``bytes``: in fours of bytes;
+    ``block_floats``: in integers, a group at a time; ``byte_panels``: in fours of bytes, sixteen wide rows at a
+    time."""
 
     few_rows: bool
     dots: bool
@@ -44,6 +46,7 @@ class SkinnyBlocking:
     bytes: bool = False
     block_floats: bool = False
     byte_panels: bool = False
+    bfloats: bool = False
 
 
 def plan_skinny(problem: Contraction, target: Target) -> SkinnyBlocking | None:
@@ -64,13 +67,19 @@ def plan_skinny(problem: Contraction, target: Target) -> SkinnyBlocking | None:
         block_floats = dots and multiplies_block_floats(problem, target) and (is_of_bytes(problem.a) or not pairs)
         pairs = pairs and not block_floats
         return SkinnyBlocking(True, True, count, _DOT_BLOCK, lanes, pairs, block_floats=block_floats)
+    bfloats = dots and not pairs and splits_bfloats(problem, few_rows)
     is_short = isinstance(problem.k, int) and problem.k < lanes
-    if is_short or count == 0 or problem.column_sums is not None or _rounds_operands(problem, few_rows, pairs):
+    if (
+        is_short
+        or count == 0
+        or problem.column_sums is not None
+        or _rounds_operands(problem, few_rows, pairs or bfloats)
+    ):
         return None
     if dots:
         bytes_ = multiplies_bytes(problem, few_rows, target)
         block = _BYTE_BLOCK if bytes_ or (pairs and _has_short_bytes(problem, few_rows, target)) else _DOT_BLOCK
-        return SkinnyBlocking(few_rows, True, count, block, lanes, pairs, bytes_)
+        return SkinnyBlocking(few_rows, True, count, block, lanes, pairs, bytes_, bfloats=bfloats)
     if isinstance(along_r, int) and along_r == 1:
         return SkinnyBlocking(few_rows, False, count, _sweep_block(problem, few_rows, count), lanes)
     return None
@@ -98,10 +107,11 @@ def _has_few_rows(problem: Contraction) -> bool | None:
     return rows if rows or columns else None
 
 
-def _rounds_operands(problem: Contraction, few_rows: bool, pairs: bool) -> bool:
-    """Whether operands are rounded to bfloat16 first, which dots and sweeps do not do."""
+def _rounds_operands(problem: Contraction, few_rows: bool, bfloats: bool) -> bool:
+    """Whether operands are rounded to bfloat16 first, which dots and sweeps do not do, but for skinny vectors where
+    terms are ``bfloats``."""
     a, b = exact_in_bfloat(problem.a.element), exact_in_bfloat(problem.b.element)
-    return problem.narrow and not (a and b) and not (pairs and (b if few_rows else a))
+    return problem.narrow and not (a and b) and not (bfloats and (b if few_rows else a))
 
 
 def takes_all_rows(problem: Contraction, target: Target) -> bool:

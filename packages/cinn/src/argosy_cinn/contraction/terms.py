@@ -98,6 +98,10 @@ class Terms(Protocol):
     #: Registers with what all rows need, and those of each wide row beside its sums.
     registers: int
     registers_of_row: int
+    #: Whether sums of some skinny vectors may overflow that would not in the type of the sums, and once these are
+    #: prepared of which, a bit each; None for no one.
+    may_overflow: bool
+    unsafe: Value | None
 
     @property
     def bytes_of_term(self) -> int:
@@ -135,6 +139,9 @@ class FloatTerms:
     """One vector of the type of the sums at a time (floats, or integers); `place` tells where skinny vectors are: with
     ``side_by_side`` copies of all, a step after the other, for rows of a power of two would share few sets of the
     cache."""
+
+    may_overflow = False
+    unsafe: Value | None = None
 
     def __init__(self, operands: Operands, lanes: int, side_by_side: bool = False) -> None:
         self.operands, self.width = operands, lanes
