@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from argosy_cinn.contraction.problem import Contraction
 from argosy_cinn.contraction.terms import Operands
-from argosy_cinn.printers.types import BFLOAT, FLOAT, I32, Index, Value, vector
+from argosy_cinn.printers.types import BFLOAT, FLOAT, I16, I32, Index, Value, vector
 
 _ODD = -1 << 16
 
@@ -79,7 +79,8 @@ class BfloatTerms:
     def step(self, rows: list[Index], k: Index, mask: Value | None, sums: list[Value]) -> list[Value]:
         """See `Terms`."""
         x, b, found = self.operands, self.operands.b, list(sums)
-        lines = [x.wide_vector(row, k, True, self.width, mask).values[0] for row in rows]
+        # As integers: old machines would convert a bfloat16 that a mask chooses to float32 and back.
+        lines = [b.masked_load(vector(I16, self.width), x.wide_place(row, k), mask) for row in rows]
         wide = [self._halves(line) for line in lines]
         for t in range(x.count):
             for odd in range(2):
