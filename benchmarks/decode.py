@@ -18,9 +18,10 @@ on the same cores in the same process, in turns: ``share`` is the time that read
 the step's weights and caches takes at the best bandwidth seen in these turns, over the best time of a step (that of a
 machine that others share differs by half within minutes, of which the rows say theirs); ``multiplied_ms``: what
 its products take at the rate, in registers, of the ``instructions`` that products of the case are made of here
-(multiply-adds of ``floats``, of ``pairs`` of bfloat16, of ``digits``, two bytes to a number, or of ``bytes``), which is
-measured in the same process: their least time. The clock is CPU time where other processes took more than 3% of one
-core. Peers run in interpreters of their own, after ours: torch in eager bfloat16, llama.cpp with f16, q8_0 and q4_0;
+(multiply-adds of ``floats``, of ``pairs`` of bfloat16, of ``digits``, two bytes to a number, of ``words`` of 16 bits,
+or of ``bytes``), which is measured in the same process: their least time. The clock is CPU time where other processes
+took more than 3% of one core. Peers run in interpreters of their own, after ours: torch in eager bfloat16, llama.cpp
+with f16, q8_0 and q4_0;
 their shares are of the median of the bandwidths that we saw. One JSON line for each row of the table, and one with the
 goals that were missed; ``--record`` keeps them in results/decode[-MODEL]-THREADS.json. Goals: shares of 0.92
 (bfloat16), 0.85 (bytes) and 0.70 (four bits) for one row; 8 rows 5 times the tokens of one; a prompt at 0.60 of the
@@ -43,7 +44,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gemm import byte_chains, chains_rate, four_chains, vector_chains
+from gemm import byte_chains, chains_rate, integer_chains, vector_chains
 from side_by_side import commit, machine
 
 WIDTH, HEADS, SHARED, SIZE, HIDDEN, WORDS, BLOCK = 2048, 16, 8, 128, 5632, 32000, 16
@@ -230,8 +231,8 @@ def instructions(case: str) -> str:
         (), compute, narrow=not in_bytes, scales=Matrix(null, HIDDEN, 1) if four else None, group=128 if four else 0,
     )  # fmt: skip
     plan = plan_skinny(problem, Target.host())
-    kinds = {"digits": plan and plan.block_floats, "pairs": plan and plan.pairs, "bytes": plan and plan.bytes}
-    return next((kind for kind, is_taken in kinds.items() if is_taken), "floats")
+    kinds = {"block_floats": "digits", "pairs": "pairs", "words": "words", "bytes": "bytes"}
+    return next((name for kind, name in kinds.items() if plan and getattr(plan, kind)), "floats")
 
 
 def rates(options: argparse.Namespace) -> dict[str, float]:
@@ -239,7 +240,8 @@ def rates(options: argparse.Namespace) -> dict[str, float]:
     which others take nothing of, times the threads."""
     emitters = {"floats": partial(vector_chains, compute="float", terms=1),
                 "pairs": partial(vector_chains, compute="float", terms=2),
-                "digits": byte_chains, "bytes": four_chains}  # fmt: skip
+                "digits": byte_chains, "words": partial(integer_chains, terms=2),
+                "bytes": partial(integer_chains, terms=4)}  # fmt: skip
     runs = {kind: chains_rate(emitters[kind]) for kind in map(instructions, options.cases)}
     return {kind: max(run() for _ in range(9)) * 1e9 * options.threads for kind, run in runs.items()}
 

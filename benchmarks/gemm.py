@@ -141,18 +141,20 @@ def vector_chains(b: Any, compute: str, terms: int) -> int:
     return int(2 * lanes * terms * chains * PEAK_STEPS)
 
 
-def four_chains(b: Any) -> int:
-    """Emit products of bytes, four of which are added to a sum in 32 bits (VNNI); returns how many operations."""
-    from argosy_cinn.contraction.packing import byte_products
+def integer_chains(b: Any, terms: int) -> int:
+    """Emit products of bytes in fours (``terms`` is 4) or of words in pairs (2), which are added to a sum in 32 bits
+    (VNNI); returns how many operations."""
+    from argosy_cinn.contraction.packing import byte_products, word_products
     from argosy_cinn.printers.types import vector
 
     chains, out = b.module.target.registers * 3 // 4, b.arguments[0]
     x = b.load(vector("i32", 16), out)
     with b.loop(0, PEAK_STEPS, 1, [x] * chains) as loop:
-        loop.yield_values(*(byte_products(b, total, x, x) for total in loop.carry))
+        sums = [byte_products(b, s, x, x) if terms == 4 else word_products(b, x, x, s) for s in loop.carry]
+        loop.yield_values(*sums)
     for total in loop.results:
         b.store(total, out)
-    return int(2 * 64 * chains * PEAK_STEPS)
+    return int(2 * 16 * terms * chains * PEAK_STEPS)
 
 
 def byte_chains(b: Any) -> int:

@@ -10,6 +10,7 @@ from argosy_cinn import CinnCompiler
 from argosy_cinn.assembly.building import generated_code
 from argosy_cinn.pipeline import lower_program
 from argosy_cinn.runtime import set_threads
+from argosy_cinn.runtime.jit import compile_assembly
 from argosy_cinn.target import Target
 from argosy_hwadapt import device
 from argosy_phi_ops import prim
@@ -27,6 +28,7 @@ CASES += [(kind, dtype) for kind in ("int8", "int4", "int8 in 64", "int4 in 128"
 CASES += [("int8 in 32", "bfloat16"), ("int4 in 32", "bfloat16"), ("float8_e4m3fn", "bfloat16")]
 CASES += [("int4 in 32 from offsets", "bfloat16"), ("int8 in 16 from offsets", "float32")]
 CASES += [("int4 in 16", "bfloat16"), ("int8 in 16", "bfloat16")]
+WORD_KINDS = ("int4 in 128", "int4 in 32", "int8", "int8 in 64")
 ROWS = (1, 2, 3, 4, 5, 8, 9, 17, 33, 40)
 
 
@@ -121,7 +123,9 @@ def test_a_row_of_a_weight_from_memory_has_the_bits_it_has_beside_others(kind):
 
 
 @pytest.mark.parametrize("cpu", ["host", "x86-64-v3"])
-@pytest.mark.parametrize("kind", ["float32", "bfloat16", "int8", "int4 in 128", "int8 in 32"])
+@pytest.mark.parametrize(
+    "kind", ["float32", "bfloat16", "int8", "int8 of lines", "int4 in 128", "int8 in 32", "int8 in 64"]
+)
 def test_sums_of_long_rows_wait_between_blocks_of_terms(kind, cpu, monkeypatch):
     """Of as many weights as a part of the second-level cache holds, of which a chunk has several: the last one is
     shorter. A row has the bits that it has alone, where no sum waits, beside numbers that are large or not finite."""
@@ -130,7 +134,7 @@ def test_sums_of_long_rows_wait_between_blocks_of_terms(kind, cpu, monkeypatch):
             pytest.skip("x86 levels")
         target = Target.from_name(cpu)
         monkeypatch.setattr(Target, "host", staticmethod(lambda: target))
-    monkeypatch.setitem(globals(), "SIZE", 4480 if "in" in kind[4:] else 4483)
+    monkeypatch.setitem(globals(), "SIZE", 4480 if " " in kind else 4483)
     arrays, exact = weight_of(kind)
     dtype = "float32" if kind == "float32" else "bfloat16"
     executable = CinnCompiler().compile(program_of(kind, arrays, SymExpr.symbol("n"), dtype), device("cpu"))
@@ -226,6 +230,34 @@ def test_bytes_are_multiplied_in_fours(kind):
     assert "dpbf16" not in code
 
 
+@pytest.mark.skipif(
+    not Target.host().has("avx512vnni") or Target.host().multiplies_pairs, reason="multiplies words in pairs"
+)
+@pytest.mark.parametrize("kind", WORD_KINDS)
+def test_words_are_multiplied_in_pairs(kind):
+    """Few rows of floats become integers where pairs of bfloat16 are slow, and LLVM makes one instruction of a product
+    and its sum."""
+    program = program_of(kind, weight_of(kind)[0], 8, "bfloat16")
+    Decompose().run(program)
+    code = compile_assembly(generated_code(program), Target.host())
+    assert "vpdpwssd" in code
+    assert "vpmaddwd" not in code
+
+
+@pytest.mark.parametrize("kind", ["int4 in 64", "int4 in 128"])
+@pytest.mark.parametrize("weight", [-8, 7])
+def test_the_largest_sums_of_groups_are_exact(kind, weight, monkeypatch):
+    """Of equal terms, the largest that a number of 16 bits holds, and equal weights."""
+    monkeypatch.setitem(globals(), "SIZE", 1024)
+    (_, scales), _ = weight_of(kind)
+    packed = np.full((OUT // 2, SIZE), (weight & 15) * 0x11, np.uint8).view(np.int8)
+    executable = CinnCompiler().compile(program_of(kind, [packed, scales], 2, "bfloat16"), device("cpu"))
+    x = np.full((2, SIZE), 254 / 256).astype(ml_dtypes.bfloat16)
+    x[1] *= -1
+    want = weight * group_of(kind) * x[:, :1].astype(np.float64) * scales.astype(np.float64).sum(0)
+    np.testing.assert_allclose(run(executable, x, [packed, scales]).astype(np.float64), want, rtol=2.0**-8)
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 def test_groups_of_four_bits_are_summed_as_integers(rows):
     """Terms down to 2**-7 of the largest of their group lose nothing: what is rounded is a sum of a group, and the sum
@@ -286,10 +318,11 @@ def test_bits_of_a_row_depend_on_itself_where_that_is_asked_for(kind, dtype):
     np.testing.assert_allclose(whole.astype(np.float64), want, rtol=2e-2, atol=2e-2)
 
 
-@pytest.mark.parametrize("special", [2.0**119, np.inf, np.nan, 1e-30])
-def test_bits_of_a_row_do_not_depend_on_one_without_a_scale(special):
-    """Of whose groups one is too large, not finite, or too small to be integers times a power of two."""
-    kind = "int4 in 128"
+@pytest.mark.parametrize(("kind", "largest"), [("int4 in 128", 2.0**119), ("int8", 2.0**110)])
+@pytest.mark.parametrize("special", [None, np.inf, np.nan, 1e-30])
+def test_bits_of_a_row_do_not_depend_on_one_without_a_scale(special, kind, largest):
+    """Of whose groups, or blocks, one is too large, not finite, or too small to be integers times a power of two."""
+    special = largest if special is None else special
     arrays, exact = weight_of(kind)
     executable = CinnCompiler().compile(program_of(kind, arrays, SymExpr.symbol("n"), "bfloat16"), device("cpu"))
     x = RNG.standard_normal((9, SIZE)).astype(ml_dtypes.bfloat16)

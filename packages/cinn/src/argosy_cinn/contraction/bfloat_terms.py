@@ -21,6 +21,7 @@ class BfloatTerms:
     """See `terms.Terms`. A lane takes an even term, then the odd one behind it. ``rounded``: skinny vectors are rounded
     to bfloat16 first."""
 
+    block = 0
     registers, registers_of_row = 0, 2
     may_overflow = False
     unsafe: Value | None = None

@@ -1,17 +1,15 @@
 """Skinny products of weights of four bits by integer arithmetic: the terms of a group become block floating point.
 
-The skinny vectors are bfloat16. The terms of a group of k are written as integers of 16 bits times a power of two that
-the largest of them sets (block floating point; Wilkinson, *Rounding Errors in Algebraic Processes*, 1963), so that they
-are exact down to 2**-7 of the largest, and smaller ones are at most 2**-15 of it away. An integer is two digits of
-eight bits. Its products with weights, which are numbers of four bits less a constant, are summed by ``pmaddubsw`` in 16
-bits and by ``pmaddwd`` in 32 bits, without an error: a group's sum is rounded once, when it becomes a float.
+The skinny vectors are bfloat16. The terms of a group of k become integers of 16 bits times a power of two
+(`block_integers`). An integer is two digits of eight bits. Its products with weights, which are numbers of four bits
+less a constant, are summed by ``pmaddubsw`` in 16 bits and by ``pmaddwd`` in 32 bits, without an error: a group's sum
+is rounded once, when it becomes a float.
 
-Skinny vectors of bytes are integers of one digit as they are, and have no scale. A machine that sums four products of
-bytes in 32 bits has `byte_panels` for these.
+Skinny vectors of bytes are integers of one digit as they are, and have no scale. A machine that adds products to sums
+of 32 bits has `byte_panels` for both.
 
 A byte of the wide operand holds the weights of two products, so that 32 of them are unpacked by three instructions,
-where floats take four for each eight weights and product. Groups with a number that is not finite, or whose numbers are
-so small or large that their scale would not be a float, send their skinny vector the long way
+where floats take four for each eight weights and product. Groups without a scale send their skinny vector the long way
 (`BlockFloatTerms.unsafe`).
 """
 
@@ -22,17 +20,13 @@ from dataclasses import dataclass
 from itertools import product
 from math import frexp
 
-from argosy_cinn.contraction.problem import Contraction, Matrix, exact_in_bfloat
+from argosy_cinn.contraction.block_integers import becomes_integers, block_integers, prepare_groups
+from argosy_cinn.contraction.problem import Contraction, Matrix
 from argosy_cinn.contraction.terms import Operands
-from argosy_cinn.printers.types import BFLOAT, FLOAT, I1, I8, I16, I32, I64, Index, Value, vector
+from argosy_cinn.printers.types import FLOAT, I8, I16, I32, Index, Value, vector
 from argosy_cinn.target import Target
 
-#: Bits of an integer that are below its sign and the first one.
-_FRACTION = 14
 _DIGIT = 8
-_MANTISSA = 23
-#: Exponents, biased as in a float, of the largest term of a group; its scale times that of weights is a float.
-_LEAST, _MOST = 127 - 64, 127 + 32
 #: Products of a digit and a weight, two of which are added at a time, in 16 bits: 8 * 2 * 128 * 15 < 2**15.
 _STEPS = 8
 #: Skinny vectors whose sums are in registers at a time, at least, and registers for a digit of each of more.
@@ -70,8 +64,7 @@ def multiplies_block_floats(problem: Contraction, target: Target) -> bool:
     """Whether a product of few rows with scales of groups and its siblings are computed in integers."""
     line = target.vector_bits // 8
     machine = target.has("avx2") and (line == 32 or (line == 64 and target.has("avx512bw")))
-    exact = problem.narrow or (exact_in_bfloat(problem.a.element) and problem.a.prologue is None)
-    if not machine or not exact or problem.compute != FLOAT or not problem.group:
+    if not machine or not becomes_integers(problem) or problem.compute != FLOAT or not problem.group:
         return False
     found = [nibble_of(each.b) for each in (problem, *problem.siblings)]
     alike = {None if nibble is None else (nibble.flip, nibble.zero) for nibble in found}
@@ -86,6 +79,8 @@ def is_of_bytes(matrix: Matrix) -> bool:
 class BlockFloatTerms:
     """See `terms.Terms`: a step takes a whole group. ``unsafe`` tells once skinny vectors are prepared which of them, a
     bit each, have a group without a scale."""
+
+    block = 0
 
     def __init__(self, operands: Operands, group: int, lanes: int) -> None:
         self.operands, self.width, self.lanes = operands, group, lanes
@@ -143,12 +138,7 @@ class BlockFloatTerms:
             with b.loop(0, self.operands.count) as row, b.loop(0, self.operands.k, self.width) as k:
                 self._copy_group(row.index, k.index)
             return
-        with b.loop(0, self.operands.count, 1, [b.constant(I64, 0)]) as t:
-            with b.loop(0, self.operands.k, self.width, [b.constant(I1, False)]) as k:
-                k.yield_values(b.binary("or", k.carry[0], self._prepare_group(t.index, k.index)))
-            bit = b.binary("shl", b.convert("zext", k.results[0], I64), t.index)
-            t.yield_values(b.binary("or", t.carry[0], bit))
-        (self.unsafe,) = t.results
+        self.unsafe = prepare_groups(self.operands, self.width, self._prepare_group)
 
     def _place(self, t: Index, k: Index) -> Value:
         """The memory of a group of a skinny vector."""
@@ -174,41 +164,22 @@ class BlockFloatTerms:
     def _prepare_group(self, t: Index, k: Index) -> Value:
         """Store a group; whether it has no scale."""
         b, lanes = self.operands.b, self.lanes
-        terms = [self._narrow_terms(t, b.add(k, i)) for i in range(0, self.width, lanes)]
-        integers = vector(I32, lanes)
-        sizes = [b.binary("and", b.bitcast(x, integers), 0x7FFFFFFF) for x in terms]
-        largest = sizes[0]
-        for size in sizes[1:]:
-            largest = b.intrinsic("llvm.umax", integers, largest, size)
-        size = b.reduce("umax", largest)
-        # Rounded up by a unit of a bfloat16, lest the largest one of an exponent be more than two digits.
-        exponent = b.binary("and", b.binary("add", size, 1 << 16), 0xFF << _MANTISSA)
-        exponent = b.intrinsic("llvm.umax", I32, exponent, b.constant(I32, _LEAST << _MANTISSA))
-        up = b.splat(b.bitcast(b.binary("sub", (2 * 127 + _FRACTION) << _MANTISSA, exponent), FLOAT), lanes)
-        down = b.splat(b.bitcast(b.binary("sub", exponent, _FRACTION << _MANTISSA), FLOAT), lanes)
+        integers, scale, has_no_scale = block_integers(self.operands, t, k, self.width, lanes)
         place = self._place(t, k)
-        for i, x in enumerate(terms):
-            integer = b.convert("fptosi", b.unary("roundeven", b.fmul(x, up)), I32)
+        for i, integer in enumerate(integers):
             for digit, rest in enumerate(
                 (b.binary("ashr", b.binary("add", integer, 1 << _DIGIT - 1), _DIGIT), integer)
             ):
                 b.store(b.convert("trunc", rest, I8), b.gep(place, digit * self.width + i * lanes, I8), lanes)
         self._store_zero(place)
-        b.store(down, self._scale_place(place), self.line)
-        small = b.icmp("ult", b.binary("sub", size, 1), (_LEAST << _MANTISSA) - 1)
-        return b.binary("or", small, b.icmp("uge", size, _MOST << _MANTISSA))
+        b.store(b.splat(scale, lanes), self._scale_place(place), self.line)
+        return has_no_scale
 
     def _zero_place(self, group: Value) -> Value:
         return self.operands.b.gep(group, self.digits * self.width, I8)
 
     def _scale_place(self, group: Value) -> Value:
         return self.operands.b.gep(group, self.digits * self.width + self.line, I8)
-
-    def _narrow_terms(self, t: Index, k: Index) -> Value:
-        """Terms of a skinny vector, rounded to bfloat16."""
-        b = self.operands.b
-        wide = self.operands.skinny_vector(t, k, self.lanes, None)
-        return b.widen_float(b.narrow_float(wide, BFLOAT), FLOAT)
 
     def _sums(
         self, groups: list[Value], weights: Callable[[int], list[Value]], starts: list[Value]

@@ -26,7 +26,7 @@ def multiplies_bytes(problem: Contraction, few_rows: bool, target: Target) -> bo
 class ByteTerms:
     """See `terms.Terms`."""
 
-    width = _LINE
+    width, block = _LINE, 0
     #: The constant that makes bytes unsigned, and a line of a wide row.
     registers, registers_of_row = 1, 1
     may_overflow = False

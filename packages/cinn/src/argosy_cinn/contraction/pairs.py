@@ -141,6 +141,8 @@ class PairTerms:
     other, in order, so that it holds those of several groups of 16 or 32. ``unsafe`` is None, or tells once skinny
     vectors are prepared of which of them, a bit each, a part may overflow."""
 
+    block = 0
+
     def __init__(self, operands: Operands, group: int) -> None:
         self.operands = operands
         self.is_bytes = operands.wide.element == I8

@@ -18,13 +18,14 @@ the second-level cache. The last ones repeat the last row, of which one result i
 from __future__ import annotations
 
 from argosy_cinn.contraction.bfloat_terms import BfloatTerms
-from argosy_cinn.contraction.block_floats import BlockFloatTerms, is_of_bytes
+from argosy_cinn.contraction.block_floats import is_of_bytes
 from argosy_cinn.contraction.byte_panels import BytePanels
-from argosy_cinn.contraction.byte_terms import ByteTerms
 from argosy_cinn.contraction.group_offsets import GroupOffsets
+from argosy_cinn.contraction.packing import convert_element
 from argosy_cinn.contraction.pairs import PairTerms
 from argosy_cinn.contraction.problem import Cells, Contraction, coordinates
 from argosy_cinn.contraction.skinny_blocking import SkinnyBlocking
+from argosy_cinn.contraction.skinny_terms import terms_of
 from argosy_cinn.contraction.terms import FloatTerms, Operands, Terms
 from argosy_cinn.printers.llvm import Function
 from argosy_cinn.printers.types import I8, Index, Value, bytes_of, is_float, vector
@@ -100,41 +101,38 @@ class _Skinny:
         self.operands = Operands(self.b, self.problem, plan.few_rows, numbers, self.batch)
         floats = FloatTerms(self.operands, plan.lanes, plan.dots)
         if plan.byte_panels:
-            self._byte_panels()
+            self._byte_panels(floats)
         elif plan.dots:
-            self._dots_of(self._terms_of_plan() or floats, floats)
+            self._dots_of(terms_of(plan, self.operands, self.problem) or floats, floats)
         else:
             self._allocate(floats.bytes())
             floats.prepare(self.vectors)
             self._sweeps(floats)
         self._finish()
 
-    def _terms_of_plan(self) -> Terms | None:
-        """How terms are multiplied; None for the type of the sums."""
-        plan, operands, group = self.plan, self.operands, self.problem.group
-        if plan.pairs:
-            return PairTerms(operands, group)
-        if plan.bytes:
-            return ByteTerms(operands)
-        if plan.block_floats:
-            return BlockFloatTerms(operands, group, plan.lanes)
-        return BfloatTerms(operands, plan.lanes, self.problem.narrow) if plan.bfloats else None
-
-    def _byte_panels(self) -> None:
+    def _byte_panels(self, floats: FloatTerms) -> None:
         """Sixteen wide rows at a time, which share what follows a group."""
         terms = BytePanels(self.operands, self.problem.group, (self.row0, self.rows, self.plan.block))
-        self._allocate(terms.bytes())
-        terms.prepare(self.vectors)
+        self._prepare(terms, floats)
         self._copy_scales(terms.units)
         terms.emit(self.scales, self.results)
+        self._repeat_unsafe(terms, floats)
 
     def _dots_of(self, terms: Terms, floats: FloatTerms) -> None:
-        """The sums of these ``terms``, and of skinny vectors where those would overflow, of floats: one wide row after
-        the other, which is rare. Vectors beside them keep their bits."""
+        """The sums of these ``terms``."""
+        self._prepare(terms, floats)
+        self._dots(terms, self._row_unroll(terms))
+        self._repeat_unsafe(terms, floats)
+
+    def _prepare(self, terms: Terms | BytePanels, floats: FloatTerms) -> None:
         b = self.b
         self._allocate(b.add(terms.bytes(), floats.bytes()) if terms.may_overflow else terms.bytes())
         terms.prepare(self.vectors)
-        self._dots(terms, self._row_unroll(terms))
+
+    def _repeat_unsafe(self, terms: Terms | BytePanels, floats: FloatTerms) -> None:
+        """The sums of skinny vectors where those of ``terms`` would overflow, of floats: one wide row after the other,
+        which is rare. Vectors beside them keep their bits."""
+        b = self.b
         if terms.unsafe is None:
             return
         with b.if_then(b.icmp("ne", terms.unsafe, 0)):
@@ -147,7 +145,7 @@ class _Skinny:
         """Results, sums that wait, scales, and room for copies of the skinny vectors."""
         b, plan, group = self.b, self.plan, self.problem.group
         results = self.sums * plan.block * self.size
-        waiting = results * self.lanes if plan.dots and plan.count > 2 and not plan.byte_panels else 0
+        waiting = results * self.lanes if plan.dots and plan.count > 2 else 0
         scales = b.mul(b.div(self.problem.k, group), len(self.products) * plan.block * self.size) if group else 0
         sums = self.offsets.bytes()
         slab = scratch(b, b.add(b.add(results + waiting + 320, b.add(scales, sums)), copies))
@@ -269,7 +267,7 @@ class _Skinny:
         cells = [b.add(b.mul(row, self.sums), t) for row in local for t in range(self.sums)]
 
         def begin() -> list[Value]:
-            if self.problem.group:
+            if self._group_of(terms):
                 return [b.zero(self.type)] * len(cells)
             return self._starts(terms, 0) * (len(cells) // self.plan.count)
 
@@ -306,23 +304,27 @@ class _Skinny:
             k = b.mul(loop.index, group)
             begin = self._starts(terms, k) * (len(start) // self.plan.count)
             sums = self._terms(terms, rows, k, b.add(k, group), begin)
-            local = [b.sub(row, self.row0) for row in rows]
-            several = group // self.problem.group
-            first = b.mul(loop.index, several)
-            scales = [self._scale(p, first, several, row) for row in local for p in range(len(self.products))]
-            count = self.plan.count
-            factors = [
-                scale if count == 1 else self._times_group_scale(scale, terms, t, k)
-                for scale in scales
-                for t in range(count)
-            ]
+            factors = self._factors(terms, [b.sub(row, self.row0) for row in rows], k)
+            sums = [convert_element(b, x, self.compute) for x in sums]
             loop.yield_values(*(b.fma(x, y, z) for x, y, z in zip(sums, factors, loop.carry, strict=True)))
         return list(loop.results)
 
+    def _factors(self, terms: Terms, local: list[Index], k: Index) -> list[Value]:
+        """What the sums of a group from k on, or of a block that has no other scale, are multiplied by."""
+        count, group = self.plan.count, self.problem.group
+        if not group:
+            return [x for t in range(count) if (x := terms.group_scale(t, k)) is not None] * len(local)
+        several = self._group_of(terms) // group
+        first = self.b.div(k, group)
+        scales = [self._scale(p, first, several, row) for row in local for p in range(len(self.products))]
+        if count == 1:  # is in the scales
+            return scales
+        return [self._times_group_scale(scale, terms, t, k) for scale in scales for t in range(count)]
+
     def _group_of(self, terms: Terms) -> int:
-        """Terms of a group, or of several that a step of ``terms`` takes, side by side in the lanes of a sum; 0 where
-        all are one group."""
-        return max(self.problem.group, terms.width) if self.problem.group else 0
+        """Terms of a group, or of several that a step of ``terms`` takes, side by side in the lanes of a sum, or of a
+        block; 0 where all are one group."""
+        return max(self.problem.group, terms.width) if self.problem.group else terms.block
 
     def _copy_scales(self, units: list[float], terms: Terms | None = None) -> None:
         """The factors of the chunk's wide rows as floats, times ``units`` of the products and, for one skinny vector,

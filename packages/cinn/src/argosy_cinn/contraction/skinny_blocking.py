@@ -10,6 +10,7 @@ from argosy_cinn.contraction.byte_panels import multiplies_byte_panels
 from argosy_cinn.contraction.byte_terms import multiplies_bytes
 from argosy_cinn.contraction.pairs import PAIRED_TERMS, multiplies_pairs
 from argosy_cinn.contraction.problem import Contraction, exact_in_bfloat
+from argosy_cinn.contraction.word_terms import multiplies_words
 from argosy_cinn.loops.schedule import batch_invariant
 from argosy_cinn.printers.types import I8, bytes_of
 from argosy_cinn.target import Target
@@ -34,8 +35,8 @@ class SkinnyBlocking:
     """How a skinny product runs: ``few_rows`` (else few columns), ``dots`` (else sweeps), ``count`` skinny
     vectors, ``block`` wide rows of a chunk, ``lanes`` of a vector; ``pairs``: terms are multiplied in pairs of
     bfloat16; ``bfloats``: as the floats that halves of a register of bfloat16 are; ``bytes``: in fours of bytes;
-    ``block_floats``: in integers, a group at a time; ``byte_panels``: in fours of bytes, sixteen wide rows at a
-    time."""
+    ``words``: in pairs of integers of 16 bits; ``block_floats``: in digits of these, a group at a time;
+    ``byte_panels``: in bytes or words, sixteen wide rows at a time."""
 
     few_rows: bool
     dots: bool
@@ -44,6 +45,7 @@ class SkinnyBlocking:
     lanes: int
     pairs: bool = False
     bytes: bool = False
+    words: bool = False
     block_floats: bool = False
     byte_panels: bool = False
     bfloats: bool = False
@@ -60,26 +62,27 @@ def plan_skinny(problem: Contraction, target: Target) -> SkinnyBlocking | None:
     lanes = target.lanes(problem.compute)
     dots = isinstance(along_k, int) and along_k == 1
     pairs = dots and multiplies_pairs(problem, few_rows, target)
+    words = dots and multiplies_words(problem, few_rows, target)
     if problem.scales is not None:
         if dots and multiplies_byte_panels(problem, target):
-            return SkinnyBlocking(True, True, count, _DOT_BLOCK, lanes, bytes=True, byte_panels=True)
+            kind = "bytes" if is_of_bytes(problem.a) else "words"
+            return SkinnyBlocking(True, True, count, _DOT_BLOCK, lanes, byte_panels=True, **{kind: True})
         pairs = pairs and _has_whole_steps(problem)
         block_floats = dots and multiplies_block_floats(problem, target) and (is_of_bytes(problem.a) or not pairs)
         pairs = pairs and not block_floats
+        if words:
+            return SkinnyBlocking(True, True, count, _DOT_BLOCK, lanes, words=True)
         return SkinnyBlocking(True, True, count, _DOT_BLOCK, lanes, pairs, block_floats=block_floats)
     bfloats = dots and not pairs and splits_bfloats(problem, few_rows)
     is_short = isinstance(problem.k, int) and problem.k < lanes
-    if (
-        is_short
-        or count == 0
-        or problem.column_sums is not None
-        or _rounds_operands(problem, few_rows, pairs or bfloats)
-    ):
+    is_narrow = pairs or bfloats or words
+    if is_short or count == 0 or problem.column_sums is not None or _rounds_operands(problem, few_rows, is_narrow):
         return None
     if dots:
         bytes_ = multiplies_bytes(problem, few_rows, target)
-        block = _BYTE_BLOCK if bytes_ or (pairs and _has_short_bytes(problem, few_rows, target)) else _DOT_BLOCK
-        return SkinnyBlocking(few_rows, True, count, block, lanes, pairs, bytes_, bfloats=bfloats)
+        is_long = bytes_ or words or (pairs and _has_short_bytes(problem, few_rows, target))
+        block = _BYTE_BLOCK if is_long else _DOT_BLOCK
+        return SkinnyBlocking(few_rows, True, count, block, lanes, pairs, bytes_, words, bfloats=bfloats)
     if isinstance(along_r, int) and along_r == 1:
         return SkinnyBlocking(few_rows, False, count, _sweep_block(problem, few_rows, count), lanes)
     return None
@@ -107,11 +110,11 @@ def _has_few_rows(problem: Contraction) -> bool | None:
     return rows if rows or columns else None
 
 
-def _rounds_operands(problem: Contraction, few_rows: bool, bfloats: bool) -> bool:
+def _rounds_operands(problem: Contraction, few_rows: bool, narrow: bool) -> bool:
     """Whether operands are rounded to bfloat16 first, which dots and sweeps do not do, but for skinny vectors where
-    terms are ``bfloats``."""
+    terms are ``narrow``."""
     a, b = exact_in_bfloat(problem.a.element), exact_in_bfloat(problem.b.element)
-    return problem.narrow and not (a and b) and not (bfloats and (b if few_rows else a))
+    return problem.narrow and not (a and b) and not (narrow and (b if few_rows else a))
 
 
 def takes_all_rows(problem: Contraction, target: Target) -> bool:

@@ -95,6 +95,8 @@ class Terms(Protocol):
     product sees it) and a skinny vector."""
 
     width: int
+    #: Terms of k whose sums have a factor (`group_scale`) where there are no groups; 0 for none.
+    block: int
     #: Registers with what all rows need, and those of each wide row beside its sums.
     registers: int
     registers_of_row: int
@@ -114,12 +116,13 @@ class Terms(Protocol):
         ...
 
     def group_scale(self, t: Index, k: Index) -> Value | None:
-        """What else the sums of skinny vector ``t`` over the group from k on have to be multiplied by, in every lane;
-        None for nothing."""
+        """What else the sums of skinny vector ``t`` over the group, or block, from k on have to be multiplied by, in
+        every lane; None for nothing."""
         ...
 
     def start(self, t: int, k: Index) -> Value:
-        """What sums of skinny vector ``t`` begin with at the group from k on; without groups k is 0."""
+        """What sums of skinny vector ``t`` begin with at the group, or block, from k on; without these k is 0. They
+        may be integers until one ends."""
         ...
 
     def bytes(self) -> Index:
@@ -140,6 +143,7 @@ class FloatTerms:
     ``side_by_side`` copies of all, a step after the other, for rows of a power of two would share few sets of the
     cache."""
 
+    block = 0
     may_overflow = False
     unsafe: Value | None = None
 

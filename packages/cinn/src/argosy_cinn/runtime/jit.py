@@ -58,10 +58,10 @@ def target_machine(target: Target, level: int = 2) -> Any:
     llvm = initialized_llvm()
     if target.family != target.host().family:
         _initialize_foreign()
+    # LLVM makes two instructions of vpdpwssd for the latency of a chain of them: what is here has several chains.
+    features = f"{target.features},+fast-dpwssd" if target.has("avx512vnni") else target.features
     factory = llvm.Target.from_triple(target.triple)
-    return factory.create_target_machine(
-        cpu=target.cpu, features=target.features, opt=level, reloc="pic", codemodel="small"
-    )
+    return factory.create_target_machine(cpu=target.cpu, features=features, opt=level, reloc="pic", codemodel="small")
 
 
 @call_once_in_llvm
