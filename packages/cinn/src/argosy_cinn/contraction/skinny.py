@@ -42,7 +42,8 @@ _LINE = 64
 _SECOND_LEVEL = 2
 #: Bytes of skinny vectors that are read again and again. Of integers and pairs, which take less time than it takes to
 #: read them from the second-level cache, as the first one holds beside what streams through it: more are read from
-#: there in the place of what was asked for. Pairs beside bytes take longer: whole vectors may be more.
+#: there in the place of what was asked for. Pairs beside bytes take longer: whole vectors may be more. So do words, of
+#: which two thirds of the first cache are 8 to 15% faster.
 _THIN_BYTES, _THIN_FAST, _THIN_WHOLE = 64 << 10, 18 << 10, 32 << 10
 #: Bytes of a wide operand from memory that are multiplied at a time with one skinny vector: these are enough sums to
 #: keep up with memory, which is read the slower the more places it is read at.
@@ -193,6 +194,8 @@ class _Skinny:
     def _thin_bytes(self, terms: Terms) -> int:
         if isinstance(terms, FloatTerms | BfloatTerms):
             return _THIN_BYTES
+        if self.plan.words:
+            return self.b.module.target.l1_bytes * 2 // 3
         k, are_beside_bytes = self.problem.k, isinstance(terms, PairTerms) and terms.is_bytes
         size = k * self.plan.count * terms.bytes_of_term if isinstance(k, int) and are_beside_bytes else 0
         return _THIN_WHOLE if 0 < size <= _THIN_WHOLE else _THIN_FAST
