@@ -28,7 +28,7 @@ CASES += [(kind, dtype) for kind in ("int8", "int4", "int8 in 64", "int4 in 128"
 CASES += [("int8 in 32", "bfloat16"), ("int4 in 32", "bfloat16"), ("float8_e4m3fn", "bfloat16")]
 CASES += [("int4 in 32 from offsets", "bfloat16"), ("int8 in 16 from offsets", "float32")]
 CASES += [("int4 in 16", "bfloat16"), ("int8 in 16", "bfloat16")]
-WORD_KINDS = ("int4 in 128", "int4 in 32", "int8", "int8 in 64")
+WORD_KINDS = ("int4 in 128", "int4 in 32", "int4", "int8", "int8 in 64")
 ROWS = (1, 2, 3, 4, 5, 8, 9, 17, 33, 40)
 
 
@@ -124,7 +124,7 @@ def test_a_row_of_a_weight_from_memory_has_the_bits_it_has_beside_others(kind):
 
 @pytest.mark.parametrize("cpu", ["host", "x86-64-v3"])
 @pytest.mark.parametrize(
-    "kind", ["float32", "bfloat16", "int8", "int8 of lines", "int4 in 128", "int8 in 32", "int8 in 64"]
+    "kind", ["float32", "bfloat16", "int8", "int8 of lines", "int4 of lines", "int4 in 128", "int8 in 32", "int8 in 64"]
 )
 def test_sums_of_long_rows_wait_between_blocks_of_terms(kind, cpu, monkeypatch):
     """Of as many weights as a part of the second-level cache holds, of which a chunk has several: the last one is
@@ -318,7 +318,7 @@ def test_bits_of_a_row_depend_on_itself_where_that_is_asked_for(kind, dtype):
     np.testing.assert_allclose(whole.astype(np.float64), want, rtol=2e-2, atol=2e-2)
 
 
-@pytest.mark.parametrize(("kind", "largest"), [("int4 in 128", 2.0**119), ("int8", 2.0**110)])
+@pytest.mark.parametrize(("kind", "largest"), [("int4 in 128", 2.0**119), ("int4", 2.0**110), ("int8", 2.0**110)])
 @pytest.mark.parametrize("special", [None, np.inf, np.nan, 1e-30])
 def test_bits_of_a_row_do_not_depend_on_one_without_a_scale(special, kind, largest):
     """Of whose groups, or blocks, one is too large, not finite, or too small to be integers times a power of two."""

@@ -190,12 +190,15 @@ def skinny(x, w, accumulate="float32"):
     return prim.dot_general(x, w, lhs_contract=(1,), rhs_contract=(1,), accumulate=accumulate)
 
 
+def parts_of(w, stored):
+    """The weights of each product, in float64."""
+    bits = w.astype(np.int32)
+    return [part.astype(np.float64) for part in ([(bits << 28), bits & -16] if stored == "int4" else [w])]
+
+
 def exact_products(x, w, stored):
     """What the products should be, in float64, and the sums of absolute terms."""
-    bits = w.astype(np.int32)
-    parts = [(bits << 28), bits & -16] if stored == "int4" else [w]
-    wide = x.astype(np.float64)
-    pairs = [(wide, part.astype(np.float64).T) for part in parts]
+    pairs = [(x.astype(np.float64), part.T) for part in parts_of(w, stored)]
     return [a @ b for a, b in pairs], [np.abs(a) @ (np.abs(b) + 14) for a, b in pairs]
 
 
@@ -220,10 +223,10 @@ def test_pairs_of_bfloat16_give_sums_in_float32(rows, size, stored):
     executable = CinnCompiler().compile(build(program, [x, w]), device("cpu"))
     operands = [StridedArray.from_array(a) for a in (x, w)]
     got = [out.array() for out in executable.run(operands)]
-    words = WORDS and stored in ("int8", "uint8") and size % 64 == 0
-    largest, length = np.abs(x.astype(np.float64)).max(1, keepdims=True), np.linalg.norm(w.astype(np.float64), axis=1)
-    rounded = largest * length * 2.0**-15 if words else 0
-    for result, exact, room in zip(got, *exact_products(x, w, stored), strict=True):
+    words = WORDS and stored != "bfloat16" and size % 64 == 0
+    largest = np.abs(x.astype(np.float64)).max(1, keepdims=True) * words * 2.0**-15
+    for result, exact, room, part in zip(got, *exact_products(x, w, stored), parts_of(w, stored), strict=True):
+        rounded = largest * np.linalg.norm(part, axis=1)
         assert (np.abs(result - exact) <= room * 2.0**-24 * (size**0.5 + 4) + rounded).all()
     bits = set()
     for count in (1, 3):

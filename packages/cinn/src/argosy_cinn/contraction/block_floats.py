@@ -60,15 +60,23 @@ def nibble_of(matrix: Matrix) -> Nibble | None:
     return None
 
 
+def nibbles_of(matrices: list[Matrix]) -> list[Nibble]:
+    """How the bytes of an operand hold the weights of each product that reads it; none where that differs in more than
+    where they are, or they are no numbers of four bits."""
+    found = [nibble_of(each) for each in matrices]
+    nibbles = [nibble for nibble in found if nibble is not None]
+    alike = {(nibble.flip, nibble.zero) for nibble in nibbles}
+    return nibbles if len(alike) == 1 and len(nibbles) == len(found) else []
+
+
 def multiplies_block_floats(problem: Contraction, target: Target) -> bool:
     """Whether a product of few rows with scales of groups and its siblings are computed in integers."""
     line = target.vector_bits // 8
     machine = target.has("avx2") and (line == 32 or (line == 64 and target.has("avx512bw")))
     if not machine or not becomes_integers(problem) or problem.compute != FLOAT or not problem.group:
         return False
-    found = [nibble_of(each.b) for each in (problem, *problem.siblings)]
-    alike = {None if nibble is None else (nibble.flip, nibble.zero) for nibble in found}
-    return len(alike) == 1 and None not in alike and problem.group % line == 0 and problem.group <= _STEPS * line
+    is_whole = problem.group % line == 0 and problem.group <= _STEPS * line
+    return is_whole and len(nibbles_of([each.b for each in (problem, *problem.siblings)])) > 0
 
 
 def is_of_bytes(matrix: Matrix) -> bool:
@@ -87,8 +95,7 @@ class BlockFloatTerms:
         self.line = 4 * lanes
         self.digits = 1 if is_of_bytes(operands.skinny) else 2
         target = operands.b.module.target
-        found = [nibble_of(operands.wide_of(each)) for each in operands.products]
-        self.nibbles = [nibble for nibble in found if nibble is not None]
+        self.nibbles = nibbles_of([operands.wide_of(each) for each in operands.products])
         self.unsafe: Value | None = None
         self.may_overflow = self.digits == 2
         # Sums of integers are in them, of one wide row at a time.

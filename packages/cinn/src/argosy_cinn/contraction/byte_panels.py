@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from argosy_cinn.contraction.block_floats import is_of_bytes, nibble_of
+from argosy_cinn.contraction.block_floats import is_of_bytes, nibbles_of
 from argosy_cinn.contraction.block_integers import becomes_integers, block_integers, prepare_groups
 from argosy_cinn.contraction.packing import byte_products, word_products
 from argosy_cinn.contraction.problem import Contraction
@@ -53,11 +53,10 @@ def multiplies_byte_panels(problem: Contraction, target: Target) -> bool:
     is_narrow = is_of_bytes(problem.a) or _multiplies_words(problem, target)
     if target.vector_bits != 512 or not target.has("avx512vnni") or not is_narrow:
         return False
-    found = [nibble_of(each.b) for each in (problem, *problem.siblings)]
-    alike = {None if nibble is None else (nibble.flip, nibble.zero) for nibble in found}
     k, group = problem.k, problem.group
     whole = group > 0 and (group % _LINE == 0 or (group in _SHORT and isinstance(k, int) and k % _LINE == 0))
-    return whole and problem.compute == FLOAT and len(alike) == 1 and None not in alike
+    found = nibbles_of([each.b for each in (problem, *problem.siblings)])
+    return whole and problem.compute == FLOAT and len(found) > 0
 
 
 def _multiplies_words(problem: Contraction, target: Target) -> bool:
@@ -78,8 +77,7 @@ class BytePanels:
     def __init__(self, operands: Operands, group: int, chunk: tuple[Index, Index, int]) -> None:
         self.b, self.operands, self.group = operands.b, operands, group
         self.row0, self.rows, self.block = chunk
-        found = [nibble_of(operands.wide_of(each)) for each in operands.products]
-        self.nibbles = [nibble for nibble in found if nibble is not None]
+        self.nibbles = nibbles_of([operands.wide_of(each) for each in operands.products])
         self.sums = operands.count * len(self.nibbles)
         self.may_overflow = not is_of_bytes(operands.skinny)
         self.unsafe: Value | None = None

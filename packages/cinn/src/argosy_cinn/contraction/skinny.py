@@ -316,7 +316,8 @@ class _Skinny:
         """What the sums of a group from k on, or of a block that has no other scale, are multiplied by."""
         count, group = self.plan.count, self.problem.group
         if not group:
-            return [x for t in range(count) if (x := terms.group_scale(t, k)) is not None] * len(local)
+            scales = [x for t in range(count) if (x := terms.group_scale(t, k)) is not None]
+            return [x if unit == 1 else self.b.fmul(x, unit) for unit in terms.units for x in scales] * len(local)
         several = self._group_of(terms) // group
         first = self.b.div(k, group)
         scales = [self._scale(p, first, several, row) for row in local for p in range(len(self.products))]
