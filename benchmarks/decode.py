@@ -12,20 +12,19 @@ Cases: ``bfloat16``, ``int8`` (a scale for each output), ``int4`` (a scale for e
 inputs that are rounded to bytes, a step for each row: ``w8a8``, ``w4a8``. A step decodes a token of each of ``rows``
 sequences after ``cached`` others; ``prefill`` in place of rows is a prompt of 128, ``together`` one that is computed in
 one step with a token of each of eight sequences: ``apart_ms`` is what the prompt and a step of eight take one after the
-other, ``ratio`` the time of the one step by that. Beside each measurement memory is
-read by sums over half a gigabyte, in all about as much as the step reads, lest the best reading be of a shorter moment,
-on the same cores in the same process, in turns: ``share`` is the time that reading
-the step's weights and caches takes at the best bandwidth seen in these turns, over the best time of a step (that of a
-machine that others share differs by half within minutes, of which the rows say theirs); ``multiplied_ms``: what
-its products take at the rate, in registers, of the ``instructions`` that products of the case are made of here
-(multiply-adds of ``floats``, of ``pairs`` of bfloat16, of ``digits``, two bytes to a number, of ``words`` of 16 bits,
-or of ``bytes``), which is measured in the same process: their least time. The clock is CPU time where other processes
-took more than 3% of one core. Peers run in interpreters of their own, after ours: torch in eager bfloat16, llama.cpp
-with f16, q8_0 and q4_0;
-their shares are of the median of the bandwidths that we saw. One JSON line for each row of the table, and one with the
-goals that were missed; ``--record`` keeps them in results/decode[-MODEL]-THREADS.json. Goals: shares of 0.92
-(bfloat16), 0.85 (bytes) and 0.70 (four bits) for one row; 8 rows 5 times the tokens of one; a prompt at 0.60 of the
-rate of our own products in bfloat16 (``rate``), and beside sequences no more than apart.
+other, ``ratio`` the time of the one step by that. Beside each measurement memory is read by sums over half a gigabyte,
+in all about as much as the step reads, lest the best reading be of a shorter moment, on the same cores in the same
+process, in turns: ``share`` is the time that reading the step's weights and caches takes at the best bandwidth seen in
+these turns, over the best time of a step (that of a machine that others share differs by half within minutes, of which
+the rows say theirs); ``multiplied_ms``: what its products take at the rate, in registers, of the ``instructions`` that
+products of the case are made of here (multiply-adds of ``floats``, of ``pairs`` of bfloat16, of ``digits``, two bytes
+to a number, of ``words`` of 16 bits, or of ``bytes``), which is measured in the same process: their least time. The
+clock is CPU time where other processes took more than 3% of one core. Peers run in interpreters of their own, after
+ours: torch in eager bfloat16, llama.cpp with f16, q8_0 and q4_0; their shares are of the median of the bandwidths that
+we saw. One JSON line for each row of the table, and one with the goals that were missed; ``--record`` keeps them in
+results/decode[-MODEL]-THREADS.json. Goals: shares of 0.92 (bfloat16), 0.85 (bytes) and 0.70 (four bits) for one row;
+8 rows 5 times the tokens of one; a prompt at 0.60 of the rate of our own products in bfloat16 (``rate``), and beside
+sequences no more than apart.
 """
 
 from __future__ import annotations

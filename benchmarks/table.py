@@ -89,11 +89,12 @@ def table(threads: int) -> list[str]:
 
 
 def provenance(records: list[dict[str, Any]]) -> str:
-    """The sentence below a table: at which commit its rows were taken, or at which ones."""
-    counts = Counter(record["commit"][:10] for record in records).most_common()
+    """The sentence below a table: at which commit its rows were taken and on which processor, or at which ones."""
+    places = [f"`{record['commit'][:10]}` ({record['machine']['cpu']})" for record in records]
+    counts = Counter(places).most_common()
     if len(counts) == 1:
-        return f"All rows were taken at commit `{counts[0][0]}`."
-    return f"Rows by commit: {', '.join(f'{count} at `{commit}`' for commit, count in counts)}."
+        return f"All rows were taken at commit {counts[0][0]}."
+    return f"Rows by commit: {', '.join(f'{count} at {place}' for place, count in counts)}."
 
 
 def short_table() -> list[str]:
