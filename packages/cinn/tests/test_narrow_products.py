@@ -202,6 +202,26 @@ def exact_products(x, w, stored):
     return [a @ b for a, b in pairs], [np.abs(a) @ (np.abs(b) + 14) for a, b in pairs]
 
 
+@pytest.mark.parametrize("size", [64, 70, 576])
+@pytest.mark.parametrize("stored", ["bfloat16", "int8", "uint8"])
+def test_every_bfloat16_of_an_input_is_multiplied(size, stored):
+    """Whatever it becomes: equal terms times ones are exact, infinities and NaN stay. Denormal sums may be zero."""
+    every = np.arange(1 << 16, dtype=np.uint16).view(ml_dtypes.bfloat16)
+    x, w = np.repeat(every[:, None], size, 1), np.ones((16, size), getattr(ml_dtypes, stored, stored))
+
+    def program(x, w):
+        return prim.dot_general(
+            x, prim.cast(w, dtype="bfloat16"), lhs_contract=(1,), rhs_contract=(1,), accumulate="float32"
+        )
+
+    executable = CinnCompiler().compile(build(program, [x, w]), device("cpu"), options={"batch_invariant": True})
+    got = executable.run([StridedArray.from_array(x), StridedArray.from_array(w)])[0].array()
+    with np.errstate(all="ignore"):
+        want = (every.astype(np.float64) * size).astype(np.float32)[:, None]
+        close = np.isclose(got, want, rtol=1e-6, atol=0, equal_nan=True)
+    assert (close | ((np.abs(want) < np.finfo(np.float32).tiny * size) & (got == 0))).all()
+
+
 @pytest.mark.exhaustive(every=5)
 @pytest.mark.parametrize("stored", ["bfloat16", "int8", "uint8", "int4"])
 @pytest.mark.parametrize("rows", [1, 2, 5, 8])

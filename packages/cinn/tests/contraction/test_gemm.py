@@ -381,6 +381,20 @@ def test_few_rows_times_bfloat16(cpu, element, k):
     assert product(3)(given[:3], w).tobytes() == got[:3].tobytes()
 
 
+@pytest.mark.parametrize("rows", [1, 8])
+@pytest.mark.parametrize("cpu", ["vectors", "x86-64-v3", "x86-64"])
+def test_every_bfloat16_of_a_weight_is_multiplied_as_it_is(cpu, rows):
+    """Infinities, NaN and zeros among them, in each place of a vector; pairs take denormal numbers for zero."""
+    every = np.arange(1 << 16, dtype=np.uint16).view(ml_dtypes.bfloat16)
+    w = np.zeros((31, every.size), ml_dtypes.bfloat16)
+    w[np.arange(every.size) % 31, np.arange(every.size)] = every
+    target = machine(cpu)
+    product = Product(rows, every.size, 31, kind="nt", element="bfloat", compute="float", target=target)
+    got, want = product(np.ones((rows, 31), ml_dtypes.bfloat16), w), every.astype(np.float32)
+    flushed = target.multiplies_pairs & (np.abs(want) < np.finfo(np.float32).tiny)
+    assert (np.isclose(got, want, rtol=0, atol=0, equal_nan=True) | (flushed & (got == 0))).all()
+
+
 @pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize("element", ["float", "double", "bfloat"])
 @pytest.mark.parametrize("shape", TURNED, ids=str)
